@@ -1,0 +1,109 @@
+//! The one error of this crate: which call failed, and whether it was refused, missing or merely failed.
+
+use rustix::io::Errno;
+
+/// What a call of this crate returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a kernel call did not do what was asked.
+///
+/// `Forbidden` and `Missing` are told apart from `Call` because they are properties of the place where we
+/// run (a container's seccomp filter, an old kernel): callers report them as a verdict, not as a failure.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel, a security module or a seccomp filter refused the call (EPERM or EACCES).
+    #[error("{call} is not permitted here{}", hint_for(call))]
+    Forbidden {
+        /// Name of the system call.
+        call: &'static str,
+        /// What the kernel answered.
+        #[source]
+        source: Errno,
+    },
+    /// This kernel does not have the call, or not this form of it (ENOSYS).
+    #[error("{call} is not in this kernel")]
+    Missing {
+        /// Name of the system call.
+        call: &'static str,
+        /// What the kernel answered.
+        #[source]
+        source: Errno,
+    },
+    /// Any other failure of a call.
+    #[error("{call} failed")]
+    Call {
+        /// Name of the system call.
+        call: &'static str,
+        /// What the kernel answered.
+        #[source]
+        source: Errno,
+    },
+    /// The pool of huge pages cannot give as many pages as the mapping needs.
+    #[error("not enough free huge pages of {page_bytes} bytes for {bytes} bytes")]
+    PoolShort {
+        /// Size of one page that was asked for.
+        page_bytes: usize,
+        /// Length of the mapping that was asked for.
+        bytes: usize,
+        /// What the kernel answered (ENOMEM).
+        #[source]
+        source: Errno,
+    },
+    /// No pool of pages of this size exists on this machine.
+    #[error("this kernel offers no huge pages of {page_bytes} bytes")]
+    NoSuchPageSize {
+        /// Size of one page that was asked for.
+        page_bytes: usize,
+    },
+    /// The kernel was built without transparent huge pages.
+    #[error("this kernel has no transparent huge pages")]
+    NoThp,
+    /// A range reaches beyond its mapping, or does not start on a page of it.
+    #[error("range {start}..{end} is not whole pages inside a mapping of {bytes} bytes")]
+    Range {
+        /// First byte of the range.
+        start: usize,
+        /// Byte after the range.
+        end: usize,
+        /// Length of the mapping.
+        bytes: usize,
+    },
+    /// A length that is zero, or whose rounding up to whole pages overflows.
+    #[error("cannot map {bytes} bytes")]
+    Length {
+        /// Length that was asked for.
+        bytes: usize,
+    },
+}
+
+impl Error {
+    /// Sorts a failed call into its variant.
+    pub(crate) fn of(call: &'static str, source: Errno) -> Self {
+        match source {
+            Errno::PERM | Errno::ACCESS => Self::Forbidden { call, source },
+            Errno::NOSYS => Self::Missing { call, source },
+            _ => Self::Call { call, source },
+        }
+    }
+
+    /// What the kernel answered, where it was asked at all.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Forbidden { source, .. }
+            | Self::Missing { source, .. }
+            | Self::Call { source, .. }
+            | Self::PoolShort { source, .. } => Some(*source),
+            Self::NoSuchPageSize { .. } | Self::NoThp | Self::Range { .. } | Self::Length { .. } => None,
+        }
+    }
+}
+
+/// Docker's and Kubernetes' default seccomp profiles block the memory-policy calls without CAP_SYS_NICE.
+fn hint_for(call: &str) -> &'static str {
+    match call {
+        "mbind" | "set_mempolicy" | "get_mempolicy" | "move_pages" => {
+            " (a container's seccomp filter blocks it without CAP_SYS_NICE)"
+        }
+        _ => "",
+    }
+}

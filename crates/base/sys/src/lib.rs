@@ -1,0 +1,23 @@
+//! Linux calls that the Rust world does not wrap, behind safe functions.
+//!
+//! Everything here concerns the machine that runs us: page sizes come from its kernel, never from a
+//! constant, and a call that this kernel or this container refuses is a value (see [`Error`]), never a
+//! panic. Parsers and decisions live elsewhere; a recorded machine is read by `planish-host`.
+//!
+//! rustix is used where it has the call. What it lacks (memory policies, `MADV_COLLAPSE`, CPU masks
+//! beyond 1024 bits, `perf_event_open`, `wait4`) goes through `libc::syscall` with dynamic masks.
+
+mod error;
+pub mod mapping;
+pub mod pages;
+pub mod policy;
+mod raw;
+pub mod set;
+
+pub use error::{Error, Result};
+pub use mapping::{Advice, MapOptions, Mapping, PageRequest, map_anonymous};
+pub use policy::Policy;
+pub use rustix::io::Errno;
+pub use set::{CpuSet, NodeSet};
+
+const _: () = assert!(usize::BITS == 64, "kernel masks are handled as 64-bit words");
