@@ -1,0 +1,80 @@
+//! Findings: what a machine loses, why, and the cure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{FactValue, KnobId};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// Speed is lost.
+    Warning,
+    /// The host or its data is in danger.
+    Danger,
+}
+
+/// How a fact is compared with its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Comparison {
+    /// Found when the fact is above the limit.
+    Above,
+    /// Found when the fact is below the limit.
+    Below,
+    /// Found when the fact equals the limit.
+    Is,
+    /// Found when the fact differs from the limit.
+    Not,
+}
+
+/// A comparison and its limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// How to compare.
+    pub when: Comparison,
+    /// With what.
+    pub value: FactValue,
+}
+
+/// An audit rule: a row of `catalogue/findings/*.toml`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FindingRule {
+    /// Stable dotted name.
+    pub id: String,
+    /// The fact of the observation that is judged.
+    pub fact: String,
+    /// When it is a finding. All must hold.
+    pub limits: Vec<Limit>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was seen; `{}` stands for the fact's value.
+    pub evidence: String,
+    /// What to do about it: a command where there is one.
+    pub cure: String,
+    /// Where it is documented.
+    pub source: String,
+}
+
+/// Something that this host loses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The rule's id, or the knob's for a wanted value that is not there.
+    pub id: String,
+    /// The knob, where one is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knob: Option<KnobId>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was seen.
+    pub evidence: String,
+    /// Why it matters.
+    pub why: String,
+    /// What to do about it.
+    pub cure: String,
+}

@@ -1,0 +1,144 @@
+//! A knob: one row of the catalogue, one setting of a host.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ValueType;
+
+/// The stable dotted name of a knob, such as `vm.swappiness`: the same in commands, JSON, journal and docs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct KnobId(String);
+
+impl KnobId {
+    /// A knob id from its text. The catalogue checks that ids are dotted and lower case.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KnobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// When a new value takes effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum When {
+    /// At the write.
+    #[default]
+    Now,
+    /// At the next boot.
+    Boot,
+    /// For processes that start, or memory that is mapped, after the write.
+    Process,
+}
+
+/// What may be lost by setting a knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Nothing but speed.
+    Safe,
+    /// The host may stall or run out of memory.
+    Availability,
+    /// Data may be lost at a crash.
+    Durability,
+    /// A protection becomes weaker. Never set unless the knob is named on the command line.
+    Security,
+    /// Cannot be set back before a reboot. Refused.
+    Oneway,
+    /// Has no old value and so no undo (dropping caches, compacting memory). Always listed.
+    Action,
+}
+
+/// How an applied step is taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Undo {
+    /// The original is written back, if the value is still ours.
+    #[default]
+    Restore,
+    /// What we were granted is subtracted from what is there then: pools, which others raise and lower too.
+    Subtract,
+    /// There is nothing to take back.
+    None,
+}
+
+/// What a host must be for a knob to make sense. An empty condition always holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Conditions {
+    /// Moot in a guest: the hypervisor decides.
+    pub bare_metal: bool,
+    /// Moot with fewer CPUs online.
+    pub cpus_min: Option<u32>,
+    /// Moot with fewer NUMA nodes.
+    pub nodes_min: Option<u32>,
+    /// First kernel that has it, such as `5.14`; for the text of a verdict, since absence is probed.
+    pub kernel_min: Option<String>,
+    /// First kernel that no longer has it.
+    pub kernel_gone: Option<String>,
+}
+
+/// One setting: a row of `catalogue/knobs/*.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Knob {
+    /// Stable name.
+    pub id: KnobId,
+    /// The file, with `{holes}` where one row addresses many places.
+    pub path: String,
+    /// What values are legal and how two of them compare.
+    pub r#type: ValueType,
+    /// The knob that loses its value when this one is set (`vm.dirty_bytes` and `vm.dirty_ratio`).
+    pub twin: Option<KnobId>,
+    /// Knobs that show the same state through another place (the global pool and the pools of the nodes).
+    #[serde(default)]
+    pub alias: Vec<KnobId>,
+    /// Knobs that the kernel recomputes when this one is set (THP changes `vm.min_free_kbytes`).
+    #[serde(default)]
+    pub derives: Vec<KnobId>,
+    /// When a new value takes effect.
+    #[serde(default)]
+    pub when: When,
+    /// What may be lost.
+    pub class: Class,
+    /// How a step is taken back.
+    #[serde(default)]
+    pub undo: Undo,
+    /// What the host must be.
+    #[serde(default)]
+    pub needs: Conditions,
+    /// What setting it gains.
+    pub why: String,
+    /// What setting it costs.
+    pub cost: String,
+    /// Where the kernel documents it; `(unread)` at the end when the source was not read.
+    pub source: String,
+    /// The trial that measured it, or `none yet`.
+    pub proof: String,
+}
+
+impl Knob {
+    /// Whether one row addresses many places.
+    #[must_use]
+    pub fn has_holes(&self) -> bool {
+        self.path.contains('{')
+    }
+
+    /// Knobs whose originals must be kept before this one is written: twin, aliases and derived ones.
+    pub fn coupled(&self) -> impl Iterator<Item = &KnobId> {
+        self.twin.iter().chain(&self.alias).chain(&self.derives)
+    }
+}

@@ -1,0 +1,44 @@
+//! The nouns of the control plane, and the catalogue that most of them come from.
+//!
+//! Control data flows one way: observe -> decide -> act -> verify -> record. The stages know this crate and not
+//! each other; only `planish-pipeline` knows them all. Everything here is plain data: it can be printed, saved,
+//! compared and hashed, and nothing here touches a host.
+//!
+//! | noun | made by | read by |
+//! |---|---|---|
+//! | [`Knob`], [`Profile`], [`FindingRule`] | the catalogue | every stage |
+//! | [`Observation`] | observe | decide, verify |
+//! | [`Plan`], [`Step`], [`Finding`] | decide | act, verify, report |
+//! | [`Outcome`] | act | journal, report |
+//! | [`Drift`] | verify | report |
+//! | [`Entry`] | journal | decide (undo), report |
+
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod drift;
+mod entry;
+mod exit;
+mod finding;
+mod knob;
+mod nearest;
+mod observation;
+mod plan;
+mod profile;
+mod value;
+
+pub use catalogue::{Catalogue, CatalogueError};
+pub use drift::{Drift, DriftState, KnobCheck};
+pub use entry::{
+    Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, ShortGrant,
+};
+pub use exit::Exit;
+pub use finding::{Comparison, Finding, FindingRule, Limit, Severity};
+pub use knob::{Class, Conditions, Knob, KnobId, Undo, When};
+pub use nearest::nearest;
+pub use observation::{
+    Access, BuddyRow, FactValue, HostFacts, Observation, PoolReading, Reading, Verdict, VerdictKind,
+};
+pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
+pub use profile::{Computation, Nodes, Profile, Want};
+pub use value::{ValueError, ValueType};

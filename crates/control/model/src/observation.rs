@@ -1,0 +1,164 @@
+//! What was seen on a host, at one moment, without writing anything.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::KnobId;
+
+/// Who may read and write a place, found by asking and never by writing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "access", content = "reason")]
+pub enum Access {
+    /// This user may write it.
+    Writable,
+    /// The file is there, but this user may not write it; root may.
+    NeedsRoot,
+    /// Nobody may: mode bits, a read-only mount, or a container. The text says which.
+    ReadOnly(String),
+    /// Not there.
+    Absent,
+}
+
+/// One place of a knob as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reading {
+    /// The concrete path.
+    pub place: String,
+    /// The kernel's text, without the last line break; `None` when it could not be read.
+    pub value: Option<String>,
+    /// Why it could not be read.
+    pub unread: Option<String>,
+    /// Who may write it.
+    #[serde(flatten)]
+    pub access: Access,
+}
+
+/// The word of a [`Verdict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerdictKind {
+    /// Can be set here (by root, where the reason says so).
+    Settable,
+    /// Can be set, but means nothing here: a guest, or too few CPUs.
+    Moot,
+    /// The hypervisor's host must set it.
+    Host,
+    /// The firmware must set it.
+    Firmware,
+    /// Takes effect at the next boot only.
+    Reboot,
+    /// Something forbids it: a read-only mount, a lock-down, a managed interrupt.
+    Blocked,
+    /// This kernel or this machine does not have it.
+    Absent,
+}
+
+/// What the evidence says about setting a knob on this host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The word.
+    pub verdict: VerdictKind,
+    /// The evidence, in a few words; empty for a plain `settable`.
+    pub reason: String,
+}
+
+impl Verdict {
+    /// A verdict with its evidence.
+    pub fn new(verdict: VerdictKind, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: reason.into() }
+    }
+}
+
+/// Facts of the host that conditions, findings and reports ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFacts {
+    /// Stable identity of the machine, hashed.
+    pub host_id: String,
+    /// Identity of this boot.
+    pub boot_id: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// `x86_64`, `aarch64`.
+    pub arch: String,
+    /// Model name of the CPU.
+    pub cpu_model: String,
+    /// CPUs online.
+    pub cpus_online: u32,
+    /// NUMA nodes that have memory, by number.
+    pub nodes: Vec<u32>,
+    /// The hypervisor or container, by evidence and not by name alone; `None` on bare metal.
+    pub guest: Option<String>,
+    /// Base page size in bytes.
+    pub page_bytes: u64,
+    /// Huge-page sizes that the kernel offers, in bytes, ascending.
+    pub huge_page_bytes: Vec<u64>,
+    /// `MemTotal` in bytes.
+    pub memory_bytes: u64,
+    /// `MemAvailable` in bytes.
+    pub available_bytes: u64,
+    /// Whether the observer is root with `CAP_SYS_ADMIN`.
+    pub root: bool,
+}
+
+/// The pool of one huge-page size on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PoolReading {
+    /// The node; `None` for a kernel without NUMA.
+    pub node: Option<u32>,
+    /// Page size in bytes.
+    pub page_bytes: u64,
+    /// The file that sizes the pool.
+    pub place: String,
+    /// Pages in the pool.
+    pub pages: u64,
+    /// Pages of it that nobody uses.
+    pub free: u64,
+    /// Pages above the pool, from overcommit.
+    pub surplus: u64,
+}
+
+/// One row of `/proc/buddyinfo`: free blocks by order, which tells why a huge page was not granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BuddyRow {
+    /// The node.
+    pub node: u32,
+    /// The zone: `DMA`, `DMA32`, `Normal`, `Movable`.
+    pub zone: String,
+    /// Free blocks of order 0, 1, 2, ...
+    pub free: Vec<u64>,
+}
+
+/// The value of a named fact, for finding rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum FactValue {
+    /// A number in the unit that the fact's name ends with.
+    Number(f64),
+    /// A word.
+    Text(String),
+}
+
+/// A host as it was seen: the only input of decide and verify besides the catalogue and a profile or plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observation {
+    /// Facts of the host.
+    pub host: HostFacts,
+    /// Every place of every knob that exists here or should.
+    pub knobs: BTreeMap<KnobId, Vec<Reading>>,
+    /// Huge-page pools by size and node.
+    pub pools: Vec<PoolReading>,
+    /// Free blocks by node and zone.
+    pub buddy: Vec<BuddyRow>,
+    /// Named facts that finding rules compare, such as `memory.page_tables_bytes`.
+    pub facts: BTreeMap<String, FactValue>,
+}
+
+impl Observation {
+    /// The reading of one place of a knob.
+    #[must_use]
+    pub fn reading(&self, knob: &KnobId, place: &str) -> Option<&Reading> {
+        self.knobs.get(knob)?.iter().find(|reading| reading.place == place)
+    }
+}

@@ -1,0 +1,165 @@
+//! A plan: a value that leaves no choice to act.
+//!
+//! It can be printed, saved, reviewed, hashed and compared. `apply` does exactly its steps, or refuses when the
+//! host has moved in any place that the plan names. A dry run is the plan, printed.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{Class, KnobId, Undo, Verdict, When};
+
+/// How another place depends on the one that a step writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Coupling {
+    /// Setting one clears the other.
+    Twin,
+    /// The same state through another place.
+    Alias,
+    /// The kernel recomputes it.
+    Derived,
+}
+
+/// A place whose original must be kept before a step is written, because the step changes it too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Coupled {
+    /// The other knob.
+    pub knob: KnobId,
+    /// Its place.
+    pub place: String,
+    /// Its value when the plan was made.
+    pub now: String,
+    /// How it depends.
+    pub coupling: Coupling,
+}
+
+/// One write: this knob, this place, from this value to that one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// The knob.
+    pub knob: KnobId,
+    /// The concrete path.
+    pub place: String,
+    /// The kernel's text when the plan was made.
+    pub now: String,
+    /// The text that will be written.
+    pub wanted: String,
+    /// What may be lost.
+    pub class: Class,
+    /// When it takes effect.
+    pub when: When,
+    /// How it is taken back.
+    pub undo: Undo,
+    /// What it gains.
+    pub why: String,
+    /// What it costs.
+    pub cost: String,
+    /// Where the kernel documents it.
+    pub source: String,
+    /// Whether it can be set here.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// For pools: how many pages the step adds. `wanted` is `now` plus this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raise_pages: Option<u64>,
+    /// Places that this write changes too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coupled: Vec<Coupled>,
+    /// The arithmetic or the condition behind `wanted`, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}
+
+/// A wanted value that is not a step, and why: absent, moot, already so, not allowed by class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// The knob.
+    pub knob: KnobId,
+    /// The place, or the pattern where no place exists.
+    pub place: String,
+    /// The wanted value, where it could be computed.
+    pub wanted: Option<String>,
+    /// The verdict with its reason; `settable` when the value is already as wanted.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Whether the value is as wanted already.
+    pub satisfied: bool,
+}
+
+/// sha256 of the canonical JSON of a plan's steps, host id and boot id, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct PlanHash(String);
+
+impl fmt::Display for PlanHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// Everything that will be written, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// Of the steps, the host and the boot.
+    pub hash: PlanHash,
+    /// The profile that it was made from.
+    pub profile: String,
+    /// The host it is for.
+    pub host_id: String,
+    /// The boot it is for.
+    pub boot_id: String,
+    /// The writes, in the order of their dependencies.
+    pub steps: Vec<Step>,
+    /// What the profile wants and the plan does not write.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Plan {
+    /// A plan with its hash.
+    #[must_use]
+    pub fn new(
+        profile: String,
+        host_id: String,
+        boot_id: String,
+        steps: Vec<Step>,
+        skipped: Vec<Skipped>,
+    ) -> Self {
+        let hash = hash(&steps, &host_id, &boot_id);
+        Self { hash, profile, host_id, boot_id, steps, skipped }
+    }
+
+    /// Whether the hash is that of the steps: false for a plan file that was edited.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        self.hash == hash(&self.steps, &self.host_id, &self.boot_id)
+    }
+
+    /// Whether any step waits for a reboot.
+    #[must_use]
+    pub fn needs_reboot(&self) -> bool {
+        self.steps.iter().any(|step| step.when == When::Boot)
+    }
+}
+
+/// Objects of `serde_json` without `preserve_order` are sorted by key, so that its plain output is canonical.
+fn hash(steps: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
+    let canonical = serde_json::json!({ "steps": steps, "host": host_id, "boot": boot_id }).to_string();
+    PlanHash(Sha256::digest(canonical.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edited_plan_is_not_intact() {
+        let mut plan =
+            Plan::new("series".to_owned(), "host".to_owned(), "boot".to_owned(), Vec::new(), Vec::new());
+        assert!(plan.is_intact());
+        plan.boot_id = "another boot".to_owned();
+        assert!(!plan.is_intact());
+    }
+}

@@ -1,0 +1,87 @@
+//! A profile: named wanted values, and nothing else.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::KnobId;
+
+/// Which nodes a pool is wanted on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Nodes {
+    /// Spread evenly over the nodes that have memory and CPUs.
+    #[default]
+    Spread,
+    /// These nodes, the whole need on each.
+    Each(Vec<u32>),
+}
+
+/// A value that a profile cannot know and a named function of decide computes from the observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Computation {
+    /// A pool for the service named on the command line, sized from its real shared maps.
+    ServicePool,
+    /// `vm.min_free_kbytes`: 0.5 % of memory, at least the present value, at most 1 %.
+    MinFreeHalfPercent,
+}
+
+/// What a profile wants of one knob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Want {
+    /// `"vm.stat_interval" = 10`.
+    Int(i64),
+    /// `"thp.enabled" = "madvise"`.
+    Text(String),
+    /// `"block.scheduler" = { value = "none", only = "nvme*" }`: the places whose hole matches.
+    Some {
+        /// The wanted value.
+        value: String,
+        /// A shell pattern for the first hole of the knob's path.
+        only: String,
+    },
+    /// `"hugepages.2m" = { need_bytes = 536870912 }`: a pool, raised by this much and no more.
+    Need {
+        /// Bytes that must fit in the pages we are granted.
+        need_bytes: u64,
+        /// On which nodes.
+        #[serde(default)]
+        nodes: Nodes,
+    },
+    /// `"vm.min_free_kbytes" = { from = "min_free_half_percent" }`.
+    From {
+        /// The function of decide.
+        from: Computation,
+    },
+}
+
+/// Named wanted values: a file of `catalogue/profiles/`, of the user, or made by a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The name; equals the file's stem.
+    pub name: String,
+    /// What it is for, in one sentence.
+    pub summary: String,
+    /// Profiles that it starts from, in order; own values win.
+    #[serde(default)]
+    pub inherits: Vec<String>,
+    /// Wanted values by knob.
+    #[serde(default)]
+    pub want: BTreeMap<KnobId, Want>,
+}
+
+impl Want {
+    /// The wanted text, where the profile itself says it.
+    #[must_use]
+    pub fn literal(&self) -> Option<String> {
+        match self {
+            Self::Int(number) => Some(number.to_string()),
+            Self::Text(text) | Self::Some { value: text, .. } => Some(text.clone()),
+            Self::Need { .. } | Self::From { .. } => None,
+        }
+    }
+}

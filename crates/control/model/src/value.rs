@@ -1,0 +1,207 @@
+//! Types of values: what is legal, and when two texts mean the same.
+//!
+//! A value travels as the kernel's own text. It is compared in *normal form*, since the kernel often shows
+//! something other than what was written: `always [madvise] never` for `madvise`, `Y` for `1`, tabs for spaces.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The type of a knob's value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ValueType {
+    /// `{ int = "bytes", min = 0, max = 100 }`: a whole number and its unit.
+    Int {
+        /// The unit, for people: bytes, pages, percent, ms, none.
+        int: String,
+        /// Smallest legal value.
+        #[serde(default)]
+        min: Option<i64>,
+        /// Largest legal value.
+        #[serde(default)]
+        max: Option<i64>,
+    },
+    /// `{ choice = ["always", "madvise", "never"] }`: one word of a list; the kernel may show it in brackets.
+    Choice {
+        /// The legal words. Some hosts offer fewer: the write tells.
+        choice: Vec<String>,
+    },
+    /// `{ flag = true }`: on or off, shown as `1`/`0` or `Y`/`N`.
+    Flag {
+        /// Always true; marks the type.
+        flag: bool,
+    },
+    /// `{ text = true }`: anything; white space is folded for comparison.
+    Text {
+        /// Always true; marks the type.
+        text: bool,
+    },
+}
+
+/// Why a text is not a legal value.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ValueError {
+    /// Not a whole number.
+    #[error("`{value}` is not a whole number of {unit}")]
+    NotInt {
+        /// The text.
+        value: String,
+        /// The unit of the knob.
+        unit: String,
+    },
+    /// Outside the range.
+    #[error("{value} is out of range: {range}")]
+    OutOfRange {
+        /// The number.
+        value: i64,
+        /// The range, for people.
+        range: String,
+    },
+    /// Not one of the words.
+    #[error("`{value}` is none of {choices}{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
+    NotAChoice {
+        /// The text.
+        value: String,
+        /// The legal words, joined.
+        choices: String,
+        /// The nearest legal word.
+        nearest: Option<String>,
+    },
+    /// Neither on nor off.
+    #[error("`{value}` is neither 0 nor 1")]
+    NotAFlag {
+        /// The text.
+        value: String,
+    },
+    /// Empty, or with a line break that the kernel would cut at.
+    #[error("the value is empty or has a line break")]
+    NotOneLine,
+}
+
+impl ValueType {
+    /// The normal form of a text that the kernel showed or that a profile wants.
+    #[must_use]
+    pub fn normal(&self, raw: &str) -> String {
+        let folded = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+        match self {
+            Self::Int { .. } => folded.parse::<i64>().map_or(folded, |number| number.to_string()),
+            Self::Choice { .. } => bracketed(&folded).unwrap_or(&folded).to_owned(),
+            Self::Flag { .. } => match folded.as_str() {
+                "Y" | "y" | "1" | "on" => "1".to_owned(),
+                "N" | "n" | "0" | "off" => "0".to_owned(),
+                _ => folded,
+            },
+            Self::Text { .. } => folded,
+        }
+    }
+
+    /// Whether two texts mean the same value.
+    #[must_use]
+    pub fn same(&self, a: &str, b: &str) -> bool {
+        self.normal(a) == self.normal(b)
+    }
+
+    /// Checks a wanted value.
+    ///
+    /// # Errors
+    /// Names the value and what would be legal.
+    pub fn validate(&self, wanted: &str) -> Result<(), ValueError> {
+        if wanted.trim().is_empty() || wanted.trim_end_matches('\n').contains('\n') {
+            return Err(ValueError::NotOneLine);
+        }
+        let value = self.normal(wanted);
+        match self {
+            Self::Int { int, min, max } => {
+                let Ok(number) = value.parse::<i64>() else {
+                    return Err(ValueError::NotInt { value, unit: int.clone() });
+                };
+                if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
+                    return Err(ValueError::OutOfRange { value: number, range: range(*min, *max) });
+                }
+                Ok(())
+            }
+            Self::Choice { choice } if choice.contains(&value) => Ok(()),
+            Self::Choice { choice } => Err(ValueError::NotAChoice {
+                nearest: crate::nearest(&value, choice.iter().map(String::as_str)).map(str::to_owned),
+                value,
+                choices: choice.join(", "),
+            }),
+            Self::Flag { .. } if value == "0" || value == "1" => Ok(()),
+            Self::Flag { .. } => Err(ValueError::NotAFlag { value }),
+            Self::Text { .. } => Ok(()),
+        }
+    }
+
+    /// The type for people: `whole number (percent), 0 to 200`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Int { int, min, max } => format!("whole number ({int}), {}", range(*min, *max)),
+            Self::Choice { choice } => format!("one of {}", choice.join(", ")),
+            Self::Flag { .. } => "0 or 1".to_owned(),
+            Self::Text { .. } => "text".to_owned(),
+        }
+    }
+}
+
+/// The word in brackets of a kernel list such as `always [madvise] never`.
+fn bracketed(folded: &str) -> Option<&str> {
+    folded.split(' ').find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}
+
+fn range(min: Option<i64>, max: Option<i64>) -> String {
+    match (min, max) {
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("{min} or more"),
+        (None, Some(max)) => format!("{max} or less"),
+        (None, None) => "any".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn thp() -> ValueType {
+        ValueType::Choice { choice: ["always", "madvise", "never"].map(str::to_owned).to_vec() }
+    }
+
+    #[test]
+    fn the_bracketed_word_is_the_value() {
+        assert_eq!(thp().normal("always [madvise] never\n"), "madvise");
+        assert!(thp().same("always [madvise] never\n", "madvise"));
+        assert!(!thp().same("[always] madvise never", "madvise"));
+    }
+
+    #[test]
+    fn a_typing_error_names_the_nearest_word() {
+        let error = thp().validate("madvice").expect_err("not a word");
+        assert_eq!(error.to_string(), "`madvice` is none of always, madvise, never; did you mean `madvise`?");
+    }
+
+    #[test]
+    fn numbers_are_held_to_their_range() {
+        let percent = ValueType::Int { int: "percent".to_owned(), min: Some(0), max: Some(100) };
+        assert!(percent.validate("100\n").is_ok());
+        assert_eq!(
+            percent.validate("101").expect_err("too big").to_string(),
+            "101 is out of range: 0 to 100"
+        );
+        assert!(percent.validate("1e2").is_err());
+        assert!(percent.validate("1\n2").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn normal_form_is_idempotent(raw in "[ \t0-9a-zYN\\[\\]-]{0,24}") {
+            for kind in [thp(), ValueType::Flag { flag: true }, ValueType::Text { text: true },
+                         ValueType::Int { int: "pages".to_owned(), min: None, max: None }] {
+                let once = kind.normal(&raw);
+                prop_assert_eq!(kind.normal(&once), once);
+            }
+        }
+    }
+}
