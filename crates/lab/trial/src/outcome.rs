@@ -1,0 +1,426 @@
+//! The one value that a trial ends with: what was asked, what was seen, what is concluded.
+//!
+//! Everything that a page, a table or a proof shows is in here, down to the single pairs and the order in which
+//! their arms ran, so that each figure can be computed again from the file alone. Gains are fractions and
+//! *positive is better*, whatever the metric: `0.07` is 7 % less CPU time or 7 % more throughput.
+
+use std::collections::BTreeMap;
+
+use planish_model::{Exit, HostFacts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What one replicate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UnitKind {
+    /// One short slice of a program that stays resident beside the others.
+    Slice,
+    /// One fresh start of the program.
+    Start,
+}
+
+/// Which direction of a metric is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Times, faults, bytes.
+    Lower,
+    /// Throughput.
+    Higher,
+}
+
+/// A metric by name, with its unit and its good direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricSpec {
+    /// The name, such as `cpu_ns_per_op`.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// The good direction.
+    pub better: Better,
+}
+
+/// What the evidence says of a rung.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RungVerdict {
+    /// It pays: the interval is clear of zero, the gain is at least `min_gain`, every guard holds.
+    Keep,
+    /// It does not pay, or it harms, or it fails where the baseline does not.
+    Drop,
+    /// The budget cannot tell; treated as drop by everything that acts.
+    Inconclusive,
+    /// This machine, or this user, cannot have it.
+    Unavailable,
+}
+
+/// A gain with its interval, as fractions; positive is better.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gain {
+    /// The Hodges-Lehmann estimate.
+    pub effect: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+/// A gain from a fresh run of the same arm, made after the verdict: free of the winner's curse.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Confirmed {
+    /// The gain.
+    #[serde(flatten)]
+    pub gain: Gain,
+    /// Pairs behind it.
+    pub pairs: usize,
+}
+
+/// What a rung really got, read back from the running program: never what was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Achieved {
+    /// Whether the read-back equals what the rung stands for.
+    pub verified: bool,
+    /// The backing of the program's memory in a word, where the rung is about pages: `base`, `thp`,
+    /// `hugetlb-2m`, `hugetlb-1g`.
+    pub backing: Option<String>,
+    /// Every fact that was read back, by name; the unit is the end of the name.
+    pub facts: BTreeMap<String, Value>,
+}
+
+/// A metric of a rung beside that of the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricRow {
+    /// The unit of the values.
+    pub unit: String,
+    /// The good direction.
+    pub better: Better,
+    /// Median over the units of the baseline.
+    pub baseline: Option<f64>,
+    /// Median over the units of the rung.
+    pub value: Option<f64>,
+    /// The gain with a 95 % interval for this metric alone; `null` where a ratio means nothing.
+    pub gain: Option<Gain>,
+}
+
+/// A column that explains a verdict and never decides it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CollectorRow {
+    /// Whether this machine can count it.
+    pub available: bool,
+    /// Why not.
+    pub reason: Option<String>,
+    /// The unit of the values.
+    pub unit: String,
+    /// Median over the units of the baseline.
+    pub baseline: Option<f64>,
+    /// Median over the units of the rung.
+    pub value: Option<f64>,
+}
+
+/// A metric that must not become worse, and whether it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardRow {
+    /// The metric.
+    pub metric: String,
+    /// By which fraction it may be worse.
+    pub margin: f64,
+    /// One-sided 95 % bound of its gain; `null` for a guard on a count.
+    pub low: Option<f64>,
+    /// Whether it held; `null` when the program does not report the metric.
+    pub held: Option<bool>,
+    /// The figures behind it, or why it could not be judged.
+    pub reason: String,
+}
+
+/// Which of two arms ran first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum First {
+    /// The baseline.
+    Baseline,
+    /// The arm of the rung.
+    Arm,
+}
+
+/// One rung of the ladder, compared with the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rung {
+    /// Its name. The one hidden while the trial runs is named `placebo` here, and is the last.
+    pub name: String,
+    /// What is concluded.
+    pub verdict: RungVerdict,
+    /// Estimated gain; `null` when unavailable.
+    pub effect: Option<f64>,
+    /// Lower end of the gain's interval, valid after stopping.
+    pub low: Option<f64>,
+    /// Upper end of the gain's interval.
+    pub high: Option<f64>,
+    /// Level of that interval, such as 0.98: what the looks and the number of rungs left of the error budget.
+    pub level: Option<f64>,
+    /// Pairs behind it.
+    pub pairs: usize,
+    /// What it really got.
+    pub achieved: Option<Achieved>,
+    /// Why this verdict, in a sentence.
+    pub reason: String,
+    /// The fresh run; `null` when it was not made, and `reason` or `notes` say so.
+    pub confirmed: Option<Confirmed>,
+    /// Metrics by name.
+    pub metrics: BTreeMap<String, MetricRow>,
+    /// Explaining columns by name.
+    pub collectors: BTreeMap<String, CollectorRow>,
+    /// Metrics that must not become worse.
+    pub guards: Vec<GuardRow>,
+    /// The log ratio of each pair, in the order they ran; positive is better.
+    pub pair_logs: Vec<f64>,
+    /// Which arm of each pair ran first.
+    pub orders: Vec<First>,
+}
+
+/// The detectable gain at a number of pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Detectable {
+    /// Pairs.
+    pub pairs: usize,
+    /// The gain that is found four times out of five, as a fraction.
+    pub mde: f64,
+}
+
+/// What the A/A self-check says of the experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SelfCheckVerdict {
+    /// The budget can see `min_gain`.
+    Ok,
+    /// It cannot: `pairs_needed` and `hours_needed` say what would.
+    Noisy,
+    /// Two identical arms differ: the experiment itself is wrong.
+    Broken,
+}
+
+/// The noise of this machine under this workload, from pairs of the same arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfCheck {
+    /// What is concluded.
+    pub verdict: SelfCheckVerdict,
+    /// Pairs of the same arm that were run.
+    pub pairs: usize,
+    /// Their log ratios, second member against first as drawn.
+    pub pair_logs: Vec<f64>,
+    /// Robust standard deviation of a pair's log ratio: 1.4826 x MAD.
+    pub sigma_d: f64,
+    /// Gain that the budget finds four times out of five, as a fraction.
+    pub mde: f64,
+    /// The same for given numbers of pairs.
+    pub detectable: Vec<Detectable>,
+    /// Coefficient of variation of single units.
+    pub cv: f64,
+    /// Correlation of neighbouring units.
+    pub lag1: f64,
+    /// Share of units that are far outside the rest.
+    pub spike_share: f64,
+    /// Gain of running second within a pair, with its interval.
+    pub position_effect: Option<Gain>,
+    /// Share of the processor time that the hypervisor took while it ran.
+    pub steal: Option<f64>,
+    /// Share of the time in which some task waited for a processor, as the kernel's PSI tells it.
+    pub psi: Option<f64>,
+    /// Seconds that one pair takes.
+    pub pair_seconds: f64,
+    /// Pairs that would see `min_gain`.
+    pub pairs_needed: Option<usize>,
+    /// Hours for these.
+    pub hours_needed: Option<f64>,
+    /// A metric of the same runs that is quieter than the primary one, and its `sigma_d`.
+    pub quieter: Option<Quieter>,
+    /// What to do about it, in a sentence.
+    pub advice: String,
+}
+
+/// A metric that would need fewer pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quieter {
+    /// The metric.
+    pub metric: String,
+    /// Robust standard deviation of its pair log ratios.
+    pub sigma_d: f64,
+}
+
+/// Something that was wanted and not done, and its cure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// What.
+    pub what: String,
+    /// Why not.
+    pub why: String,
+    /// What would make it possible; the next command to type where there is one.
+    pub cure: String,
+}
+
+/// A block of units that was thrown away and run again, for a reason that does not know the arms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Discard {
+    /// The block, from 0.
+    pub block: usize,
+    /// The covariate and its threshold.
+    pub reason: String,
+}
+
+/// One trial, told whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialOutcome {
+    /// Name of the trial.
+    pub trial: String,
+    /// What it asks, in a sentence.
+    pub summary: String,
+    /// What one replicate is.
+    pub unit: UnitKind,
+    /// The metric that decides.
+    pub primary: MetricSpec,
+    /// The arm that every rung is compared with.
+    pub baseline: String,
+    /// What the baseline really got.
+    pub baseline_achieved: Option<Achieved>,
+    /// Smallest gain worth keeping, as a fraction.
+    pub min_gain: f64,
+    /// Error budget of the whole ladder, shared by its rungs.
+    pub alpha: f64,
+    /// Seed of every draw; below 2^53, so that it survives any reader of JSON.
+    pub seed: u64,
+    /// Start, in seconds since 1970.
+    pub started_at: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Share of these that went into our own bookkeeping and not into the arms.
+    pub overhead: f64,
+    /// Whether it was the short form.
+    pub quick: bool,
+    /// The machine.
+    pub host: HostFacts,
+    /// The A/A self-check; `null` when the trial was stopped before.
+    pub selfcheck: Option<SelfCheck>,
+    /// The rungs in their planned order, the placebo last.
+    pub rungs: Vec<Rung>,
+    /// The order of the arms in each block, by name.
+    pub blocks: Vec<Vec<String>>,
+    /// What was not done, and its cure.
+    pub refused: Vec<Refusal>,
+    /// Blocks thrown away and redone.
+    pub discarded: Vec<Discard>,
+    /// Remarks: what was skipped, what was stopped, what was persisted.
+    pub notes: Vec<String>,
+    /// The exit code of the contract that this outcome stands for.
+    pub exit: u8,
+    /// sha256 of this value as it was stored; `null` in the stored value itself, and when nothing was stored.
+    pub proof_id: Option<String>,
+}
+
+impl TrialOutcome {
+    /// The name under which the placebo is told once the trial is over.
+    pub const PLACEBO: &str = "placebo";
+
+    /// The rungs that are not the placebo.
+    pub fn real_rungs(&self) -> impl Iterator<Item = &Rung> {
+        self.rungs.iter().filter(|rung| rung.name != Self::PLACEBO)
+    }
+
+    /// The exit code that follows from the rungs: done once every rung that can be had is decided, inconclusive
+    /// when noise can explain all that was seen.
+    #[must_use]
+    pub fn exit_of_rungs(&self) -> Exit {
+        let mut had = self.real_rungs().filter(|rung| rung.verdict != RungVerdict::Unavailable).peekable();
+        if had.peek().is_none() {
+            return Exit::Refused;
+        }
+        if had.all(|rung| rung.verdict == RungVerdict::Inconclusive) {
+            Exit::Inconclusive
+        } else {
+            Exit::Done
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An outcome with nothing in it, for tests of what reads outcomes.
+    pub(crate) fn blank() -> TrialOutcome {
+        TrialOutcome {
+            trial: "t".to_owned(),
+            summary: "s".to_owned(),
+            unit: UnitKind::Slice,
+            primary: MetricSpec {
+                name: "cpu_ns_per_op".to_owned(),
+                unit: "ns".to_owned(),
+                better: Better::Lower,
+            },
+            baseline: "4k".to_owned(),
+            baseline_achieved: None,
+            min_gain: 0.01,
+            alpha: 0.1,
+            seed: 1,
+            started_at: 0,
+            seconds: 0.0,
+            overhead: 0.0,
+            quick: false,
+            host: HostFacts::default(),
+            selfcheck: None,
+            rungs: Vec::new(),
+            blocks: Vec::new(),
+            refused: Vec::new(),
+            discarded: Vec::new(),
+            notes: Vec::new(),
+            exit: 0,
+            proof_id: None,
+        }
+    }
+
+    /// A rung with nothing but a name and a verdict.
+    pub(crate) fn rung(name: &str, verdict: RungVerdict) -> Rung {
+        Rung {
+            name: name.to_owned(),
+            verdict,
+            effect: None,
+            low: None,
+            high: None,
+            level: None,
+            pairs: 0,
+            achieved: None,
+            reason: String::new(),
+            confirmed: None,
+            metrics: BTreeMap::new(),
+            collectors: BTreeMap::new(),
+            guards: Vec::new(),
+            pair_logs: Vec::new(),
+            orders: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_placebo_decides_nothing_about_the_exit() {
+        let mut outcome = blank();
+        outcome.rungs = vec![
+            rung("thp", RungVerdict::Inconclusive),
+            rung("1g", RungVerdict::Unavailable),
+            rung(TrialOutcome::PLACEBO, RungVerdict::Drop),
+        ];
+        assert_eq!(outcome.exit_of_rungs(), Exit::Inconclusive);
+        outcome.rungs[0].verdict = RungVerdict::Keep;
+        assert_eq!(outcome.exit_of_rungs(), Exit::Done);
+        outcome.rungs[0].verdict = RungVerdict::Unavailable;
+        assert_eq!(outcome.exit_of_rungs(), Exit::Refused);
+    }
+
+    #[test]
+    fn an_outcome_survives_its_json() {
+        let mut outcome = blank();
+        outcome.rungs = vec![rung("thp", RungVerdict::Keep)];
+        outcome.rungs[0].confirmed =
+            Some(Confirmed { gain: Gain { effect: 0.1, low: 0.05, high: 0.15 }, pairs: 12 });
+        let text = serde_json::to_string(&outcome).expect("plain data");
+        assert_eq!(serde_json::from_str::<TrialOutcome>(&text).expect("the same shape"), outcome);
+    }
+}
