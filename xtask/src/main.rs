@@ -1,4 +1,65 @@
-//! The tasks behind `./x`.
-fn main() -> anyhow::Result<()> {
-    anyhow::bail!("no task named; see ./x --help")
+//! The tasks behind `./x`: one module a task, and this file only says which.
+//!
+//! xtask may not link any crate of the product: it must build in seconds, and it must still run when
+//! the product does not compile.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tasks work on the checkout, not on the host that planish tunes"
+)]
+
+mod ci;
+mod edges;
+mod ground;
+mod licences;
+mod prove;
+mod setup;
+mod shell;
+mod suite;
+mod tally;
+mod target;
+mod tidy;
+mod vm;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// The one door to this checkout
+#[derive(Parser)]
+#[command(name = "x", disable_help_subcommand = true)]
+enum Task {
+    /// Build planish and prove on this machine what pays (planish prove)
+    Prove(prove::Options),
+    /// Run every test, one boot of each test guest included
+    Test(suite::Options),
+    /// Check everything that a change must pass
+    Ci(suite::Options),
+    /// Boot test guests: real kernels, NUMA nodes, real writes
+    Vm(vm::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Task::parse() {
+        Task::Prove(options) => prove::run(&options),
+        Task::Test(options) => suite::test(&options),
+        Task::Ci(options) => ci::run(&options),
+        Task::Vm(options) => vm_alone(&options),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("x: {error:#}");
+            // The codes of the product (docs/exit-codes.md): 3 refused, 1 found something wrong.
+            ExitCode::from(if error.is::<setup::Refused>() { 3 } else { 1 })
+        }
+    }
+}
+
+fn vm_alone(options: &vm::Options) -> anyhow::Result<ExitCode> {
+    const QEMU: setup::Need = setup::QEMU.required();
+    setup::ensure(&[&QEMU], false)?;
+    let mut tally = vm::run(options)?;
+    tally.print();
+    Ok(suite::code(&tally))
 }

@@ -1,0 +1,125 @@
+//! The checks, in the order in which they run. Each leaves the guest as it found it.
+
+use crate::check::{Outcome, Report};
+use crate::machine::Shape;
+use crate::{planish, record, settings};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+
+/// Runs every check that this guest can have.
+pub fn run_all(shape: &Shape, report: &mut Report) {
+    report.check("guest.shape", || guest_shape(shape));
+    report.check("guest.pools", guest_pools);
+    if planish::present() {
+        report.check("planish.version", version);
+        // A command appears when it works; one that is missing is no failure of the guest.
+        for (command, check) in COMMANDS {
+            if planish::knows(command) {
+                report.check(&format!("planish.{command}"), || check(shape));
+            }
+        }
+    }
+    if shape.record {
+        report.check("guest.record", guest_record);
+    }
+}
+
+/// A check of one command, given what QEMU was told to build.
+type Check = fn(&Shape) -> Result<Outcome>;
+
+const COMMANDS: &[(&str, Check)] = &[("doctor", doctor), ("topo", topo)];
+
+/// QEMU built what was asked for; without this every later comparison would mean nothing.
+fn guest_shape(shape: &Shape) -> Result<Outcome> {
+    let nodes = numbered("/sys/devices/system/node", "node")?;
+    let cpus = numbered("/sys/devices/system/cpu", "cpu")?;
+    let mut cpuless_count = 0;
+    for node in &nodes {
+        let path = format!("/sys/devices/system/node/node{node}/cpulist");
+        cpuless_count += usize::from(read(&path)?.trim().is_empty());
+    }
+    ensure!(nodes.len() == shape.node_count, "{} nodes, asked for {}", nodes.len(), shape.node_count);
+    ensure!(cpus.len() == shape.cpu_count, "{} CPUs, asked for {}", cpus.len(), shape.cpu_count);
+    ensure!(cpuless_count == shape.node_cpuless_count, "{cpuless_count} nodes without CPUs");
+    Ok(Outcome::Ok(format!("{} nodes, {cpuless_count} without CPUs, {} CPUs", nodes.len(), cpus.len())))
+}
+
+/// The kernel grants and takes back pages on each node by itself: the ground that pool knobs stand on.
+fn guest_pools() -> Result<Outcome> {
+    const WANTED: &str = "4";
+    let nodes = numbered("/sys/devices/system/node", "node")?;
+    for node in &nodes {
+        let pool = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+        if fs::metadata(&pool).is_err() {
+            return Ok(Outcome::Skip(format!("no {pool}")));
+        }
+        let before = read(&pool)?;
+        fs::write(&pool, WANTED).with_context(|| format!("write {pool}"))?;
+        let granted = read(&pool)?;
+        fs::write(&pool, before.trim()).with_context(|| format!("restore {pool}"))?;
+        ensure!(granted.trim() == WANTED, "node {node} granted {} of {WANTED}", granted.trim());
+        ensure!(read(&pool)? == before, "node {node} did not take the pages back");
+    }
+    Ok(Outcome::Ok(format!("{WANTED} pages on each of {} nodes and back", nodes.len())))
+}
+
+/// The static binary starts on this kernel at all.
+fn version() -> Result<Outcome> {
+    let run = planish::run(&["--version"])?;
+    ensure!(run.exit == 0, "left with {}: {}", run.exit, run.stderr.trim());
+    Ok(Outcome::Ok(run.stdout))
+}
+
+/// The doctor looks and writes nothing: no setting of the guest differs afterwards.
+fn doctor(_shape: &Shape) -> Result<Outcome> {
+    let before = settings::read_all();
+    let envelope = planish::json(&["doctor"], &[0, 1])?;
+    let findings = envelope["result"]["findings"].as_array().context("no result.findings")?;
+    settings::ensure_same(&before, &settings::read_all())?;
+    Ok(Outcome::Ok(format!("{} findings, {} settings untouched", findings.len(), before.len())))
+}
+
+/// planish sees the machine that QEMU built.
+fn topo(shape: &Shape) -> Result<Outcome> {
+    let envelope = planish::json(&["topo"], &[0])?;
+    let list = |key: &str| envelope["result"][key].as_array().with_context(|| format!("no result.{key}"));
+    let (nodes, cpus) = (list("nodes")?, list("cpus")?);
+    let cpuless = nodes.iter().filter(|node| node["cpus"].as_array().is_none_or(Vec::is_empty)).count();
+    ensure!(nodes.len() == shape.node_count, "{} nodes, built {}", nodes.len(), shape.node_count);
+    ensure!(cpus.len() == shape.cpu_count, "{} CPUs, built {}", cpus.len(), shape.cpu_count);
+    ensure!(cpuless == shape.node_cpuless_count, "{cpuless} nodes without CPUs");
+    for (index, node) in nodes.iter().enumerate() {
+        let to_itself = &node["distances"][index];
+        ensure!(to_itself == 10, "node {index} is {to_itself} away from itself");
+    }
+    Ok(Outcome::Ok(format!("{} nodes, {} CPUs", nodes.len(), cpus.len())))
+}
+
+/// The guest as a recorded host, sent out by the second serial port: in planish's own form where it
+/// can record, else as raw trees.
+fn guest_record() -> Result<Outcome> {
+    const FOLDER: &str = "/tmp/host";
+    let file_count = if planish::present() && planish::knows("host") {
+        planish::json(&["host", "record", FOLDER], &[0])?;
+        record::send_folder(FOLDER.as_ref())?
+    } else {
+        record::send_kernel_trees()?
+    };
+    Ok(Outcome::Ok(format!("{file_count} files")))
+}
+
+/// The numbers N of entries `<prefix>N` in a sysfs folder, in order.
+fn numbered(folder: &str, prefix: &str) -> Result<Vec<usize>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("list {folder}"))? {
+        let name = entry.with_context(|| format!("list {folder}"))?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        numbers.extend(number.and_then(|number| number.parse::<usize>().ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn read(path: &str) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("read {path}"))
+}

@@ -1,0 +1,165 @@
+//! What a task needs from the machine: found, or installed by apt when root, or asked for.
+//!
+//! Two grades. *Required*: without it the task means nothing. *Wanted*: without it some tests skip,
+//! aloud. An ordinary user is told the exact line for either, and may go on without what is wanted.
+
+use crate::shell;
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Ends with exit code 3: nothing was changed, and the text says what to type.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A program, or a set of files, that Debian and Ubuntu package.
+pub struct Need {
+    /// For messages.
+    name: &'static str,
+    /// Whether it is here.
+    found: fn() -> bool,
+    /// Package sets that bring it, best first; the first that apt can install wins.
+    packages: &'static [&'static [&'static str]],
+    /// Whether the task means nothing without it.
+    required: bool,
+}
+
+/// PostgreSQL's server programs.
+pub const POSTGRES: Need = Need {
+    name: "PostgreSQL (initdb, postgres, pgbench)",
+    found: || postgres_programs().is_some(),
+    packages: &[&["postgresql"]],
+    required: false,
+};
+
+/// The emulator of the test guests.
+pub const QEMU: Need = Need {
+    name: "QEMU",
+    found: || !cfg!(target_arch = "x86_64") || shell::which("qemu-system-x86_64").is_some(),
+    packages: &[&["qemu-system-x86"]],
+    required: false,
+};
+
+/// A browser without a window, for the report page.
+pub const BROWSER: Need = Need {
+    name: "a headless Chromium",
+    found: || {
+        ["chromium-headless-shell", "chromium", "google-chrome"]
+            .iter()
+            .any(|name| shell::which(name).is_some())
+    },
+    packages: &[&["chromium-headless-shell", "fonts-dejavu-core"], &["chromium", "fonts-dejavu-core"]],
+    required: false,
+};
+
+/// Everything that the whole test suite can use.
+pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER];
+
+impl Need {
+    /// The same need, for a task that means nothing without it.
+    pub const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+}
+
+/// Makes the machine ready, or says what to type and refuses.
+///
+/// `go_on` lets an ordinary user run without what is only wanted.
+pub fn ensure(needs: &[&Need], go_on: bool) -> Result<()> {
+    let missing: Vec<&Need> = needs.iter().copied().filter(|need| !(need.found)()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let is_root = shell::output(Command::new("id").arg("-u"))?.trim() == "0";
+    let has_apt = shell::which("apt-get").is_some();
+    if is_root && has_apt {
+        // A failing update (no network) may still leave lists that know the packages.
+        let _ = shell::run(apt().arg("update"));
+        missing.iter().for_each(|need| install(need));
+    }
+    let still: Vec<&Need> = missing.into_iter().filter(|need| !(need.found)()).collect();
+    let refuse = still.iter().any(|need| need.required) || (!is_root && !go_on && !still.is_empty());
+    for need in &still {
+        eprintln!("x: missing: {}", need.name);
+    }
+    if refuse {
+        bail!(Refused(advice(&still, has_apt, is_root)));
+    }
+    Ok(())
+}
+
+fn install(need: &Need) {
+    for set in need.packages {
+        let _quiet = (set.contains(&"postgresql")).then(NoCluster::arrange).flatten();
+        let install = shell::run(apt().args(["install", "--yes", "--no-install-recommends"]).args(*set));
+        if install.is_ok() && (need.found)() {
+            return;
+        }
+    }
+    eprintln!("x: apt could not install {}", need.name);
+}
+
+fn apt() -> Command {
+    let mut apt = Command::new("apt-get");
+    apt.arg("--quiet").env("DEBIAN_FRONTEND", "noninteractive");
+    apt
+}
+
+fn advice(missing: &[&Need], has_apt: bool, is_root: bool) -> String {
+    let packages: Vec<&str> = missing.iter().flat_map(|need| need.packages[0]).copied().collect();
+    let names: Vec<&str> = missing.iter().map(|need| need.name).collect();
+    if !has_apt {
+        return format!("install these, then try again: {}", names.join("; "));
+    }
+    let sudo = if is_root { "" } else { "sudo " };
+    format!(
+        "type:\n    {sudo}apt-get update && {sudo}apt-get install --yes --no-install-recommends {}\n\
+         or add --skip-missing, which lets the tests that need them skip aloud",
+        packages.join(" ")
+    )
+}
+
+/// Folder of PostgreSQL's server programs, newest version first where Debian keeps several.
+fn postgres_programs() -> Option<PathBuf> {
+    let complete =
+        |folder: &Path| ["initdb", "postgres", "pgbench"].iter().all(|name| folder.join(name).exists());
+    let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|version| version.path().join("bin"))
+        .collect();
+    folders.sort();
+    folders.reverse();
+    folders.extend(shell::which("initdb").and_then(|file| file.parent().map(Path::to_path_buf)));
+    folders.into_iter().find(|folder| complete(folder))
+}
+
+/// While it lives, Debian's packages install PostgreSQL without making and starting a cluster of
+/// their own: a server that nobody asked for must not appear because a test was run.
+struct NoCluster(PathBuf);
+
+impl NoCluster {
+    fn arrange() -> Option<Self> {
+        // The folder and its `include_dir` line come with postgresql-common, so that goes first.
+        shell::run(apt().args(["install", "--yes", "--no-install-recommends", "postgresql-common"])).ok()?;
+        let file = PathBuf::from("/etc/postgresql-common/createcluster.d/planish-no-cluster.conf");
+        std::fs::create_dir_all(file.parent()?).ok()?;
+        std::fs::write(&file, "create_main_cluster = false\n").ok()?;
+        Some(Self(file))
+    }
+}
+
+impl Drop for NoCluster {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,70 @@
+//! `./x test`: every test of the workspace and one boot of each kernel, summed up on the last line.
+
+use crate::tally::Tally;
+use crate::{ground, setup, shell, vm};
+use anyhow::{Context, Result};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+
+/// How the suite runs.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Go on without programs that are missing: their tests skip, aloud
+    #[arg(long)]
+    pub skip_missing: bool,
+    /// Boot no guests
+    #[arg(long)]
+    pub no_vm: bool,
+}
+
+/// Runs everything and says how it went.
+pub fn test(options: &Options) -> Result<ExitCode> {
+    setup::ensure(setup::TESTS, options.skip_missing)?;
+    let mut tally = workspace()?;
+    if !options.no_vm {
+        tally.add(vm::run(&vm::Options::default())?);
+    }
+    tally.print();
+    Ok(code(&tally))
+}
+
+/// The tests of all crates; failures are counted, not an error: all of them are to be seen.
+pub fn workspace() -> Result<Tally> {
+    let skips = ground::target_dir()?.join("planish-skips.txt");
+    let _ = fs::remove_file(&skips);
+    let mut command = ground::cargo();
+    command.args(["test", "--workspace", "--profile", "ci", "--no-fail-fast"]);
+    command.env("PLANISH_SKIPS", &skips);
+    let mut tally = Tally::default();
+    let success = stream(&mut command, |line| tally.add_libtest_line(line))?;
+    tally.add_skip_file(&skips)?;
+    if !success && tally.failed_count == 0 {
+        // It did not compile, or a test binary died before its summary.
+        tally.failed_count = 1;
+    }
+    Ok(tally)
+}
+
+/// Exit code of a tally: 1 when something failed, or when nothing at all was asked.
+pub fn code(tally: &Tally) -> ExitCode {
+    ExitCode::from(u8::from(tally.failed_count > 0 || tally.passed_count == 0))
+}
+
+/// Passes a command's output on and shows each line to `see`; returns whether it succeeded.
+fn stream(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool> {
+    shell::say(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("start {}", shell::line(command)))?;
+    let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = line.context("read the output of the tests")?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        see(&line);
+    }
+    Ok(child.wait().context("wait for the tests")?.success())
+}

@@ -1,0 +1,129 @@
+//! One boot: QEMU is started, its serial console read, and its end judged.
+//!
+//! Success needs two independent words: the closing line on the console and the exit status through
+//! the exit device. A guest that panics, hangs, or is killed gives at most one of them.
+
+use super::kernel::Kernel;
+use super::shape::Shape;
+use crate::shell;
+use crate::tally::Tally;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Emulation on a busy machine of two CPUs takes ten seconds; beyond this it hangs.
+const TIMEOUT_SECONDS: u32 = 600;
+/// `(0x10 << 1) | 1`: what QEMU leaves with when the guest wrote 0x10 to the exit device.
+const EXIT_PASSED: i32 = 0x21;
+/// The same for 0x11: the guest came to its end and a check failed.
+const EXIT_FAILED: i32 = 0x23;
+
+/// A boot to be done.
+pub struct Boot<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// The machine.
+    pub shape: &'a Shape,
+    /// The first root, packed.
+    pub initramfs: &'a Path,
+    /// Where the console log goes.
+    pub folder: &'a Path,
+    /// Whether the guest sends its kernel trees; they arrive in [`Boot::record_file`].
+    pub record: bool,
+}
+
+impl Boot<'_> {
+    /// Name of this boot in results, logs and recorded guests.
+    pub fn name(&self) -> String {
+        format!("guest-{}-{}", self.kernel.version, self.shape.name)
+    }
+
+    /// The tar that the guest sent.
+    pub fn record_file(&self) -> PathBuf {
+        self.folder.join(format!("{}.tar", self.name()))
+    }
+
+    /// Boots, prints the results as they come, and counts them.
+    pub fn run(&self) -> Result<Tally> {
+        let start = Instant::now();
+        let mut command = self.command();
+        let log_path = self.folder.join(format!("{}.log", self.name()));
+        let mut log = File::create(&log_path).with_context(|| format!("make {}", log_path.display()))?;
+        writeln!(log, "$ {}", shell::line(&command))?;
+        let mut child = command.spawn().context("start qemu-system-x86_64 under timeout")?;
+        let console = child.stdout.take().expect("stdout was asked for as a pipe");
+
+        let mut tally = Tally::default();
+        let mut failed_said = None;
+        for line in BufReader::new(console).split(b'\n') {
+            let line = line.context("read the serial console")?;
+            let line = String::from_utf8_lossy(&line);
+            let line = line.trim_end_matches('\r');
+            writeln!(log, "{line}").with_context(|| format!("write {}", log_path.display()))?;
+            if let Some(result) = line.strip_prefix("PLANISH-RESULT ") {
+                self.count(result, &mut tally);
+            } else if let Some(count) = line.strip_prefix("PLANISH-DONE ") {
+                failed_said = count.trim().parse::<usize>().ok();
+            }
+        }
+        let exit = child.wait().context("wait for QEMU")?.code();
+        let agreed = match exit {
+            Some(EXIT_PASSED) => failed_said == Some(0) && tally.failed_count == 0,
+            Some(EXIT_FAILED) => failed_said == Some(tally.failed_count) && tally.failed_count > 0,
+            _ => false,
+        };
+        if !agreed {
+            tally.failed_count += 1;
+            println!(
+                "{} boot fail exit {exit:?}, closing line {failed_said:?}; see {}",
+                self.name(),
+                log_path.display()
+            );
+        }
+        eprintln!("{} took {:.1} s", self.name(), start.elapsed().as_secs_f64());
+        Ok(tally)
+    }
+
+    fn count(&self, result: &str, tally: &mut Tally) {
+        println!("{} {result}", self.name());
+        match result.split_whitespace().nth(1) {
+            Some("ok") => tally.passed_count += 1,
+            Some("skip") => tally.skips.push(format!("SKIP {}.{result}", self.name())),
+            _ => tally.failed_count += 1,
+        }
+    }
+
+    fn command(&self) -> Command {
+        let words = format!(
+            "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check {} planish.record={}",
+            self.shape.kernel_words(),
+            u8::from(self.record),
+        );
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", &TIMEOUT_SECONDS.to_string(), "qemu-system-x86_64"]);
+        // Emulated on purpose: /dev/kvm may exist and still hang the guest (nested, no MSRs).
+        command.args([
+            "-accel",
+            "tcg,thread=multi",
+            "-cpu",
+            "max",
+            "-nographic",
+            "-nodefaults",
+            "-no-reboot",
+        ]);
+        command.args(self.shape.qemu_args());
+        command.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(self.initramfs);
+        command.args(["-append", &words, "-serial", "stdio", "-serial"]);
+        command.arg(if self.record {
+            format!("file:{}", self.record_file().display())
+        } else {
+            "null".into()
+        });
+        command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+    }
+}

@@ -1,0 +1,113 @@
+//! `./x vm`: real kernels, real NUMA nodes, real writes, in guests that are thrown away.
+//!
+//! The guest's side is `tests/vm`. Emulated CPUs prove what the kernel does, never how fast it is:
+//! no number measured in a guest leaves it.
+
+mod cpio;
+mod guest;
+mod kernel;
+mod shape;
+
+use crate::tally::Tally;
+use crate::target;
+use crate::{ground, shell};
+use anyhow::{Context, Result};
+use guest::Boot;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to boot.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Boot every shape on every kernel, not only the usual one
+    #[arg(long)]
+    pub full: bool,
+    /// Boot only this kernel (6.1 or 6.12); may be given several times
+    #[arg(long = "kernel", value_name = "VERSION")]
+    pub kernels: Vec<String>,
+    /// Record each guest as a host tree below this folder
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+}
+
+/// Boots the guests and counts their results.
+pub fn run(options: &Options) -> Result<Tally> {
+    let mut tally = Tally::default();
+    if !cfg!(target_arch = "x86_64") {
+        tally.skips.push("SKIP vm: guests are x86-64 machines, this is not one".into());
+        return Ok(tally);
+    }
+    if shell::which("qemu-system-x86_64").is_none() {
+        tally.skips.push("SKIP vm: no qemu-system-x86_64".into());
+        return Ok(tally);
+    }
+    let folder = ground::cache_dir()?.join("vm");
+    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    let initramfs = initramfs(&folder)?;
+    let versions = match options.kernels.as_slice() {
+        [] => kernel::VERSIONS.iter().map(ToString::to_string).collect(),
+        some => some.to_vec(),
+    };
+    for version in versions {
+        let kernel = match kernel::fetch(&version) {
+            Ok(kernel) => kernel,
+            Err(error) => {
+                tally.skips.push(format!("SKIP vm.{version}: {error:#}"));
+                continue;
+            }
+        };
+        let others = if options.full { shape::OTHERS } else { &[] };
+        for shape in std::iter::once(&shape::USUAL).chain(others) {
+            let record = options.record.is_some();
+            let boot = Boot { kernel: &kernel, shape, initramfs: &initramfs, folder: &folder, record };
+            tally.add(boot.run()?);
+            if let Some(into) = &options.record {
+                unpack(&boot, into)?;
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// Unpacks what a guest sent into a folder of its own name.
+fn unpack(boot: &Boot<'_>, into: &Path) -> Result<()> {
+    let folder = into.join(boot.name());
+    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    let archive = boot.record_file();
+    shell::run(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&folder))
+        .with_context(|| format!("{} did not arrive whole", archive.display()))
+}
+
+/// Builds the guest's programs and packs them as the first root.
+fn initramfs(folder: &Path) -> Result<PathBuf> {
+    let target = target::pick()?;
+    let built = target.build("ci", &["--package", "planish-guest", "--bin", "init"])?;
+    let init = read(&built.join("init"))?;
+    let planish = if ground::has_package("planish-cli")? {
+        let built = target.build("ci", &["--package", "planish-cli", "--bin", "planish"])?;
+        Some(read(&built.join("planish"))?)
+    } else {
+        None
+    };
+
+    let plain = folder.join("initramfs");
+    let file = File::create(&plain).with_context(|| format!("make {}", plain.display()))?;
+    let mut archive = cpio::Archive::new(std::io::BufWriter::new(file));
+    for name in ["bin", "dev", "etc", "proc", "root", "run", "sys", "tmp", "var"] {
+        archive.folder(name)?;
+    }
+    // The kernel opens it as the standard streams of /init, before anything is mounted.
+    archive.character_device("dev/console", 5, 1)?;
+    archive.program("init", &init)?;
+    if let Some(planish) = planish {
+        archive.program("bin/planish", &planish)?;
+    }
+    archive.finish()?.into_inner().context("write the initramfs")?;
+    shell::run(Command::new("gzip").args(["-1", "--force", "--no-name"]).arg(&plain))?;
+    Ok(folder.join("initramfs.gz"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("read {}", path.display()))
+}
