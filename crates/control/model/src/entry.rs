@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Coupling, KnobId, PlanHash, Undo};
+use crate::{Class, Coupling, KnobId, PlanHash, Undo, ValueType};
 
 /// The number of a journal entry, counted from 1 on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -23,11 +23,34 @@ pub struct Original {
     pub knob: KnobId,
     /// The place.
     pub place: String,
+    /// How values of it compare: kept, so that undo needs the journal alone and no catalogue.
+    pub r#type: ValueType,
     /// The kernel's text.
     pub value: String,
     /// `None` for the place that a step writes itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coupling: Option<Coupling>,
+    /// The open entry that had left this value: its original is older, and counts once that entry is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<EntryId>,
+}
+
+/// What a write changed in a coupled place, as read back after it: the kernel recomputed it, or cleared a twin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Caused {
+    /// The coupled place.
+    pub place: String,
+    /// The kernel's text there.
+    pub value: String,
+}
+
+/// A write of a pool's size, recorded before it is made: after a kill it tells whose the pages are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PoolWrite {
+    /// Pages of the pool before.
+    pub from: u64,
+    /// Pages written.
+    pub to: u64,
 }
 
 /// A grant that was shorter than asked, with what the kernel's own lists say about it.
@@ -57,6 +80,8 @@ pub enum OutcomeKind {
     Failed,
     /// Undo: someone else changed it since; theirs was kept.
     Theirs,
+    /// Undo: a newer open entry set it since, and undoing that one brings our original back.
+    HandedOver,
     /// Undo: a step of an earlier boot; nothing to write.
     GoneWithReboot,
     /// Undo: pages are still in use, so the pool could not be lowered; the entry stays open.
@@ -76,9 +101,12 @@ pub struct Outcome {
     pub outcome: OutcomeKind,
     /// The value read back afterwards: what is "ours" from now on.
     pub read_back: Option<String>,
-    /// For pools: pages that the kernel granted to this step.
+    /// For pools: pages of it that are this step's after it: granted by an apply, still held after an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_pages: Option<u64>,
+    /// Coupled places that no longer show what they showed before the write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caused: Vec<Caused>,
     /// For a short grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<ShortGrant>,
@@ -88,6 +116,24 @@ pub struct Outcome {
     /// The kernel's error or another remark, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl Outcome {
+    /// An outcome with nothing to add.
+    #[must_use]
+    pub fn new(knob: KnobId, place: impl Into<String>, outcome: OutcomeKind) -> Self {
+        Self {
+            knob,
+            place: place.into(),
+            outcome,
+            read_back: None,
+            granted_pages: None,
+            caused: Vec::new(),
+            short: None,
+            holders: Vec::new(),
+            detail: None,
+        }
+    }
 }
 
 /// A process that holds huge pages.
@@ -117,10 +163,50 @@ pub struct EntryStep {
     /// For pools: pages asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise_pages: Option<u64>,
-    /// The value before our first write, and those of the coupled places.
+    /// The value before our first write, and those of the coupled places. Empty for a file that was not there.
     pub originals: Vec<Original>,
     /// How it ended; `None` when planish was killed before it could say.
     pub outcome: Option<Outcome>,
+    /// A write of the pool that was begun, and whose end is not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<PoolWrite>,
+    /// How the last attempt to take it back ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Outcome>,
+}
+
+impl EntryStep {
+    /// The original of the place that the step writes itself; `None` for a file that was not there.
+    #[must_use]
+    pub fn original(&self) -> Option<&Original> {
+        self.originals.iter().find(|original| original.coupling.is_none())
+    }
+
+    /// Originals of the coupled places.
+    pub fn coupled(&self) -> impl Iterator<Item = &Original> {
+        self.originals.iter().filter(|original| original.coupling.is_some())
+    }
+
+    /// What the place showed after our write, as far as the journal knows: "ours".
+    #[must_use]
+    pub fn ours(&self) -> &str {
+        self.outcome.as_ref().and_then(|outcome| outcome.read_back.as_deref()).unwrap_or(&self.wanted)
+    }
+
+    /// Pages of the pool that the journal knows to be this step's.
+    #[must_use]
+    pub fn pages_held(&self) -> u64 {
+        let last = self.undone.as_ref().or(self.outcome.as_ref());
+        last.and_then(|outcome| outcome.granted_pages).unwrap_or(0)
+    }
+
+    /// Whether nothing of it is left to take back.
+    #[must_use]
+    pub fn is_undone(&self) -> bool {
+        self.undone
+            .as_ref()
+            .is_some_and(|undone| !matches!(undone.outcome, OutcomeKind::InUse | OutcomeKind::Failed))
+    }
 }
 
 /// How an entry was closed.

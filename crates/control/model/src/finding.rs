@@ -35,6 +35,9 @@ pub enum Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
+    /// The fact that is compared; the rule's own where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fact: Option<String>,
     /// How to compare.
     pub when: Comparison,
     /// With what.
@@ -53,8 +56,10 @@ pub struct FindingRule {
     pub limits: Vec<Limit>,
     /// How much it matters.
     pub severity: Severity,
-    /// What was seen; `{}` stands for the fact's value.
+    /// What was seen; `{}` stands for the fact's value, `{name}` for that of another fact.
     pub evidence: String,
+    /// Why it matters.
+    pub why: String,
     /// What to do about it: a command where there is one.
     pub cure: String,
     /// Where it is documented.

@@ -71,6 +71,8 @@ pub enum Undo {
     Restore,
     /// What we were granted is subtracted from what is there then: pools, which others raise and lower too.
     Subtract,
+    /// A file of ours: its earlier content is put back byte for byte, or it is removed when there was none.
+    File,
     /// There is nothing to take back.
     None,
 }
@@ -89,6 +91,8 @@ pub struct Conditions {
     pub kernel_min: Option<String>,
     /// First kernel that no longer has it.
     pub kernel_gone: Option<String>,
+    /// On bare metal, a place that is missing is most likely hidden by the firmware.
+    pub firmware: bool,
 }
 
 /// One setting: a row of `catalogue/knobs/*.toml`.
@@ -120,6 +124,8 @@ pub struct Knob {
     /// What the host must be.
     #[serde(default)]
     pub needs: Conditions,
+    /// The argument of the kernel command line that sets it at boot, such as `transparent_hugepage`.
+    pub boot_arg: Option<String>,
     /// What setting it gains.
     pub why: String,
     /// What setting it costs.

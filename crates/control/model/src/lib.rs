@@ -12,6 +12,7 @@
 //! | [`Outcome`] | act | journal, report |
 //! | [`Drift`] | verify | report |
 //! | [`Entry`] | journal | decide (undo), report |
+//! | [`Sizing`] | decide | report |
 
 #![forbid(unsafe_code)]
 
@@ -25,20 +26,24 @@ mod nearest;
 mod observation;
 mod plan;
 mod profile;
+mod sizing;
 mod value;
 
 pub use catalogue::{Catalogue, CatalogueError};
 pub use drift::{Drift, DriftState, KnobCheck};
 pub use entry::{
-    Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, ShortGrant,
+    Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind,
+    PoolWrite, ShortGrant,
 };
 pub use exit::Exit;
 pub use finding::{Comparison, Finding, FindingRule, Limit, Severity};
 pub use knob::{Class, Conditions, Knob, KnobId, Undo, When};
 pub use nearest::nearest;
 pub use observation::{
-    Access, BuddyRow, FactValue, HostFacts, Observation, PoolReading, Reading, Verdict, VerdictKind,
+    Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
+    VerdictKind,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
 pub use profile::{Computation, Nodes, Profile, Want};
+pub use sizing::{SizeRow, Sizing};
 pub use value::{ValueError, ValueType};

@@ -88,8 +88,12 @@ pub struct HostFacts {
     pub cpus_online: u32,
     /// NUMA nodes that have memory, by number.
     pub nodes: Vec<u32>,
-    /// The hypervisor or container, by evidence and not by name alone; `None` on bare metal.
+    /// Those of them that have CPUs too: a pool is spread over these.
+    pub cpu_nodes: Vec<u32>,
+    /// The hypervisor, by evidence and not by name alone; `None` on bare metal.
     pub guest: Option<String>,
+    /// The evidence for a container around the observer; `None` where there is none.
+    pub container: Option<String>,
     /// Base page size in bytes.
     pub page_bytes: u64,
     /// Huge-page sizes that the kernel offers, in bytes, ascending.
@@ -130,6 +134,18 @@ pub struct BuddyRow {
     pub free: Vec<u64>,
 }
 
+/// What a boot will set a place to, and who says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Persisted {
+    /// The winning value.
+    pub value: String,
+    /// Who sets it: `/etc/sysctl.d/90-x.conf:3`, or `kernel command line: nmi_watchdog=0`.
+    pub source: String,
+    /// The sources that lose against it, in the order in which they would have been applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overridden: Vec<String>,
+}
+
 /// The value of a named fact, for finding rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -153,6 +169,8 @@ pub struct Observation {
     pub buddy: Vec<BuddyRow>,
     /// Named facts that finding rules compare, such as `memory.page_tables_bytes`.
     pub facts: BTreeMap<String, FactValue>,
+    /// What files and the kernel command line set at boot, by place.
+    pub persisted: BTreeMap<String, Persisted>,
 }
 
 impl Observation {

@@ -1,0 +1,45 @@
+//! How many huge pages a service needs, with the arithmetic.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The pool of one page size on one node that a service needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeRow {
+    /// The node; `None` for a kernel without NUMA.
+    pub node: Option<u32>,
+    /// Page size in bytes.
+    pub page_bytes: u64,
+    /// Pages that the service needs on this node, headroom included.
+    pub pages: u64,
+    /// The same in bytes.
+    pub bytes: u64,
+    /// Pages of the pool that nobody uses now.
+    pub free: u64,
+    /// Whether the node can give that much and leave the host its reserve, and why not.
+    pub refused: Option<String>,
+}
+
+/// The answer of `planish size`: alternatives by page size, each spread over the nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sizing {
+    /// What was sized: `postgres (pid 812)`, `3 regions of 1.0 GiB`.
+    pub subject: String,
+    /// Bytes that the service maps, without headroom.
+    pub need_bytes: u64,
+    /// Headroom on top of the need, in percent.
+    pub headroom_percent: u32,
+    /// One row a page size and node.
+    pub rows: Vec<SizeRow>,
+    /// The arithmetic, line by line, for people.
+    pub arithmetic: Vec<String>,
+}
+
+impl Sizing {
+    /// The need with its headroom, in bytes: what a pool must hold.
+    #[must_use]
+    pub fn bytes_with_headroom(&self) -> u64 {
+        let need = u128::from(self.need_bytes);
+        u64::try_from(need + need * u128::from(self.headroom_percent) / 100).unwrap_or(u64::MAX)
+    }
+}
