@@ -1,32 +1,60 @@
 //! `./x ci`: everything that a change must pass, cheapest first, each stage with its time.
 
-use crate::suite::{self, Options};
+use crate::suite::{self, SuiteOptions};
 use crate::tally::Tally;
 use crate::{edges, ground, licences, setup, shell, tidy, vm};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// Names of the stages, in their order.
+const STAGES: &[&str] = &["fmt", "lock", "tidy", "edges", "licences", "clippy", "test", "vm"];
+
+/// What to check.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Run this stage only; may be given several times
+    #[arg(long, value_name = "STAGE", value_parser = clap::builder::PossibleValuesParser::new(STAGES))]
+    only: Vec<String>,
+    #[command(flatten)]
+    suite: SuiteOptions,
+}
+
 /// Runs all stages, also after one has failed: one run shows everything that is wrong.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    setup::ensure(setup::TESTS, options.skip_missing)?;
-    let mut stages = Stages::default();
-    stages.check("fmt", || shell::run(ground::cargo().args(["fmt", "--all", "--check"])));
-    stages.check("lock", || {
-        shell::output(ground::cargo().args(["metadata", "--locked", "--format-version=1"]))
-    });
-    stages.check("tidy", tidy::run);
-    stages.check("edges", edges::run);
-    let skips = stages.check("licences", licences::run).unwrap_or_default();
-    stages.check("clippy", clippy);
-    let mut tally = stages.check("test", suite::workspace).unwrap_or_default();
-    tally.skips.extend(skips);
-    if !options.no_vm {
-        tally.add(stages.check("vm", || vm::run(&vm::Options::default())).unwrap_or_default());
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    if wanted("test") || wanted("vm") {
+        setup::ensure(setup::TESTS, options.suite.skip_missing)?;
     }
-    stages.print(&mut tally);
+    let mut stages = Stages::default();
+    let mut tally = Tally::default();
+    for name in STAGES.iter().filter(|name| wanted(name)) {
+        stages.run(name, &mut tally, || stage(name, options));
+    }
+    stages.print();
     tally.print();
     Ok(suite::code(&tally))
+}
+
+fn stage(name: &str, options: &Options) -> Result<Tally> {
+    match name {
+        "fmt" => shell::run(ground::cargo().args(["fmt", "--all", "--check"]))?,
+        "lock" => locked()?,
+        "tidy" => tidy::run()?,
+        "edges" => edges::run()?,
+        "licences" => return licences::run(),
+        "clippy" => clippy()?,
+        "test" => return suite::workspace(),
+        "vm" if options.suite.no_vm => {}
+        "vm" => return vm::run(&vm::Options::default()),
+        _ => unreachable!("STAGES and this match name the same stages"),
+    }
+    Ok(Tally::default())
+}
+
+/// Cargo.lock is committed and complete: a clone builds what was tested.
+fn locked() -> Result<()> {
+    shell::output(ground::cargo().args(["metadata", "--locked", "--format-version=1"])).map(drop)
 }
 
 fn clippy() -> Result<()> {
@@ -38,25 +66,34 @@ fn clippy() -> Result<()> {
 /// Wall time and end of each stage.
 #[derive(Default)]
 struct Stages {
-    rows: Vec<(&'static str, f64, bool)>,
+    rows: Vec<(String, f64, bool)>,
 }
 
 impl Stages {
-    fn check<T>(&mut self, name: &'static str, run: impl FnOnce() -> Result<T>) -> Option<T> {
+    /// Runs one stage; the stage itself counts as one test of the sum.
+    fn run(&mut self, name: &str, sum: &mut Tally, run: impl FnOnce() -> Result<Tally>) {
         eprintln!("== {name}");
         let start = Instant::now();
-        let result = run();
-        self.rows.push((name, start.elapsed().as_secs_f64(), result.is_ok()));
-        result.inspect_err(|error| eprintln!("x: {name}: {error:#}")).ok()
+        let result = run().and_then(|tally| {
+            let failed_count = tally.failed_count;
+            sum.add(tally);
+            ensure!(failed_count == 0, "{failed_count} failed");
+            Ok(())
+        });
+        match &result {
+            Ok(()) => sum.passed_count += 1,
+            Err(error) => {
+                sum.failed_count += 1;
+                eprintln!("x: {name}: {error:#}");
+            }
+        }
+        self.rows.push((name.to_owned(), start.elapsed().as_secs_f64(), result.is_ok()));
     }
 
-    /// Prints the table; a stage is one test of the sum.
-    fn print(&self, tally: &mut Tally) {
+    fn print(&self) {
         println!("\nstage         seconds");
         for (name, seconds, passed) in &self.rows {
             println!("{name:<12} {seconds:>8.1}  {}", if *passed { "ok" } else { "FAILED" });
-            tally.passed_count += usize::from(*passed);
-            tally.failed_count += usize::from(!passed);
         }
     }
 }

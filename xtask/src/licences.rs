@@ -3,12 +3,12 @@
 //! cargo-deny judges by `deny.toml` where it is installed. Where it is not, the licences are still
 //! checked, here, against the same list: a licence must not slip in because a tool was missing.
 
+use crate::tally::Tally;
 use crate::{ground, shell};
 use anyhow::{Context, Result, ensure};
-use std::process::Command;
 
-/// Checks; returns a skip line when cargo-deny is not here.
-pub fn run() -> Result<Vec<String>> {
+/// Checks; skips aloud what only cargo-deny can tell, where it is not installed.
+pub fn run() -> Result<Tally> {
     let allowed = allowed(&std::fs::read_to_string("deny.toml").context("read deny.toml")?)?;
     let mut findings = Vec::new();
     for package in ground::metadata()?.packages {
@@ -19,13 +19,13 @@ pub fn run() -> Result<Vec<String>> {
     }
     findings.iter().for_each(|finding| println!("{finding}"));
     ensure!(findings.is_empty(), "{} packages with a licence that is not allowed", findings.len());
-    if shell::output(Command::new("cargo-deny").arg("--version")).is_err() {
-        return Ok(vec![
-            "SKIP licences.cargo_deny: cargo-deny is not installed; licences were checked, bans not".into(),
-        ]);
+    let mut tally = Tally::default();
+    if shell::which("cargo-deny").is_some() {
+        shell::run(ground::cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
+    } else {
+        tally.skips.push("SKIP licences.bans: no cargo-deny; licences were checked, bans were not".into());
     }
-    shell::run(ground::cargo().args(["deny", "--locked", "check", "licenses", "bans", "sources"]))?;
-    Ok(Vec::new())
+    Ok(tally)
 }
 
 /// The `allow` list of `[licenses]`: the one list in the file whose entries stand one on a line.

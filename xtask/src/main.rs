@@ -10,7 +10,9 @@
 )]
 
 mod ci;
+mod dist;
 mod edges;
+mod fuzz;
 mod ground;
 mod licences;
 mod prove;
@@ -32,9 +34,13 @@ enum Task {
     /// Build planish and prove on this machine what pays (planish prove)
     Prove(prove::Options),
     /// Run every test, one boot of each test guest included
-    Test(suite::Options),
+    Test(suite::SuiteOptions),
     /// Check everything that a change must pass
-    Ci(suite::Options),
+    Ci(ci::Options),
+    /// Fuzz the parsers
+    Fuzz(fuzz::Options),
+    /// Pack a release: tar, Debian package, checksums
+    Dist(dist::Options),
     /// Boot test guests: real kernels, NUMA nodes, real writes
     Vm(vm::Options),
 }
@@ -44,6 +50,8 @@ fn main() -> ExitCode {
         Task::Prove(options) => prove::run(&options),
         Task::Test(options) => suite::test(&options),
         Task::Ci(options) => ci::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
+        Task::Dist(options) => dist::run(&options),
         Task::Vm(options) => vm_alone(&options),
     };
     match result {
@@ -62,4 +70,14 @@ fn vm_alone(options: &vm::Options) -> anyhow::Result<ExitCode> {
     let mut tally = vm::run(options)?;
     tally.print();
     Ok(suite::code(&tally))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn command_line_is_consistent() {
+        super::Task::command().debug_assert();
+    }
 }

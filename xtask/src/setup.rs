@@ -60,6 +60,14 @@ pub const BROWSER: Need = Need {
     required: false,
 };
 
+/// A C++ compiler: libFuzzer comes as source.
+pub const CXX: Need = Need {
+    name: "a C++ compiler (c++)",
+    found: || shell::which("c++").is_some(),
+    packages: &[&["g++"]],
+    required: true,
+};
+
 /// Everything that the whole test suite can use.
 pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER];
 

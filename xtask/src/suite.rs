@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// How the suite runs.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct SuiteOptions {
     /// Go on without programs that are missing: their tests skip, aloud
     #[arg(long)]
     pub skip_missing: bool,
@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 /// Runs everything and says how it went.
-pub fn test(options: &Options) -> Result<ExitCode> {
+pub fn test(options: &SuiteOptions) -> Result<ExitCode> {
     setup::ensure(setup::TESTS, options.skip_missing)?;
     let mut tally = workspace()?;
     if !options.no_vm {

@@ -1,4 +1,5 @@
-//! The archive format that the kernel unpacks as its first root (`Documentation/driver-api/early-userspace/buffer-format.rst`).
+//! The archive format that the kernel unpacks as its first root
+//! (`Documentation/driver-api/early-userspace/buffer-format.rst`).
 //!
 //! Only what a guest needs: folders, plain files, and the console node that must exist before
 //! devtmpfs is mounted. Owner and times are zero, so that the same content gives the same bytes.
