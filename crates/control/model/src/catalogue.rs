@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, nearest};
+use crate::{Computation, FindingRule, Knob, KnobId, Profile, Undo, ValueError, Want, nearest};
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -257,17 +257,36 @@ impl Catalogue {
     ) -> Result<Profile, CatalogueError> {
         let mut want = BTreeMap::new();
         for parent in &profile.inherits {
-            want.extend(self.flatten(parent, path)?.want);
+            self.lay_over(&mut want, self.flatten(parent, path)?.want);
         }
         for (id, wanted) in &profile.want {
-            self.check_want(file, id, wanted)?;
-            want.insert(id.clone(), wanted.clone());
+            self.check_want(file, id, wanted, profile)?;
         }
+        self.lay_over(&mut want, profile.want.clone());
         Ok(Profile { inherits: Vec::new(), want, ..profile.clone() })
     }
 
-    fn check_want(&self, file: &str, id: &KnobId, want: &Want) -> Result<(), CatalogueError> {
+    /// Lays wanted values over others: a value takes the place of its own knob's and of its twin's.
+    fn lay_over(&self, want: &mut BTreeMap<KnobId, Want>, own: BTreeMap<KnobId, Want>) {
+        for id in own.keys() {
+            if let Some(twin) = self.knobs.get(id).and_then(|knob| knob.twin.as_ref()) {
+                want.remove(twin);
+            }
+        }
+        want.extend(own);
+    }
+
+    fn check_want(
+        &self,
+        file: &str,
+        id: &KnobId,
+        want: &Want,
+        profile: &Profile,
+    ) -> Result<(), CatalogueError> {
         let knob = self.knob_in(file, id)?;
+        if let Some(rule) = broken_want(knob, want, profile) {
+            return Err(CatalogueError::Rule { file: file.to_owned(), id: id.to_string(), rule });
+        }
         if let Some(value) = want.literal() {
             knob.r#type.validate(&value).map_err(|source| CatalogueError::BadValue {
                 file: file.to_owned(),
@@ -294,6 +313,26 @@ fn broken_rule(knob: &Knob) -> Option<&'static str> {
         return Some("why, cost, source and proof are said");
     }
     None
+}
+
+/// The rules that a wanted value must keep besides its type.
+fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
+    let pool = knob.undo == Undo::Subtract;
+    match want {
+        Want::Need { .. } | Want::From { from: Computation::ServicePool } if !pool => {
+            Some("is no pool: only pools are wanted by need_bytes or service_pool")
+        }
+        Want::Int(_) | Want::Text(_) | Want::Some { .. } if pool => {
+            Some("is a pool, which others raise and lower too: say { need_bytes = N }")
+        }
+        Want::From { from: Computation::MinFreeHalfPercent } if knob.id.as_str() != "vm.min_free_kbytes" => {
+            Some("min_free_half_percent is for vm.min_free_kbytes alone")
+        }
+        _ if knob.twin.as_ref().is_some_and(|twin| profile.want.contains_key(twin)) => {
+            Some("is wanted together with its twin, and setting one clears the other")
+        }
+        _ => None,
+    }
 }
 
 fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, CatalogueError> {
@@ -363,6 +402,73 @@ proof = "none yet"
         catalogue.add_profile("own.toml", own).expect("well formed");
         let profile = catalogue.profile("own").expect("resolves");
         assert_eq!(profile.want[&KnobId::new("vm.swappiness")], Want::Int(5));
+    }
+
+    /// Two twins and a pool.
+    const COUPLED: &str = r#"
+[[knob]]
+id = "vm.dirty_bytes"
+path = "/proc/sys/vm/dirty_bytes"
+type = { int = "bytes", min = 8192 }
+twin = "vm.dirty_ratio"
+class = "safe"
+why = "w"
+cost = "c"
+source = "s"
+proof = "none yet"
+
+[[knob]]
+id = "vm.dirty_ratio"
+path = "/proc/sys/vm/dirty_ratio"
+type = { int = "percent", min = 0, max = 100 }
+twin = "vm.dirty_bytes"
+class = "safe"
+why = "w"
+cost = "c"
+source = "s"
+proof = "none yet"
+
+[[knob]]
+id = "hugepages.2m"
+path = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages"
+type = { int = "pages", min = 0 }
+undo = "subtract"
+class = "safe"
+why = "w"
+cost = "c"
+source = "s"
+proof = "none yet"
+"#;
+
+    fn profile_error(want: &str) -> String {
+        let mut catalogue = catalogue();
+        catalogue.add_knobs("coupled.toml", COUPLED).expect("good rows");
+        let text = format!("name = \"x\"\nsummary = \"s\"\n[want]\n{want}");
+        catalogue.add_profile("own.toml", &text).expect("well formed");
+        catalogue.check().expect_err("breaks a rule").to_string()
+    }
+
+    #[test]
+    fn a_pool_is_never_wanted_as_an_absolute_number() {
+        let error = profile_error("\"hugepages.2m\" = 512\n");
+        assert!(error.contains("say { need_bytes = N }"), "{error}");
+        let error = profile_error("\"vm.swappiness\" = { need_bytes = 512 }\n");
+        assert!(error.contains("is no pool"), "{error}");
+    }
+
+    #[test]
+    fn twins_are_never_wanted_together_but_a_heir_may_choose_the_other() {
+        let error = profile_error("\"vm.dirty_bytes\" = 8192\n\"vm.dirty_ratio\" = 10\n");
+        assert!(error.contains("its twin"), "{error}");
+        let mut catalogue = catalogue();
+        catalogue.add_knobs("coupled.toml", COUPLED).expect("good rows");
+        let base = "name = \"base\"\nsummary = \"s\"\n[want]\n\"vm.dirty_ratio\" = 10\n";
+        let own =
+            "name = \"own\"\nsummary = \"s\"\ninherits = [\"base\"]\n[want]\n\"vm.dirty_bytes\" = 8192\n";
+        catalogue.add_profile("base.toml", base).expect("well formed");
+        catalogue.add_profile("own.toml", own).expect("well formed");
+        let want = catalogue.profile("own").expect("resolves").want;
+        assert_eq!(want.keys().map(KnobId::as_str).collect::<Vec<_>>(), ["vm.dirty_bytes"]);
     }
 
     #[test]

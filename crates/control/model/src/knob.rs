@@ -105,6 +105,8 @@ pub struct Knob {
     pub path: String,
     /// What values are legal and how two of them compare.
     pub r#type: ValueType,
+    /// The file beside it that lists the words which this host offers, with the same `{holes}`.
+    pub offered: Option<String>,
     /// The knob that loses its value when this one is set (`vm.dirty_bytes` and `vm.dirty_ratio`).
     pub twin: Option<KnobId>,
     /// Knobs that show the same state through another place (the global pool and the pools of the nodes).

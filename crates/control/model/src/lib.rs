@@ -27,6 +27,7 @@ mod observation;
 mod plan;
 mod profile;
 mod sizing;
+pub mod units;
 mod value;
 
 pub use catalogue::{Catalogue, CatalogueError};

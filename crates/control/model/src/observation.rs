@@ -30,6 +30,9 @@ pub struct Reading {
     pub value: Option<String>,
     /// Why it could not be read.
     pub unread: Option<String>,
+    /// The words that this host offers for it, where it says so; empty where it does not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<String>,
     /// Who may write it.
     #[serde(flatten)]
     pub access: Access,

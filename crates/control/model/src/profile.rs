@@ -40,7 +40,7 @@ pub enum Want {
     Some {
         /// The wanted value.
         value: String,
-        /// A shell pattern for the first hole of the knob's path.
+        /// A shell pattern for the first hole of the knob's path, or `hole=pattern` for another one.
         only: String,
     },
     /// `"hugepages.2m" = { need_bytes = 536870912 }`: a pool, raised by this much and no more.

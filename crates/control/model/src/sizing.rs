@@ -34,12 +34,3 @@ pub struct Sizing {
     /// The arithmetic, line by line, for people.
     pub arithmetic: Vec<String>,
 }
-
-impl Sizing {
-    /// The need with its headroom, in bytes: what a pool must hold.
-    #[must_use]
-    pub fn bytes_with_headroom(&self) -> u64 {
-        let need = u128::from(self.need_bytes);
-        u64::try_from(need + need * u128::from(self.headroom_percent) / 100).unwrap_or(u64::MAX)
-    }
-}
