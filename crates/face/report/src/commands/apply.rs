@@ -1,0 +1,66 @@
+//! `planish apply`: what each step of the plan did, read back from the host.
+
+use planish_model::{EntryId, KnobCheck, Outcome, OutcomeKind, Plan, PlanHash, Step};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::commands::undo::{outcome_cell, without_place};
+use crate::page::{Page, Report, risk};
+use crate::table::Table;
+
+/// What `apply` did.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ApplyReport {
+    /// The journal entry that `undo` takes; `null` when nothing was written.
+    pub entry: Option<EntryId>,
+    /// The plan, by its hash.
+    pub hash: PlanHash,
+    /// The profile.
+    pub profile: String,
+    /// What each step did, in the order of the plan.
+    pub outcomes: Vec<Outcome>,
+    /// How the host compares with the plan afterwards, from a fresh look at it.
+    pub knobs: Vec<KnobCheck>,
+    /// The steps as they were planned: they give the table its other columns.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub plan: Plan,
+}
+
+impl Report for ApplyReport {
+    const COMMAND: &'static str = "apply";
+
+    fn text(&self, page: &mut Page<'_>) {
+        let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
+        let key = |outcome: &Outcome| {
+            let step = self.step(outcome).map(|step| (step.now.clone(), step.wanted.clone()));
+            (without_place(outcome), step)
+        };
+        for group in self.outcomes.chunk_by(|a, b| key(a) == key(b)) {
+            let first = &group[0];
+            let Some(step) = self.step(first) else { continue };
+            let places: Vec<&str> = group.iter().map(|outcome| outcome.place.as_str()).collect();
+            let was = format!("was {}", page.value(&first.knob, &step.now));
+            let now = first.read_back.as_deref().unwrap_or(&step.now);
+            table.row([
+                page.knob(&first.knob, &places),
+                page.value(&first.knob, now).into(),
+                page.value(&first.knob, &step.wanted).into(),
+                risk(step.class, step.when),
+                outcome_cell(first, (first.outcome == OutcomeKind::Done).then_some(was)),
+            ]);
+        }
+        page.table(&table);
+        if let Some(entry) = self.entry {
+            page.gap();
+            page.fact("entry", &entry.to_string());
+            page.fact("plan", &self.hash.to_string());
+        }
+    }
+}
+
+impl ApplyReport {
+    fn step(&self, outcome: &Outcome) -> Option<&Step> {
+        self.plan.steps.iter().find(|step| step.knob == outcome.knob && step.place == outcome.place)
+    }
+}

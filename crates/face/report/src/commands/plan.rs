@@ -1,0 +1,104 @@
+//! `planish plan`: before and after of every step, in the order in which they will be written.
+
+use planish_model::{Plan, Skipped, Step, VerdictKind, When};
+
+use crate::page::{Page, Report, risk, verdict_text};
+use crate::table::Table;
+use crate::units;
+
+impl Report for Plan {
+    const COMMAND: &'static str = "plan";
+
+    fn text(&self, page: &mut Page<'_>) {
+        page.table(&steps(&self.steps, page));
+        if page.is_detailed() {
+            self.steps.iter().for_each(|step| details(step, page));
+        }
+        not_written(&self.skipped, page);
+        page.gap();
+        page.fact("plan", &self.hash.to_string());
+        page.fact("steps", &summary(self));
+    }
+}
+
+/// Steps that differ in their place alone read as one line.
+fn line_key(step: &Step) -> impl PartialEq + '_ {
+    (&step.knob, &step.now, &step.wanted, step.class, step.when)
+}
+
+fn steps(steps: &[Step], page: &Page<'_>) -> Table {
+    let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
+    for group in steps.chunk_by(|a, b| line_key(a) == line_key(b)) {
+        let first = &group[0];
+        let places: Vec<&str> = group.iter().map(|step| step.place.as_str()).collect();
+        table.row([
+            page.knob(&first.knob, &places),
+            page.value(&first.knob, &first.now).into(),
+            page.value(&first.knob, &first.wanted).into(),
+            risk(first.class, first.when),
+            first.why.as_str().into(),
+        ]);
+    }
+    table
+}
+
+/// What the table has no room for.
+fn details(step: &Step, page: &mut Page<'_>) {
+    page.gap();
+    page.line(format!("{} {}", step.knob, step.place));
+    page.fact("  because", step.because.as_deref().unwrap_or_default());
+    page.fact("  cost", &step.cost);
+    page.fact("  right", &verdict_text(&step.verdict));
+    for coupled in &step.coupled {
+        let now = page.value(&coupled.knob, &coupled.now);
+        page.fact("  also", &format!("{} {} changes with it, now {now}", coupled.knob, coupled.place));
+    }
+    page.fact("  source", &step.source);
+}
+
+/// What the profile wants and the plan does not write: told in full where a person could do something about it.
+fn not_written(skipped: &[Skipped], page: &mut Page<'_>) {
+    let mut table = Table::new(&["not written", "wanted", "why not"]);
+    let shown = |skip: &&Skipped| page.is_detailed() || !skip.satisfied;
+    let rows: Vec<&Skipped> = skipped.iter().filter(shown).collect();
+    let key = |skip: &&Skipped| Skipped { place: String::new(), ..(*skip).clone() };
+    for group in rows.chunk_by(|a, b| key(a) == key(b)) {
+        let first = group[0];
+        let places: Vec<&str> = group.iter().map(|skip| skip.place.as_str()).collect();
+        let wanted = first.wanted.as_deref().map(|wanted| page.value(&first.knob, wanted));
+        let absent = first.verdict.verdict == VerdictKind::Absent;
+        table.row([
+            if absent { first.knob.to_string().into() } else { page.knob(&first.knob, &places) },
+            wanted.unwrap_or_default().into(),
+            if first.satisfied { "already so".into() } else { verdict_text(&first.verdict).into() },
+        ]);
+    }
+    if !table.is_empty() {
+        page.gap();
+        page.table(&table);
+    }
+}
+
+fn summary(plan: &Plan) -> String {
+    let satisfied = plan.skipped.iter().filter(|skip| skip.satisfied).count();
+    let waits = |when| plan.steps.iter().filter(|step| step.when == when).count();
+    let mut parts = vec![format!("{} to write", plan.steps.len())];
+    for (count, words) in [
+        (waits(When::Process), "of them for processes that start later"),
+        (waits(When::Boot), "of them at the next boot"),
+        (satisfied, "already as wanted"),
+        (plan.skipped.len() - satisfied, "not written"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    }
+    let pages: u64 = plan.steps.iter().filter_map(|step| step.raise_pages).sum();
+    if pages > 0 {
+        parts.push(format!(
+            "{} to reserve",
+            units::count(usize::try_from(pages).unwrap_or(usize::MAX), "huge page")
+        ));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,105 @@
+//! `planish undo`: what was put back, and what was left because someone else changed it.
+
+use planish_model::{Class, Entry, EntryId, EntryStep, Outcome, OutcomeKind, When};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::page::{Page, Report, risk, styles};
+use crate::table::{Cell, Table};
+use crate::units;
+
+/// One entry that was undone, as far as it could be.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct UndoneEntry {
+    /// Its number.
+    pub entry: EntryId,
+    /// Whether something of it is still on the host.
+    pub open: bool,
+    /// What was done to each place, in the order in which it was written.
+    pub outcomes: Vec<Outcome>,
+    /// The entry as it was written: it gives the table its other columns.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub written: Option<Entry>,
+}
+
+/// What `undo` did.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct UndoReport {
+    /// Newest entry first.
+    pub entries: Vec<UndoneEntry>,
+}
+
+impl Report for UndoReport {
+    const COMMAND: &'static str = "undo";
+
+    fn text(&self, page: &mut Page<'_>) {
+        for entry in &self.entries {
+            page.heading(&format!("entry {}{}", entry.entry, if entry.open { ", still open" } else { "" }));
+            let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
+            let key =
+                |outcome: &Outcome| (without_place(outcome), entry.original(outcome).map(str::to_owned));
+            for group in entry.outcomes.chunk_by(|a, b| key(a) == key(b)) {
+                let first = &group[0];
+                let places: Vec<&str> = group.iter().map(|outcome| outcome.place.as_str()).collect();
+                let value = |text: &str| page.value(&first.knob, text);
+                let class = entry.step(first).map(|step| step.class).or_else(|| page.class(&first.knob));
+                table.row([
+                    page.knob(&first.knob, &places),
+                    first.read_back.as_deref().map(value).unwrap_or_default().into(),
+                    entry.original(first).map(value).unwrap_or_default().into(),
+                    risk(class.unwrap_or(Class::Safe), When::Now),
+                    outcome_cell(first, None),
+                ]);
+            }
+            page.table(&table);
+        }
+    }
+}
+
+impl UndoneEntry {
+    fn step(&self, outcome: &Outcome) -> Option<&EntryStep> {
+        let steps = &self.written.as_ref()?.steps;
+        steps.iter().find(|step| step.knob == outcome.knob && step.place == outcome.place)
+    }
+
+    /// What stood at the outcome's place before planish wrote there first.
+    fn original(&self, outcome: &Outcome) -> Option<&str> {
+        self.step(outcome)?.original().map(|original| original.value.as_str())
+    }
+}
+
+/// What places must share to read as one line.
+pub(crate) fn without_place(outcome: &Outcome) -> Outcome {
+    Outcome { place: String::new(), ..outcome.clone() }
+}
+
+/// How an outcome reads: a word, its reason, and who holds what undo wants back.
+pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
+    let (word, style) = match outcome.outcome {
+        OutcomeKind::Done => ("done", styles::GOOD),
+        OutcomeKind::Satisfied => ("already so", styles::GOOD),
+        OutcomeKind::Short => ("short", styles::WARNING),
+        OutcomeKind::ReadsBack => ("reads back as something else", styles::WARNING),
+        OutcomeKind::Failed => ("failed", styles::BAD),
+        OutcomeKind::Theirs => ("changed by someone else since; left alone", styles::WARNING),
+        OutcomeKind::HandedOver => ("set again by a newer entry, which brings it back", styles::GOOD),
+        OutcomeKind::GoneWithReboot => ("gone with the reboot", styles::GOOD),
+        OutcomeKind::InUse => ("still in use", styles::WARNING),
+        OutcomeKind::Vanished => ("no longer there", styles::WARNING),
+    };
+    let mut parts = vec![word.to_owned()];
+    parts.extend(extra);
+    if let Some(short) = &outcome.short {
+        parts.push(format!("{} of {} pages granted: {}", short.granted, short.asked, short.reason));
+    }
+    parts.extend(outcome.detail.clone());
+    if !outcome.holders.is_empty() {
+        let held = outcome.holders.iter();
+        let named: Vec<String> = held
+            .map(|holder| format!("{} ({}, {})", holder.command, holder.pid, units::bytes(holder.bytes)))
+            .collect();
+        parts.push(format!("held by {}", named.join(", ")));
+    }
+    Cell::styled(parts.join("; "), style)
+}

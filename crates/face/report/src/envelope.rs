@@ -1,0 +1,95 @@
+//! The one JSON object that every command prints under `--json`, on failure too.
+
+use planish_model::Exit;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What kind of talk a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Good to know.
+    Note,
+    /// Done, but look at it.
+    Warning,
+    /// Why the command did not do what was asked.
+    Error,
+    /// The command line to type next.
+    Next,
+}
+
+impl Level {
+    /// The word in front of the message.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Next => "next",
+        }
+    }
+}
+
+/// Talk: what a person should know besides the result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    /// What kind of talk.
+    pub level: Level,
+    /// One sentence or one command line.
+    pub text: String,
+    /// The cure, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Message {
+    /// A message without a cure.
+    pub fn new(level: Level, text: impl Into<String>) -> Self {
+        Self { level, text: text.into(), hint: None }
+    }
+
+    /// The same message with its cure.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// The object around every result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Envelope<T> {
+    /// `planish.<command>/1`: names the file of `docs/schema/` that describes this object.
+    pub schema: String,
+    /// Version of planish.
+    pub version: String,
+    /// The command, with a dash between words: `host-record`.
+    pub command: String,
+    /// The exit code of the process.
+    pub exit: u8,
+    /// What the command found; null when it failed before it could say.
+    pub result: Option<T>,
+    /// Talk, in the order in which it came up.
+    pub messages: Vec<Message>,
+}
+
+impl<T> Envelope<T> {
+    /// Wraps the result of a command.
+    #[must_use]
+    pub fn new(command: &str, exit: Exit, result: Option<T>, messages: Vec<Message>) -> Self {
+        Self {
+            schema: schema_name(command),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command.to_owned(),
+            exit: exit.code(),
+            result,
+            messages,
+        }
+    }
+}
+
+/// The schema's name for a command. The number rises when a field changes its meaning or goes away.
+pub(crate) fn schema_name(command: &str) -> String {
+    format!("planish.{command}/1")
+}

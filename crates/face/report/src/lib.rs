@@ -1,0 +1,20 @@
+//! What a command found, as one value that is rendered three ways: text for people, JSON for programs, and a
+//! schema that says what the JSON may be.
+//!
+//! A command of `planish` ends with one [`Report`]. Text and JSON come from the same value, so that they cannot
+//! disagree; every JSON goes out in one [`Envelope`]. Nothing here reads or writes a host or a file.
+
+#![forbid(unsafe_code)]
+
+mod commands;
+mod envelope;
+mod page;
+mod schema;
+mod table;
+pub mod units;
+
+pub use commands::*;
+pub use envelope::{Envelope, Level, Message};
+pub use page::{Page, PageOptions, Report, styles};
+pub use schema::schemas;
+pub use table::{Cell, Table};

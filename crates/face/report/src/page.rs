@@ -1,0 +1,238 @@
+//! The page that a report writes its text on, and the words that all reports share.
+
+use anstyle::{AnsiColor, Style};
+use planish_model::{Catalogue, Class, KnobId, ValueType, VerdictKind, When};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::table::{Cell, Table, wrap};
+use crate::units;
+
+/// The styles of text. They are written always; the caller's stream drops them where no terminal is.
+pub mod styles {
+    use super::{AnsiColor, Style};
+
+    /// As it should be.
+    pub const GOOD: Style = AnsiColor::Green.on_default();
+    /// Worth a look.
+    pub const WARNING: Style = AnsiColor::Yellow.on_default();
+    /// Wrong, or dangerous.
+    pub const BAD: Style = AnsiColor::Red.on_default().bold();
+    /// Of less weight.
+    pub const DIM: Style = Style::new().dimmed();
+    /// Of more weight.
+    pub const BOLD: Style = Style::new().bold();
+}
+
+/// How a page is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct PageOptions {
+    /// Characters in a line.
+    pub width: usize,
+    /// Whether every place, source and calculation is told (`--verbose`).
+    pub detailed: bool,
+}
+
+/// What a command found: serialised as it is, described by its schema, and written as text.
+pub trait Report: Serialize + JsonSchema {
+    /// The command, with a dash between words: names the schema.
+    const COMMAND: &'static str;
+
+    /// Writes the text. The data only: what to do next is talk and belongs to the caller.
+    fn text(&self, page: &mut Page<'_>);
+}
+
+/// Text that grows from top to bottom.
+pub struct Page<'a> {
+    options: PageOptions,
+    catalogue: &'a Catalogue,
+    text: String,
+}
+
+impl<'a> Page<'a> {
+    /// An empty page. The catalogue gives values their units.
+    #[must_use]
+    pub fn new(options: PageOptions, catalogue: &'a Catalogue) -> Self {
+        Self { options, catalogue, text: String::new() }
+    }
+
+    /// What was written.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Whether every detail is wanted.
+    #[must_use]
+    pub fn is_detailed(&self) -> bool {
+        self.options.detailed
+    }
+
+    /// A line as it is.
+    pub fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(line.as_ref());
+        self.text.push('\n');
+    }
+
+    /// An empty line, unless the page is empty.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    /// A heading, set apart from what stands above.
+    pub fn heading(&mut self, heading: &str) {
+        self.gap();
+        let bold = styles::BOLD;
+        self.line(format!("{bold}{heading}{bold:#}"));
+    }
+
+    /// `name   text`, with the text wrapped under itself; nothing for an empty text.
+    pub fn fact(&mut self, name: &str, text: &str) {
+        const NAMES: usize = 11;
+        if text.is_empty() {
+            return;
+        }
+        let width = self.options.width.saturating_sub(NAMES).max(24);
+        for (number, part) in wrap(text, width).iter().enumerate() {
+            let name = if number == 0 { name } else { "" };
+            let dim = styles::DIM;
+            self.line(format!("{dim}{name:<NAMES$}{dim:#}{part}"));
+        }
+    }
+
+    /// A table; nothing for one without rows.
+    pub fn table(&mut self, table: &Table) {
+        if !table.is_empty() {
+            let text = table.render(self.options.width);
+            self.text.push_str(&text);
+        }
+    }
+
+    /// A value of a knob in normal form and with its unit: `60 %`, `16 MiB`, `madvise`.
+    #[must_use]
+    pub fn value(&self, knob: &KnobId, raw: &str) -> String {
+        match self.catalogue.knob(knob) {
+            Ok(row) => with_unit(&row.r#type, raw),
+            Err(_) => raw.trim().to_owned(),
+        }
+    }
+
+    /// The risk of a knob that is in the catalogue.
+    #[must_use]
+    pub fn class(&self, knob: &KnobId) -> Option<Class> {
+        self.catalogue.knob(knob).ok().map(|row| row.class)
+    }
+
+    /// Where among its places a knob was meant: `node0`, `cpu3/state2`; nothing for a knob of one place.
+    #[must_use]
+    pub fn place(&self, knob: &KnobId, place: &str) -> String {
+        self.catalogue.knob(knob).map(|row| filled_holes(&row.path, place)).unwrap_or_default()
+    }
+
+    /// The cell that names a knob, with its place or the number of its places.
+    #[must_use]
+    pub fn knob(&self, knob: &KnobId, places: &[&str]) -> Cell {
+        match places {
+            [one] => format!("{knob} {}", self.place(knob, one)).trim_end().into(),
+            many => format!("{knob} x{}", many.len()).into(),
+        }
+    }
+}
+
+/// A value in normal form and with its unit.
+fn with_unit(kind: &ValueType, raw: &str) -> String {
+    let value = kind.normal(raw);
+    let ValueType::Int { int, .. } = kind else { return value };
+    let Ok(number) = value.parse::<i64>() else { return value };
+    match (int.as_str(), u64::try_from(number)) {
+        ("none", _) => value,
+        ("percent", _) => format!("{value} %"),
+        ("bytes", Ok(count)) if count > 0 => units::bytes(count),
+        ("kb" | "KiB", Ok(count)) if count > 0 => units::bytes(count * 1024),
+        (unit, _) => format!("{value} {unit}"),
+    }
+}
+
+/// The components of `place` that fill holes of `pattern`, joined by a slash.
+fn filled_holes(pattern: &str, place: &str) -> String {
+    let holes = pattern.split('/').zip(place.split('/'));
+    let filled: Vec<&str> = holes.filter(|(hole, _)| hole.contains('{')).map(|(_, filled)| filled).collect();
+    filled.join("/")
+}
+
+/// The cell of a class: what may be lost, and when the value takes effect if that is not at once.
+#[must_use]
+pub(crate) fn risk(class: Class, when: When) -> Cell {
+    let (word, style) = class_word(class);
+    let text = match when {
+        When::Now => word.to_owned(),
+        When::Boot => format!("{word}, at boot"),
+        When::Process => format!("{word}, new processes"),
+    };
+    Cell::styled(text, style)
+}
+
+fn class_word(class: Class) -> (&'static str, Style) {
+    match class {
+        Class::Safe => ("safe", Style::new()),
+        Class::Availability => ("availability", styles::WARNING),
+        Class::Durability => ("durability", styles::BAD),
+        Class::Security => ("security", styles::BAD),
+        Class::Oneway => ("oneway", styles::BAD),
+        Class::Action => ("action", styles::WARNING),
+    }
+}
+
+/// A verdict in a word for people.
+#[must_use]
+pub(crate) fn verdict_word(verdict: VerdictKind) -> &'static str {
+    match verdict {
+        VerdictKind::Settable => "settable",
+        VerdictKind::Moot => "moot here",
+        VerdictKind::Host => "the host must",
+        VerdictKind::Firmware => "firmware must",
+        VerdictKind::Reboot => "reboot needed",
+        VerdictKind::Blocked => "blocked",
+        VerdictKind::Absent => "absent",
+    }
+}
+
+/// A verdict with its evidence: `blocked: read-only mount`.
+#[must_use]
+pub(crate) fn verdict_text(verdict: &planish_model::Verdict) -> String {
+    let word = verdict_word(verdict.verdict);
+    if verdict.reason.is_empty() { word.to_owned() } else { format!("{word}: {}", verdict.reason) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_carry_their_unit() {
+        let unit = |int: &str| ValueType::Int { int: int.to_owned(), min: None, max: None };
+        for (kind, raw, text) in [
+            (unit("percent"), "60\n", "60 %"),
+            (unit("bytes"), "67108864", "64 MiB"),
+            (unit("bytes"), "0", "0 bytes"),
+            (unit("KiB"), "67584", "66 MiB"),
+            (unit("pages"), "512", "512 pages"),
+            (unit("none"), "3", "3"),
+            (unit("ms"), "odd", "odd"),
+        ] {
+            assert_eq!(with_unit(&kind, raw), text);
+        }
+        let thp = ValueType::Choice { choice: vec!["always".to_owned(), "never".to_owned()] };
+        assert_eq!(with_unit(&thp, "[always] never"), "always");
+    }
+
+    #[test]
+    fn a_place_is_named_by_what_fills_its_holes() {
+        let pattern = "/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable";
+        let place = "/sys/devices/system/cpu/cpu3/cpuidle/state2/disable";
+        assert_eq!(filled_holes(pattern, place), "cpu3/state2");
+        assert_eq!(filled_holes("/proc/sys/vm/swappiness", "/proc/sys/vm/swappiness"), "");
+    }
+}

@@ -1,0 +1,76 @@
+//! Numbers with their units, as people read them. Every number of a text report goes through here.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Binary multiples, largest first.
+const BINARY: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+
+/// Bytes in the largest binary unit that keeps them above one: `24.0 GiB`, `2 MiB`, `512 B`.
+#[must_use]
+pub fn bytes(count: u64) -> String {
+    let Some((unit, name)) = BINARY.into_iter().find(|(unit, _)| count >= *unit) else {
+        return format!("{count} B");
+    };
+    if count.is_multiple_of(unit) {
+        return format!("{} {name}", count / unit);
+    }
+    format!("{:.1} {name}", count as f64 / unit as f64)
+}
+
+/// A fraction as a signed percentage: `+3.1 %`.
+#[must_use]
+pub fn gain(fraction: f64) -> String {
+    format!("{:+.1} %", fraction * 100.0)
+}
+
+/// A span of time: `40 ms`, `12.3 s`, `3 min 20 s`, `2 h 5 min`.
+#[must_use]
+pub fn seconds(span: f64) -> String {
+    let whole = span.round() as u64;
+    match whole {
+        _ if span < 0.9995 => format!("{:.0} ms", span * 1000.0),
+        0..60 => format!("{span:.1} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// A count and its noun: `1 step`, `3 steps`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// A moment in UTC from seconds since 1970: `2026-11-20T10:58:13Z`.
+#[must_use]
+pub fn moment(unix: u64) -> String {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(unix)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_keep_their_meaning() {
+        for (count, text) in
+            [(0, "0 B"), (1023, "1023 B"), (2 << 20, "2 MiB"), (25_769_803_776, "24 GiB"), (1_600, "1.6 KiB")]
+        {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn spans_change_unit_where_the_eye_does() {
+        for (span, text) in [
+            (0.04, "40 ms"),
+            (0.9999, "1.0 s"),
+            (12.34, "12.3 s"),
+            (200.0, "3 min 20 s"),
+            (7500.0, "2 h 5 min"),
+        ] {
+            assert_eq!(seconds(span), text);
+        }
+    }
+}
