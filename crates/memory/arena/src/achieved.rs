@@ -1,0 +1,211 @@
+//! What the pages of an arena really are, read back from /proc/self/smaps and the kernel's page table.
+//!
+//! A request proves nothing: a THP mapping may lie on base pages (fragmentation, `enabled=never`, a limit of
+//! the cgroup), and a preload may turn base pages into huge ones. smaps counts what is mapped now.
+//!
+//! Source: Documentation/filesystems/proc.rst, fields Rss, AnonHugePages (PMD-mapped only), Private_Hugetlb,
+//! Shared_Hugetlb (both not in Rss) and KernelPageSize.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+
+use planish_sys::policy::{PageAt, pages_at};
+
+use crate::page::{Page, Preference};
+
+pub(crate) const SMAPS: &str = "/proc/self/smaps";
+
+/// Bytes on one kind of page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backing {
+    /// The kind of page.
+    pub page: Page,
+    /// Bytes that lie on such pages now.
+    pub bytes: usize,
+}
+
+/// What an arena has, next to what it was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Achieved {
+    /// The page size that was asked for.
+    pub requested: Preference,
+    /// Bytes that are mapped, used or not.
+    pub mapped_bytes: usize,
+    /// Bytes on each kind of page, most first. Pages between base and PMD size (mTHP) count as base pages.
+    pub backing: Vec<Backing>,
+    /// Bytes that no page is mapped for now: swapped out or reclaimed since they were faulted in.
+    pub absent_bytes: usize,
+    /// Bytes on each node; `None` where the kernel or a seccomp filter forbids to ask (`why_not` says so).
+    pub node_bytes: Option<BTreeMap<u32, usize>>,
+    /// Why anything is not as asked for, in the order it was met.
+    pub why_not: Vec<String>,
+}
+
+impl Achieved {
+    /// Bytes on `page`.
+    pub fn bytes_on(&self, page: Page) -> usize {
+        self.backing.iter().filter(|backing| backing.page == page).map(|backing| backing.bytes).sum()
+    }
+
+    /// Whether every byte that is there lies on the page that was asked for.
+    pub fn is_as_requested(&self) -> bool {
+        let Preference::From(page) = self.requested else { return self.why_not.is_empty() };
+        self.backing.iter().all(|backing| backing.page == page)
+    }
+
+    /// The kind of page that most of the bytes lie on; `None` for an empty arena.
+    pub fn mostly(&self) -> Option<Page> {
+        self.backing.first().map(|backing| backing.page)
+    }
+}
+
+/// Bytes of `ranges` (sorted, disjoint) on each kind of page.
+pub(crate) fn backing_of(ranges: &[Range<usize>]) -> io::Result<Vec<Backing>> {
+    let mut text = String::new();
+    File::open(SMAPS)?.read_to_string(&mut text)?;
+    Ok(account(&text, ranges))
+}
+
+/// Bytes of `ranges` on each kind of page by the text of an smaps file.
+///
+/// Where the kernel merged a neighbour's mapping with ours, only what must be ours is counted as huge.
+fn account(smaps: &str, ranges: &[Range<usize>]) -> Vec<Backing> {
+    let mut bytes: BTreeMap<Page, usize> = BTreeMap::new();
+    for area in areas(smaps) {
+        let inside: usize = ranges.iter().map(|range| overlap(range, &area.range)).sum();
+        if inside == 0 {
+            continue;
+        }
+        let outside = area.range.len() - inside;
+        let thp = area.thp.saturating_sub(outside);
+        let resident = area.resident.saturating_sub(outside);
+        *bytes.entry(Page::Thp).or_default() += thp;
+        *bytes.entry(Page::Base).or_default() += resident.saturating_sub(thp);
+        *bytes.entry(Page::HugeTlb(area.page_bytes)).or_default() += area.hugetlb.saturating_sub(outside);
+    }
+    let mut backing: Vec<Backing> = bytes
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(page, bytes)| Backing { page, bytes })
+        .collect();
+    backing.sort_by_key(|backing| std::cmp::Reverse((backing.bytes, backing.page)));
+    backing
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> usize {
+    a.end.min(b.end).saturating_sub(a.start.max(b.start))
+}
+
+/// One mapped area of an smaps file; sizes in bytes.
+#[derive(Debug, Default)]
+struct Area {
+    range: Range<usize>,
+    page_bytes: usize,
+    resident: usize,
+    thp: usize,
+    hugetlb: usize,
+}
+
+fn areas(smaps: &str) -> Vec<Area> {
+    let mut areas: Vec<Area> = Vec::new();
+    for line in smaps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(first) = words.next() else { continue };
+        if let Some(range) = range_of(first) {
+            areas.push(Area { range, ..Area::default() });
+            continue;
+        }
+        let (Some(area), Some(Ok(kilobytes))) = (areas.last_mut(), words.next().map(str::parse::<usize>))
+        else {
+            continue;
+        };
+        let bytes = kilobytes.saturating_mul(1024);
+        match first {
+            "KernelPageSize:" => area.page_bytes = bytes,
+            "Rss:" => area.resident = bytes,
+            "AnonHugePages:" => area.thp = bytes,
+            "Private_Hugetlb:" | "Shared_Hugetlb:" => area.hugetlb += bytes,
+            _ => {}
+        }
+    }
+    areas
+}
+
+/// The addresses of a line that begins an area, `7f0000000000-7f0000200000`; `None` for a field.
+fn range_of(word: &str) -> Option<Range<usize>> {
+    let (start, end) = word.split_once('-')?;
+    Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
+}
+
+/// Bytes of `ranges` on each node, asking about one address in each `stride` bytes.
+pub(crate) fn node_bytes_of(ranges: &[(Range<usize>, usize)]) -> planish_sys::Result<BTreeMap<u32, usize>> {
+    /// Addresses in one call; keeps the lists small.
+    const BATCH: usize = 1 << 16;
+    let mut bytes = BTreeMap::new();
+    for (range, stride) in ranges {
+        let addresses: Vec<usize> = range.clone().step_by(*stride).collect();
+        for batch in addresses.chunks(BATCH) {
+            for at in pages_at(None, batch)? {
+                if let PageAt::Node(node) = at {
+                    *bytes.entry(node).or_default() += stride;
+                }
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: &str = "\
+7f0000000000-7f0000400000 rw-p 00000000 00:00 0 
+Size:               4096 kB
+KernelPageSize:        4 kB
+MMUPageSize:           4 kB
+Rss:                3072 kB
+AnonHugePages:      2048 kB
+Shared_Hugetlb:        0 kB
+Private_Hugetlb:       0 kB
+THPeligible:           1
+VmFlags: rd wr mr mw me ac hg
+7f0040000000-7f0080000000 rw-p 00000000 00:10 7  /anon_hugepage (deleted)
+Size:            1048576 kB
+KernelPageSize:  1048576 kB
+Rss:                   0 kB
+AnonHugePages:         0 kB
+Shared_Hugetlb:        0 kB
+Private_Hugetlb: 1048576 kB
+VmFlags: rd wr mr mw me de ht
+";
+
+    const M: usize = 1 << 20;
+
+    #[test]
+    fn each_kind_of_page_is_counted() {
+        let ranges = [0x7f00_0000_0000..0x7f00_0040_0000, 0x7f00_4000_0000..0x7f00_8000_0000];
+        let wanted = [(Page::HugeTlb(1 << 30), 1 << 30), (Page::Thp, 2 * M), (Page::Base, M)];
+        assert_eq!(account(SAMPLE, &ranges), wanted.map(|(page, bytes)| Backing { page, bytes }));
+    }
+
+    #[test]
+    fn a_merged_neighbour_lends_us_no_huge_page() {
+        // Of 4 MB, 3 MB are ours; 2 MB are huge, of which the neighbour may own 1 MB.
+        let ours = 0x7f00_0000_0000..0x7f00_0030_0000;
+        let wanted = [(Page::Thp, M), (Page::Base, M)];
+        assert_eq!(account(SAMPLE, &[ours]), wanted.map(|(page, bytes)| Backing { page, bytes }));
+    }
+
+    #[test]
+    fn torn_text_counts_nothing() {
+        for text in
+            ["", "Rss: 4 kB", "7f00-\nRss: x kB", "zz-yy rw-p\nRss:", "10-20 r\nRss: 99999999999999999999 kB"]
+        {
+            let everything = 0..usize::MAX;
+            assert_eq!(account(text, &[everything]), [], "{text}");
+        }
+    }
+}

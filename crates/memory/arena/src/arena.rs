@@ -1,0 +1,243 @@
+//! The arena: a list of chunks, the last of which is filled from its start.
+
+use std::mem::{align_of, size_of};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::achieved::{Achieved, SMAPS, backing_of, node_bytes_of};
+use crate::builder::{Builder, Fallback};
+use crate::chunk::{Chunk, Wish};
+use crate::error::ArenaError;
+use crate::page::{Offer, Page, Preference};
+use crate::plain::Plain;
+
+/// Slices begin on a multiple of this many bytes: a cache line, so that two slices never share one.
+pub const LINE_BYTES: usize = if cfg!(target_arch = "aarch64") { 128 } else { 64 };
+
+/// Growing memory of one page size and placement. See the crate for what is promised.
+///
+/// Slices are borrowed from the arena and may be taken by several threads; taking one locks, using it does
+/// not.
+#[derive(Debug)]
+pub struct Arena {
+    asked: Builder,
+    offer: Offer,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    chunks: Vec<Chunk>,
+    /// Bytes of the next chunk, unless a slice needs more.
+    next_bytes: usize,
+    why_not: Vec<String>,
+}
+
+impl Arena {
+    /// Begins to describe an arena.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) fn with(asked: Builder) -> Self {
+        let next_bytes = asked.growth.first_bytes.max(1);
+        let state = State { chunks: Vec::new(), next_bytes, why_not: Vec::new() };
+        Self { asked, offer: Offer::of_this_kernel(), state: Mutex::new(state) }
+    }
+
+    /// A slice of `count` zeroed items.
+    ///
+    /// # Errors
+    /// When a new chunk is needed and cannot be had: the variants of [`ArenaError`] say what is missing, and
+    /// [`ArenaError::cure`] what to do. The arena is then as it was.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "each slice is handed out once: `take` never returns a byte twice"
+    )]
+    pub fn alloc_slice<T: Plain>(&self, count: usize) -> Result<&mut [T], ArenaError> {
+        let start = self.take::<T>(count)?;
+        // SAFETY: `take` gives `count` items of room, aligned for `T`, that no other slice has or gets while
+        // `self` is borrowed; chunks stay mapped until `self` is dropped. The bytes are zero as the kernel
+        // gave them, for `take` never gives bytes a second time, and zero is a value of a `Plain` type.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, count) })
+    }
+
+    /// A slice of `count` copies of `value`.
+    ///
+    /// # Errors
+    /// As [`alloc_slice`](Self::alloc_slice).
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "each slice is handed out once: `take` never returns a byte twice"
+    )]
+    pub fn alloc_filled<T: Copy>(&self, count: usize, value: T) -> Result<&mut [T], ArenaError> {
+        let start = self.take::<T>(count)?;
+        for index in 0..count {
+            // SAFETY: `take` gives `count` items of room, aligned for `T`, and `index` is below `count`.
+            unsafe { start.add(index).write(value) };
+        }
+        // SAFETY: as in `alloc_slice`, but that every item was written just now instead of being zero. `T` is
+        // `Copy` and so has no drop to be missed.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, count) })
+    }
+
+    /// Makes sure that slices of `bytes` in all fit into the newest chunk, so that they cause no call to the
+    /// kernel. Each slice may add up to [`LINE_BYTES`] of alignment.
+    ///
+    /// # Errors
+    /// As [`alloc_slice`](Self::alloc_slice).
+    pub fn reserve(&self, bytes: usize) -> Result<(), ArenaError> {
+        let mut state = self.lock();
+        let has_room = state.chunks.last().is_some_and(|chunk| chunk.len() - chunk.used() >= bytes);
+        if !has_room {
+            let chunk = self.new_chunk(bytes, bytes, &mut state)?;
+            state.chunks.push(chunk);
+        }
+        Ok(())
+    }
+
+    /// Bytes handed out, alignment included.
+    pub fn used_bytes(&self) -> usize {
+        self.lock().chunks.iter().map(Chunk::used).sum()
+    }
+
+    /// What the arena has, read back from the kernel now.
+    ///
+    /// # Errors
+    /// [`ArenaError::ReadBack`] when /proc/self/smaps cannot be read.
+    pub fn achieved(&self) -> Result<Achieved, ArenaError> {
+        let state = self.lock();
+        let mut ranges: Vec<_> =
+            state.chunks.iter().map(|chunk| (chunk.range(), chunk.node_stride())).collect();
+        ranges.sort_unstable_by_key(|(range, _)| range.start);
+        let addresses: Vec<_> = ranges.iter().map(|(range, _)| range.clone()).collect();
+        let backing =
+            backing_of(&addresses).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
+        let mapped_bytes: usize = addresses.iter().map(ExactSizeIterator::len).sum();
+        let mut why_not = state.why_not.clone();
+        let node_bytes = node_bytes_of(&ranges);
+        if let Err(error) = &node_bytes {
+            why_not.push(format!("nodes unknown: {error}"));
+        }
+        let had_bytes: usize = backing.iter().map(|backing| backing.bytes).sum();
+        Ok(Achieved {
+            requested: self.asked.preference,
+            mapped_bytes,
+            backing,
+            absent_bytes: mapped_bytes.saturating_sub(had_bytes),
+            node_bytes: node_bytes.ok(),
+            why_not,
+        })
+    }
+
+    /// Room for `count` items, aligned to a cache line at least, given to nobody else.
+    fn take<T>(&self, count: usize) -> Result<*mut T, ArenaError> {
+        let too_large = ArenaError::TooLarge { count, item_bytes: size_of::<T>() };
+        let limit = isize::MAX as usize - LINE_BYTES - align_of::<T>();
+        let Some(bytes) = count.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= limit) else {
+            return Err(too_large);
+        };
+        if bytes == 0 {
+            return Ok(std::ptr::dangling_mut());
+        }
+        let align = align_of::<T>().max(LINE_BYTES);
+        let mut state = self.lock();
+        let fits = state.chunks.last_mut().and_then(|chunk| chunk.take(bytes, align));
+        let offset = match fits {
+            Some(offset) => offset,
+            None => {
+                // A chunk begins on a page, so only an alignment above that needs room of its own.
+                let least = if align > Page::Base.bytes() { bytes + align } else { bytes };
+                let wanted = least.max(state.next_bytes);
+                let mut chunk = self.new_chunk(wanted, least, &mut state)?;
+                let offset =
+                    chunk.take(bytes, align).expect("a new chunk is as large as what it was made for");
+                state.chunks.push(chunk);
+                offset
+            }
+        };
+        let chunk = state.chunks.last().expect("the slice was just taken from it");
+        // SAFETY: `Chunk::take` keeps the offset within the mapping.
+        Ok(unsafe { chunk.as_ptr().add(offset) }.cast())
+    }
+
+    /// A chunk of `wanted` bytes, or of `least` where memory is short; down the ladder if that is allowed.
+    fn new_chunk(&self, wanted: usize, least: usize, state: &mut State) -> Result<Chunk, ArenaError> {
+        let mut why_not = Vec::new();
+        let rungs = self.rungs(&mut why_not);
+        let last = rungs.len() - 1;
+        let mut refusal = None;
+        'ladder: for (rung, &page) in rungs.iter().enumerate() {
+            for bytes in if wanted > least { vec![wanted, least] } else { vec![least] } {
+                if rung < last && wastes_half(bytes, page) {
+                    why_not.push(format!("{bytes} bytes would not fill half of their {page}"));
+                    continue;
+                }
+                match self.try_chunk(page, bytes, &mut why_not) {
+                    Ok(chunk) => {
+                        let growth = self.asked.growth;
+                        state.next_bytes =
+                            chunk.len().saturating_mul(2).max(growth.first_bytes).min(growth.cap_bytes);
+                        for reason in why_not {
+                            if !state.why_not.contains(&reason) {
+                                state.why_not.push(reason);
+                            }
+                        }
+                        return Ok(chunk);
+                    }
+                    Err(error) => {
+                        why_not.push(error.to_string());
+                        // No other size or page helps against a placement that is not allowed.
+                        let is_final =
+                            matches!(error, ArenaError::Placement { .. } | ArenaError::ReadBack { .. });
+                        refusal = Some(error);
+                        if is_final {
+                            break 'ladder;
+                        }
+                    }
+                }
+            }
+        }
+        Err(refusal.expect("the last rung is always tried"))
+    }
+
+    /// The pages to try in turn; only the first where a fallback is refused.
+    fn rungs(&self, why_not: &mut Vec<String>) -> Vec<Page> {
+        let wished = match self.asked.preference {
+            Preference::Largest => None,
+            Preference::From(page) => Some(page),
+        };
+        let ladder = self.offer.ladder(self.asked.preference);
+        match (self.asked.fallback, wished) {
+            (Fallback::Refuse, Some(page)) => vec![page],
+            (Fallback::Refuse, None) => ladder.into_iter().take(1).collect(),
+            (Fallback::Allow, wished) => {
+                if let Some(page) = wished.filter(|&page| !self.offer.has(page)) {
+                    why_not.push(format!("this kernel has no {page}"));
+                }
+                ladder
+            }
+        }
+    }
+
+    fn try_chunk(&self, page: Page, bytes: usize, why_not: &mut Vec<String>) -> Result<Chunk, ArenaError> {
+        let Builder { nodes, threads, .. } = &self.asked;
+        let chunk = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer }.grant()?;
+        match (chunk.check_backing(), self.asked.fallback) {
+            (Err(error), Fallback::Refuse) => Err(error),
+            (Err(error), Fallback::Allow) => {
+                why_not.push(error.to_string());
+                Ok(chunk)
+            }
+            (Ok(()), _) => Ok(chunk),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while the chunks are half changed")
+    }
+}
+
+/// Whether more than half of the pages for `bytes` would stay empty: a 5 MB arena takes no 1 GB page.
+fn wastes_half(bytes: usize, page: Page) -> bool {
+    bytes.checked_next_multiple_of(page.bytes()).is_none_or(|rounded| rounded / 2 > bytes)
+}

@@ -1,0 +1,187 @@
+//! One mapping of an arena: mapped, placed, faulted in and verified, in this order.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+use planish_sys::policy::Existing;
+use planish_sys::{Advice, MapOptions, Mapping, map_anonymous};
+use rustix::mm::{MprotectFlags, mprotect};
+
+use crate::achieved::{SMAPS, backing_of};
+use crate::builder::NodeChoice;
+use crate::error::ArenaError;
+use crate::facts;
+use crate::page::{Offer, Page};
+use crate::prefault::prefault;
+
+/// Memory that is there: every page of it was faulted in.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    mapping: Mapping,
+    /// Bytes that may be used; the rest of the mapping is the guard.
+    bytes: usize,
+    page: Page,
+    used: usize,
+}
+
+/// What a chunk is asked for.
+#[derive(Debug)]
+pub(crate) struct Wish<'a> {
+    pub(crate) page: Page,
+    pub(crate) bytes: usize,
+    pub(crate) nodes: &'a NodeChoice,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) offer: &'a Offer,
+}
+
+impl Wish<'_> {
+    /// Gives the memory, or nothing. Whether it lies on the wanted pages is told by [`Chunk::check_backing`].
+    pub(crate) fn grant(&self) -> Result<Chunk, ArenaError> {
+        if !self.offer.has(self.page) {
+            return Err(ArenaError::NoSuchPage {
+                page: self.page,
+                offered_bytes: self.offer.hugetlb.clone(),
+            });
+        }
+        let bytes = self.bytes.checked_next_multiple_of(self.page.bytes());
+        let bytes = bytes.ok_or(ArenaError::TooLarge { count: self.bytes, item_bytes: 1 })?;
+        self.check_room(bytes)?;
+        let mut mapping = self.map(bytes)?;
+        self.place(&mapping, bytes)?;
+        prefault(&mut mapping, bytes, self.threads).map_err(|error| self.map_error(error))?;
+        let chunk = Chunk { mapping, bytes, page: self.page, used: 0 };
+        if self.page == Page::Thp && chunk.check_backing().is_err() {
+            // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what
+            // is.
+            let _ = chunk.mapping.advise_range(0..bytes, Advice::Collapse);
+        }
+        Ok(chunk)
+    }
+
+    /// Refuses what the kernel could only give by killing somebody: a fault that finds no memory on a bound
+    /// node, or none at all, ends a process; a fault in a short pool raises SIGBUS.
+    fn check_room(&self, bytes: usize) -> Result<(), ArenaError> {
+        let (page, wanted_bytes) = (self.page, bytes);
+        if let Page::HugeTlb(page_bytes) = page {
+            let free_pages = facts::pool_free(page_bytes, self.nodes.bound());
+            return match free_pages {
+                Some(free) if free < (bytes / page_bytes) as u64 => {
+                    Err(ArenaError::PoolShort { page, wanted_bytes, free_pages, source: None })
+                }
+                _ => Ok(()),
+            };
+        }
+        match facts::memory_available(self.nodes.bound()) {
+            Some(available_bytes) if available_bytes < bytes as u64 => {
+                Err(ArenaError::Memory { page, wanted_bytes, available_bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Maps `bytes` and, behind them, a guard of one page without rights: it stops an overrun, and it keeps
+    /// the kernel from merging the chunk with a neighbour, which smaps would then count together. Reserved
+    /// pages are never merged, and a guard of them would cost one.
+    fn map(&self, bytes: usize) -> Result<Mapping, ArenaError> {
+        let guard_bytes = match self.page {
+            Page::HugeTlb(_) => 0,
+            Page::Base | Page::Thp => self.page.bytes(),
+        };
+        let mapping = bytes
+            .checked_add(guard_bytes)
+            .ok_or(ArenaError::TooLarge { count: bytes, item_bytes: 1 })
+            .and_then(|bytes| {
+                map_anonymous(bytes, MapOptions::new(self.page.request()))
+                    .map_err(|error| self.map_error(error))
+            })?;
+        if guard_bytes > 0 {
+            // SAFETY: the mapping is at least `bytes + guard_bytes` long (mapped above) and nobody has memory
+            // of it yet; taking all rights from its end therefore takes them from no reference.
+            let guarded = unsafe {
+                let guard = mapping.as_ptr().add(bytes);
+                mprotect(guard.cast(), guard_bytes, MprotectFlags::empty())
+            };
+            // Out of mapping entries: without a guard the chunk is as usable, only counted more cautiously.
+            let _ = guarded;
+        }
+        Ok(mapping)
+    }
+
+    fn place(&self, mapping: &Mapping, bytes: usize) -> Result<(), ArenaError> {
+        let Some(policy) = self.nodes.policy() else { return Ok(()) };
+        mapping.set_policy_range(0..bytes, &policy, Existing::Stay).map_err(|source| {
+            let nodes = policy.nodes().map_or("of the caller".to_owned(), ToString::to_string);
+            ArenaError::Placement { nodes, wanted_bytes: self.bytes, source }
+        })
+    }
+
+    fn map_error(&self, source: planish_sys::Error) -> ArenaError {
+        let (page, wanted_bytes) = (self.page, self.bytes);
+        match page {
+            // mmap tells a short pool at once (ENOMEM); a short pool of the bound node only shows when
+            // faulted.
+            Page::HugeTlb(page_bytes) if is_shortage(&source) => {
+                let free_pages = facts::pool_free(page_bytes, self.nodes.bound());
+                ArenaError::PoolShort { page, wanted_bytes, free_pages, source: Some(source) }
+            }
+            _ => ArenaError::Map { page, wanted_bytes, source },
+        }
+    }
+}
+
+fn is_shortage(error: &planish_sys::Error) -> bool {
+    use planish_sys::Errno;
+    matches!(error.errno(), Some(Errno::NOMEM | Errno::FAULT))
+}
+
+impl Chunk {
+    /// Takes `bytes` aligned to `align` (a power of two); their offset, or `None` when they do not fit.
+    pub(crate) fn take(&mut self, bytes: usize, align: usize) -> Option<usize> {
+        let start = self.mapping.as_ptr().addr();
+        let offset = (start + self.used).checked_next_multiple_of(align)? - start;
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.bytes)?;
+        self.used = end;
+        Some(offset)
+    }
+
+    /// First byte of the chunk.
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.mapping.as_ptr()
+    }
+
+    /// Bytes that slices may use, used or not.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes that are handed out or lost to alignment.
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The addresses of the usable bytes.
+    pub(crate) fn range(&self) -> Range<usize> {
+        let start = self.mapping.as_ptr().addr();
+        start..start + self.bytes
+    }
+
+    /// Bytes from one page to the next, where each page may lie on another node.
+    pub(crate) fn node_stride(&self) -> usize {
+        match self.page {
+            Page::HugeTlb(bytes) => bytes,
+            Page::Base | Page::Thp => Page::Base.bytes(),
+        }
+    }
+
+    /// Fails unless all that is there lies on the pages that were asked for.
+    pub(crate) fn check_backing(&self) -> Result<(), ArenaError> {
+        let backing =
+            backing_of(&[self.range()]).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
+        if backing.iter().all(|backing| backing.page == self.page) {
+            return Ok(());
+        }
+        let had_bytes =
+            backing.iter().filter(|backing| backing.page == self.page).map(|backing| backing.bytes).sum();
+        Err(ArenaError::NotBacked { page: self.page, wanted_bytes: self.bytes, had_bytes })
+    }
+}

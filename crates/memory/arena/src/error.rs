@@ -1,0 +1,138 @@
+//! What an arena refuses, with the cure.
+
+use crate::page::{Page, Size};
+
+/// Why an arena could not give the memory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArenaError {
+    /// The pool of reserved pages is too small now.
+    #[error(
+        "no {page} for {wanted_bytes} bytes: {} wanted, {} free",
+        wanted_bytes.div_ceil(page.bytes()), shown(free_pages)
+    )]
+    PoolShort {
+        /// The page that was asked for.
+        page: Page,
+        /// Bytes that were asked for.
+        wanted_bytes: usize,
+        /// Free and unreserved pages that were seen, on the chosen nodes where a choice binds; `None` when
+        /// unread.
+        free_pages: Option<u64>,
+        /// What the kernel said, if it was asked.
+        #[source]
+        source: Option<planish_sys::Error>,
+    },
+    /// This machine does not have the kind of page at all.
+    #[error("this kernel has no {page}; reserved pages come in: {}", sizes(offered_bytes))]
+    NoSuchPage {
+        /// The page that was asked for.
+        page: Page,
+        /// Sizes of the reserved pages that there are.
+        offered_bytes: Vec<usize>,
+    },
+    /// The memory was mapped, but lies on other pages than asked for; it was given back.
+    #[error("asked for {wanted_bytes} bytes on {page}, had {had_bytes}")]
+    NotBacked {
+        /// The page that was asked for.
+        page: Page,
+        /// Bytes that were asked for.
+        wanted_bytes: usize,
+        /// Bytes that lay on such pages.
+        had_bytes: usize,
+    },
+    /// Faulting the memory in would take more than there is, and the kernel would kill somebody for it.
+    #[error("{wanted_bytes} bytes on {page} wanted, {available_bytes} available")]
+    Memory {
+        /// The page that was asked for.
+        page: Page,
+        /// Bytes that were asked for.
+        wanted_bytes: usize,
+        /// Bytes that can be had without swapping, on the chosen nodes where a choice binds.
+        available_bytes: u64,
+    },
+    /// The kernel refused the placement on nodes.
+    #[error("cannot place {wanted_bytes} bytes on node {nodes}")]
+    Placement {
+        /// The nodes, as a list.
+        nodes: String,
+        /// Bytes that were asked for.
+        wanted_bytes: usize,
+        /// What the kernel said.
+        #[source]
+        source: planish_sys::Error,
+    },
+    /// The kernel refused to map or to fault in.
+    #[error("cannot map {wanted_bytes} bytes on {page}")]
+    Map {
+        /// The page that was asked for.
+        page: Page,
+        /// Bytes that were asked for.
+        wanted_bytes: usize,
+        /// What the kernel said.
+        #[source]
+        source: planish_sys::Error,
+    },
+    /// What the kernel gave cannot be read back.
+    #[error("cannot read {path}")]
+    ReadBack {
+        /// The file.
+        path: &'static str,
+        /// What the kernel said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A slice of more bytes than an address space has.
+    #[error("a slice of {count} items of {item_bytes} bytes is too large")]
+    TooLarge {
+        /// Number of items.
+        count: usize,
+        /// Size of one.
+        item_bytes: usize,
+    },
+}
+
+impl ArenaError {
+    /// What to do about it, as a sentence fragment that may follow the error.
+    pub fn cure(&self) -> String {
+        match self {
+            Self::PoolShort { page, wanted_bytes, .. } => format!(
+                "raise the pool by {} pages of {} (`planish size --bytes {wanted_bytes}` shows the plan), or \
+                 allow smaller pages",
+                wanted_bytes.div_ceil(page.bytes()),
+                Size(page.bytes()),
+            ),
+            Self::NoSuchPage { .. } => {
+                "choose a page size that this kernel offers, or allow smaller pages".into()
+            }
+            Self::NotBacked { page: Page::Thp, .. } => "free or compact memory, look at \
+                 /sys/kernel/mm/transparent_hugepage/enabled, or allow base pages"
+                .into(),
+            Self::NotBacked { .. } => {
+                "look for a policy or preload that changes the pages of this process".into()
+            }
+            Self::Memory { .. } => "ask for less, free memory, or choose more nodes".into(),
+            Self::Placement { .. } => "choose nodes that this process may use (Mems_allowed_list in \
+                 /proc/self/status); in a container, grant CAP_SYS_NICE"
+                .into(),
+            Self::Map { .. } => {
+                "look at the limits of this process and cgroup (ulimit -v, hugetlb and memory \
+                 controllers)"
+                    .into()
+            }
+            Self::ReadBack { .. } => "mount /proc".into(),
+            Self::TooLarge { .. } => "ask for less".into(),
+        }
+    }
+}
+
+fn shown(pages: &Option<u64>) -> String {
+    pages.map_or("an unknown number".to_owned(), |pages| pages.to_string())
+}
+
+fn sizes(bytes: &[usize]) -> String {
+    if bytes.is_empty() {
+        return "none".into();
+    }
+    bytes.iter().map(|&bytes| Size(bytes).to_string()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,86 @@
+//! Facts of the running machine that decide whether asking is safe: free pages of a pool, available memory.
+//!
+//! The mapped memory is this process's own, so these are read from the live machine, never from a recorded
+//! one.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an arena maps memory of the running machine, not of a recorded one"
+)]
+
+use std::fs;
+
+use planish_sys::NodeSet;
+
+/// Pages of `page_bytes` that can still be had: free and not promised to another mapping; counted on `nodes`
+/// where given. `None` when the kernel does not say.
+///
+/// Source: Documentation/admin-guide/mm/hugetlbpage.rst. Promises are kept for the machine, not for each
+/// node.
+pub(crate) fn pool_free(page_bytes: usize, nodes: Option<&NodeSet>) -> Option<u64> {
+    let pool = format!("hugepages/hugepages-{}kB", page_bytes / 1024);
+    let all = number(&format!("/sys/kernel/mm/{pool}/free_hugepages"))?;
+    let promised = number(&format!("/sys/kernel/mm/{pool}/resv_hugepages"))?;
+    let surplus = number(&format!("/sys/kernel/mm/{pool}/nr_overcommit_hugepages"))?
+        .saturating_sub(number(&format!("/sys/kernel/mm/{pool}/surplus_hugepages"))?);
+    let unpromised = all.saturating_sub(promised) + surplus;
+    let Some(nodes) = nodes else { return Some(unpromised) };
+    let on_nodes: Option<u64> = nodes
+        .iter()
+        .map(|node| number(&format!("/sys/devices/system/node/node{node}/{pool}/free_hugepages")))
+        .sum();
+    Some(on_nodes?.saturating_add(surplus).min(unpromised))
+}
+
+/// Bytes that can be faulted in without swapping or killing; on `nodes` where given. `None` when unknown.
+pub(crate) fn memory_available(nodes: Option<&NodeSet>) -> Option<u64> {
+    let whole = meminfo(&fs::read_to_string("/proc/meminfo").ok()?, &["MemAvailable"])?;
+    let Some(nodes) = nodes else { return Some(whole) };
+    // A node tells no MemAvailable: free pages and clean file cache are what it can give at once.
+    let fields = ["MemFree", "Active(file)", "Inactive(file)"];
+    let on_nodes: Option<u64> = nodes
+        .iter()
+        .map(|node| {
+            let path = format!("/sys/devices/system/node/node{node}/meminfo");
+            meminfo(&fs::read_to_string(path).ok()?, &fields)
+        })
+        .sum();
+    Some(on_nodes?.min(whole))
+}
+
+fn number(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Sum in bytes of the named fields; both forms are read: `MemFree: 1 kB` and `Node 0 MemFree: 1 kB`.
+fn meminfo(text: &str, fields: &[&str]) -> Option<u64> {
+    let field = |name: &&str| {
+        text.lines().find_map(|line| {
+            let (label, amount) = line.split_once(':')?;
+            let is_field = label.split_whitespace().next_back() == Some(name);
+            let kilobytes: u64 = amount.split_whitespace().next()?.parse().ok()?;
+            is_field.then_some(kilobytes * 1024)
+        })
+    };
+    fields.iter().map(field).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_meminfo_are_read() {
+        let whole = "MemTotal:       24684236 kB\nMemAvailable:   10 kB\n";
+        assert_eq!(meminfo(whole, &["MemAvailable"]), Some(10 << 10));
+        let node = "Node 0 MemFree:  3 kB\nNode 0 Active(file): 4 kB\nNode 0 Inactive(file): 5 kB\n";
+        assert_eq!(meminfo(node, &["MemFree", "Active(file)", "Inactive(file)"]), Some(12 << 10));
+        assert_eq!(meminfo(node, &["MemAvailable"]), None);
+        assert_eq!(meminfo("MemAvailable: many kB", &["MemAvailable"]), None);
+    }
+
+    #[test]
+    fn the_running_machine_has_memory() {
+        assert!(memory_available(None).is_some_and(|bytes| bytes > 0));
+    }
+}

@@ -1,0 +1,38 @@
+//! Growing arenas on huge pages, placed on chosen NUMA nodes, faulted in before they are handed out.
+//!
+//! ```text
+//!  Arena ── chunk ── chunk ── chunk …      each twice the last, up to a cap
+//!             │
+//!             ├─ 1. map       the page-size ladder: 1 GB, 2 MB, transparent, base (sizes are the kernel's)
+//!             ├─ 2. place     mbind, on every rung, before the first touch decides the node
+//!             ├─ 3. prefault  by several threads: no query ever faults, no page is missing later
+//!             └─ 4. verify    smaps says what the pages really are; a chunk that is not what was asked for
+//!                             is kept and told (Fallback::Allow) or given back (Fallback::Refuse)
+//! ```
+//!
+//! Invariants: memory is zeroed, aligned to a cache line and handed out once. It is unmapped by its real page
+//! size when the arena is dropped, which no slice outlives, for every slice borrows the arena.
+//!
+//! What is *had* is never concluded from what was *asked for*: [`Arena::achieved`] reads it back, with bytes
+//! for each page size and node, and the reason wherever a wish was not met.
+//!
+//! Not here: memory shared between processes (that is placement's business), freeing single slices, and lazy
+//! memory. Raising a pool of huge pages is the control plane's work; this crate only uses what is there.
+
+mod achieved;
+mod arena;
+mod builder;
+mod chunk;
+mod error;
+mod facts;
+mod page;
+mod plain;
+mod prefault;
+
+pub use achieved::{Achieved, Backing};
+pub use arena::{Arena, LINE_BYTES};
+pub use builder::{Builder, Fallback, Growth, NodeChoice};
+pub use error::ArenaError;
+pub use page::{Page, ParsePageError, Preference};
+pub use plain::Plain;
+pub use planish_sys::NodeSet;

@@ -1,0 +1,270 @@
+//! Arenas on the running kernel: what was asked for is compared with what smaps and the pools say.
+
+mod pool;
+
+use planish_arena::{Arena, ArenaError, Fallback, Growth, LINE_BYTES, NodeChoice, Page, Preference};
+use planish_skip::skip;
+use proptest::prelude::*;
+
+const MB: usize = 1 << 20;
+
+fn on(page: Page) -> planish_arena::Builder {
+    Arena::builder().page(Preference::From(page)).fallback(Fallback::Refuse)
+}
+
+/// Builds the arena, or says why this machine cannot.
+fn build_or_skip(test: &str, builder: planish_arena::Builder) -> Option<Arena> {
+    match builder.build() {
+        Ok(arena) => Some(arena),
+        Err(
+            error
+            @ (ArenaError::NoSuchPage { .. } | ArenaError::NotBacked { .. } | ArenaError::Memory { .. }),
+        ) => {
+            skip(test, &error);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Every mapped byte must lie on `page`, and the arena must know it.
+fn assert_all_on(arena: &Arena, page: Page) {
+    let achieved = arena.achieved().expect("smaps is readable");
+    assert_eq!(achieved.bytes_on(page), achieved.mapped_bytes, "{achieved:?}");
+    assert_eq!(achieved.mostly(), Some(page));
+    assert_eq!((achieved.absent_bytes, achieved.why_not.len()), (0, 0), "{achieved:?}");
+    assert!(achieved.is_as_requested());
+    if let Some(nodes) = achieved.node_bytes {
+        assert_eq!(nodes.values().sum::<usize>(), achieved.mapped_bytes);
+    }
+}
+
+#[test]
+fn base_pages_are_base_pages() {
+    let arena = on(Page::Base).capacity(5 * MB).build().unwrap();
+    assert_all_on(&arena, Page::Base);
+    assert_eq!(arena.achieved().unwrap().mapped_bytes, 5 * MB);
+}
+
+#[test]
+fn transparent_huge_pages_are_huge() {
+    let test = "transparent_huge_pages_are_huge";
+    let Some(arena) = build_or_skip(test, on(Page::Thp).capacity(20 * MB)) else { return };
+    assert_all_on(&arena, Page::Thp);
+}
+
+#[test]
+fn two_arenas_side_by_side_are_counted_apart() {
+    let test = "two_arenas_side_by_side_are_counted_apart";
+    for page in [Page::Thp, Page::Base, Page::Thp] {
+        let Some(first) = build_or_skip(test, on(page).capacity(4 * MB)) else { return };
+        let Some(second) = build_or_skip(test, on(page).capacity(6 * MB)) else { return };
+        drop(first);
+        assert_all_on(&second, page);
+    }
+}
+
+#[test]
+fn a_pool_gives_its_pages_and_gets_them_back() {
+    for bytes in [2 * MB, 1 << 30] {
+        let test = format!("a_pool_gives_its_pages_and_gets_them_back ({} MB)", bytes / MB);
+        let Some(pool) = pool::borrow(&test, bytes, if bytes == 2 * MB { 4 } else { 1 }) else { continue };
+        let free_before = pool.free();
+        let page = Page::HugeTlb(bytes);
+        let arena = on(page).capacity(bytes / 2 + 1).build().unwrap();
+        assert_all_on(&arena, page);
+        assert_eq!(pool.free(), free_before - 1);
+        drop(arena);
+        assert_eq!(pool.free(), free_before);
+    }
+}
+
+#[test]
+fn a_pool_that_is_bound_to_its_node_places_there() {
+    let test = "a_pool_that_is_bound_to_its_node_places_there";
+    let Some(_pool) = pool::borrow(test, 2 * MB, 4) else { return };
+    match on(Page::HugeTlb(2 * MB)).node(NodeChoice::only(0)).capacity(3 * MB).build() {
+        Ok(arena) => {
+            let nodes = arena.achieved().unwrap().node_bytes;
+            assert!(nodes.is_none_or(|nodes| nodes.into_iter().eq([(0, 4 * MB)])));
+        }
+        Err(error @ (ArenaError::Placement { .. } | ArenaError::PoolShort { .. })) => skip(test, error),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_short_pool_is_refused_with_its_figures_and_a_cure() {
+    let error = on(Page::HugeTlb(2 * MB)).capacity(1 << 46).build().unwrap_err();
+    match &error {
+        ArenaError::PoolShort { page, wanted_bytes, free_pages, .. } => {
+            assert_eq!((*page, *wanted_bytes), (Page::HugeTlb(2 * MB), 1 << 46));
+            assert!(free_pages.is_some());
+            assert!(
+                error.to_string().starts_with("no 2 MB huge pages for 70368744177664 bytes: 33554432 wanted")
+            );
+            assert!(error.cure().contains("planish size --bytes 70368744177664"));
+        }
+        ArenaError::NoSuchPage { .. } => skip("a_short_pool_is_refused_with_its_figures_and_a_cure", error),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_before_it_is_touched() {
+    for page in [Page::Base, Page::Thp] {
+        match on(page).capacity(1 << 46).build().unwrap_err() {
+            ArenaError::Memory { available_bytes, .. } => assert!(available_bytes > 0),
+            error @ ArenaError::NoSuchPage { .. } => skip("more_memory_than_there_is", error),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_page_that_the_kernel_lacks_is_an_error_or_the_next_rung() {
+    let _alone = pool::hold();
+    let page = Page::HugeTlb(128 << 30);
+    let error = on(page).capacity(MB).build().unwrap_err();
+    assert!(matches!(error, ArenaError::NoSuchPage { .. }), "{error}");
+    let arena = on(page).fallback(Fallback::Allow).capacity(MB).build().unwrap();
+    let achieved = arena.achieved().unwrap();
+    assert!(!achieved.is_as_requested());
+    assert!(achieved.why_not[0].contains("this kernel has no 128 GB huge pages"), "{achieved:?}");
+}
+
+#[test]
+fn five_megabytes_take_no_gigabyte_page() {
+    let _alone = pool::hold();
+    let arena = on(Page::HugeTlb(1 << 30)).fallback(Fallback::Allow).capacity(5 * MB).build().unwrap();
+    let achieved = arena.achieved().unwrap();
+    assert!(achieved.mapped_bytes < 16 * MB, "{achieved:?}");
+    assert!(!achieved.why_not.is_empty());
+}
+
+#[test]
+fn memory_lies_on_the_node_that_it_was_bound_to() {
+    let test = "memory_lies_on_the_node_that_it_was_bound_to";
+    for page in [Page::Base, Page::Thp] {
+        match on(page).node(NodeChoice::only(0)).capacity(4 * MB).build() {
+            Ok(arena) => {
+                let nodes = arena.achieved().unwrap().node_bytes;
+                assert!(nodes.is_none_or(|nodes| nodes.into_iter().eq([(0, 4 * MB)])));
+            }
+            Err(error) => skip(test, error),
+        }
+    }
+    match on(Page::Base).node(NodeChoice::only(1000)).capacity(MB).build().unwrap_err() {
+        ArenaError::Placement { nodes, .. } => assert_eq!(nodes, "1000"),
+        ArenaError::Memory { .. } => panic!("a node without figures must not count as full"),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn chunks_double_up_to_the_cap() {
+    let growth = Growth { first_bytes: MB, cap_bytes: 2 * MB };
+    let arena = on(Page::Base).growth(growth).build().unwrap();
+    let mut mapped = Vec::new();
+    for _ in 0..6 {
+        arena.alloc_slice::<u8>(MB - LINE_BYTES).unwrap();
+        mapped.push(arena.achieved().unwrap().mapped_bytes / MB);
+    }
+    assert_eq!(mapped, [1, 3, 3, 5, 5, 7]);
+    arena.alloc_slice::<u8>(10 * MB).unwrap();
+    assert_eq!(arena.achieved().unwrap().mapped_bytes / MB, 17);
+}
+
+#[test]
+fn nothing_and_too_much() {
+    let arena = Arena::builder().build().unwrap();
+    assert!(arena.alloc_slice::<u64>(0).unwrap().is_empty());
+    assert_eq!(arena.achieved().unwrap().mostly(), None);
+    for count in [usize::MAX, usize::MAX / 8, isize::MAX as usize] {
+        let error = arena.alloc_slice::<u64>(count).unwrap_err();
+        assert!(matches!(error, ArenaError::TooLarge { .. }), "{error}");
+    }
+    assert_eq!(arena.used_bytes(), 0);
+}
+
+#[test]
+fn threads_share_one_arena() {
+    let arena = on(Page::Base).build().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let arena = &arena;
+            scope.spawn(move || {
+                let slices: Vec<&mut [u64]> =
+                    (0..50).map(|size| arena.alloc_filled(size * 100, thread).unwrap()).collect();
+                assert!(slices.iter().all(|slice| slice.iter().all(|&item| item == thread)));
+            });
+        }
+    });
+}
+
+/// A slice of the property test: what it was filled with, and where it lies.
+enum Held<'a> {
+    Bytes(u8, &'a mut [u8]),
+    Words(u64, &'a mut [u64]),
+    Lines([u32; 5], &'a mut [[u32; 5]]),
+}
+
+impl Held<'_> {
+    fn address_range(&self) -> std::ops::Range<usize> {
+        let range = |start: usize, bytes: usize| start..start + bytes;
+        match self {
+            Held::Bytes(_, slice) => range(slice.as_ptr().addr(), size_of_val(*slice)),
+            Held::Words(_, slice) => range(slice.as_ptr().addr(), size_of_val(*slice)),
+            Held::Lines(_, slice) => range(slice.as_ptr().addr(), size_of_val(*slice)),
+        }
+    }
+
+    fn is_intact(&self) -> bool {
+        match self {
+            Held::Bytes(value, slice) => slice.iter().all(|item| item == value),
+            Held::Words(value, slice) => slice.iter().all(|item| item == value),
+            Held::Lines(value, slice) => slice.iter().all(|item| item == value),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Slices are zeroed, aligned, disjoint and keep what is written; the arena accounts for their bytes.
+    #[test]
+    fn slices_are_zeroed_aligned_disjoint_and_kept(
+        asks in prop::collection::vec((0u8..3, prop_oneof![0usize..100, 0usize..100_000]), 1..40),
+        first_bytes in 1usize..200_000,
+    ) {
+        let growth = Growth { first_bytes, cap_bytes: 1 << 20 };
+        let arena = on(Page::Base).growth(growth).build().unwrap();
+        let mut held = Vec::new();
+        for (seed, &(kind, count)) in asks.iter().enumerate() {
+            held.push(match kind {
+                0 => {
+                    let slice = arena.alloc_slice::<u8>(count).unwrap();
+                    prop_assert!(slice.iter().all(|&item| item == 0));
+                    slice.fill(seed as u8);
+                    Held::Bytes(seed as u8, slice)
+                }
+                1 => {
+                    let slice = arena.alloc_slice::<u64>(count).unwrap();
+                    prop_assert!(slice.iter().all(|&item| item == 0));
+                    slice.fill(seed as u64);
+                    Held::Words(seed as u64, slice)
+                }
+                _ => Held::Lines([seed as u32; 5], arena.alloc_filled(count, [seed as u32; 5]).unwrap()),
+            });
+        }
+        prop_assert!(held.iter().all(Held::is_intact));
+        let mut ranges: Vec<_> =
+            held.iter().map(Held::address_range).filter(|range| !range.is_empty()).collect();
+        prop_assert!(ranges.iter().all(|range| range.start % LINE_BYTES == 0));
+        ranges.sort_by_key(|range| range.start);
+        prop_assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start));
+        let bytes: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        prop_assert!(arena.used_bytes() >= bytes);
+        prop_assert!(arena.achieved().unwrap().mapped_bytes >= arena.used_bytes());
+    }
+}
