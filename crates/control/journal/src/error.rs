@@ -1,0 +1,75 @@
+//! Why the journal cannot be read or written.
+
+use std::io;
+use std::path::PathBuf;
+
+use planish_model::EntryId;
+use thiserror::Error;
+
+/// Why the journal cannot be read or written. Nothing was written to the host when one of these appears.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// The state folder or the file cannot be made, read or written.
+    #[error("cannot {what} {}", path.display())]
+    Storage {
+        /// What was tried: `create`, `read`, `append to`, `reserve room in`, `sync`, `cut`.
+        what: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// A line before the end is damaged.
+    #[error("line {line} of {} is damaged: {why}", path.display())]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A line is sound, but of a format that this planish does not know.
+    #[error("line {line} of {} was written by a newer planish: {why}", path.display())]
+    Newer {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The version, or the kind of event.
+        why: String,
+    },
+    /// No such entry.
+    #[error("no entry {id} in the journal")]
+    NoEntry {
+        /// Its number.
+        id: EntryId,
+    },
+}
+
+impl JournalError {
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> String {
+        match self {
+            Self::Storage { what: "read", path, .. } => {
+                format!(
+                    "run as the user that may read {}, or name another folder with --state",
+                    path.display()
+                )
+            }
+            Self::Storage { path, .. } => format!(
+                "make {} writable and give it room, or name another folder with --state",
+                path.parent().unwrap_or(path).display()
+            ),
+            Self::Damaged { path, line, .. } => format!(
+                "the originals of every entry are plain text in the lines before and after line {line} of {0}: \
+                 set back by hand what `planish log` cannot, then move the file away: mv {0} {0}.damaged",
+                path.display()
+            ),
+            Self::Newer { .. } => "use the newer planish that wrote it".to_owned(),
+            Self::NoEntry { .. } => "list the entries: planish log".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading and writing the journal.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use planish_model::{Closure, EntryId, Outcome, PoolWrite};
+
+use crate::line::{FORMAT_VERSION, Line, encode, scan};
+use crate::{Event, HostLock, Intent, JournalError, Ledger, Storage};
+
+/// Room reserved with an intent for each step: outcomes of apply and undo, with holders and reasons.
+const RESERVED_STEP_BYTES: u64 = 4096;
+/// Room reserved with an intent for the rest: the ends of apply and undo.
+const RESERVED_ENTRY_BYTES: u64 = 16 * 1024;
+
+/// Who writes the lines of this process, and when.
+#[derive(Clone, Debug)]
+pub struct Author {
+    /// The boot of the host.
+    pub boot_id: String,
+    /// User name and, under sudo, who called it.
+    pub who: String,
+    /// A fixed time in seconds since 1970, for tests; the clock of the machine otherwise.
+    pub clock: Option<u64>,
+}
+
+/// The journal of a host, open for writing. Owning it means owning the host-wide lock.
+pub struct Journal {
+    storage: Box<dyn Storage>,
+    ledger: Ledger,
+    author: Author,
+    _lock: HostLock,
+}
+
+/// Reads a journal without the lock. A line that is being written looks like a torn tail, and is left out.
+///
+/// # Errors
+/// The file cannot be read, or is damaged.
+pub fn read(storage: &dyn Storage) -> Result<Ledger, JournalError> {
+    let path = storage.path();
+    let bytes = storage.read().map_err(|source| failed(storage, "read", source))?;
+    let scan = scan(path, &bytes)?;
+    let mut ledger = Ledger { torn: scan.torn, ..Ledger::default() };
+    for (index, line) in scan.lines.into_iter().enumerate() {
+        ledger.take(line).map_err(|why| JournalError::Damaged {
+            path: path.to_owned(),
+            line: index + 1,
+            why,
+        })?;
+    }
+    Ok(ledger)
+}
+
+impl Journal {
+    /// Opens a journal for writing and cuts off a torn tail, which [`Ledger::torn`] goes on to tell.
+    ///
+    /// # Errors
+    /// The file cannot be read or cut, or is damaged.
+    pub fn open(storage: Box<dyn Storage>, lock: HostLock, author: Author) -> Result<Self, JournalError> {
+        let ledger = read(&*storage)?;
+        if let Some(torn) = ledger.torn {
+            storage.cut(torn.at_byte).map_err(|source| failed(&*storage, "cut", source))?;
+        }
+        Ok(Self { storage, ledger, author, _lock: lock })
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The present time in seconds since 1970, by the clock of the author.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        let machine = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.author.clock.unwrap_or_else(machine)
+    }
+
+    /// Begins an entry. When this returns, the intent is on disk and there is room for the rest of the entry.
+    ///
+    /// # Errors
+    /// No room, no permission. Nothing of the entry stays in the journal, save after a failed sync: then it is
+    /// an interrupted entry that wrote nothing, and undo closes it.
+    pub fn begin(&mut self, intent: Intent) -> Result<EntryId, JournalError> {
+        let entry = self.ledger.next_id();
+        let steps = intent.steps.len() as u64;
+        let line = self.line(Event::Intent { entry, intent });
+        let reserve = encode(&line).len() as u64 * 2 + steps * RESERVED_STEP_BYTES + RESERVED_ENTRY_BYTES;
+        self.storage.reserve(reserve).map_err(|source| self.failed("reserve room in", source))?;
+        self.put(line)?;
+        Ok(entry)
+    }
+
+    /// Records that a pool is about to be written.
+    ///
+    /// # Errors
+    /// The line could not be appended: the pool must not be written.
+    pub fn pool(&mut self, entry: EntryId, step: usize, write: PoolWrite) -> Result<(), JournalError> {
+        self.record(Event::Pool { entry, step, write })
+    }
+
+    /// Records how a step of an apply ended.
+    ///
+    /// # Errors
+    /// The line could not be appended.
+    pub fn outcome(&mut self, entry: EntryId, step: usize, outcome: Outcome) -> Result<(), JournalError> {
+        self.record(Event::Outcome { entry, step, outcome })
+    }
+
+    /// Records that every step was tried.
+    ///
+    /// # Errors
+    /// The line could not be appended or synced.
+    pub fn applied(&mut self, entry: EntryId) -> Result<(), JournalError> {
+        self.record(Event::Applied { entry })
+    }
+
+    /// Records that the user confirmed an entry.
+    ///
+    /// # Errors
+    /// The line could not be appended or synced.
+    pub fn confirmed(&mut self, entry: EntryId) -> Result<(), JournalError> {
+        self.record(Event::Confirmed { entry })
+    }
+
+    /// Records that an entry is about to be undone.
+    ///
+    /// # Errors
+    /// No such entry; the line could not be appended or synced.
+    pub fn begin_undo(&mut self, entry: EntryId, command: &str, force: bool) -> Result<(), JournalError> {
+        if self.ledger.entry(entry).is_none() {
+            return Err(JournalError::NoEntry { id: entry });
+        }
+        self.record(Event::Undo { entry, command: command.to_owned(), force })
+    }
+
+    /// Records how taking back a step ended.
+    ///
+    /// # Errors
+    /// The line could not be appended.
+    pub fn undone(&mut self, entry: EntryId, step: usize, outcome: Outcome) -> Result<(), JournalError> {
+        self.record(Event::Undone { entry, step, outcome })
+    }
+
+    /// Records that an undo ended and left something on the host.
+    ///
+    /// # Errors
+    /// The line could not be appended or synced.
+    pub fn left_open(&mut self, entry: EntryId) -> Result<(), JournalError> {
+        self.record(Event::LeftOpen { entry })
+    }
+
+    /// Records that nothing of an entry is on the host any more.
+    ///
+    /// # Errors
+    /// The line could not be appended or synced.
+    pub fn close(&mut self, entry: EntryId, closure: Closure) -> Result<(), JournalError> {
+        self.record(Event::Closed { entry, closure })
+    }
+
+    fn record(&mut self, event: Event) -> Result<(), JournalError> {
+        let line = self.line(event);
+        self.put(line)
+    }
+
+    fn line(&self, event: Event) -> Line {
+        Line {
+            v: FORMAT_VERSION,
+            seq: self.ledger.lines + 1,
+            at: self.now(),
+            boot: self.author.boot_id.clone(),
+            who: self.author.who.clone(),
+            event,
+        }
+    }
+
+    fn put(&mut self, line: Line) -> Result<(), JournalError> {
+        self.storage.append(&encode(&line)).map_err(|source| self.failed("append to", source))?;
+        let synced = if line.event.is_synced() { self.storage.sync() } else { Ok(()) };
+        // The line is in the file whether or not it has reached the disk: seq goes on after it.
+        self.ledger.take(line).expect("events of this process follow what the ledger says");
+        synced.map_err(|source| self.failed("sync", source))
+    }
+
+    fn failed(&self, what: &'static str, source: io::Error) -> JournalError {
+        failed(&*self.storage, what, source)
+    }
+}
+
+fn failed(storage: &dyn Storage, what: &'static str, source: io::Error) -> JournalError {
+    JournalError::Storage { what, path: PathBuf::from(storage.path()), source }
+}

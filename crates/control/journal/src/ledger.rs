@@ -1,0 +1,93 @@
+//! Entries, folded from events. Pure.
+
+use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep};
+
+use crate::line::{Line, Torn};
+use crate::{Event, Intent};
+
+/// Everything that a journal says, as entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// All entries, oldest first.
+    pub entries: Vec<Entry>,
+    /// What a kill or a power cut tore at the end; never part of an entry.
+    pub torn: Option<Torn>,
+    /// Number of lines.
+    pub(crate) lines: u64,
+}
+
+impl Ledger {
+    /// An entry by its number.
+    #[must_use]
+    pub fn entry(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.id == id)
+    }
+
+    /// The number of the next entry.
+    pub(crate) fn next_id(&self) -> EntryId {
+        EntryId(self.entries.last().map_or(1, |entry| entry.id.0 + 1))
+    }
+
+    /// Takes in the next line. The text of an error says why it cannot follow what is there.
+    pub(crate) fn take(&mut self, line: Line) -> Result<(), String> {
+        self.lines = line.seq;
+        match line.event {
+            Event::Intent { entry, intent } => {
+                if entry != self.next_id() {
+                    return Err(format!("it begins entry {entry} where {} is due", self.next_id()));
+                }
+                self.entries.push(begin(entry, line.at, line.boot, line.who, intent));
+            }
+            Event::Pool { entry, step, write } => self.step(entry, step)?.begun = Some(write),
+            Event::Outcome { entry, step, outcome } => {
+                let step = self.step(entry, step)?;
+                step.begun = None;
+                step.outcome = Some(outcome);
+            }
+            Event::Undone { entry, step, outcome } => {
+                let step = self.step(entry, step)?;
+                step.begun = None;
+                step.undone = Some(outcome);
+            }
+            Event::Applied { entry } => {
+                let entry = self.find(entry)?;
+                entry.state =
+                    if entry.confirm_by.is_some() { EntryState::Unconfirmed } else { EntryState::Open };
+            }
+            Event::Confirmed { entry } => self.settle(entry, EntryState::Open)?,
+            // Until the undo has said how it ended, it may have been killed.
+            Event::Undo { entry, .. } => self.settle(entry, EntryState::Interrupted)?,
+            Event::LeftOpen { entry } => self.settle(entry, EntryState::Open)?,
+            Event::Closed { entry, closure } => self.settle(entry, EntryState::Closed(closure))?,
+        }
+        Ok(())
+    }
+
+    /// Sets the state of an entry that no dead-man timer waits for any more.
+    fn settle(&mut self, id: EntryId, state: EntryState) -> Result<(), String> {
+        let entry = self.find(id)?;
+        entry.state = state;
+        entry.confirm_by = None;
+        Ok(())
+    }
+
+    fn find(&mut self, id: EntryId) -> Result<&mut Entry, String> {
+        self.entries
+            .iter_mut()
+            .find(|entry| entry.id == id)
+            .ok_or_else(|| format!("it speaks of entry {id}, which was never begun"))
+    }
+
+    fn step(&mut self, id: EntryId, step: usize) -> Result<&mut EntryStep, String> {
+        let entry = self.find(id)?;
+        let count = entry.steps.len();
+        entry.steps.get_mut(step).ok_or_else(|| format!("entry {id} has {count} steps, and no step {step}"))
+    }
+}
+
+/// An entry that has been announced: interrupted, unless a later line says more.
+fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> Entry {
+    let Intent { command, reason, profile, plan, confirm_by, steps } = intent;
+    let state = if steps.is_empty() { EntryState::Closed(Closure::Empty) } else { EntryState::Interrupted };
+    Entry { id, at, boot_id, who, command, reason, profile, plan, steps, confirm_by, state }
+}

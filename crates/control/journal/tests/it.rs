@@ -1,0 +1,237 @@
+//! The journal from outside: what is written is read again, after any kill, by any later version.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use planish_journal::{Author, FileStorage, HostLock, Intent, Journal, JournalError, Ledger, Storage, read};
+use planish_model::{
+    Class, Closure, EntryId, EntryState, EntryStep, KnobId, Original, Outcome, OutcomeKind, Plan, PoolWrite,
+    Undo, ValueType,
+};
+use tempfile::TempDir;
+
+fn author() -> Author {
+    Author { boot_id: "boot-1".to_owned(), who: "root".to_owned(), clock: Some(1_763_600_000) }
+}
+
+fn open(folder: &Path) -> Result<Journal, JournalError> {
+    let lock = HostLock::acquire(&folder.join("lock"), Duration::ZERO).expect("nobody else");
+    Journal::open(Box::new(FileStorage::create(folder).expect("made")), lock, author())
+}
+
+fn look(folder: &Path) -> Ledger {
+    read(&FileStorage::look(folder).expect("readable")).expect("sound")
+}
+
+fn step(knob: &str, original: &str, wanted: &str) -> EntryStep {
+    let place = format!("/proc/sys/{}", knob.replace('.', "/"));
+    let own = Original {
+        knob: KnobId::new(knob),
+        place: place.clone(),
+        r#type: ValueType::Int { int: "none".to_owned(), min: None, max: None },
+        value: original.to_owned(),
+        coupling: None,
+        over: None,
+    };
+    EntryStep {
+        knob: KnobId::new(knob),
+        place,
+        wanted: wanted.to_owned(),
+        class: Class::Safe,
+        undo: Undo::Restore,
+        raise_pages: None,
+        originals: vec![own],
+        outcome: None,
+        begun: None,
+        undone: None,
+    }
+}
+
+fn intent(confirm_by: Option<u64>) -> Intent {
+    let plan = Plan::new("series".to_owned(), "host".to_owned(), "boot-1".to_owned(), vec![], vec![]);
+    Intent {
+        command: "planish apply series".to_owned(),
+        reason: Some("ticket 12".to_owned()),
+        profile: "series".to_owned(),
+        plan: plan.hash,
+        confirm_by,
+        steps: vec![step("vm.swappiness", "60", "10"), step("vm.stat_interval", "1", "10")],
+    }
+}
+
+fn outcome(step: &EntryStep, kind: OutcomeKind) -> Outcome {
+    Outcome::new(step.knob.clone(), step.place.clone(), kind)
+}
+
+/// A life from intent to closure, as the tests below look at it.
+fn live_and_end(journal: &mut Journal) -> EntryId {
+    let entry = journal.begin(intent(Some(1_763_600_060))).expect("room");
+    let steps = journal.ledger().entry(entry).expect("begun").steps.clone();
+    journal.pool(entry, 0, PoolWrite { from: 4, to: 8 }).expect("room");
+    journal.outcome(entry, 0, outcome(&steps[0], OutcomeKind::Done)).expect("room");
+    journal.outcome(entry, 1, outcome(&steps[1], OutcomeKind::ReadsBack)).expect("room");
+    journal.applied(entry).expect("room");
+    journal.confirmed(entry).expect("room");
+    journal.begin_undo(entry, "planish undo", false).expect("room");
+    journal.undone(entry, 1, outcome(&steps[1], OutcomeKind::Theirs)).expect("room");
+    journal.undone(entry, 0, outcome(&steps[0], OutcomeKind::Done)).expect("room");
+    journal.close(entry, Closure::Undone).expect("room");
+    entry
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let folder = TempDir::new().expect("a folder");
+    let mut journal = open(folder.path()).expect("new");
+    live_and_end(&mut journal);
+    let written = journal.ledger().clone();
+    drop(journal);
+    assert_eq!(look(folder.path()), written);
+    let entry = &written.entries[0];
+    assert_eq!(entry.state, EntryState::Closed(Closure::Undone));
+    assert_eq!(entry.reason.as_deref(), Some("ticket 12"));
+    assert_eq!(entry.confirm_by, None);
+    assert_eq!(entry.steps[1].undone.as_ref().map(|undone| undone.outcome), Some(OutcomeKind::Theirs));
+}
+
+/// Each state that a kill can leave behind, in the order in which a life passes through them.
+#[test]
+fn a_kill_after_any_line_leaves_the_state_of_the_lines_before() {
+    let folder = TempDir::new().expect("a folder");
+    live_and_end(&mut open(folder.path()).expect("new"));
+    let bytes = FileStorage::look(folder.path()).expect("readable").read().expect("readable");
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    let states: Vec<EntryState> = (1..=lines.len())
+        .map(|count| {
+            let part = TempDir::new().expect("a folder");
+            let storage = FileStorage::create(part.path()).expect("made");
+            storage.append(&lines[..count].concat()).expect("room");
+            read(&storage).expect("sound").entries[0].state
+        })
+        .collect();
+    use EntryState::{Closed, Interrupted, Open, Unconfirmed};
+    let interrupted = [Interrupted; 4];
+    let expected = [&interrupted[..], &[Unconfirmed, Open], &[Interrupted; 3], &[Closed(Closure::Undone)]];
+    assert_eq!(states, expected.concat());
+}
+
+#[test]
+fn a_torn_tail_is_told_and_cut_by_the_next_writer() {
+    let folder = TempDir::new().expect("a folder");
+    live_and_end(&mut open(folder.path()).expect("new"));
+    let storage = FileStorage::create(folder.path()).expect("there");
+    let sound = storage.read().expect("readable").len() as u64;
+    storage.append(b"{\"crc\":\"0123").expect("room");
+    assert_eq!(look(folder.path()).torn.map(|torn| torn.bytes), Some(12));
+    assert_eq!(storage.read().expect("readable").len() as u64, sound + 12, "a reader cuts nothing");
+    let mut journal = open(folder.path()).expect("a torn tail is no damage");
+    assert_eq!(journal.ledger().torn.map(|torn| torn.at_byte), Some(sound));
+    assert_eq!(journal.begin(intent(None)).expect("room"), EntryId(2));
+    drop(journal);
+    let after = look(folder.path());
+    assert_eq!((after.torn, after.entries.len()), (None, 2));
+}
+
+#[test]
+fn a_damaged_journal_is_refused_before_anything_is_written() {
+    let folder = TempDir::new().expect("a folder");
+    live_and_end(&mut open(folder.path()).expect("new"));
+    let storage = FileStorage::create(folder.path()).expect("there");
+    let mut bytes = storage.read().expect("readable");
+    bytes[300] ^= 4;
+    storage.cut(0).expect("ours");
+    storage.append(&bytes).expect("room");
+    let Err(error) = open(folder.path()) else { panic!("a bit fell over") };
+    assert!(matches!(error, JournalError::Damaged { line: 1, .. }), "{error}");
+    assert_eq!(storage.read().expect("readable"), bytes);
+}
+
+/// A disk with room for a number of bytes.
+struct SmallDisk {
+    room: u64,
+    bytes: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Storage for SmallDisk {
+    fn path(&self) -> &Path {
+        Path::new("/var/lib/planish/journal.jsonl")
+    }
+    fn read(&self) -> io::Result<Vec<u8>> {
+        Ok(self.bytes.borrow().clone())
+    }
+    fn cut(&self, length: u64) -> io::Result<()> {
+        self.bytes.borrow_mut().truncate(length as usize);
+        Ok(())
+    }
+    fn reserve(&self, bytes: u64) -> io::Result<()> {
+        let enough = self.bytes.borrow().len() as u64 + bytes <= self.room;
+        if enough { Ok(()) } else { Err(io::Error::from(io::ErrorKind::StorageFull)) }
+    }
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        if self.bytes.borrow().len() + bytes.len() > self.room as usize {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        self.bytes.borrow_mut().extend_from_slice(bytes);
+        Ok(())
+    }
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_reserved_is_enough_for_a_whole_life() {
+    let folder = TempDir::new().expect("a folder");
+    let try_with = |room: u64| {
+        let bytes = Rc::new(RefCell::new(Vec::new()));
+        let lock = HostLock::acquire(&folder.path().join("lock"), Duration::ZERO).expect("nobody else");
+        let disk = SmallDisk { room, bytes: Rc::clone(&bytes) };
+        let mut journal = Journal::open(Box::new(disk), lock, author()).expect("empty");
+        let begun = journal.begin(intent(Some(1)));
+        if begun.is_err() {
+            assert!(bytes.borrow().is_empty(), "a refused entry leaves nothing");
+        }
+        begun.map(|_| journal)
+    };
+    // The smallest disk that lets an entry begin lets it end too.
+    let room = (0..200_000).step_by(512).find(|&room| try_with(room).is_ok()).expect("some disk is enough");
+    let mut journal = try_with(room).expect("as before");
+    let entry = EntryId(1);
+    let steps = journal.ledger().entries[0].steps.clone();
+    for (index, step) in steps.iter().enumerate() {
+        journal.outcome(entry, index, outcome(step, OutcomeKind::Done)).expect("reserved");
+    }
+    journal.applied(entry).expect("reserved");
+    journal.begin_undo(entry, "planish undo", false).expect("reserved");
+    for (index, step) in steps.iter().enumerate() {
+        journal.undone(entry, index, outcome(step, OutcomeKind::Done)).expect("reserved");
+    }
+    journal.close(entry, Closure::Undone).expect("reserved");
+}
+
+/// A journal of format 1 that is kept in the repository: every later planish must read it.
+/// Written by `what_is_written_is_read_again` with two more entries behind it.
+#[test]
+fn a_journal_of_format_1_is_read() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1");
+    if std::env::var_os("PLANISH_WRITE_FIXTURES").is_some() {
+        let mut journal = open(&fixture).expect("writable");
+        live_and_end(&mut journal);
+        let open = journal.begin(intent(None)).expect("room");
+        journal.applied(open).expect("room");
+        journal.begin(intent(Some(1_763_600_060))).expect("room");
+    }
+    let ledger = look(&fixture);
+    let states: Vec<EntryState> = ledger.entries.iter().map(|entry| entry.state).collect();
+    let closed = EntryState::Closed(Closure::Undone);
+    assert_eq!(states, [closed, EntryState::Open, EntryState::Interrupted]);
+    let step = &ledger.entries[1].steps[0];
+    assert_eq!(step.place, "/proc/sys/vm/swappiness");
+    assert_eq!(step.original().map(|original| original.value.as_str()), Some("60"));
+    assert_eq!(step.wanted, "10");
+    assert_eq!(ledger.entries[2].confirm_by, Some(1_763_600_060));
+    assert_eq!(ledger.torn, None);
+}
