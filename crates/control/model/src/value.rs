@@ -147,7 +147,8 @@ impl ValueType {
 
 /// The word in brackets of a kernel list such as `always [madvise] never`.
 fn bracketed(folded: &str) -> Option<&str> {
-    folded.split(' ').find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+    let mut words = folded.split(' ').filter_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    words.find(|word| !word.is_empty() && !word.contains(['[', ']']))
 }
 
 fn range(min: Option<i64>, max: Option<i64>) -> String {
@@ -164,6 +165,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn brackets_without_a_word_stay() {
+        for odd in ["[]", "[[]]", "[[madvise]]"] {
+            assert_eq!(thp().normal(&thp().normal(odd)), odd);
+        }
+    }
 
     fn thp() -> ValueType {
         ValueType::Choice { choice: ["always", "madvise", "never"].map(str::to_owned).to_vec() }
