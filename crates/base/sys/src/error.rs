@@ -68,6 +68,12 @@ pub enum Error {
         /// Length of the mapping.
         bytes: usize,
     },
+    /// Other threads exist, whose locks would stay locked in a copy of this process.
+    #[error("cannot copy a process of {threads} threads")]
+    Threads {
+        /// Number of threads, the caller's included.
+        threads: usize,
+    },
     /// A length that is zero, or whose rounding up to whole pages overflows.
     #[error("cannot map {bytes} bytes")]
     Length {
@@ -93,7 +99,11 @@ impl Error {
             | Self::Missing { source, .. }
             | Self::Call { source, .. }
             | Self::PoolShort { source, .. } => Some(*source),
-            Self::NoSuchPageSize { .. } | Self::NoThp | Self::Range { .. } | Self::Length { .. } => None,
+            Self::NoSuchPageSize { .. }
+            | Self::NoThp
+            | Self::Range { .. }
+            | Self::Threads { .. }
+            | Self::Length { .. } => None,
         }
     }
 }

@@ -7,10 +7,15 @@
 //! rustix is used where it has the call. What it lacks (memory policies, `MADV_COLLAPSE`, CPU masks
 //! beyond 1024 bits, `perf_event_open`, `wait4`) goes through `libc::syscall` with dynamic masks.
 
+pub mod affinity;
+pub mod child;
+pub mod detach;
 mod error;
 pub mod mapping;
 pub mod pages;
+pub mod perf;
 pub mod policy;
+pub mod process;
 mod raw;
 pub mod set;
 

@@ -1,0 +1,303 @@
+//! Helpers that outlive us, and the clock and lock that they and we share.
+//!
+//! The dead-man timer of `apply --confirm` must undo the change also when we are killed or the terminal
+//! goes away, on machines without systemd. It is a process of its own session whose parent is init:
+//!
+//! ```text
+//! planish --fork--> middle --setsid, fork--> helper (adopted by init; /dev/null for its streams)
+//!    |                 |
+//!    +---- waits ------+ ends at once, so no zombie stays
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+
+use crate::error::{Error, Result};
+use crate::raw::check;
+
+/// Starts `command` as a helper that neither our end nor our terminal's can touch.
+///
+/// Its streams are /dev/null. A program that cannot be executed is an error here.
+pub fn spawn_detached(command: &mut Command) -> io::Result<()> {
+    let in_middle = || {
+        rustix::process::setsid()?;
+        match fork()? {
+            // The helper: goes on to exec.
+            None => Ok(()),
+            // SAFETY: ends the middle process at once, without destructors that belong to our parent.
+            Some(_) => unsafe { libc::_exit(0) },
+        }
+    };
+    // SAFETY: between fork and exec only async-signal-safe calls may be made: `in_middle` makes setsid, fork
+    // and _exit, allocates nothing, and std execs straight after it.
+    unsafe { command.pre_exec(in_middle) };
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let middle = command.spawn()?.wait()?;
+    if middle.success() { Ok(()) } else { Err(io::Error::other("the middle process was killed")) }
+}
+
+/// Runs `work` in a helper that neither our end nor our terminal's can touch; returns the helper's PID.
+///
+/// The helper is a copy of this process. That is sound only while no other thread exists, whose locks would
+/// stay locked in the copy for ever: with threads about it is refused ([`Error::Threads`]); then use
+/// [`spawn_detached`]. The helper ends with the number that `work` returns, or 101 when it panics, and
+/// keeps our open files; its streams are /dev/null.
+pub fn detach(work: impl FnOnce() -> u8) -> Result<Pid> {
+    let threads = thread_count()?;
+    if threads != 1 {
+        return Err(Error::Threads { threads });
+    }
+    let (reader, writer) = io::pipe().map_err(|error| failed("pipe", &error))?;
+    match fork().map_err(|errno| Error::of("fork", errno))? {
+        Some(middle) => {
+            drop(writer);
+            wait_for(middle)?;
+            read_pid(reader)
+        }
+        None => {
+            // The middle process; nothing below returns into the caller's copy.
+            let code = middle(reader, writer, work);
+            // SAFETY: ends this copy without the destructors and buffers that belong to the original.
+            unsafe { libc::_exit(code.into()) }
+        }
+    }
+}
+
+/// Forks again, reports the helper's PID, and is the helper afterwards. Returns the exit code of the copy.
+fn middle(reader: io::PipeReader, mut writer: io::PipeWriter, work: impl FnOnce() -> u8) -> u8 {
+    drop(reader);
+    if rustix::process::setsid().is_err() {
+        return 1;
+    }
+    match fork() {
+        Err(_) => 1,
+        Ok(Some(helper)) => {
+            let told = writer.write_all(&helper.as_raw_pid().to_le_bytes());
+            u8::from(told.is_err())
+        }
+        Ok(None) => {
+            drop(writer);
+            if silence_streams().is_err() {
+                return 1;
+            }
+            let work = std::panic::AssertUnwindSafe(work);
+            std::panic::catch_unwind(work).unwrap_or(101)
+        }
+    }
+}
+
+fn read_pid(mut reader: io::PipeReader) -> Result<Pid> {
+    let mut bytes = [0; 4];
+    reader.read_exact(&mut bytes).map_err(|error| failed("fork", &error))?;
+    Pid::from_raw(i32::from_le_bytes(bytes)).ok_or(Error::of("fork", Errno::CHILD))
+}
+
+/// Puts /dev/null in the place of the three standard streams.
+fn silence_streams() -> io::Result<()> {
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+/// Forks; `None` in the child.
+fn fork() -> std::result::Result<Option<Pid>, Errno> {
+    // SAFETY: the callers allow the child only what is sound after a fork: `spawn_detached` async-signal-safe
+    // calls up to exec, `detach` anything, because it has made sure that no other thread exists.
+    let returned = unsafe { libc::fork() };
+    check(returned.into())?;
+    Ok(Pid::from_raw(returned))
+}
+
+fn wait_for(pid: Pid) -> Result<()> {
+    loop {
+        match rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(Error::of("waitpid", errno)),
+        }
+    }
+}
+
+/// Number of threads of this process. Links of the task folder, so that no text is parsed.
+fn thread_count() -> Result<usize> {
+    let stat = rustix::fs::stat("/proc/self/task").map_err(|errno| Error::of("stat", errno))?;
+    Ok(usize::try_from(stat.st_nlink).unwrap_or(usize::MAX).saturating_sub(2))
+}
+
+fn failed(call: &'static str, error: &io::Error) -> Error {
+    Error::of(call, Errno::from_io_error(error).unwrap_or(Errno::IO))
+}
+
+/// An alarm on the boot clock, which also runs while the machine is suspended.
+#[derive(Debug)]
+pub struct Alarm {
+    fd: OwnedFd,
+}
+
+impl Alarm {
+    /// An alarm that goes off once, `delay` from now (a delay of zero: at once).
+    pub fn after(delay: Duration) -> Result<Self> {
+        let fd = rustix::time::timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)
+            .map_err(|errno| Error::of("timerfd_create", errno))?;
+        // All zero would disarm the timer.
+        let delay = delay.max(Duration::from_nanos(1));
+        let it_value = Timespec {
+            tv_sec: i64::try_from(delay.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(delay.subsec_nanos()),
+        };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        rustix::time::timerfd_settime(&fd, TimerfdTimerFlags::empty(), &once)
+            .map_err(|errno| Error::of("timerfd_settime", errno))?;
+        Ok(Self { fd })
+    }
+
+    /// Waits until it goes off, for at most `limit`; true when it did.
+    pub fn wait(&self, limit: Option<Duration>) -> Result<bool> {
+        crate::process::wait_readable(&self.fd, limit)
+    }
+}
+
+impl AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A lock between processes, held until dropped or until every process that shares it has ended.
+///
+/// The lock is on the open file (flock(2)), so a crash releases it and no stale file ever locks anybody out.
+/// The file stays: removing it would let two processes lock two files of one name.
+#[derive(Debug)]
+pub struct LockFile {
+    _file: File,
+}
+
+/// What came of trying to lock.
+#[derive(Debug)]
+pub enum TryLock {
+    /// The lock is ours.
+    Ours(LockFile),
+    /// Another process has it; its PID where the file tells it.
+    Held(Option<Pid>),
+}
+
+impl LockFile {
+    /// Locks the file at `path`, which is made if need be (mode 0644), without waiting.
+    pub fn try_acquire(path: &Path) -> io::Result<TryLock> {
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                // Only to tell others who holds it; the lock itself is in the kernel.
+                file.set_len(0)?;
+                write!(file, "{}", std::process::id())?;
+                Ok(TryLock::Ours(Self { _file: file }))
+            }
+            Err(Errno::WOULDBLOCK) => {
+                let mut text = String::new();
+                file.rewind()?;
+                file.take(16).read_to_string(&mut text)?;
+                Ok(TryLock::Held(text.trim().parse().ok().and_then(Pid::from_raw)))
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn an_alarm_goes_off_when_it_should() {
+        let start = Instant::now();
+        let alarm = Alarm::after(Duration::from_millis(60)).unwrap();
+        assert!(!alarm.wait(Some(Duration::from_millis(5))).unwrap());
+        assert!(alarm.wait(None).unwrap());
+        assert!(start.elapsed() >= Duration::from_millis(60));
+        assert!(Alarm::after(Duration::ZERO).unwrap().wait(Some(Duration::from_secs(5))).unwrap());
+    }
+
+    #[test]
+    fn a_lock_is_held_once_and_names_its_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let TryLock::Ours(lock) = LockFile::try_acquire(&path).unwrap() else { panic!("nobody else has it") };
+        let TryLock::Held(holder) = LockFile::try_acquire(&path).unwrap() else { panic!("we have it") };
+        assert_eq!(holder, Some(rustix::process::getpid()));
+        drop(lock);
+        assert!(matches!(LockFile::try_acquire(&path).unwrap(), TryLock::Ours(_)));
+    }
+
+    #[test]
+    fn detach_refuses_while_other_threads_live() {
+        // The test harness itself is a second thread.
+        assert!(matches!(detach(|| 0), Err(Error::Threads { threads }) if threads > 1));
+    }
+
+    #[test]
+    fn a_detached_command_is_no_child_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join("told");
+        // Fields 4 and 6 of /proc/PID/stat: parent and session.
+        let script = format!("cut -d ' ' -f 4,6 /proc/$$/stat > {0}.part; mv {0}.part {0}", told.display());
+        spawn_detached(Command::new("sh").args(["-c", &script])).unwrap();
+        let text = wait_for_text(&told);
+        let ids: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        assert_ne!(ids[0], std::process::id(), "adopted by another");
+        let our_session = rustix::process::getsid(None).unwrap().as_raw_pid();
+        assert_ne!(ids[1], our_session as u32, "in a session of its own");
+    }
+
+    #[test]
+    fn a_detached_copy_works_on_after_its_origin_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (told, part) = (folder.path().join("told"), folder.path().join("part"));
+        // A copy of this process has one thread, as the command has that wants a dead-man timer.
+        match fork().unwrap() {
+            None => {
+                let outcome = detach(|| {
+                    let mut file = File::create(&part).expect("the folder is ours");
+                    write!(file, "{}", std::process::id()).expect("there is room");
+                    u8::from(std::fs::rename(&part, &told).is_err())
+                });
+                // SAFETY: ends the copy of the test without running the rest of the harness in it.
+                unsafe { libc::_exit(outcome.is_err().into()) }
+            }
+            Some(copy) => wait_for(copy).unwrap(),
+        }
+        let helper: u32 = wait_for_text(&told).parse().unwrap();
+        assert_ne!(helper, std::process::id());
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_an_error() {
+        let error = spawn_detached(&mut Command::new("/nonexistent/helper")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    fn wait_for_text(path: &Path) -> String {
+        let start = Instant::now();
+        loop {
+            if let Ok(mut file) = File::open(path) {
+                let mut text = String::new();
+                file.read_to_string(&mut text).unwrap();
+                return text;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "the helper never wrote");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
