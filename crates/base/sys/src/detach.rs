@@ -1,4 +1,4 @@
-//! Helpers that outlive us, and the clock and lock that they and we share.
+//! Helpers that outlive us, and the alarm that they wait for.
 //!
 //! The dead-man timer of `apply --confirm` must undo the change also when we are killed or the terminal
 //! goes away, on machines without systemd. It is a process of its own session whose parent is init:
@@ -9,15 +9,13 @@
 //!    +---- waits ------+ ends at once, so no zombie stays
 //! ```
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
@@ -175,50 +173,13 @@ impl AsFd for Alarm {
     }
 }
 
-/// A lock between processes, held until dropped or until every process that shares it has ended.
-///
-/// The lock is on the open file (flock(2)), so a crash releases it and no stale file ever locks anybody out.
-/// The file stays: removing it would let two processes lock two files of one name.
-#[derive(Debug)]
-pub struct LockFile {
-    _file: File,
-}
-
-/// What came of trying to lock.
-#[derive(Debug)]
-pub enum TryLock {
-    /// The lock is ours.
-    Ours(LockFile),
-    /// Another process has it; its PID where the file tells it.
-    Held(Option<Pid>),
-}
-
-impl LockFile {
-    /// Locks the file at `path`, which is made if need be (mode 0644), without waiting.
-    pub fn try_acquire(path: &Path) -> io::Result<TryLock> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {
-                // Only to tell others who holds it; the lock itself is in the kernel.
-                file.set_len(0)?;
-                write!(file, "{}", std::process::id())?;
-                Ok(TryLock::Ours(Self { _file: file }))
-            }
-            Err(Errno::WOULDBLOCK) => {
-                let mut text = String::new();
-                file.rewind()?;
-                file.take(16).read_to_string(&mut text)?;
-                Ok(TryLock::Held(text.trim().parse().ok().and_then(Pid::from_raw)))
-            }
-            Err(errno) => Err(errno.into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs::File;
+    use std::path::Path;
     use std::time::Instant;
+
+    use super::*;
 
     #[test]
     fn an_alarm_goes_off_when_it_should() {
@@ -228,17 +189,6 @@ mod tests {
         assert!(alarm.wait(None).unwrap());
         assert!(start.elapsed() >= Duration::from_millis(60));
         assert!(Alarm::after(Duration::ZERO).unwrap().wait(Some(Duration::from_secs(5))).unwrap());
-    }
-
-    #[test]
-    fn a_lock_is_held_once_and_names_its_holder() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lock");
-        let TryLock::Ours(lock) = LockFile::try_acquire(&path).unwrap() else { panic!("nobody else has it") };
-        let TryLock::Held(holder) = LockFile::try_acquire(&path).unwrap() else { panic!("we have it") };
-        assert_eq!(holder, Some(rustix::process::getpid()));
-        drop(lock);
-        assert!(matches!(LockFile::try_acquire(&path).unwrap(), TryLock::Ours(_)));
     }
 
     #[test]

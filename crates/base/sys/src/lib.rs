@@ -11,6 +11,7 @@ pub mod affinity;
 pub mod child;
 pub mod detach;
 mod error;
+pub mod lock;
 pub mod mapping;
 pub mod pages;
 pub mod perf;
