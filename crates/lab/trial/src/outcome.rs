@@ -219,8 +219,12 @@ pub struct SelfCheck {
     pub cv: f64,
     /// Correlation of neighbouring units.
     pub lag1: f64,
-    /// Share of units that are far outside the rest.
+    /// Share of units that are far slower than their neighbours.
     pub spike_share: f64,
+    /// Standard deviation of logs between fresh starts; `null` when units have no windows.
+    pub between_starts: Option<f64>,
+    /// Standard deviation of logs between windows of one start.
+    pub within_starts: Option<f64>,
     /// Gain of running second within a pair, with its interval.
     pub position_effect: Option<Gain>,
     /// Share of the processor time that the hypervisor took while it ran.

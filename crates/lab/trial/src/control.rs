@@ -1,0 +1,121 @@
+//! What steers a running trial from outside: a stop flag and a listener.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Set from a signal handler or another thread; the trial ends its children, undoes its host arms and returns
+/// what it knows. Looked at between slices and while waiting, at least ten times a second.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// A flag that the caller shares, such as one that a signal sets.
+    #[must_use]
+    pub fn watching(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+
+    /// Asks the trial to end.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether the trial shall end.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Sleeps, unless it is told to stop first; false when it was.
+    #[must_use]
+    pub fn sleep(&self, time: Duration) -> bool {
+        const STEP: Duration = Duration::from_millis(50);
+        let end = Instant::now() + time;
+        while !self.is_set() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+        false
+    }
+}
+
+/// Where a trial is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Builds variants, raises pools, starts what stays resident.
+    Prepare,
+    /// Measures the noise with pairs of the same arm.
+    SelfCheck,
+    /// Runs the ladder. Which of its arms is the placebo is not told.
+    Ladder,
+    /// Runs what was kept again, from fresh starts.
+    Confirm,
+    /// Ends children and gives the host back.
+    CleanUp,
+}
+
+impl Phase {
+    /// The phase in a few words, for a progress line.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Prepare => "preparing",
+            Self::SelfCheck => "A/A self-check",
+            Self::Ladder => "ladder",
+            Self::Confirm => "confirming",
+            Self::CleanUp => "cleaning up",
+        }
+    }
+}
+
+/// How far a trial is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tick {
+    /// The phase.
+    pub phase: Phase,
+    /// Units of the phase that are done: pairs, blocks, arms.
+    pub done: usize,
+    /// Units of the phase at most; it often ends earlier.
+    pub of: usize,
+    /// Seconds until the end of the whole trial, at most.
+    pub left_seconds: f64,
+}
+
+/// Listens to a trial. Called between units, never while one is timed.
+pub trait Progress {
+    /// The trial came this far.
+    fn tick(&mut self, tick: &Tick);
+}
+
+/// Listens and says nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn tick(&mut self, _tick: &Tick) {}
+}
+
+impl<F: FnMut(&Tick)> Progress for F {
+    fn tick(&mut self, tick: &Tick) {
+        self(tick);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_ends_a_sleep() {
+        let stop = Stop::default();
+        assert!(stop.sleep(Duration::from_millis(1)));
+        let other = stop.clone();
+        let waker = std::thread::spawn(move || other.set());
+        assert!(!stop.sleep(Duration::from_secs(60)));
+        waker.join().expect("the waker only sets a flag");
+    }
+}

@@ -1,0 +1,111 @@
+//! Why a trial could not be run at all. An arm that fails is a result, not one of these.
+
+use std::io;
+use std::path::PathBuf;
+
+use planish_model::Exit;
+use planish_stats::StatsError;
+use thiserror::Error;
+
+/// Why a trial gave no outcome.
+#[derive(Debug, Error)]
+pub enum TrialError {
+    /// A trial file is wrong: place, what is wrong and, where there is one, the nearest valid name.
+    #[error("{file}:{line}:{column}: {message}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// No shipped trial of this name.
+    #[error("no trial `{name}`{}", nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    UnknownTrial {
+        /// The name.
+        name: String,
+        /// The nearest valid name.
+        nearest: Option<String>,
+    },
+    /// A file cannot be read or written.
+    #[error("{}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The arm that every rung is compared with does not run.
+    #[error("the baseline `{name}` does not run: {detail}")]
+    Baseline {
+        /// Its name.
+        name: String,
+        /// What happened.
+        detail: String,
+    },
+    /// The metric that decides is not among those that the program reports.
+    #[error("the baseline reports no metric `{metric}`{}", nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    NoMetric {
+        /// The wanted metric.
+        metric: String,
+        /// The nearest that is reported.
+        nearest: Option<String>,
+    },
+    /// The budget or the numbers of the trial allow no conclusion whatever is measured.
+    #[error("the trial is too small for any conclusion")]
+    Design(#[source] StatsError),
+    /// The host could not be set for an arm.
+    #[error("{detail}")]
+    Host {
+        /// What happened.
+        detail: String,
+        /// Whether the host is as it was before the trial.
+        restored: bool,
+    },
+    /// Something that the trial needs is not there.
+    #[error("{what}")]
+    Refused {
+        /// What is missing.
+        what: String,
+        /// What to do about it.
+        cure: String,
+    },
+    /// The control plane refused or failed.
+    #[error("the host could not be planned or observed")]
+    Control(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl TrialError {
+    /// The exit code of the contract.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Malformed { .. } | Self::UnknownTrial { .. } | Self::NoMetric { .. } | Self::Design(_) => {
+                Exit::Usage
+            }
+            Self::File { .. } | Self::Baseline { .. } | Self::Refused { .. } | Self::Control(_) => {
+                Exit::Refused
+            }
+            Self::Host { restored: true, .. } => Exit::FailedRestored,
+            Self::Host { restored: false, .. } => Exit::FailedNotRestored,
+        }
+    }
+
+    /// What to do about it: next commands and cures, for people.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Refused { cure, .. } if !cure.is_empty() => vec![cure.clone()],
+            Self::Baseline { .. } => vec!["run its command by hand first".to_owned()],
+            Self::Design(_) => vec!["give it more time: a larger budget or more pairs".to_owned()],
+            Self::Host { restored: false, .. } => {
+                vec!["planish log".to_owned(), "planish undo --all".to_owned()]
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A rung on its way: from a planned arm to a verdict.
+
+use planish_stats::{Conclusion, Reason};
+
+use super::race::Run;
+use super::rows;
+use super::{LadderOptions, Refusal};
+use crate::outcome::{Achieved, Confirmed, Rung, RungVerdict};
+use crate::sample::ArmError;
+
+/// A rung, the placebo included.
+#[derive(Debug)]
+pub(super) struct Contender {
+    pub(super) arm: usize,
+    pub(super) name: String,
+    pub(super) achieved: Option<Achieved>,
+    verdict: Option<RungVerdict>,
+    reason: String,
+    run: Option<Run>,
+    confirmed: Option<Confirmed>,
+}
+
+impl Contender {
+    /// A rung whose arm was just opened. One that cannot be had is `unavailable` from the start.
+    pub(super) fn new(
+        arm: usize,
+        name: String,
+        opened: Result<Option<Achieved>, ArmError>,
+        refused: &mut Vec<Refusal>,
+    ) -> Self {
+        let mut contender = Self {
+            arm,
+            name,
+            achieved: None,
+            verdict: None,
+            reason: String::new(),
+            run: None,
+            confirmed: None,
+        };
+        match opened {
+            Ok(achieved) => contender.achieved = achieved,
+            Err(ArmError::Unavailable { reason, cure }) => {
+                if !cure.is_empty() {
+                    refused.push(Refusal {
+                        what: format!("rung `{}`", contender.name),
+                        why: reason.clone(),
+                        cure,
+                    });
+                }
+                contender.conclude(RungVerdict::Unavailable, reason);
+            }
+            Err(ArmError::Stopped) => {
+                contender.conclude(RungVerdict::Inconclusive, "stopped before it was started".to_owned());
+            }
+            Err(error) => contender.conclude(RungVerdict::Drop, format!("it does not start: {error}")),
+        }
+        contender
+    }
+
+    /// The verdict, once there is one.
+    pub(super) fn verdict(&self) -> Option<RungVerdict> {
+        self.verdict
+    }
+
+    /// Gives the verdict.
+    pub(super) fn conclude(&mut self, verdict: RungVerdict, reason: String) {
+        self.verdict = Some(verdict);
+        self.reason = reason;
+    }
+
+    /// Takes over the pairs behind the verdict.
+    pub(super) fn take_run(&mut self, run: Run) {
+        self.run = Some(run);
+    }
+
+    /// The fresh run holds.
+    pub(super) fn confirm(&mut self, confirmed: Confirmed) {
+        self.confirmed = Some(confirmed);
+    }
+
+    /// The fresh run does not hold what the first one promised.
+    pub(super) fn unconfirmed(&mut self, why: String) {
+        self.conclude(RungVerdict::Inconclusive, format!("seen once and not confirmed: {why}"));
+    }
+
+    /// The rung as it is told. Where it was confirmed, `reason` says by how much.
+    pub(super) fn into_rung(self, options: &LadderOptions) -> Rung {
+        let direction = rows::better(options.primary.better);
+        let conclusion = self.run.as_ref().and_then(|run| run.sequential.conclusion());
+        let effect = conclusion.and_then(|conclusion| conclusion.effect);
+        let gain = effect.map(|effect| rows::gain(direction, &effect));
+        let verdict = self.verdict.unwrap_or(RungVerdict::Inconclusive);
+        let empty = Vec::new();
+        let pairs = self.run.as_ref().map_or(&empty, |run| &run.pairs);
+        Rung {
+            verdict,
+            effect: gain.map(|gain| gain.effect),
+            low: gain.map(|gain| gain.low),
+            high: gain.map(|gain| gain.high),
+            level: effect.map(|effect| effect.interval.level),
+            pairs: pairs.len(),
+            achieved: pairs.last().and_then(|pair| pair.arm.achieved.clone()).or(self.achieved),
+            reason: self.reason,
+            confirmed: self.confirmed,
+            metrics: rows::metrics(pairs),
+            collectors: rows::collectors(pairs),
+            guards: rows::guards(&options.guards, self.run.as_ref()),
+            pair_logs: self.run.as_ref().map_or_else(Vec::new, |run| run.sequential.logs().to_vec()),
+            orders: pairs.iter().map(|pair| pair.first).collect(),
+            name: self.name,
+        }
+    }
+}
+
+/// The statistical end of a rung in a sentence.
+pub(super) fn sentence(conclusion: &Conclusion, min_gain: f64) -> String {
+    let pairs = conclusion.pairs;
+    match conclusion.reason {
+        Reason::Pays => format!("pays, by {pairs} pairs and all guards"),
+        Reason::Worse => format!("worse than the baseline, by {pairs} pairs"),
+        Reason::TooSmall => format!("surely less than {:.1} %, by {pairs} pairs", 100.0 * min_gain),
+        Reason::GuardBreached => {
+            let state = planish_stats::GuardState::Breached;
+            format!("spoils {}, by {pairs} pairs", guard_names(conclusion, state))
+        }
+        Reason::GuardOpen => {
+            let state = planish_stats::GuardState::Open;
+            format!("pays, but {pairs} pairs cannot show that it spares {}", guard_names(conclusion, state))
+        }
+        Reason::NotEnoughPairs => {
+            format!("{pairs} pairs neither show nor exclude {:.1} %", 100.0 * min_gain)
+        }
+    }
+}
+
+fn guard_names(conclusion: &Conclusion, state: planish_stats::GuardState) -> String {
+    let names = conclusion.guards.iter().filter(|found| found.state == state);
+    names.map(|found| found.guard.name.as_str()).collect::<Vec<_>>().join(", ")
+}

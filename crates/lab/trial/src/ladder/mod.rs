@@ -1,0 +1,371 @@
+//! The ladder: an A/A self-check, then every rung against one baseline in complete random blocks, then a fresh run
+//! of what was kept.
+//!
+//! ```text
+//! open arms -> self-check -> blocks with planned looks -> confirmation -> outcome
+//!     |            |                 |                        |
+//!     |            '- broken or      '- a rung leaves when    '- from fresh starts; what does not
+//!     |               hopeless: stop    it is decided            hold again is inconclusive
+//!     '- an arm that cannot be had is `unavailable` and fails nothing
+//! ```
+//!
+//! Three promises carry the verdicts. Orders are drawn from the stored seed *before* their block runs. No block is
+//! thrown away for what an arm did in it, only for what the machine did meanwhile, and then all its arms run again. The
+//! placebo is a rung like any other until the last verdict has fallen.
+
+mod contender;
+mod race;
+mod rows;
+mod selfcheck;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use planish_model::{Exit, HostFacts, nearest};
+use planish_stats::ladder::{Orders, Strictness};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::contender::Contender;
+use self::race::Race;
+use crate::control::{Phase, Progress, Stop, Tick};
+use crate::error::TrialError;
+use crate::outcome::{
+    Achieved, Better, Discard, MetricSpec, Refusal, Rung, RungVerdict, SelfCheckVerdict, TrialOutcome,
+    UnitKind,
+};
+use crate::sample::{ArmError, Sample};
+
+/// Seeds stay below this, so that a reader of JSON with double numbers gives them back unchanged.
+pub const SEED_LIMIT: u64 = 1 << 53;
+
+/// A metric that must not become worse by more than its margin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuardSpec {
+    /// The metric. One that the program does not report guards nothing, and the outcome says so.
+    pub metric: String,
+    /// By which fraction it may be worse; for `error_rate`, by how much in absolute terms.
+    pub margin: f64,
+}
+
+impl GuardSpec {
+    /// p99 +3 %, memory +10 %, errors +0.
+    #[must_use]
+    pub fn usual() -> Vec<Self> {
+        let guard = |metric: &str, margin| Self { metric: metric.to_owned(), margin };
+        vec![guard("p99_ns", 0.03), guard("rss_bytes", 0.10), guard(ERROR_RATE, 0.0)]
+    }
+}
+
+/// The metric that is a share and may be zero, so that it is compared by difference and not by ratio.
+pub(crate) const ERROR_RATE: &str = "error_rate";
+
+/// Whether kept rungs are run again from fresh starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Confirm {
+    /// Yes, in as many blocks as the time allows.
+    Fresh,
+    /// No, and the outcome says why.
+    Skip {
+        /// Why.
+        because: String,
+    },
+}
+
+/// Everything that is fixed before the first unit.
+#[derive(Clone, Debug)]
+pub struct LadderOptions {
+    /// Name of the trial.
+    pub trial: String,
+    /// What it asks.
+    pub summary: String,
+    /// Whether it is the short form; told in the outcome.
+    pub quick: bool,
+    /// The metric that decides.
+    pub primary: MetricSpec,
+    /// Smallest gain worth keeping, as a fraction.
+    pub min_gain: f64,
+    /// Largest gain that is hoped for, as a fraction: an experiment that could not even see this is refused.
+    pub hope: f64,
+    /// How much error the whole ladder may make.
+    pub strictness: Strictness,
+    /// Metrics that must not become worse.
+    pub guards: Vec<GuardSpec>,
+    /// Seed of every draw, below [`SEED_LIMIT`].
+    pub seed: u64,
+    /// Time for everything.
+    pub budget: Duration,
+    /// Pairs of a rung at most.
+    pub pairs_max: usize,
+    /// Pairs of the self-check; 8 at least.
+    pub selfcheck_pairs: usize,
+    /// Whether kept rungs are run again.
+    pub confirm: Confirm,
+    /// The machine, for the outcome.
+    pub host: HostFacts,
+    /// What was refused before the ladder began; told first in the outcome.
+    pub refused: Vec<Refusal>,
+}
+
+/// A seed for a trial whose user gave none.
+#[must_use]
+pub fn fresh_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mixed = planish_stats::Rng::stream(now.as_nanos() as u64, u64::from(std::process::id())).next_u64();
+    mixed % SEED_LIMIT
+}
+
+/// The side of a trial that touches programs and the host. Arm 0 is the baseline, the last one the placebo.
+pub(crate) trait Field {
+    /// What one replicate is.
+    fn unit(&self) -> UnitKind;
+
+    /// Names of all arms.
+    fn names(&self) -> Vec<String>;
+
+    /// The two arms of a self-check pair: the same one twice, or two that are made alike.
+    fn twins(&self) -> [usize; 2];
+
+    /// Makes an arm ready, from a fresh start; also for one that is ready already. `None`: it tells with its samples.
+    fn open(&mut self, arm: usize) -> Result<Option<Achieved>, ArmError>;
+
+    /// Lets go of an arm that is no longer needed.
+    fn shut(&mut self, arm: usize);
+
+    /// One unit of each arm in `order`, in that order; equal seeds are equal work.
+    fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>>;
+}
+
+/// Runs a ladder from the first start to the outcome, and lets go of every arm whatever happens.
+pub(crate) fn climb(
+    field: &mut dyn Field,
+    options: &LadderOptions,
+    progress: &mut dyn Progress,
+    stop: &Stop,
+) -> Result<TrialOutcome, TrialError> {
+    let mut climb = Climb::new(field, options, progress, stop);
+    let outcome = climb.run();
+    climb.tick(Phase::CleanUp, 0, 1);
+    for arm in 0..climb.names.len() {
+        climb.field.shut(arm);
+    }
+    outcome
+}
+
+/// One climb under way.
+pub(crate) struct Climb<'a> {
+    pub(crate) field: &'a mut dyn Field,
+    pub(crate) options: &'a LadderOptions,
+    pub(crate) stop: &'a Stop,
+    pub(crate) names: Vec<String>,
+    pub(crate) orders: Orders,
+    pub(crate) watch: watch::Watch,
+    pub(crate) discarded: Vec<Discard>,
+    pub(crate) blocks: Vec<Vec<String>>,
+    /// Metrics that the baseline reports, learned in the self-check.
+    pub(crate) reported: BTreeMap<String, Better>,
+    progress: &'a mut dyn Progress,
+    begun: Instant,
+    started_at: u64,
+    in_field: Duration,
+    notes: Vec<String>,
+    refused: Vec<Refusal>,
+}
+
+impl<'a> Climb<'a> {
+    fn new(
+        field: &'a mut dyn Field,
+        options: &'a LadderOptions,
+        progress: &'a mut dyn Progress,
+        stop: &'a Stop,
+    ) -> Self {
+        let names = field.names();
+        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        Self {
+            field,
+            options,
+            stop,
+            names,
+            orders: Orders::new(options.seed),
+            watch: watch::Watch::new(),
+            discarded: Vec::new(),
+            blocks: Vec::new(),
+            reported: BTreeMap::new(),
+            progress,
+            begun: Instant::now(),
+            started_at,
+            in_field: Duration::ZERO,
+            notes: Vec::new(),
+            refused: options.refused.clone(),
+        }
+    }
+
+    fn run(&mut self) -> Result<TrialOutcome, TrialError> {
+        let (baseline_achieved, mut contenders) = self.open_all()?;
+        // After this point every arm that can be had is ready, and the others say why not.
+
+        let check = self.self_check()?;
+        // After this point the noise is known, and thresholds for discards with it.
+
+        let verdict = check.as_ref().map(|check| check.outcome.verdict);
+        let hopeless = check.as_ref().is_some_and(|check| check.hopeless);
+        match verdict {
+            None => conclude_all(&mut contenders, "stopped before the self-check was complete"),
+            Some(SelfCheckVerdict::Broken) => {
+                conclude_all(&mut contenders, "two equal arms differ here, so no difference can be believed");
+            }
+            Some(_) if hopeless => {
+                conclude_all(&mut contenders, "the noise would hide even the largest gain that is hoped for");
+            }
+            Some(_) => {
+                let block_seconds = check.as_ref().map_or(0.0, |check| check.outcome.pair_seconds / 2.0);
+                Race::ladder(self, &mut contenders, block_seconds)?.run()?;
+                // After this point each rung has a verdict of its own pairs; none has been confirmed.
+                self.confirm(&mut contenders)?;
+            }
+        }
+        let selfcheck = check.map(|check| {
+            self.refused.extend(check.refusal);
+            check.outcome
+        });
+        let rungs = contenders.into_iter().map(|contender| contender.into_rung(self.options)).collect();
+        Ok(self.outcome(baseline_achieved, selfcheck, rungs))
+    }
+
+    /// Starts every arm once; a rung that fails is out, a baseline that fails ends the trial.
+    fn open_all(&mut self) -> Result<(Option<Achieved>, Vec<Contender>), TrialError> {
+        let count = self.names.len();
+        let mut baseline = None;
+        let mut contenders = Vec::new();
+        for arm in 0..count {
+            self.tick(Phase::Prepare, arm, count);
+            let opened = self.timed(|field| field.open(arm));
+            if let Err(error @ ArmError::Host { .. }) = opened {
+                return Err(host_error(error));
+            }
+            if arm == 0 {
+                baseline = opened.map_err(|error| self.baseline_error(&error))?;
+                continue;
+            }
+            // The placebo is the last arm; under its own name it would not be hidden from a curious caller.
+            let name = if arm + 1 == count { TrialOutcome::PLACEBO } else { &self.names[arm] };
+            contenders.push(Contender::new(arm, name.to_owned(), opened, &mut self.refused));
+        }
+        Ok((baseline, contenders))
+    }
+
+    /// Runs kept rungs again from fresh starts.
+    fn confirm(&mut self, contenders: &mut [Contender]) -> Result<(), TrialError> {
+        if !contenders.iter().any(|contender| contender.verdict() == Some(RungVerdict::Keep)) {
+            return Ok(());
+        }
+        if let Confirm::Skip { because } = &self.options.confirm {
+            self.notes.push(format!("kept rungs were not run again: {because}"));
+            return Ok(());
+        }
+        let kept: Vec<usize> = contenders
+            .iter()
+            .filter(|contender| contender.verdict() == Some(RungVerdict::Keep))
+            .map(|contender| contender.arm)
+            .collect();
+        for arm in [0].into_iter().chain(kept) {
+            if let Err(error) = self.timed(|field| field.open(arm)) {
+                let Some(contender) = contenders.iter_mut().find(|contender| contender.arm == arm) else {
+                    return Err(self.baseline_error(&error));
+                };
+                contender.unconfirmed(format!("its fresh start failed: {error}"));
+            }
+        }
+        Race::confirmation(self, contenders)?.run()
+    }
+
+    fn outcome(
+        &mut self,
+        baseline_achieved: Option<Achieved>,
+        selfcheck: Option<crate::outcome::SelfCheck>,
+        rungs: Vec<Rung>,
+    ) -> TrialOutcome {
+        if self.stop.is_set() {
+            self.notes.push("stopped by the user: rungs without a verdict are inconclusive".to_owned());
+        }
+        if rungs.iter().any(|rung| rung.name == TrialOutcome::PLACEBO && rung.verdict == RungVerdict::Keep) {
+            self.notes.push(
+                "the placebo was kept: this run found a gain where there is none, so keep nothing that it kept"
+                    .to_owned(),
+            );
+        }
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let mut outcome = TrialOutcome {
+            trial: self.options.trial.clone(),
+            summary: self.options.summary.clone(),
+            unit: self.field.unit(),
+            primary: self.options.primary.clone(),
+            baseline: self.names[0].clone(),
+            baseline_achieved,
+            min_gain: self.options.min_gain,
+            alpha: race::ladder_alpha(self.options.strictness),
+            seed: self.options.seed,
+            started_at: self.started_at,
+            seconds,
+            overhead: (seconds - self.in_field.as_secs_f64()).max(0.0) / seconds.max(f64::MIN_POSITIVE),
+            quick: self.options.quick,
+            host: self.options.host.clone(),
+            selfcheck,
+            rungs,
+            blocks: std::mem::take(&mut self.blocks),
+            refused: std::mem::take(&mut self.refused),
+            discarded: std::mem::take(&mut self.discarded),
+            notes: std::mem::take(&mut self.notes),
+            exit: Exit::Done.code(),
+            proof_id: None,
+        };
+        outcome.exit = outcome.exit_of_rungs().code();
+        outcome
+    }
+
+    /// Calls the field and counts the time as that of the arms, not as our own.
+    pub(crate) fn timed<T>(&mut self, call: impl FnOnce(&mut dyn Field) -> T) -> T {
+        let begun = Instant::now();
+        let answer = call(self.field);
+        self.in_field += begun.elapsed();
+        answer
+    }
+
+    pub(crate) fn tick(&mut self, phase: Phase, done: usize, of: usize) {
+        let left_seconds = self.left().as_secs_f64();
+        self.progress.tick(&Tick { phase, done, of, left_seconds });
+    }
+
+    /// Time that is left of the budget.
+    pub(crate) fn left(&self) -> Duration {
+        self.options.budget.saturating_sub(self.begun.elapsed())
+    }
+
+    pub(crate) fn baseline_error(&self, error: &ArmError) -> TrialError {
+        TrialError::Baseline { name: self.names[0].clone(), detail: error.to_string() }
+    }
+
+    /// The primary metric of a sample of the baseline.
+    pub(crate) fn primary(&self, sample: &Sample) -> Result<f64, TrialError> {
+        let metric = &self.options.primary.name;
+        sample.value(metric).ok_or_else(|| TrialError::NoMetric {
+            metric: metric.clone(),
+            nearest: nearest(metric, sample.metrics.keys().map(String::as_str)).map(str::to_owned),
+        })
+    }
+}
+
+fn conclude_all(contenders: &mut [Contender], reason: &str) {
+    for contender in contenders.iter_mut().filter(|contender| contender.verdict().is_none()) {
+        contender.conclude(RungVerdict::Inconclusive, reason.to_owned());
+    }
+}
+
+pub(crate) fn host_error(error: ArmError) -> TrialError {
+    match error {
+        ArmError::Host { detail, restored } => TrialError::Host { detail, restored },
+        other => TrialError::Host { detail: other.to_string(), restored: true },
+    }
+}

@@ -1,0 +1,357 @@
+//! Blocks, until every rung has a verdict or the time is out.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use planish_stats::ladder::{Strictness, rung_alpha};
+use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdict};
+
+use super::contender::{Contender, sentence};
+use super::rows::{better, gain};
+use super::{Climb, ERROR_RATE, LadderOptions, SEED_LIMIT};
+use crate::control::Phase;
+use crate::error::TrialError;
+use crate::outcome::{Confirmed, Discard, First, RungVerdict};
+use crate::sample::{ArmError, Sample};
+
+/// Failures of an arm, with none of the baseline, that are a result.
+const FAILURES_TO_DROP: usize = 2;
+/// Failures of the baseline after which there is nothing to compare with.
+const BASELINE_FAILURES: usize = 3;
+/// Share of the blocks that may be redone, and a few more in short runs.
+const REDONE_SHARE: f64 = 0.25;
+const REDONE_MIN: usize = 3;
+/// Share of the time left that is kept for the confirmation.
+const CONFIRMATION_SHARE: f64 = 0.4;
+/// Fewest pairs that a plan is made for: below, the first looks could never spend their share.
+const PAIRS_MIN: usize = 12;
+/// A guard value that is zero in one arm and not in the other, for the sake of its rank.
+const ALMOST_NOTHING: f64 = 1e-12;
+
+/// One pair of a rung: a unit of its arm and one of the baseline out of the same block.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    pub(super) baseline: Rc<Sample>,
+    pub(super) arm: Sample,
+    pub(super) first: First,
+}
+
+/// A rung under test in one race.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) sequential: Sequential,
+    /// Metrics of the guards, in the order of the test's.
+    pub(super) guarded: Vec<String>,
+    pub(super) pairs: Vec<Pair>,
+    failures: usize,
+    last_failure: String,
+}
+
+/// A race of the rungs that are still in it.
+pub(super) struct Race<'c, 'a> {
+    climb: &'c mut Climb<'a>,
+    contenders: &'c mut [Contender],
+    /// Index into `contenders`, and the rung's test.
+    runs: Vec<(usize, Run)>,
+    phase: Phase,
+    reserve: Duration,
+    pairs_max: usize,
+    baseline_failures: usize,
+}
+
+/// The error that a whole ladder may make: two-sided, shared by its rungs.
+pub(super) fn ladder_alpha(strictness: Strictness) -> f64 {
+    match strictness {
+        Strictness::Usual => 0.10,
+        Strictness::Strict => 0.05,
+    }
+}
+
+/// Pairs that fit into `seconds` when each of `arms` arms takes `unit_seconds` a block, within the plan's limits.
+pub(super) fn pairs_in(seconds: f64, unit_seconds: f64, arms: usize, options: &LadderOptions) -> usize {
+    let share = match options.confirm {
+        super::Confirm::Fresh => 1.0 - CONFIRMATION_SHARE,
+        super::Confirm::Skip { .. } => 1.0,
+    };
+    let blocks = (seconds * share / (unit_seconds * arms as f64).max(1e-6)) as usize;
+    blocks.max(PAIRS_MIN).min(options.pairs_max)
+}
+
+impl<'c, 'a> Race<'c, 'a> {
+    /// The ladder itself.
+    pub(super) fn ladder(
+        climb: &'c mut Climb<'a>,
+        contenders: &'c mut [Contender],
+        unit_seconds: f64,
+    ) -> Result<Self, TrialError> {
+        let active: Vec<usize> =
+            (0..contenders.len()).filter(|&index| contenders[index].verdict().is_none()).collect();
+        let options = climb.options;
+        let left = climb.left();
+        let pairs_max = pairs_in(left.as_secs_f64(), unit_seconds, active.len() + 1, options);
+        let alpha = rung_alpha(active.len(), options.strictness);
+        let reserve = match options.confirm {
+            super::Confirm::Fresh => left.mul_f64(CONFIRMATION_SHARE),
+            super::Confirm::Skip { .. } => Duration::ZERO,
+        };
+        Self::new(climb, contenders, active, Phase::Ladder, reserve, |min_gain| {
+            Design::new(pairs_max, alpha, min_gain)
+        })
+    }
+
+    /// The fresh run of what was kept.
+    pub(super) fn confirmation(
+        climb: &'c mut Climb<'a>,
+        contenders: &'c mut [Contender],
+    ) -> Result<Self, TrialError> {
+        let kept = (0..contenders.len())
+            .filter(|&index| contenders[index].verdict() == Some(RungVerdict::Keep))
+            .collect();
+        let pairs_max = climb.options.pairs_max;
+        Self::new(climb, contenders, kept, Phase::Confirm, Duration::ZERO, |min_gain| {
+            Design::confirmation(pairs_max, min_gain)
+        })
+    }
+
+    fn new(
+        climb: &'c mut Climb<'a>,
+        contenders: &'c mut [Contender],
+        active: Vec<usize>,
+        phase: Phase,
+        reserve: Duration,
+        design: impl Fn(f64) -> Result<Design, StatsError>,
+    ) -> Result<Self, TrialError> {
+        let options = climb.options;
+        let min_gain =
+            better(options.primary.better).log_gain(options.min_gain).map_err(TrialError::Design)?;
+        let design = design(min_gain).map_err(TrialError::Design)?;
+        let (guards, guarded) = guards(climb).map_err(TrialError::Design)?;
+        let pairs_max = design.pairs_max();
+        let run = |index: usize| {
+            let sequential = Sequential::new(design.clone(), guards.clone());
+            let guarded = guarded.clone();
+            (index, Run { sequential, guarded, pairs: Vec::new(), failures: 0, last_failure: String::new() })
+        };
+        let runs = active.into_iter().map(run).collect();
+        Ok(Self { climb, contenders, runs, phase, reserve, pairs_max, baseline_failures: 0 })
+    }
+
+    /// Runs to the end.
+    pub(super) fn run(mut self) -> Result<(), TrialError> {
+        let (mut blocks, mut redone) = (0, 0);
+        while !self.runs.is_empty() && !self.climb.stop.is_set() && self.climb.left() > self.reserve {
+            self.climb.tick(self.phase, blocks, self.pairs_max);
+            let order = self.draw();
+            let drawn = self.climb.blocks.len() + self.climb.discarded.len();
+            let seed = Rng::stream(self.climb.options.seed, drawn as u64).next_u64() % SEED_LIMIT;
+            let span = self.climb.watch.begin();
+            let samples = self.climb.timed(|field| field.block(&order, seed));
+            let weather = self.climb.watch.end(&span);
+            let allowance = REDONE_MIN.max((blocks as f64 * REDONE_SHARE) as usize);
+            if let Some(reason) = self.climb.watch.objection(&weather).filter(|_| redone < allowance) {
+                redone += 1;
+                self.climb.discarded.push(Discard { block: self.climb.blocks.len(), reason });
+                continue;
+            }
+            blocks += 1;
+            let names = order.iter().map(|&arm| self.name(arm)).collect();
+            self.climb.blocks.push(names);
+            self.take(&order, samples)?;
+        }
+        self.close();
+        Ok(())
+    }
+
+    /// The order of the next block, drawn before it runs.
+    fn draw(&mut self) -> Vec<usize> {
+        let mut arms = vec![0];
+        arms.extend(self.runs.iter().map(|(index, _)| self.contenders[*index].arm));
+        self.climb.orders.block(arms.len()).into_iter().map(|place| arms[place]).collect()
+    }
+
+    fn name(&self, arm: usize) -> String {
+        let contender = self.contenders.iter().find(|contender| contender.arm == arm);
+        contender.map_or_else(|| self.climb.names[0].clone(), |contender| contender.name.clone())
+    }
+
+    /// Takes in one block: a pair for each rung whose arm and baseline both gave a sample.
+    fn take(&mut self, order: &[usize], samples: Vec<Result<Sample, ArmError>>) -> Result<(), TrialError> {
+        let place = |arm: usize| order.iter().position(|&other| other == arm).expect("a block has all arms");
+        let mut samples: Vec<Option<Result<Sample, ArmError>>> = samples.into_iter().map(Some).collect();
+        let baseline_place = place(0);
+        let baseline = match samples[baseline_place].take().expect("taken once") {
+            Ok(sample) => {
+                self.climb.primary(&sample)?;
+                Some(Rc::new(sample))
+            }
+            Err(error) => {
+                self.baseline_failed(error)?;
+                None
+            }
+        };
+        let mut runs = std::mem::take(&mut self.runs);
+        for (index, run) in &mut runs {
+            let arm_place = place(self.contenders[*index].arm);
+            let first = if arm_place < baseline_place { First::Arm } else { First::Baseline };
+            match samples[arm_place].take().expect("each arm is in a block once") {
+                Ok(sample) => {
+                    if let Some(baseline) = &baseline {
+                        self.push(*index, run, Pair { baseline: Rc::clone(baseline), arm: sample, first });
+                    }
+                }
+                Err(error) => self.arm_failed(*index, run, error)?,
+            }
+        }
+        for (index, run) in runs {
+            if self.is_over(index, &run) {
+                self.end(index, run);
+            } else {
+                self.runs.push((index, run));
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, index: usize, run: &mut Run, pair: Pair) {
+        let primary = &self.climb.options.primary;
+        let values = pair.baseline.value(&primary.name).zip(pair.arm.value(&primary.name));
+        let log = values.map(|(baseline, arm)| better(primary.better).pair_log(baseline, arm));
+        let Some(Ok(log)) = log else {
+            let detail = format!("`{}` is missing or not above zero", primary.name);
+            self.failed(index, run, detail);
+            return;
+        };
+        let guards: Vec<f64> = run.guarded.iter().map(|metric| guard_value(metric, &pair)).collect();
+        match run.sequential.push(log, &guards) {
+            Ok(Decision::Continue | Decision::Stop(_)) => run.pairs.push(pair),
+            Err(error) => self.failed(index, run, error.to_string()),
+        }
+    }
+
+    fn baseline_failed(&mut self, error: ArmError) -> Result<(), TrialError> {
+        match error {
+            ArmError::Stopped => Ok(()),
+            error @ ArmError::Host { .. } => Err(super::host_error(error)),
+            error => {
+                self.baseline_failures += 1;
+                if self.baseline_failures >= BASELINE_FAILURES {
+                    return Err(self.climb.baseline_error(&error));
+                }
+                self.climb
+                    .timed(|field| field.open(0))
+                    .map(drop)
+                    .map_err(|error| self.climb.baseline_error(&error))
+            }
+        }
+    }
+
+    fn arm_failed(&mut self, index: usize, run: &mut Run, error: ArmError) -> Result<(), TrialError> {
+        match error {
+            ArmError::Stopped => {}
+            error @ ArmError::Host { .. } => return Err(super::host_error(error)),
+            ArmError::Unavailable { reason, .. } => {
+                self.contenders[index].conclude(RungVerdict::Unavailable, reason);
+            }
+            error => self.failed(index, run, error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// A crash or a timeout: a result, once it has happened twice and the baseline never failed.
+    fn failed(&mut self, index: usize, run: &mut Run, detail: String) {
+        run.failures += 1;
+        run.last_failure = detail;
+        if run.failures >= FAILURES_TO_DROP {
+            let (verdict, reason) = if self.baseline_failures == 0 {
+                (RungVerdict::Drop, "failed twice where the baseline never did")
+            } else {
+                (RungVerdict::Inconclusive, "fails, and so does the baseline")
+            };
+            self.contenders[index].conclude(verdict, format!("{reason}: {}", run.last_failure));
+            return;
+        }
+        let arm = self.contenders[index].arm;
+        if let Err(error) = self.climb.timed(|field| field.open(arm)) {
+            let reason = format!("failed ({}) and does not start again: {error}", run.last_failure);
+            self.contenders[index].conclude(RungVerdict::Drop, reason);
+        }
+    }
+
+    fn is_over(&self, index: usize, run: &Run) -> bool {
+        let before = if self.phase == Phase::Confirm { Some(RungVerdict::Keep) } else { None };
+        run.sequential.conclusion().is_some() || self.contenders[index].verdict() != before
+    }
+
+    /// Time is out, or the user has stopped it: what the pairs have earned so far still counts.
+    fn close(mut self) {
+        let stopped = self.climb.stop.is_set();
+        for (index, mut run) in std::mem::take(&mut self.runs) {
+            run.sequential.close();
+            if stopped && self.phase == Phase::Ladder {
+                // Somebody who watches may stop at a moment that suits him; the test does not allow for that.
+                self.contenders[index].conclude(RungVerdict::Inconclusive, "stopped by the user".to_owned());
+            }
+            self.end(index, run);
+        }
+    }
+
+    /// A rung leaves the race.
+    fn end(&mut self, index: usize, mut run: Run) {
+        let min_gain = self.climb.options.min_gain;
+        let direction = better(self.climb.options.primary.better);
+        let contender = &mut self.contenders[index];
+        let conclusion = run.sequential.close().clone();
+        if self.phase == Phase::Confirm {
+            if let Some(effect) = &conclusion.effect {
+                contender.confirm(Confirmed { gain: gain(direction, effect), pairs: conclusion.pairs });
+            }
+            if conclusion.verdict != Verdict::Keep {
+                contender.unconfirmed(sentence(&conclusion, min_gain));
+            }
+            return;
+        }
+        if contender.verdict().is_none() {
+            let verdict = match conclusion.verdict {
+                Verdict::Keep => RungVerdict::Keep,
+                Verdict::Drop => RungVerdict::Drop,
+                Verdict::Inconclusive => RungVerdict::Inconclusive,
+            };
+            contender.conclude(verdict, sentence(&conclusion, min_gain));
+        }
+        contender.take_run(run);
+        if contender.verdict() != Some(RungVerdict::Keep) {
+            let arm = contender.arm;
+            self.climb.timed(|field| field.shut(arm));
+        }
+    }
+}
+
+/// The guards that the baseline's metrics allow, and their metrics in the same order.
+fn guards(climb: &Climb<'_>) -> Result<(Vec<Guard>, Vec<String>), StatsError> {
+    let mut guards = Vec::new();
+    let mut guarded = Vec::new();
+    for spec in &climb.options.guards {
+        let Some(metric) = climb.reported.get(&spec.metric) else { continue };
+        if spec.metric == climb.options.primary.name {
+            continue;
+        }
+        guards.push(if spec.metric == ERROR_RATE {
+            Guard::of_difference(&spec.metric, spec.margin)
+        } else {
+            Guard::new(&spec.metric, better(*metric), spec.margin)?
+        });
+        guarded.push(spec.metric.clone());
+    }
+    Ok((guards, guarded))
+}
+
+/// The value of a guard for one pair: positive is better. A metric that an arm stopped reporting is as bad as can be.
+fn guard_value(name: &str, pair: &Pair) -> f64 {
+    let (baseline, arm) = (pair.baseline.metrics.get(name), pair.arm.value(name));
+    let (Some(baseline), Some(arm)) = (baseline, arm) else { return ALMOST_NOTHING.ln() };
+    if name == ERROR_RATE {
+        return baseline.value - arm;
+    }
+    let (one, other) = (baseline.value.max(ALMOST_NOTHING), arm.max(ALMOST_NOTHING));
+    better(baseline.better).pair_log(one, other).unwrap_or_else(|_| ALMOST_NOTHING.ln())
+}

@@ -1,0 +1,158 @@
+//! Arms whose truth is known.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use planish_model::HostFacts;
+use planish_stats::Rng;
+use planish_stats::ladder::Strictness;
+use planish_trial::{
+    Achieved, ArmError, Better, Confirm, GuardSpec, LadderOptions, MetricSpec, ResidentArm, ResidentArms,
+    Sample, Stop,
+};
+
+/// What happened to an arm, shared with the test.
+#[derive(Debug, Default)]
+pub struct Log {
+    pub starts: usize,
+    pub slices: usize,
+    pub running: bool,
+}
+
+/// What a slice of an arm does instead of work.
+#[derive(Clone, Debug, Default)]
+pub enum Fault {
+    #[default]
+    None,
+    Unavailable,
+    CrashAlways,
+    TimesOutAt(usize),
+    StopsTrialAt(usize, Stop),
+}
+
+/// An arm that takes `cost` nanoseconds an operation, times log-normal noise.
+pub struct Fake {
+    name: String,
+    cost: f64,
+    sigma: f64,
+    layout_sigma: f64,
+    layout: f64,
+    tail: f64,
+    rng: Rng,
+    fault: Fault,
+    pub log: Rc<RefCell<Log>>,
+}
+
+impl Fake {
+    pub fn new(name: &str, cost: f64, sigma: f64, seed: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            cost,
+            sigma,
+            layout_sigma: 0.0,
+            layout: 0.0,
+            tail: 4.0,
+            rng: Rng::new(seed),
+            fault: Fault::None,
+            log: Rc::default(),
+        }
+    }
+
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.fault = fault;
+        self
+    }
+
+    pub fn tail(mut self, tail: f64) -> Self {
+        self.tail = tail;
+        self
+    }
+
+    /// Every start draws a layout that all its slices share.
+    pub fn layout(mut self, sigma: f64) -> Self {
+        self.layout_sigma = sigma;
+        self
+    }
+
+    pub fn boxed(self) -> Box<dyn ResidentArm> {
+        Box::new(self)
+    }
+}
+
+impl ResidentArm for Fake {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self) -> Result<Achieved, ArmError> {
+        if matches!(self.fault, Fault::Unavailable) {
+            let cure = "sudo planish apply series".to_owned();
+            return Err(ArmError::Unavailable { reason: "no such pages".to_owned(), cure });
+        }
+        self.layout = self.layout_sigma * self.rng.normal();
+        let mut log = self.log.borrow_mut();
+        log.starts += 1;
+        log.running = true;
+        Ok(Achieved { verified: true, backing: Some("base".to_owned()), ..Achieved::default() })
+    }
+
+    fn slice(&mut self, _duration: Duration, _seed: u64) -> Result<Sample, ArmError> {
+        let slices = {
+            let mut log = self.log.borrow_mut();
+            log.slices += 1;
+            log.slices
+        };
+        match &self.fault {
+            Fault::CrashAlways => return Err(ArmError::crashed("exit status 139")),
+            Fault::TimesOutAt(at) if slices >= *at => {
+                return Err(ArmError::TimedOut { after: Duration::from_secs(1) });
+            }
+            Fault::StopsTrialAt(at, stop) if slices >= *at => stop.set(),
+            _ => {}
+        }
+        let cost = self.cost * (self.layout + self.sigma * self.rng.normal()).exp();
+        Ok(Sample::default()
+            .lower("cpu_ns_per_op", "ns", cost)
+            .higher("ops_per_s", "1/s", 1e9 / cost)
+            .lower("p99_ns", "ns", self.tail * cost)
+            .lower("error_rate", "share", 0.0))
+    }
+
+    fn stop(&mut self) {
+        self.log.borrow_mut().running = false;
+    }
+}
+
+/// A ladder over `rungs`, its baseline and placebo at 100 ns.
+pub fn arms(rungs: Vec<Fake>, sigma: f64, seed: u64) -> ResidentArms {
+    ResidentArms {
+        baseline: Fake::new("4k", 100.0, sigma, seed * 7 + 1).boxed(),
+        rungs: rungs.into_iter().map(Fake::boxed).collect(),
+        placebo: Fake::new("4k again", 100.0, sigma, seed * 7 + 2).boxed(),
+    }
+}
+
+pub fn options(seed: u64) -> LadderOptions {
+    LadderOptions {
+        trial: "fake".to_owned(),
+        summary: "arms whose truth is known".to_owned(),
+        quick: false,
+        primary: MetricSpec {
+            name: "cpu_ns_per_op".to_owned(),
+            unit: "ns".to_owned(),
+            better: Better::Lower,
+        },
+        min_gain: 0.01,
+        hope: 0.5,
+        strictness: Strictness::Usual,
+        guards: GuardSpec::usual(),
+        seed,
+        budget: Duration::from_secs(600),
+        pairs_max: 32,
+        selfcheck_pairs: 8,
+        confirm: Confirm::Fresh,
+        host: HostFacts::default(),
+        refused: Vec::new(),
+    }
+}

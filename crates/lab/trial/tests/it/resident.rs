@@ -1,0 +1,217 @@
+//! Ladders of resident arms.
+
+use std::time::Duration;
+
+use planish_model::Exit;
+use planish_trial::{
+    Confirm, Freshness, Phase, ResidentArms, Rung, RungVerdict, SelfCheckVerdict, Silent, Slicing, Stop,
+    Tick, TrialError, TrialOutcome, UnitKind, run_resident,
+};
+
+use crate::fake::{Fake, Fault, arms, options};
+
+const SLICES: Slicing = Slicing { slice: Duration::from_millis(1), freshness: Freshness::Resident };
+
+fn run(arms: ResidentArms, seed: u64) -> TrialOutcome {
+    run_resident(arms, SLICES, &options(seed), &mut Silent, &Stop::default()).expect("the baseline runs")
+}
+
+fn rung<'a>(outcome: &'a TrialOutcome, name: &str) -> &'a Rung {
+    outcome.rungs.iter().find(|rung| rung.name == name).expect("the rung was planned")
+}
+
+#[test]
+fn a_planted_effect_is_found_confirmed_and_explained() {
+    let fast = Fake::new("thp", 80.0, 0.01, 3);
+    let slow = Fake::new("worse", 110.0, 0.01, 4);
+    let outcome = run(arms(vec![fast, slow], 0.01, 1), 11);
+    let thp = rung(&outcome, "thp");
+    assert_eq!(thp.verdict, RungVerdict::Keep, "{}", thp.reason);
+    let (low, high) = (thp.low.expect("an interval"), thp.high.expect("an interval"));
+    assert!(low < 0.2 && 0.2 < high && low > 0.17, "{low} to {high}");
+    assert!((thp.confirmed.expect("run again").gain.effect - 0.2).abs() < 0.02);
+    assert_eq!(thp.pair_logs.len(), thp.pairs);
+    assert_eq!(thp.orders.len(), thp.pairs);
+    assert!(thp.level.expect("a level") > 0.9);
+    let row = &thp.metrics["ops_per_s"];
+    assert!((row.gain.expect("a ratio").effect - 0.25).abs() < 0.02);
+    assert!(thp.guards.iter().any(|guard| guard.metric == "p99_ns" && guard.held == Some(true)));
+    assert!(thp.guards.iter().any(|guard| guard.metric == "rss_bytes" && guard.held.is_none()));
+
+    assert_eq!(rung(&outcome, "worse").verdict, RungVerdict::Drop);
+    let last = outcome.rungs.last().expect("the placebo");
+    assert_eq!(last.name, TrialOutcome::PLACEBO);
+    assert_ne!(last.verdict, RungVerdict::Keep);
+    assert_eq!(outcome.exit, Exit::Done.code());
+    assert_eq!(outcome.unit, UnitKind::Slice);
+    assert_eq!(outcome.selfcheck.as_ref().map(|check| check.verdict), Some(SelfCheckVerdict::Noisy));
+}
+
+#[test]
+fn where_there_is_nothing_almost_nothing_is_kept() {
+    let runs = 60;
+    let kept: usize = (0..runs)
+        .map(|seed| {
+            let nulls = (0..4).map(|rung| Fake::new("null", 100.0, 0.02, seed * 31 + rung)).collect();
+            let outcome = run(arms(nulls, 0.02, seed), seed);
+            outcome.rungs.iter().filter(|rung| rung.verdict == RungVerdict::Keep).count()
+        })
+        .sum();
+    // A ladder may keep something false in 5 of 100 runs before the confirmation, which itself catches most.
+    assert!(kept <= 2, "{kept} false keeps in {runs} ladders of five null rungs");
+}
+
+#[test]
+fn a_seed_gives_the_same_orders_and_the_same_verdicts() {
+    let once = || run(arms(vec![Fake::new("thp", 95.0, 0.02, 3)], 0.02, 5), 42);
+    let (mut one, mut other) = (once(), once());
+    for outcome in [&mut one, &mut other] {
+        // Blocks that the machine disturbed, and the clock, are not ours to repeat.
+        (outcome.seconds, outcome.overhead, outcome.started_at, outcome.selfcheck) = (0.0, 0.0, 0, None);
+    }
+    if one.discarded.is_empty() && other.discarded.is_empty() {
+        assert_eq!(one, other);
+    }
+    let first: Vec<&String> = one.blocks.iter().map(|block| &block[0]).collect();
+    assert!(first.iter().any(|name| *name == "4k") && first.iter().any(|name| *name != "4k"), "{first:?}");
+}
+
+#[test]
+fn a_rung_that_the_machine_cannot_have_fails_nothing() {
+    let none = Fake::new("1g", 50.0, 0.01, 9).fault(Fault::Unavailable);
+    let outcome = run(arms(vec![none, Fake::new("thp", 80.0, 0.01, 3)], 0.01, 1), 1);
+    let none = rung(&outcome, "1g");
+    assert_eq!((none.verdict, none.effect, none.pairs), (RungVerdict::Unavailable, None, 0));
+    assert_eq!(none.reason, "no such pages");
+    assert_eq!(outcome.refused[0].cure, "sudo planish apply series");
+    assert_eq!(rung(&outcome, "thp").verdict, RungVerdict::Keep);
+    assert_eq!(outcome.exit, Exit::Done.code());
+}
+
+#[test]
+fn crashes_and_timeouts_are_results() {
+    let crash = Fake::new("crash", 50.0, 0.01, 3).fault(Fault::CrashAlways);
+    let late = Fake::new("late", 50.0, 0.01, 4).fault(Fault::TimesOutAt(4));
+    let outcome = run(arms(vec![crash, late], 0.01, 1), 1);
+    for name in ["crash", "late"] {
+        let rung = rung(&outcome, name);
+        assert_eq!(rung.verdict, RungVerdict::Drop, "{name}");
+        assert!(rung.reason.contains("failed twice"), "{}", rung.reason);
+    }
+    assert!(rung(&outcome, "crash").reason.ends_with("exit status 139"));
+}
+
+#[test]
+fn a_baseline_that_crashes_ends_the_trial_with_its_words() {
+    let mut arms = arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 1);
+    let baseline = Fake::new("4k", 100.0, 0.01, 1).fault(Fault::CrashAlways);
+    let log = baseline.log.clone();
+    arms.baseline = baseline.boxed();
+    let error =
+        run_resident(arms, SLICES, &options(1), &mut Silent, &Stop::default()).expect_err("no baseline");
+    assert!(matches!(&error, TrialError::Baseline { detail, .. } if detail == "exit status 139"), "{error}");
+    assert_eq!(error.exit(), Exit::Refused);
+    assert!(!log.borrow().running, "what was started is stopped");
+}
+
+#[test]
+fn a_metric_that_nobody_reports_names_the_nearest() {
+    let mut options = options(1);
+    options.primary.name = "cpu_ns_per_opp".to_owned();
+    let arms = arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 1);
+    let error =
+        run_resident(arms, SLICES, &options, &mut Silent, &Stop::default()).expect_err("no such metric");
+    assert!(error.to_string().ends_with("did you mean `cpu_ns_per_op`?"), "{error}");
+    assert_eq!(error.exit(), Exit::Usage);
+}
+
+#[test]
+fn a_hopeless_experiment_is_refused_with_what_it_would_take() {
+    let mut options = options(1);
+    options.hope = 0.05;
+    let arms = arms(vec![Fake::new("thp", 97.0, 0.3, 3)], 0.3, 1);
+    let outcome = run_resident(arms, SLICES, &options, &mut Silent, &Stop::default()).expect("runs");
+    assert_eq!(outcome.exit, Exit::Inconclusive.code());
+    assert_eq!(outcome.rungs[0].pairs, 0);
+    let check = outcome.selfcheck.expect("it was made");
+    assert_eq!(check.verdict, SelfCheckVerdict::Noisy);
+    assert!(check.pairs_needed.expect("noisy") > 1000);
+    assert_eq!(outcome.refused[0].what, "the ladder");
+    assert!(outcome.refused[0].cure.contains("pairs"), "{}", outcome.refused[0].cure);
+}
+
+#[test]
+fn equal_arms_that_differ_break_the_experiment() {
+    let mut arms = arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 1);
+    arms.placebo = Fake::new("4k again", 120.0, 0.01, 8).boxed();
+    let slicing = Slicing { freshness: Freshness::Restart { slices: 3 }, ..SLICES };
+    let outcome = run_resident(arms, slicing, &options(1), &mut Silent, &Stop::default()).expect("runs");
+    assert_eq!(outcome.selfcheck.map(|check| check.verdict), Some(SelfCheckVerdict::Broken));
+    assert_eq!((outcome.rungs[0].pairs, outcome.exit), (0, Exit::Inconclusive.code()));
+}
+
+#[test]
+fn a_guard_that_is_spoiled_drops_a_faster_arm() {
+    let fast = Fake::new("tail", 80.0, 0.005, 3).tail(8.0);
+    let outcome = run(arms(vec![fast], 0.005, 1), 1);
+    let rung = rung(&outcome, "tail");
+    assert_eq!(rung.verdict, RungVerdict::Drop);
+    assert!(rung.reason.starts_with("spoils p99_ns"), "{}", rung.reason);
+}
+
+#[test]
+fn restarts_sample_the_layout_that_slices_cannot_see() {
+    let arms = ResidentArms {
+        baseline: Fake::new("4k", 100.0, 0.005, 1).layout(0.03).boxed(),
+        rungs: vec![Fake::new("thp", 70.0, 0.005, 2).layout(0.03).boxed()],
+        placebo: Fake::new("4k again", 100.0, 0.005, 3).layout(0.03).boxed(),
+    };
+    let slicing = Slicing { freshness: Freshness::Restart { slices: 4 }, ..SLICES };
+    let outcome = run_resident(arms, slicing, &options(7), &mut Silent, &Stop::default()).expect("runs");
+    assert_eq!(outcome.unit, UnitKind::Start);
+    assert_eq!(rung(&outcome, "thp").verdict, RungVerdict::Keep);
+    assert_ne!(rung(&outcome, TrialOutcome::PLACEBO).verdict, RungVerdict::Keep);
+    let check = outcome.selfcheck.expect("it was made");
+    let (between, within) = (check.between_starts.expect("windows"), check.within_starts.expect("windows"));
+    assert!(between > 3.0 * within, "{between} between, {within} within");
+}
+
+#[test]
+fn a_stop_ends_everything_and_returns_what_is_known() {
+    let stop = Stop::default();
+    let rung_arm = Fake::new("thp", 80.0, 0.01, 3).fault(Fault::StopsTrialAt(5, stop.clone()));
+    let log = rung_arm.log.clone();
+    let arms = arms(vec![rung_arm], 0.01, 1);
+    let outcome = run_resident(arms, SLICES, &options(1), &mut Silent, &stop).expect("a stop is no error");
+    assert_eq!(outcome.exit, Exit::Inconclusive.code());
+    let rung = &outcome.rungs[0];
+    assert_eq!((rung.verdict, rung.reason.as_str()), (RungVerdict::Inconclusive, "stopped by the user"));
+    assert_eq!(rung.pairs, 5, "pairs that were complete are told");
+    assert!(!log.borrow().running);
+    assert!(outcome.notes[0].starts_with("stopped"));
+}
+
+#[test]
+fn progress_tells_phases_and_never_the_placebo() {
+    let mut ticks: Vec<Tick> = Vec::new();
+    let mut options = options(1);
+    options.confirm = Confirm::Skip { because: "the short form".to_owned() };
+    let arms = arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 1);
+    let mut listen = |tick: &Tick| ticks.push(*tick);
+    let outcome = run_resident(arms, SLICES, &options, &mut listen, &Stop::default()).expect("runs");
+    let mut phases: Vec<Phase> = ticks.iter().map(|tick| tick.phase).collect();
+    phases.dedup();
+    assert_eq!(phases, [Phase::Prepare, Phase::SelfCheck, Phase::Ladder, Phase::CleanUp]);
+    assert!(ticks.iter().all(|tick| tick.left_seconds <= 600.0 && tick.done <= tick.of));
+    assert!(outcome.rungs[0].confirmed.is_none());
+    assert!(outcome.notes.iter().any(|note| note.ends_with("the short form")));
+}
+
+#[test]
+fn every_pair_of_one_seed_is_in_the_blocks() {
+    let outcome = run(arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 2), 3);
+    let thp = rung(&outcome, "thp");
+    let in_blocks = outcome.blocks.iter().filter(|block| block.iter().any(|name| name == "thp")).count();
+    let confirmed = thp.confirmed.map_or(0, |confirmed| confirmed.pairs);
+    assert_eq!(in_blocks, thp.pairs + confirmed);
+}
