@@ -66,7 +66,7 @@ fn fuzz(program: &Path, name: &str, seconds: u32) -> Result<bool> {
         "-rss_limit_mb=1024",
         "-print_final_stats=1",
     ]);
-    command.arg(format!("-artifact_prefix={}/crash-", corpus.display())).arg(&corpus);
+    command.arg(format!("-artifact_prefix={}/", corpus.display())).arg(&corpus);
     if seeds.is_dir() {
         command.arg(&seeds);
     }
