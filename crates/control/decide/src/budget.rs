@@ -1,0 +1,74 @@
+//! How much memory the pools of a plan may take: the host keeps a reserve, whatever a profile wants.
+
+use planish_model::{HostFacts, units::bytes};
+
+/// The reserve is never less than this.
+const RESERVE_BYTES_MIN: u64 = 1 << 30;
+
+/// Memory that pools may still take, spent step by step.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    available: u64,
+    reserve: u64,
+}
+
+impl Budget {
+    /// What the host has available, with a tenth of its memory and at least 1 GiB kept back.
+    pub(crate) fn of(host: &HostFacts) -> Self {
+        Self { available: host.available_bytes, reserve: (host.memory_bytes / 10).max(RESERVE_BYTES_MIN) }
+    }
+
+    /// Takes the bytes, or says why the host cannot give them.
+    pub(crate) fn take(&mut self, wanted: u64) -> Result<(), String> {
+        self.refusal(wanted).map_or_else(
+            || {
+                self.available -= wanted;
+                Ok(())
+            },
+            Err,
+        )
+    }
+
+    /// Why the host cannot give that much; `None` when it can.
+    pub(crate) fn refusal(&self, wanted: u64) -> Option<String> {
+        let left = self.available.saturating_sub(wanted);
+        (wanted > self.available || left < self.reserve).then(|| {
+            format!(
+                "{} would leave {} of the {} available, and the host keeps {}",
+                bytes(wanted),
+                bytes(left),
+                bytes(self.available),
+                bytes(self.reserve)
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_is_a_tenth_and_at_least_a_gibibyte() {
+        let host = |memory: u64, available: u64| HostFacts {
+            memory_bytes: memory << 30,
+            available_bytes: available << 30,
+            ..HostFacts::default()
+        };
+        assert!(Budget::of(&host(4, 3)).take(2 << 30).is_ok());
+        assert!(Budget::of(&host(4, 3)).take((2 << 30) + 1).is_err());
+        assert!(Budget::of(&host(100, 50)).take(40 << 30).is_ok());
+        let error = Budget::of(&host(100, 50)).take(41 << 30).expect_err("too much");
+        assert_eq!(error, "41 GiB would leave 9 GiB of the 50 GiB available, and the host keeps 10 GiB");
+    }
+
+    #[test]
+    fn what_one_pool_took_another_cannot_have() {
+        let host = HostFacts { memory_bytes: 8 << 30, available_bytes: 4 << 30, ..HostFacts::default() };
+        let mut budget = Budget::of(&host);
+        assert!(budget.take(2 << 30).is_ok());
+        assert!(budget.take(2 << 30).is_err());
+        assert!(budget.take(1 << 30).is_ok());
+        assert!(budget.take(u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,163 @@
+//! Findings: the audit rules of the catalogue applied to the facts of an observation, and what a profile misses.
+
+use planish_model::{
+    Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, Observation, Plan, Severity, Step, units,
+};
+
+/// What the host loses, the gravest first: every rule of the catalogue whose limits all hold, and with a plan every
+/// knob that is not as its profile wants.
+#[must_use]
+pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&Plan>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        catalogue.findings().iter().filter_map(|rule| judge(rule, observation)).collect();
+    if let Some(plan) = plan {
+        findings.extend(plan.steps.chunk_by(|a, b| a.knob == b.knob).map(|steps| missed(steps, plan)));
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+/// The finding of one rule, when all its limits hold. A fact that was not seen breaks no rule.
+fn judge(rule: &FindingRule, observation: &Observation) -> Option<Finding> {
+    let fact = observation.facts.get(&rule.fact)?;
+    let holds = |limit: &Limit| {
+        let fact = limit.fact.as_ref().map_or(Some(fact), |name| observation.facts.get(name));
+        fact.is_some_and(|fact| compare(fact, limit.when, &limit.value))
+    };
+    rule.limits.iter().all(holds).then(|| Finding {
+        id: rule.id.clone(),
+        knob: None,
+        severity: rule.severity,
+        evidence: fill(&rule.evidence, &rule.fact, observation),
+        why: rule.why.clone(),
+        cure: fill(&rule.cure, &rule.fact, observation),
+    })
+}
+
+fn compare(fact: &FactValue, when: Comparison, limit: &FactValue) -> bool {
+    match (fact, limit) {
+        (FactValue::Number(fact), FactValue::Number(limit)) => match when {
+            Comparison::Above => fact > limit,
+            Comparison::Below => fact < limit,
+            Comparison::Is => fact == limit,
+            Comparison::Not => fact != limit,
+        },
+        (FactValue::Text(fact), FactValue::Text(limit)) => match when {
+            Comparison::Is => fact == limit,
+            Comparison::Not => fact != limit,
+            Comparison::Above | Comparison::Below => false,
+        },
+        _ => false,
+    }
+}
+
+/// A rule's text with facts in the place of `{}` and `{name}`.
+fn fill(text: &str, own: &str, observation: &Observation) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        let name = if name.is_empty() { own } else { name };
+        filled += before;
+        filled += &observation.facts.get(name).map_or_else(|| "unknown".to_owned(), |fact| say(name, fact));
+        rest = after;
+    }
+    filled + rest
+}
+
+/// A fact in its unit, which its name ends with.
+fn say(name: &str, fact: &FactValue) -> String {
+    match fact {
+        FactValue::Text(text) => text.clone(),
+        FactValue::Number(number) if name.ends_with("_bytes") => units::bytes(number.max(0.0) as u64),
+        FactValue::Number(number) if name.ends_with("_percent") => format!("{number:.1} %"),
+        FactValue::Number(number) if name.ends_with("_us") => format!("{number:.0} µs"),
+        FactValue::Number(number) => format!("{number:.0}"),
+    }
+}
+
+/// One finding for all places of a knob that are not as wanted.
+fn missed(steps: &[Step], plan: &Plan) -> Finding {
+    let first = &steps[0];
+    let evidence = if first.raise_pages.is_some() {
+        let pages: u64 = steps.iter().filter_map(|step| step.raise_pages).sum();
+        let because = first.because.as_deref().unwrap_or("for its own need");
+        format!("{} wants {pages} more pages: {because}", plan.profile)
+    } else if steps.len() == 1 {
+        format!("{} is {}, {} wants {}", first.knob, first.now.trim(), plan.profile, first.wanted)
+    } else {
+        let (count, now) = (steps.len(), first.now.trim());
+        format!("{count} places are not {}, such as {} with {now}", first.wanted, first.place)
+    };
+    Finding {
+        id: first.knob.to_string(),
+        knob: Some(first.knob.clone()),
+        severity: Severity::Note,
+        evidence,
+        why: first.why.clone(),
+        cure: format!("planish apply {}", plan.profile),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::{KnobId, Want};
+
+    use super::*;
+    use crate::testing::{catalogue, observation, profile};
+
+    const RULES: &str = r#"
+[[finding]]
+id = "thp.stalls"
+fact = "thp.enabled"
+limits = [
+  { when = "is", value = "always" },
+  { fact = "thp.defrag", when = "is", value = "always" },
+  { fact = "memory.page_tables_bytes", when = "above", value = 1048576 },
+]
+severity = "warning"
+evidence = "enabled is {}, defrag {thp.defrag}, page tables {memory.page_tables_bytes}"
+why = "a fault waits for compaction"
+cure = "planish apply low-latency"
+source = "s"
+"#;
+
+    fn facts(enabled: &str, tables: f64) -> Observation {
+        let mut observation = observation();
+        observation.facts.insert("thp.enabled".to_owned(), FactValue::Text(enabled.to_owned()));
+        observation.facts.insert("thp.defrag".to_owned(), FactValue::Text("always".to_owned()));
+        observation.facts.insert("memory.page_tables_bytes".to_owned(), FactValue::Number(tables));
+        observation
+    }
+
+    #[test]
+    fn a_rule_speaks_when_all_its_limits_hold() {
+        let mut catalogue = catalogue();
+        catalogue.add_findings("own.toml", RULES).expect("good rules");
+        let found = findings(&catalogue, &facts("always", 3e6), None);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].evidence, "enabled is always, defrag always, page tables 2.9 MiB");
+        assert!(findings(&catalogue, &facts("madvise", 3e6), None).is_empty());
+        assert!(findings(&catalogue, &facts("always", 1e6), None).is_empty());
+        assert!(
+            findings(&catalogue, &observation(), None).is_empty(),
+            "a fact that was not seen breaks no rule"
+        );
+    }
+
+    #[test]
+    fn a_profile_that_is_not_met_is_found_once_a_knob() {
+        let (catalogue, observation) = (catalogue(), observation());
+        let profile = profile(&[
+            ("vm.swappiness", Want::Int(10)),
+            ("cpu.governor", Want::Text("performance".to_owned())),
+        ]);
+        let plan = crate::plan(&catalogue, &observation, &profile, &[], &crate::Options::default())
+            .expect("known knobs");
+        let found = findings(&catalogue, &observation, Some(&plan));
+        let ids: Vec<_> = found.iter().map(|finding| finding.knob.as_ref().map(KnobId::as_str)).collect();
+        assert_eq!(ids, [Some("cpu.governor"), Some("vm.swappiness")]);
+        assert_eq!(found[1].evidence, "vm.swappiness is 60, series wants 10");
+        assert!(found[0].evidence.starts_with("2 places are not performance"), "{}", found[0].evidence);
+    }
+}

@@ -1,0 +1,33 @@
+//! What follows from what was seen: a plan, findings, sizes, and a verdict per knob.
+//!
+//! Everything here is pure. It reads an [`Observation`](planish_model::Observation), the catalogue and a profile,
+//! and no crate below it can open a file: what this crate decides can be decided again, on another machine, from
+//! a recorded host, and comes out the same.
+//!
+//! - [`verdict`]: can this knob be set here, and what is the evidence?
+//! - [`plan`]: profile in, writes out, in the order of their dependencies;
+//! - [`findings`]: what the machine loses, why, and the cure;
+//! - [`size`]: how many huge pages a service needs, with the arithmetic.
+//!
+//! Undo is not here: it must work from the journal alone, so it lives beside the writes.
+
+#![forbid(unsafe_code)]
+
+mod budget;
+mod error;
+mod findings;
+mod order;
+pub mod place;
+mod plan;
+mod pool;
+mod size;
+mod verdict;
+
+pub use error::DecideError;
+pub use findings::findings;
+pub use plan::{Options, plan};
+pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
+pub use verdict::verdict;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,147 @@
+//! Places of a knob: how one row of the catalogue addresses many files.
+//!
+//! A path such as `/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor` has *holes*. A place is that path
+//! with every hole filled; what fills the holes tells which places of two coupled knobs belong together.
+
+/// What fills the holes of `pattern` at `place`, by name and in order; `None` when `place` is none of its places.
+///
+/// A hole stands for one or more characters and never for a slash.
+#[must_use]
+pub fn captures<'a>(pattern: &'a str, place: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
+    let mut found = Vec::new();
+    let mut parts = place.split('/');
+    for part in pattern.split('/') {
+        let actual = parts.next()?;
+        let Some((before, rest)) = part.split_once('{') else {
+            if part != actual {
+                return None;
+            }
+            continue;
+        };
+        let (name, after) = rest.split_once('}')?;
+        let filling = actual.strip_prefix(before)?.strip_suffix(after)?;
+        if filling.is_empty() {
+            return None;
+        }
+        found.push((name, filling));
+    }
+    parts.next().is_none().then_some(found)
+}
+
+/// `pattern` with those of its holes filled that `captures` names; the others stay open.
+#[must_use]
+pub fn fill(pattern: &str, captures: &[(&str, &str)]) -> String {
+    captures
+        .iter()
+        .fold(pattern.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
+}
+
+/// Whether `text` matches a shell pattern of `*` (any run of characters) and `?` (any one).
+#[must_use]
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut seen) = (0, 0);
+    // Where to go on when the text does not fit: behind the last star, one character further.
+    let mut retry: Option<(usize, usize)> = None;
+    while seen < text.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                retry = Some((at, seen));
+                at += 1;
+            }
+            Some(&wanted) if wanted == b'?' || wanted == text[seen] => {
+                at += 1;
+                seen += 1;
+            }
+            _ => {
+                let Some((star, from)) = retry else { return false };
+                retry = Some((star, from + 1));
+                at = star + 1;
+                seen = from + 1;
+            }
+        }
+    }
+    pattern[at..].iter().all(|&byte| byte == b'*')
+}
+
+/// Whether a place is one that `only` of a profile means: a pattern for the first hole, or `hole=pattern`.
+#[must_use]
+pub fn is_meant(path: &str, place: &str, only: &str) -> bool {
+    let Some(captures) = captures(path, place) else { return false };
+    let (value, pattern) = match only.split_once('=') {
+        Some((hole, pattern)) => (captures.iter().find(|(name, _)| *name == hole), pattern),
+        None => (captures.first(), only),
+    };
+    value.is_some_and(|(_, value)| matches(pattern, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const IDLE: &str = "/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable";
+
+    #[test]
+    fn holes_are_captured_by_name() {
+        let place = "/sys/devices/system/cpu/cpu12/cpuidle/state3/disable";
+        assert_eq!(captures(IDLE, place), Some(vec![("cpu", "12"), ("state", "3")]));
+        assert_eq!(captures(IDLE, "/sys/devices/system/cpu/cpu/cpuidle/state3/disable"), None);
+        assert_eq!(captures(IDLE, "/sys/devices/system/cpu/cpu1/cpuidle/state3"), None);
+        assert_eq!(captures("/proc/sys/vm/swappiness", "/proc/sys/vm/swappiness"), Some(vec![]));
+    }
+
+    #[test]
+    fn the_holes_of_a_coupled_knob_are_filled_with_the_same_values() {
+        let path = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}";
+        assert_eq!(
+            fill(path, &[("cpu", "3"), ("state", "1")]),
+            "/sys/devices/system/cpu/cpu3/cpufreq/{file}"
+        );
+    }
+
+    #[test]
+    fn only_means_the_first_hole_or_a_named_one() {
+        let place = "/sys/devices/system/cpu/cpu12/cpuidle/state3/disable";
+        assert!(is_meant(IDLE, place, "1*"));
+        assert!(!is_meant(IDLE, place, "3"));
+        assert!(is_meant(IDLE, place, "state=3"));
+        assert!(!is_meant(IDLE, place, "core=3"));
+    }
+
+    #[test]
+    fn shell_patterns() {
+        for (pattern, text, fits) in [
+            ("nvme*", "nvme0n1", true),
+            ("nvme*", "sda", false),
+            ("*n1", "nvme0n1", true),
+            ("sd?", "sda", true),
+            ("sd?", "sdaa", false),
+            ("*", "", true),
+            ("", "", true),
+            ("a*b*c", "aXbXbc", true),
+            ("a*b*c", "aXbXb", false),
+        ] {
+            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_filled_is_captured_again(cpu in 0_u32..5000, state in 0_u32..10) {
+            let (cpu, state) = (cpu.to_string(), state.to_string());
+            let holes = [("cpu", cpu.as_str()), ("state", state.as_str())];
+            let place = fill(IDLE, &holes);
+            prop_assert_eq!(captures(IDLE, &place), Some(holes.to_vec()));
+        }
+
+        #[test]
+        fn a_star_on_both_sides_finds_every_part(text in "[a-c]{0,12}", from in 0_usize..12, len in 0_usize..12) {
+            let from = from.min(text.len());
+            let to = (from + len).min(text.len());
+            let pattern = format!("*{}*", &text[from..to]);
+            prop_assert!(matches(&pattern, &text));
+        }
+    }
+}

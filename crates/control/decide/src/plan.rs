@@ -1,0 +1,302 @@
+//! From a profile to a plan: which writes, in which order, and what is left alone for which reason.
+
+use planish_model::{
+    Catalogue, Class, Computation, Coupled, Coupling, Entry, Knob, KnobId, Observation, Plan, Profile,
+    Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want,
+};
+
+use crate::budget::Budget;
+use crate::error::DecideError;
+use crate::pool::{Need, Raise, raises};
+use crate::{order, place, verdict};
+
+/// What the user allows and names besides the profile.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Classes that may be set besides `safe`. `security` is never allowed as a class, only by naming the knob.
+    pub allow_classes: Vec<Class>,
+    /// Knobs that may be set whatever their class, save one-way ones and actions.
+    pub allow_knobs: Vec<KnobId>,
+    /// What the service that was named needs, for profiles that want a pool for it.
+    pub sizing: Option<Sizing>,
+}
+
+/// Everything that will be written to make the host what the profile wants, in order.
+///
+/// `profile` is resolved: nothing is inherited any more. `open` holds the open entries of the journal; pages that
+/// those of this boot hold for the same profile are not asked for again.
+///
+/// # Errors
+/// A knob in the profile or in the options that the catalogue does not have.
+pub fn plan(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    profile: &Profile,
+    open: &[Entry],
+    options: &Options,
+) -> Result<Plan, DecideError> {
+    for id in &options.allow_knobs {
+        catalogue.knob(id)?;
+    }
+    let mut draft = Draft::new(catalogue, observation, profile, open, options);
+    for (id, want) in &profile.want {
+        draft.add(catalogue.knob(id)?, want);
+    }
+    draft.grant_pools();
+    Ok(draft.finish())
+}
+
+/// A plan that is being made.
+struct Draft<'a> {
+    catalogue: &'a Catalogue,
+    observation: &'a Observation,
+    profile: &'a Profile,
+    open: &'a [Entry],
+    options: &'a Options,
+    pools: Vec<(Raise<'a>, Verdict)>,
+    steps: Vec<Step>,
+    skipped: Vec<Skipped>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(
+        catalogue: &'a Catalogue,
+        observation: &'a Observation,
+        profile: &'a Profile,
+        open: &'a [Entry],
+        options: &'a Options,
+    ) -> Self {
+        let (pools, steps, skipped) = (Vec::new(), Vec::new(), Vec::new());
+        Self { catalogue, observation, profile, open, options, pools, steps, skipped }
+    }
+
+    /// Adds what one wanted value comes to.
+    fn add(&mut self, knob: &'a Knob, want: &Want) {
+        if let Some(reason) = self.forbidden(knob) {
+            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            return self.skip(knob, &knob.path, want.literal(), verdict);
+        }
+        match want {
+            Want::Int(_) | Want::Text(_) => {
+                self.add_value(knob, &want.literal().unwrap_or_default(), None, None)
+            }
+            Want::Some { value, only } => self.add_value(knob, value, Some(only), None),
+            Want::Need { need_bytes, nodes } => self.add_pool(knob, Need::Bytes(*need_bytes, nodes)),
+            Want::From { from: Computation::ServicePool } => match &self.options.sizing {
+                Some(sizing) => self.add_pool(knob, Need::Service(sizing)),
+                None => {
+                    let verdict = Verdict::new(
+                        VerdictKind::Blocked,
+                        "the size follows from the service: name it with --service",
+                    );
+                    self.skip(knob, &knob.path, None, verdict);
+                }
+            },
+            Want::From { from: Computation::MinFreeHalfPercent } => self.add_min_free(knob),
+        }
+    }
+
+    /// Why the user has not allowed this knob.
+    fn forbidden(&self, knob: &Knob) -> Option<String> {
+        let named = self.options.allow_knobs.contains(&knob.id);
+        match knob.class {
+            Class::Safe => None,
+            Class::Oneway => Some("cannot be set back before a reboot: planish does not set it".to_owned()),
+            Class::Action => Some("has no old value to put back: planish does not set it".to_owned()),
+            Class::Security if named => None,
+            Class::Security => Some(format!("weakens a protection: allow it by name, --allow {}", knob.id)),
+            class if named || self.options.allow_classes.contains(&class) => None,
+            Class::Availability => Some("may stall the host: --allow availability".to_owned()),
+            Class::Durability => Some("may lose data at a crash: --allow durability".to_owned()),
+        }
+    }
+
+    /// A value for every place of a knob, or for those that `only` means.
+    fn add_value(&mut self, knob: &'a Knob, wanted: &str, only: Option<&str>, because: Option<String>) {
+        let observation = self.observation;
+        let readings = observation.knobs.get(&knob.id).map_or(&[][..], Vec::as_slice);
+        let mut found = false;
+        for reading in readings {
+            let here = reading.access != planish_model::Access::Absent;
+            if here && only.is_some_and(|only| !place::is_meant(&knob.path, &reading.place, only)) {
+                continue;
+            }
+            found = true;
+            self.add_place(knob, reading, wanted, because.clone());
+        }
+        if !found {
+            let reason = only.map_or("was not looked for on this host".to_owned(), |only| {
+                format!("no place of it matches `{only}`")
+            });
+            let verdict = Verdict::new(VerdictKind::Absent, reason);
+            self.skip(knob, &knob.path, Some(wanted.to_owned()), verdict);
+        }
+    }
+
+    /// A value for one place.
+    fn add_place(&mut self, knob: &'a Knob, reading: &Reading, wanted: &str, because: Option<String>) {
+        let verdict = verdict(knob, self.observation, reading);
+        if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
+            return self.skipped.push(Skipped {
+                knob: knob.id.clone(),
+                place: reading.place.clone(),
+                wanted: Some(wanted.to_owned()),
+                verdict,
+                satisfied: true,
+            });
+        }
+        if verdict.verdict != VerdictKind::Settable {
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
+        let word = knob.r#type.normal(wanted);
+        if !reading.offered.is_empty() && !reading.offered.contains(&word) {
+            let reason = format!("`{word}` is not offered here: {}", reading.offered.join(", "));
+            let verdict = Verdict::new(VerdictKind::Absent, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
+        let now = reading.value.clone().unwrap_or_default();
+        let coupled = self.coupled(knob, &reading.place);
+        self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
+    }
+
+    /// Places that a write of this one changes too, with the values that must be kept. Pools have none: they are
+    /// taken back by subtraction, and their aliases follow.
+    fn coupled(&self, knob: &Knob, place: &str) -> Vec<Coupled> {
+        if knob.undo == Undo::Subtract {
+            return Vec::new();
+        }
+        let holes = place::captures(&knob.path, place).unwrap_or_default();
+        let twins = knob.twin.iter().map(|id| (id, Coupling::Twin));
+        let aliases = knob.alias.iter().map(|id| (id, Coupling::Alias));
+        let derived = knob.derives.iter().map(|id| (id, Coupling::Derived));
+        let mut coupled = Vec::new();
+        for (id, coupling) in twins.chain(aliases).chain(derived) {
+            let Ok(other) = self.catalogue.knob(id) else { continue };
+            let path = place::fill(&other.path, &holes);
+            for reading in self.observation.knobs.get(id).into_iter().flatten() {
+                let Some(now) = &reading.value else { continue };
+                if place::captures(&path, &reading.place).is_some() {
+                    let (knob, place, now) = (id.clone(), reading.place.clone(), now.clone());
+                    coupled.push(Coupled { knob, place, now, coupling });
+                }
+            }
+        }
+        coupled
+    }
+
+    /// `vm.min_free_kbytes`: half a percent of memory, and never less than now.
+    fn add_min_free(&mut self, knob: &'a Knob) {
+        let memory = self.observation.host.memory_bytes;
+        let now = self
+            .observation
+            .knobs
+            .get(&knob.id)
+            .and_then(|readings| readings.first()?.value.as_deref()?.trim().parse::<u64>().ok())
+            .unwrap_or(0);
+        let wanted = (memory / 200 / 1024).max(now);
+        let because = format!("0.5 % of {}, and never less than now", planish_model::units::bytes(memory));
+        self.add_value(knob, &wanted.to_string(), None, Some(because));
+    }
+
+    /// Pools are only noted here: what they may take is decided when all are known, the largest pages first.
+    fn add_pool(&mut self, knob: &'a Knob, need: Need<'_>) {
+        let found = raises(knob, need, &self.profile.name, self.catalogue, self.observation, self.open);
+        match found {
+            Err(reason) => self.skip(knob, &knob.path, None, Verdict::new(VerdictKind::Absent, reason)),
+            Ok(raises) => {
+                for raise in raises {
+                    let verdict = match self.observation.reading(&raise.knob.id, &raise.pool.place) {
+                        Some(reading) => verdict(raise.knob, self.observation, reading),
+                        None => Verdict::new(VerdictKind::Absent, "was not looked for on this host"),
+                    };
+                    self.pools.push((raise, verdict));
+                }
+            }
+        }
+    }
+
+    /// Turns pools into steps as far as the host's memory goes. A need is granted on all its nodes or on none.
+    fn grant_pools(&mut self) {
+        let mut budget = Budget::of(&self.observation.host);
+        let mut pools = std::mem::take(&mut self.pools);
+        pools.sort_by_key(|(raise, _)| std::cmp::Reverse(raise.pool.page_bytes));
+        for need in pools.chunk_by(|(a, _), (b, _)| a.knob.id == b.knob.id) {
+            let writable = |(_, verdict): &&(Raise<'_>, Verdict)| verdict.verdict == VerdictKind::Settable;
+            let wanted: u64 = need
+                .iter()
+                .filter(writable)
+                .map(|(raise, _)| raise.pages().saturating_mul(raise.pool.page_bytes))
+                .sum();
+            let refused = budget.take(wanted).err();
+            for (raise, verdict) in need {
+                self.add_raise(raise, verdict.clone(), refused.as_deref());
+            }
+        }
+    }
+
+    fn add_raise(&mut self, raise: &Raise<'_>, verdict: Verdict, refused: Option<&str>) {
+        let (knob, place) = (raise.knob, &raise.pool.place);
+        let wanted = raise.wanted().to_string();
+        if raise.pages() == 0 {
+            let (knob, place) = (knob.id.clone(), place.clone());
+            return self.skipped.push(Skipped {
+                knob,
+                place,
+                wanted: Some(wanted),
+                verdict,
+                satisfied: true,
+            });
+        }
+        if verdict.verdict != VerdictKind::Settable {
+            return self.skip(knob, place, Some(wanted), verdict);
+        }
+        if let Some(reason) = refused {
+            return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
+        }
+        let now = self.observation.reading(&knob.id, place).and_then(|reading| reading.value.clone());
+        self.steps.push(Step {
+            raise_pages: Some(raise.pages()),
+            because: Some(raise.because.clone()),
+            ..step(knob, place, now.unwrap_or_else(|| raise.pool.pages.to_string()), wanted, verdict)
+        });
+    }
+
+    fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
+        let (knob, place) = (knob.id.clone(), place.to_owned());
+        self.skipped.push(Skipped { knob, place, wanted, verdict, satisfied: false });
+    }
+
+    fn finish(mut self) -> Plan {
+        let page_bytes = |step: &Step| {
+            let pool = self.observation.pools.iter().find(|pool| pool.place == step.place);
+            pool.map_or(0, |pool| pool.page_bytes)
+        };
+        order::sort(&mut self.steps, page_bytes, self.catalogue);
+        let host = &self.observation.host;
+        let (name, id, boot) = (self.profile.name.clone(), host.host_id.clone(), host.boot_id.clone());
+        Plan::new(name, id, boot, self.steps, self.skipped)
+    }
+}
+
+/// A step with what the row says, and nothing coupled.
+fn step(knob: &Knob, place: &str, now: String, wanted: String, verdict: Verdict) -> Step {
+    Step {
+        knob: knob.id.clone(),
+        place: place.to_owned(),
+        now,
+        wanted,
+        class: knob.class,
+        when: knob.when,
+        undo: knob.undo,
+        why: knob.why.clone(),
+        cost: knob.cost.clone(),
+        source: knob.source.clone(),
+        verdict,
+        raise_pages: None,
+        coupled: Vec::new(),
+        because: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! What a plan writes, and what it leaves alone.
+
+use planish_model::{Access, Nodes, Skipped, VerdictKind};
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{catalogue, observation, profile};
+
+fn made(observation: &Observation, want: &[(&str, Want)], options: &Options) -> Plan {
+    plan(&catalogue(), observation, &profile(want), &[], options).expect("known knobs")
+}
+
+fn plan_of(want: &[(&str, Want)]) -> Plan {
+    made(&observation(), want, &Options::default())
+}
+
+fn text(value: &str) -> Want {
+    Want::Text(value.to_owned())
+}
+
+fn ids(plan: &Plan) -> Vec<&str> {
+    plan.steps.iter().map(|step| step.knob.as_str()).collect()
+}
+
+fn only_skip(plan: &Plan) -> &Skipped {
+    assert!(plan.steps.is_empty(), "{:?}", plan.steps);
+    assert_eq!(plan.skipped.len(), 1);
+    &plan.skipped[0]
+}
+
+#[test]
+fn pools_come_first_and_derived_values_last() {
+    let need = |bytes| Want::Need { need_bytes: bytes, nodes: Nodes::Spread };
+    let plan = plan_of(&[
+        ("cpu.epp", text("performance")),
+        ("cpu.governor", text("performance")),
+        ("hugepages.1g", need(1 << 30)),
+        ("hugepages.2m", need(4 << 20)),
+        ("thp.enabled", text("never")),
+        ("vm.min_free_kbytes", Want::From { from: Computation::MinFreeHalfPercent }),
+    ]);
+    assert_eq!(
+        ids(&plan),
+        [
+            "hugepages.1g",
+            "hugepages.2m",
+            "hugepages.2m",
+            "cpu.governor",
+            "cpu.governor",
+            "thp.enabled",
+            "cpu.epp",
+            "cpu.epp",
+            "vm.min_free_kbytes",
+        ]
+    );
+}
+
+#[test]
+fn originals_of_coupled_places_are_in_the_step() {
+    let coupled = |want: &[(&str, Want)]| -> Vec<(String, String, Coupling)> {
+        let plan = plan_of(want);
+        plan.steps[0].coupled.iter().map(|c| (c.place.clone(), c.now.clone(), c.coupling)).collect()
+    };
+    assert_eq!(
+        coupled(&[("vm.dirty_bytes", Want::Int(1 << 20))]),
+        [("/proc/sys/vm/dirty_ratio".to_owned(), "20".to_owned(), Coupling::Twin)]
+    );
+    assert_eq!(
+        coupled(&[("thp.enabled", text("always"))]),
+        [("/proc/sys/vm/min_free_kbytes".to_owned(), "67584".to_owned(), Coupling::Derived)]
+    );
+    let epp = "/sys/devices/system/cpu/cpu0/cpufreq/energy_performance_preference".to_owned();
+    assert_eq!(
+        coupled(&[("cpu.governor", text("performance"))]),
+        [(epp, "balance_power".to_owned(), Coupling::Alias)],
+        "only the same CPU's"
+    );
+    assert!(coupled(&[("hugepages.2m", Want::Need { need_bytes: 1, nodes: Nodes::Spread })]).is_empty());
+}
+
+#[test]
+fn a_value_that_is_right_already_is_satisfied_in_normal_form() {
+    let plan = plan_of(&[("thp.enabled", text("madvise"))]);
+    let skipped = only_skip(&plan);
+    assert!(skipped.satisfied);
+    assert_eq!(skipped.verdict.verdict, VerdictKind::Settable);
+}
+
+#[test]
+fn only_the_places_that_are_meant_are_written() {
+    let want = Want::Some { value: "mq-deadline".to_owned(), only: "nvme*".to_owned() };
+    let plan = plan_of(&[("block.scheduler", want)]);
+    let places: Vec<_> = plan.steps.iter().map(|step| step.place.as_str()).collect();
+    assert_eq!(places, ["/sys/block/nvme0n1/queue/scheduler"]);
+    let want = Want::Some { value: "none".to_owned(), only: "vd*".to_owned() };
+    let plan = plan_of(&[("block.scheduler", want)]);
+    assert_eq!(only_skip(&plan).verdict.reason, "no place of it matches `vd*`");
+}
+
+#[test]
+fn a_word_that_the_host_does_not_offer_is_skipped_and_not_tried() {
+    let want = Want::Some { value: "bfq".to_owned(), only: "sda".to_owned() };
+    let plan = plan_of(&[("block.scheduler", want)]);
+    let verdict = &only_skip(&plan).verdict;
+    assert_eq!(verdict.verdict, VerdictKind::Absent);
+    assert_eq!(verdict.reason, "`bfq` is not offered here: none, mq-deadline");
+}
+
+#[test]
+fn what_cannot_be_here_is_skipped_with_its_verdict() {
+    let mut host = observation();
+    host.knobs.get_mut(&KnobId::new("vm.swappiness")).expect("is there")[0].access =
+        Access::ReadOnly("/proc/sys is mounted read-only".to_owned());
+    let plan = made(&host, &[("vm.swappiness", Want::Int(10))], &Options::default());
+    let skipped = only_skip(&plan);
+    assert_eq!(skipped.verdict.verdict, VerdictKind::Blocked);
+    assert!(!skipped.satisfied);
+}
+
+#[test]
+fn classes_are_allowed_by_the_user_alone() {
+    let step = |class: Class, options: &Options| {
+        let mut catalogue = Catalogue::default();
+        let rows = format!(
+            "[[knob]]\nid = \"vm.swappiness\"\npath = \"/proc/sys/vm/swappiness\"\ntype = {{ text = true }}\n\
+             class = \"{}\"\nwhy = \"w\"\ncost = \"c\"\nsource = \"s\"\nproof = \"p\"\n",
+            format!("{class:?}").to_lowercase()
+        );
+        catalogue.add_knobs("test.toml", &rows).expect("a good row");
+        let profile = profile(&[("vm.swappiness", Want::Int(1))]);
+        !plan(&catalogue, &observation(), &profile, &[], options).expect("known").steps.is_empty()
+    };
+    let by_class =
+        Options { allow_classes: vec![Class::Availability, Class::Security], ..Options::default() };
+    let by_name = Options { allow_knobs: vec![KnobId::new("vm.swappiness")], ..Options::default() };
+    for (class, plain, with_class, with_name) in [
+        (Class::Safe, true, true, true),
+        (Class::Availability, false, true, true),
+        (Class::Durability, false, false, true),
+        (Class::Security, false, false, true),
+        (Class::Oneway, false, false, false),
+        (Class::Action, false, false, false),
+    ] {
+        assert_eq!(step(class, &Options::default()), plain, "{class:?}");
+        assert_eq!(step(class, &by_class), with_class, "{class:?} by class");
+        assert_eq!(step(class, &by_name), with_name, "{class:?} by name");
+    }
+}
+
+#[test]
+fn a_pool_that_would_starve_the_host_is_refused_on_all_nodes() {
+    let plan = plan_of(&[("hugepages.2m", Want::Need { need_bytes: 11 << 30, nodes: Nodes::Spread })]);
+    assert!(plan.steps.is_empty());
+    assert_eq!(plan.skipped.len(), 2);
+    for skipped in &plan.skipped {
+        assert_eq!(skipped.verdict.verdict, VerdictKind::Blocked);
+        assert!(skipped.verdict.reason.contains("the host keeps 1.6 GiB"), "{}", skipped.verdict.reason);
+    }
+}
+
+#[test]
+fn a_service_pool_waits_for_its_service_and_follows_its_rows() {
+    let want = [("hugepages.2m", Want::From { from: Computation::ServicePool })];
+    let plan = plan_of(&want);
+    assert!(only_skip(&plan).verdict.reason.contains("--service"));
+    let request = crate::SizeRequest {
+        subject: "engine (pid 9)".to_owned(),
+        regions: vec![crate::Region { name: "segment".to_owned(), count: 1, bytes: 10 << 21 }],
+        headroom_percent: 20,
+    };
+    let sizing = Some(crate::size(&observation(), &request));
+    let plan = made(&observation(), &want, &Options { sizing, ..Options::default() });
+    let raised: Vec<_> = plan.steps.iter().map(|step| (step.raise_pages, step.wanted.as_str())).collect();
+    assert_eq!(raised, [(Some(6), "6"), (Some(6), "14")]);
+    let because = plan.steps[0].because.as_deref().expect("arithmetic");
+    assert_eq!(because, "engine (pid 9) maps 20 MiB; with 20 % headroom 12 pages of 2 MiB");
+}
+
+#[test]
+fn min_free_is_half_a_percent_and_never_less_than_now() {
+    let want = [("vm.min_free_kbytes", Want::From { from: Computation::MinFreeHalfPercent })];
+    assert_eq!(plan_of(&want).steps[0].wanted, "83886");
+    let mut host = observation();
+    host.knobs.get_mut(&KnobId::new("vm.min_free_kbytes")).expect("is there")[0].value =
+        Some("999999".to_owned());
+    assert!(only_skip(&made(&host, &want, &Options::default())).satisfied);
+}
+
+#[test]
+fn an_allowed_knob_that_does_not_exist_is_an_error_with_the_nearest_name() {
+    let options = Options { allow_knobs: vec![KnobId::new("vm.swapiness")], ..Options::default() };
+    let error = plan(&catalogue(), &observation(), &profile(&[]), &[], &options).expect_err("no such knob");
+    let DecideError::Catalogue(source) = error;
+    assert!(source.to_string().ends_with("did you mean `vm.swappiness`?"), "{source}");
+}
+
+/// What the kernel does with the steps of a plan: a small model of the couplings.
+fn carry_out(plan: &Plan, host: &mut Observation) {
+    for step in &plan.steps {
+        let readings = host.knobs.get_mut(&step.knob).expect("a step's knob was seen");
+        let reading = readings.iter_mut().find(|reading| reading.place == step.place).expect("seen");
+        assert_eq!(reading.value.as_deref(), Some(step.now.as_str()), "the plan starts from what was seen");
+        reading.value = Some(step.wanted.clone());
+        for coupled in step.coupled.iter().filter(|coupled| coupled.coupling == Coupling::Twin) {
+            let readings = host.knobs.get_mut(&coupled.knob).expect("seen");
+            readings.iter_mut().for_each(|reading| reading.value = Some("0".to_owned()));
+        }
+    }
+}
+
+fn wants() -> impl Strategy<Value = Vec<(&'static str, Want)>> {
+    let words = proptest::sample::select(vec!["always", "madvise", "never"]);
+    let twin = proptest::sample::select(vec![
+        ("vm.dirty_bytes", Want::Int(1 << 20)),
+        ("vm.dirty_ratio", Want::Int(15)),
+        ("vm.dirty_ratio", Want::Int(20)),
+    ]);
+    (words, twin, 0_i64..200, proptest::bool::ANY).prop_map(|(word, twin, swappiness, governor)| {
+        let mut want = vec![("thp.enabled", text(word)), twin, ("vm.swappiness", Want::Int(swappiness))];
+        if governor {
+            want.push(("cpu.governor", text("performance")));
+        }
+        want
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_plan_that_was_carried_out_leaves_nothing_to_plan(want in wants()) {
+        let mut host = observation();
+        let first = made(&host, &want, &Options::default());
+        carry_out(&first, &mut host);
+        let second = made(&host, &want, &Options::default());
+        prop_assert!(second.steps.is_empty(), "{:?}", second.steps);
+        prop_assert!(second.skipped.iter().all(|skipped| skipped.satisfied));
+    }
+
+    #[test]
+    fn pools_that_were_granted_are_not_planned_again(need in 1_u64..8 << 30) {
+        let want = [("hugepages.2m", Want::Need { need_bytes: need, nodes: Nodes::Spread })];
+        let mut host = observation();
+        let first = made(&host, &want, &Options::default());
+        let open: Vec<_> = first
+            .steps
+            .iter()
+            .map(|step| crate::testing::entry_holding("series", &step.place, step.raise_pages.unwrap_or(0)))
+            .collect();
+        for step in &first.steps {
+            let pool = host.pools.iter_mut().find(|pool| pool.place == step.place).expect("seen");
+            pool.pages += step.raise_pages.unwrap_or(0);
+        }
+        let second = plan(&catalogue(), &host, &profile(&want), &open, &Options::default()).expect("known");
+        prop_assert!(second.steps.is_empty(), "{:?}", second.steps);
+    }
+}

@@ -1,0 +1,278 @@
+//! Pool arithmetic: from a need in bytes to pages on each node.
+//!
+//! A pool is shared by everybody on the host, so it is only ever *raised by our own need*: what is in it already was
+//! reserved by someone for something, also when it looks free. What entries of this boot were granted for the same
+//! profile counts as met, so that a second apply writes nothing; pages of another profile belong to another service.
+
+use std::collections::BTreeMap;
+
+use planish_model::{Catalogue, Entry, Knob, Nodes, Observation, PoolReading, Sizing, units::bytes};
+
+/// The pages that one pool has to grow by, and the arithmetic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Raise<'a> {
+    /// The knob that the place belongs to: the global pool's on a kernel without NUMA.
+    pub(crate) knob: &'a Knob,
+    /// The pool.
+    pub(crate) pool: &'a PoolReading,
+    /// Pages that must be there for us.
+    pub(crate) need: u64,
+    /// Pages of them that open entries hold already.
+    pub(crate) held: u64,
+    /// The arithmetic, for people.
+    pub(crate) because: String,
+}
+
+impl Raise<'_> {
+    /// Pages that are still to be added.
+    pub(crate) fn pages(&self) -> u64 {
+        self.need.saturating_sub(self.held)
+    }
+
+    /// What the file must be set to. The kernel counts surplus pages as part of what the file shows, and takes what
+    /// is written as the number without them (`mm/hugetlb.c`, `set_max_huge_pages`).
+    pub(crate) fn wanted(&self) -> u64 {
+        self.pool.pages.saturating_sub(self.pool.surplus).saturating_add(self.pages())
+    }
+}
+
+/// What a pool is wanted for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need<'a> {
+    /// So many bytes on these nodes.
+    Bytes(u64, &'a Nodes),
+    /// What a service needs.
+    Service(&'a Sizing),
+}
+
+/// What the pools of `knob` have to grow by, node by node.
+///
+/// # Errors
+/// Why there is no such pool here, for a verdict.
+pub(crate) fn raises<'a>(
+    knob: &'a Knob,
+    need: Need<'_>,
+    profile: &str,
+    catalogue: &'a Catalogue,
+    observation: &'a Observation,
+    open: &[Entry],
+) -> Result<Vec<Raise<'a>>, String> {
+    let pools = pools(knob, catalogue, observation);
+    let Some((_, first)) = pools.first() else {
+        return Err(no_pool(observation));
+    };
+    let page_bytes = first.page_bytes;
+    let nodes: Vec<Option<u32>> = pools.iter().map(|(_, pool)| pool.node).collect();
+    let wanted = match need {
+        Need::Bytes(bytes, nodes_wanted) => by_bytes(bytes, page_bytes, nodes_wanted, &nodes, observation)?,
+        Need::Service(sizing) => by_service(sizing, page_bytes, &nodes)?,
+    };
+    let arithmetic = wanted.arithmetic;
+    let mut raises = Vec::new();
+    for (knob, pool) in pools {
+        let Some(&need) = wanted.pages.get(&pool.node) else { continue };
+        let held = held(open, observation, profile, &pool.place);
+        let mut because = arithmetic.clone();
+        if held > 0 {
+            because += &format!("; {held} of them held since an earlier apply");
+        }
+        raises.push(Raise { knob, pool, need, held, because });
+    }
+    Ok(raises)
+}
+
+/// The pools of a knob with their places; on a kernel without NUMA those of its alias, the global pool.
+fn pools<'a>(
+    knob: &'a Knob,
+    catalogue: &'a Catalogue,
+    observation: &'a Observation,
+) -> Vec<(&'a Knob, &'a PoolReading)> {
+    let of = |knob: &'a Knob| {
+        observation
+            .pools
+            .iter()
+            .filter(|pool| crate::place::captures(&knob.path, &pool.place).is_some())
+            .map(|pool| (knob, pool))
+            .collect::<Vec<_>>()
+    };
+    let own = of(knob);
+    if !own.is_empty() {
+        return own;
+    }
+    knob.alias
+        .iter()
+        .filter_map(|alias| catalogue.knob(alias).ok())
+        .map(of)
+        .find(|p| !p.is_empty())
+        .unwrap_or(own)
+}
+
+fn no_pool(observation: &Observation) -> String {
+    let sizes = &observation.host.huge_page_bytes;
+    if sizes.is_empty() {
+        return "this kernel has no huge-page pools".to_owned();
+    }
+    let sizes: Vec<String> = sizes.iter().map(|size| bytes(*size)).collect();
+    format!("this kernel offers huge pages of {}", sizes.join(" and "))
+}
+
+/// Pages by node, and how they came about.
+struct Wanted {
+    pages: BTreeMap<Option<u32>, u64>,
+    arithmetic: String,
+}
+
+fn by_bytes(
+    need: u64,
+    page_bytes: u64,
+    nodes_wanted: &Nodes,
+    nodes: &[Option<u32>],
+    observation: &Observation,
+) -> Result<Wanted, String> {
+    let pages = need.div_ceil(page_bytes);
+    let size = format!("{} in pages of {} = {pages}", bytes(need), bytes(page_bytes));
+    match nodes_wanted {
+        Nodes::Spread => {
+            let over = spread_nodes(nodes, observation);
+            let arithmetic = match over.as_slice() {
+                [_] => size,
+                several => format!("{size}, over {} nodes", several.len()),
+            };
+            Ok(Wanted { pages: spread(pages, &over), arithmetic })
+        }
+        Nodes::Each(each) => {
+            if let Some(missing) = each.iter().find(|node| !nodes.contains(&Some(**node))) {
+                return Err(format!("there is no pool on node {missing}"));
+            }
+            let pages = each.iter().map(|node| (Some(*node), pages)).collect();
+            Ok(Wanted { pages, arithmetic: format!("{size} on each node named") })
+        }
+    }
+}
+
+fn by_service(sizing: &Sizing, page_bytes: u64, nodes: &[Option<u32>]) -> Result<Wanted, String> {
+    let pages: BTreeMap<_, _> = sizing
+        .rows
+        .iter()
+        .filter(|row| row.page_bytes == page_bytes && nodes.contains(&row.node))
+        .map(|row| (row.node, row.pages))
+        .collect();
+    if pages.is_empty() {
+        return Err(format!("{} was not sized in pages of {}", sizing.subject, bytes(page_bytes)));
+    }
+    let total: u64 = pages.values().sum();
+    let arithmetic = format!(
+        "{} maps {}; with {} % headroom {total} pages of {}",
+        sizing.subject,
+        bytes(sizing.need_bytes),
+        sizing.headroom_percent,
+        bytes(page_bytes)
+    );
+    Ok(Wanted { pages, arithmetic })
+}
+
+/// The nodes that a pool is spread over: those with memory and CPUs. A memory-only node (CXL) is slower memory and
+/// is used when it is named; where no node has both, all nodes of the pool count.
+pub(crate) fn spread_nodes(nodes: &[Option<u32>], observation: &Observation) -> Vec<Option<u32>> {
+    let local = |node: &&Option<u32>| node.is_none_or(|node| observation.host.cpu_nodes.contains(&node));
+    let over: Vec<_> = nodes.iter().filter(local).copied().collect();
+    if over.is_empty() { nodes.to_vec() } else { over }
+}
+
+/// `pages` over the nodes as evenly as whole pages go; the first nodes take what is left over.
+pub(crate) fn spread(pages: u64, nodes: &[Option<u32>]) -> BTreeMap<Option<u32>, u64> {
+    let count = nodes.len() as u64;
+    let share = |index: usize| pages / count + u64::from((index as u64) < pages % count);
+    nodes.iter().enumerate().map(|(index, node)| (*node, share(index))).collect()
+}
+
+/// Pages of a pool that open entries of this boot hold for the profile.
+fn held(open: &[Entry], observation: &Observation, profile: &str, place: &str) -> u64 {
+    open.iter()
+        .filter(|entry| {
+            entry.is_open() && entry.boot_id == observation.host.boot_id && entry.profile == profile
+        })
+        .flat_map(|entry| &entry.steps)
+        .filter(|step| step.place == place)
+        .map(planish_model::EntryStep::pages_held)
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{catalogue, entry_holding, observation, pool};
+
+    fn plan_2m(need: u64, nodes: &Nodes, open: &[Entry]) -> Result<Vec<(Option<u32>, u64, u64)>, String> {
+        let (catalogue, observation) = (catalogue(), observation());
+        let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
+        raises(knob, Need::Bytes(need, nodes), "series", &catalogue, &observation, open)
+            .map(|raises| raises.iter().map(|r| (r.pool.node, r.pages(), r.wanted())).collect())
+    }
+
+    #[test]
+    fn a_need_is_spread_over_the_nodes_with_cpus() {
+        // Node 2 has memory and no CPU. Node 1 has ten pages of someone else, two of them surplus.
+        assert_eq!(plan_2m(5 << 21, &Nodes::Spread, &[]), Ok(vec![(Some(0), 3, 3), (Some(1), 2, 10)]));
+    }
+
+    #[test]
+    fn a_named_node_takes_the_whole_need_and_a_missing_one_is_named() {
+        assert_eq!(plan_2m(5 << 21, &Nodes::Each(vec![2]), &[]), Ok(vec![(Some(2), 5, 5)]));
+        assert_eq!(plan_2m(1, &Nodes::Each(vec![7]), &[]), Err("there is no pool on node 7".to_owned()));
+    }
+
+    #[test]
+    fn what_an_entry_of_the_same_profile_holds_is_not_asked_again() {
+        let open =
+            [entry_holding("series", &pool(0, 0).place, 3), entry_holding("postgres", &pool(1, 0).place, 9)];
+        assert_eq!(plan_2m(5 << 21, &Nodes::Spread, &open), Ok(vec![(Some(0), 0, 0), (Some(1), 2, 10)]));
+    }
+
+    #[test]
+    fn a_kernel_without_numa_has_the_global_pool() {
+        let catalogue = catalogue();
+        let mut observation = observation();
+        observation.pools = vec![PoolReading {
+            node: None,
+            page_bytes: 2 << 20,
+            place: "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".to_owned(),
+            pages: 4,
+            free: 4,
+            surplus: 0,
+        }];
+        let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
+        let need = Need::Bytes(3 << 20, &Nodes::Spread);
+        let raises = raises(knob, need, "series", &catalogue, &observation, &[]).expect("a pool");
+        assert_eq!(raises[0].knob.id.as_str(), "hugepages.2m.total");
+        assert_eq!((raises[0].pages(), raises[0].wanted()), (2, 6));
+    }
+
+    proptest! {
+        #[test]
+        fn a_spread_is_whole_and_even(pages in 0_u64..100_000, count in 1_u32..64) {
+            let nodes: Vec<_> = (0..count).map(Some).collect();
+            let spread = spread(pages, &nodes);
+            prop_assert_eq!(spread.values().sum::<u64>(), pages);
+            let (least, most) = (spread.values().min(), spread.values().max());
+            prop_assert!(most.zip(least).is_some_and(|(most, least)| most - least <= 1));
+        }
+
+        #[test]
+        fn a_raise_never_lowers_what_others_have(
+            pages in 0_u64..10_000, surplus in 0_u64..100, need in 0_u64..1 << 36, held in 0_u64..10_000,
+        ) {
+            let (catalogue, mut observation) = (catalogue(), observation());
+            observation.pools = vec![PoolReading { surplus: surplus.min(pages), ..pool(0, pages) }];
+            let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
+            let open = [entry_holding("series", &pool(0, 0).place, held)];
+            let need = Need::Bytes(need, &Nodes::Spread);
+            let raises = raises(knob, need, "series", &catalogue, &observation, &open).expect("a pool");
+            let persistent = pages - surplus.min(pages);
+            prop_assert!(raises[0].wanted() >= persistent);
+            prop_assert_eq!(raises[0].wanted() - persistent, raises[0].pages());
+        }
+    }
+}

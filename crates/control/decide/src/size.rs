@@ -1,0 +1,169 @@
+//! How many huge pages a service needs.
+//!
+//! Each shared region is rounded up to whole pages by itself, since no two regions share a page; headroom comes on
+//! top; the sum is spread over the nodes with CPUs. The arithmetic is part of the answer: a number that nobody can
+//! follow is a number that nobody dares to reserve.
+
+use planish_model::{Observation, SizeRow, Sizing, units::bytes};
+
+use crate::budget::Budget;
+use crate::pool::{spread, spread_nodes};
+
+/// Headroom where none is asked for: what a service maps besides its main region, and small growth.
+pub const DEFAULT_HEADROOM_PERCENT: u32 = 20;
+
+/// Regions of one size that the service maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// What it is: `/dev/zero (deleted)`, `shared_memory_size_in_huge_pages`, `region`.
+    pub name: String,
+    /// How many of them.
+    pub count: u64,
+    /// Bytes of each.
+    pub bytes: u64,
+}
+
+/// What is to be sized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeRequest {
+    /// Whose regions they are, for people.
+    pub subject: String,
+    /// The regions.
+    pub regions: Vec<Region>,
+    /// Headroom on top, in percent.
+    pub headroom_percent: u32,
+}
+
+/// Pools for the regions: one alternative for each page size that the host offers, spread over the nodes.
+#[must_use]
+pub fn size(observation: &Observation, request: &SizeRequest) -> Sizing {
+    let need_bytes =
+        request.regions.iter().fold(0, |sum: u64, r| sum.saturating_add(r.count.saturating_mul(r.bytes)));
+    let mut arithmetic: Vec<String> = request
+        .regions
+        .iter()
+        .map(|region| {
+            format!("{}: {} x {} ({} B)", region.name, region.count, bytes(region.bytes), region.bytes)
+        })
+        .collect();
+    let mut sizes: Vec<u64> = observation.pools.iter().map(|pool| pool.page_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut rows = Vec::new();
+    for page_bytes in sizes {
+        let (own, line) = rows_of(page_bytes, observation, request);
+        rows.extend(own);
+        arithmetic.push(line);
+    }
+    if rows.is_empty() {
+        arithmetic.push("this kernel has no huge-page pools".to_owned());
+    }
+    let (subject, headroom_percent) = (request.subject.clone(), request.headroom_percent);
+    Sizing { subject, need_bytes, headroom_percent, rows, arithmetic }
+}
+
+/// The rows of one page size and their line of arithmetic.
+fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) -> (Vec<SizeRow>, String) {
+    let whole: u64 = request.regions.iter().fold(0, |sum: u64, region| {
+        sum.saturating_add(region.count.saturating_mul(region.bytes.div_ceil(page_bytes)))
+    });
+    let headroom = u128::from(whole) * u128::from(request.headroom_percent);
+    let pages = u64::try_from(u128::from(whole) + headroom.div_ceil(100)).unwrap_or(u64::MAX);
+    let pools: Vec<_> = observation.pools.iter().filter(|pool| pool.page_bytes == page_bytes).collect();
+    // With per-node pools, the global one shows the same pages once more.
+    let per_node = pools.iter().any(|pool| pool.node.is_some());
+    let nodes: Vec<_> =
+        pools.iter().map(|pool| pool.node).filter(|node| node.is_some() == per_node).collect();
+    let shares = spread(pages, &spread_nodes(&nodes, observation));
+    let total = pages.saturating_mul(page_bytes);
+    let refused = Budget::of(&observation.host).refusal(total);
+    let rows: Vec<SizeRow> = shares
+        .iter()
+        .map(|(node, pages)| SizeRow {
+            node: *node,
+            page_bytes,
+            pages: *pages,
+            bytes: pages.saturating_mul(page_bytes),
+            free: pools.iter().find(|pool| pool.node == *node).map_or(0, |pool| pool.free),
+            refused: refused.clone(),
+        })
+        .collect();
+    let mut line = format!(
+        "pages of {}: {whole} + {} % = {pages} pages = {}",
+        bytes(page_bytes),
+        request.headroom_percent,
+        bytes(total)
+    );
+    if rows.len() > 1 {
+        let shares: Vec<String> = rows.iter().map(|row| row.pages.to_string()).collect();
+        line += &format!(", over {} nodes: {}", rows.len(), shares.join(" + "));
+    }
+    if let Some(refused) = refused {
+        line += &format!("; refused: {refused}");
+    }
+    (rows, line)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::observation;
+
+    fn request(regions: &[(u64, u64)], headroom_percent: u32) -> SizeRequest {
+        let regions = regions
+            .iter()
+            .map(|(count, bytes)| Region { name: "region".to_owned(), count: *count, bytes: *bytes })
+            .collect();
+        SizeRequest { subject: "engine".to_owned(), regions, headroom_percent }
+    }
+
+    #[test]
+    fn the_arithmetic_can_be_followed() {
+        let sizing = size(&observation(), &request(&[(1, 1_940_000_000), (2, 3 << 20)], 20));
+        assert_eq!(
+            sizing.arithmetic,
+            [
+                "region: 1 x 1.8 GiB (1940000000 B)",
+                "region: 2 x 3 MiB (3145728 B)",
+                "pages of 2 MiB: 930 + 20 % = 1116 pages = 2.2 GiB, over 2 nodes: 558 + 558",
+                "pages of 1 GiB: 4 + 20 % = 5 pages = 5 GiB, over 2 nodes: 3 + 2",
+            ]
+        );
+        assert_eq!(sizing.need_bytes, 1_940_000_000 + (6 << 20));
+    }
+
+    #[test]
+    fn what_the_host_cannot_give_is_refused_with_the_reason() {
+        let sizing = size(&observation(), &request(&[(1, 15 << 30)], 0));
+        let refused = sizing.rows[0].refused.as_deref().expect("the host has 16 GiB");
+        assert!(refused.contains("the host keeps 1.6 GiB"), "{refused}");
+    }
+
+    #[test]
+    fn a_host_without_pools_says_so() {
+        let mut observation = observation();
+        observation.pools.clear();
+        let sizing = size(&observation, &request(&[(1, 1)], 20));
+        assert!(sizing.rows.is_empty());
+        assert_eq!(sizing.arithmetic[1], "this kernel has no huge-page pools");
+    }
+
+    proptest! {
+        #[test]
+        fn the_pages_hold_every_region(
+            regions in proptest::collection::vec((1_u64..20, 1_u64..1 << 32), 1..6), headroom in 0_u32..200,
+        ) {
+            let sizing = size(&observation(), &request(&regions, headroom));
+            for page_bytes in [2_u64 << 20, 1 << 30] {
+                let own = sizing.rows.iter().filter(|row| row.page_bytes == page_bytes);
+                let pages: u64 = own.clone().map(|row| row.pages).sum();
+                let whole: u64 = regions.iter().map(|(count, bytes)| count * bytes.div_ceil(page_bytes)).sum();
+                prop_assert!(pages >= whole);
+                prop_assert!(pages <= whole + (whole * u64::from(headroom)).div_ceil(100));
+                prop_assert_eq!(own.map(|row| row.bytes).sum::<u64>(), pages * page_bytes);
+            }
+        }
+    }
+}
