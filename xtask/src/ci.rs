@@ -2,13 +2,13 @@
 
 use crate::suite::{self, SuiteOptions};
 use crate::tally::Tally;
-use crate::{edges, ground, licences, setup, shell, tidy, vm};
+use crate::{docs, edges, ground, licences, setup, shell, tidy, vm};
 use anyhow::{Result, ensure};
 use std::process::ExitCode;
 use std::time::Instant;
 
 /// Names of the stages, in their order.
-const STAGES: &[&str] = &["fmt", "lock", "tidy", "edges", "licences", "clippy", "test", "vm"];
+const STAGES: &[&str] = &["fmt", "lock", "tidy", "edges", "licences", "clippy", "docs", "test", "vm"];
 
 /// What to check.
 #[derive(clap::Args)]
@@ -44,6 +44,7 @@ fn stage(name: &str, options: &Options) -> Result<Tally> {
         "edges" => edges::run()?,
         "licences" => return licences::run(),
         "clippy" => clippy()?,
+        "docs" => docs::check()?,
         "test" => return suite::workspace(),
         "vm" if options.suite.no_vm => {}
         "vm" => return vm::run(&vm::Options::default()),

@@ -11,6 +11,7 @@
 
 mod ci;
 mod dist;
+mod docs;
 mod edges;
 mod fuzz;
 mod ground;
@@ -37,6 +38,8 @@ enum Task {
     Test(suite::SuiteOptions),
     /// Check everything that a change must pass
     Ci(ci::Options),
+    /// Write the generated references: command line, knobs, man pages, completions, schemas
+    Docs(docs::Options),
     /// Fuzz the parsers
     Fuzz(fuzz::Options),
     /// Pack a release: tar, Debian package, checksums
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Task::Prove(options) => prove::run(&options),
         Task::Test(options) => suite::test(&options),
         Task::Ci(options) => ci::run(&options),
+        Task::Docs(options) => docs::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Dist(options) => dist::run(&options),
         Task::Vm(options) => vm_alone(&options),
@@ -58,7 +62,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("x: {error:#}");
-            // The codes of the product (docs/exit-codes.md): 3 refused, 1 found something wrong.
+            // The codes of the product (`planish_model::Exit`): 3 refused, 1 found something wrong.
             ExitCode::from(if error.is::<setup::Refused>() { 3 } else { 1 })
         }
     }

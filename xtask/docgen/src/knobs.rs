@@ -1,0 +1,69 @@
+//! The catalogue as a page: one section a knob, and what each profile wants.
+
+use anyhow::{Context, Result};
+use planish_model::{Catalogue, Knob};
+use std::fmt::Write as _;
+
+/// All knobs by id, then all profiles.
+pub fn reference() -> Result<String> {
+    let catalogue = Catalogue::embedded().context("load the catalogue")?;
+    let mut text = String::from("# Knobs\n\nWritten by `./x docs` from `catalogue/`; do not edit.\n\n");
+    text.push_str("| knob | class | why |\n|---|---|---|\n");
+    for knob in catalogue.knobs() {
+        let (id, why) = (&knob.id, cell(&knob.why));
+        writeln!(text, "| [`{id}`](#{}) | {} | {why} |", anchor(id.as_str()), word(&knob.class))?;
+    }
+    for knob in catalogue.knobs() {
+        section(&catalogue, knob, &mut text)?;
+    }
+    Ok(text)
+}
+
+fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> {
+    write!(text, "\n## {}\n\n{}\n\n", knob.id, knob.why)?;
+    let mut row = |name: &str, value: String| writeln!(text, "- **{name}**: {value}");
+    row("place", format!("`{}`", knob.path))?;
+    row("value", knob.r#type.describe())?;
+    row("class", word(&knob.class))?;
+    row("takes effect", word(&knob.when))?;
+    row("undone by", word(&knob.undo))?;
+    row("cost", knob.cost.clone())?;
+    if let Some(twin) = &knob.twin {
+        row("twin", format!("`{twin}`"))?;
+    }
+    for (name, others) in [("alias", &knob.alias), ("derived", &knob.derives)] {
+        if !others.is_empty() {
+            row(name, others.iter().map(|other| format!("`{other}`")).collect::<Vec<_>>().join(", "))?;
+        }
+    }
+    let wanted: Vec<String> = catalogue
+        .profile_names()
+        .filter(|name| catalogue.profile(name).is_ok_and(|profile| profile.want.contains_key(&knob.id)))
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if !wanted.is_empty() {
+        row("wanted by", wanted.join(", "))?;
+    }
+    row("source", knob.source.clone())?;
+    row("proof", knob.proof.clone())?;
+    Ok(())
+}
+
+/// The word that the catalogue itself uses for a value of one of its small types.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        other => format!("{other:?}"),
+    }
+}
+
+/// A table cell: one line, no bar.
+fn cell(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+/// The anchor that Markdown renderers make of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_'));
+    kept.collect::<String>().to_lowercase()
+}
