@@ -1,0 +1,24 @@
+//! The method against its rivals on simulated hosts: what `docs/statistics.md` shows and the tests hold it
+//! to.
+//!
+//! Every method sees the same hosts. A repetition is a stream of the seed, so any one of them can be run
+//! again alone.
+
+mod host;
+mod ladder;
+mod method;
+mod table;
+
+pub use host::{Setting, TRIALS, trace};
+pub use ladder::{LadderMethod, MIXED_LADDER, NULL_LADDER};
+pub use method::{Claim, Method};
+pub use table::{
+    FalseKeepCell, FalseKeepRow, FalseKeepTable, LadderRow, LadderTable, MixedLadder, NullLadder,
+    false_keep_cell, false_keep_table, ladder_row, ladder_table,
+};
+
+/// Repetitions behind the tables of `docs/statistics.md`.
+pub const REPS: u32 = 1000;
+
+/// Seed of the tables of `docs/statistics.md`.
+pub const SEED: u64 = 1;
