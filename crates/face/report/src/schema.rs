@@ -5,7 +5,8 @@ use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::json;
 
 use crate::commands::{
-    ApplyReport, CheckReport, DoctorReport, KnobsReport, LogReport, UndoReport, VersionReport,
+    ApplyReport, CheckReport, DoctorReport, KnobsReport, LogReport, ProveReport, SelfCheckReport,
+    TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -19,8 +20,11 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<DoctorReport>(),
         of::<KnobsReport>(),
         of::<LogReport>(),
+        of::<ProveReport>(),
         of::<Plan>(),
         of::<Sizing>(),
+        of::<SelfCheckReport>(),
+        of::<TrialRunReport>(),
         of::<UndoReport>(),
         of::<VersionReport>(),
     ]

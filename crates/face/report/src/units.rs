@@ -2,20 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Binary multiples, largest first.
-const BINARY: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-
-/// Bytes in the largest binary unit that keeps them above one: `24.0 GiB`, `2 MiB`, `512 B`.
-#[must_use]
-pub fn bytes(count: u64) -> String {
-    let Some((unit, name)) = BINARY.into_iter().find(|(unit, _)| count >= *unit) else {
-        return format!("{count} B");
-    };
-    if count.is_multiple_of(unit) {
-        return format!("{} {name}", count / unit);
-    }
-    format!("{:.1} {name}", count as f64 / unit as f64)
-}
+pub use planish_model::units::bytes;
 
 /// A fraction as a signed percentage: `+3.1 %`.
 #[must_use]
@@ -51,15 +38,6 @@ pub fn moment(unix: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_keep_their_meaning() {
-        for (count, text) in
-            [(0, "0 B"), (1023, "1023 B"), (2 << 20, "2 MiB"), (25_769_803_776, "24 GiB"), (1_600, "1.6 KiB")]
-        {
-            assert_eq!(bytes(count), text);
-        }
-    }
 
     #[test]
     fn spans_change_unit_where_the_eye_does() {

@@ -7,6 +7,7 @@ mod knobs;
 mod log;
 mod plan;
 mod size;
+mod trial;
 mod undo;
 mod version;
 
@@ -15,5 +16,6 @@ pub use check::CheckReport;
 pub use doctor::{DoctorReport, KnobCounts};
 pub use knobs::{KnobRow, KnobsReport};
 pub use log::LogReport;
+pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};
 pub use undo::{UndoReport, UndoneEntry};
 pub use version::VersionReport;

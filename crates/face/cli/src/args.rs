@@ -1,0 +1,80 @@
+//! What may stand on the command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::commands;
+
+/// The whole command line, for parsing and for the generated reference, man pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Tune a Linux host and the memory-bound service on it: measure every change, keep what pays, undo all of it
+#[derive(Debug, Parser)]
+#[command(name = "planish", version, propagate_version = false, arg_required_else_help = true)]
+#[command(max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Kept beside `planish_model::Exit`, which fixes the numbers; a test compares the two.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   done, or cannot exist here
+  1   findings, drift, or a value that someone else changed was kept
+  2   usage: the command line, or a file or name in it, is wrong
+  3   refused, nothing was changed
+  4   failed, the host was put back as it was
+  5   failed, the host could NOT be put back: see `planish log`
+  6   trial inconclusive: noise can explain what was seen
+  70  a bug in planish";
+
+/// Options of every command; they may stand anywhere before `--`.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Read the recorded host in DIR instead of this machine
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc
+    #[arg(long, global = true, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Use colour: on terminals, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Print data and errors only
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print every place, source and calculation
+    #[arg(long, short, global = true, action = ArgAction::SetTrue)]
+    pub verbose: bool,
+    /// Take this as the present time, in seconds since 1970: for tests on recorded hosts
+    #[arg(long, global = true, hide = true, requires = "root", value_name = "SECONDS")]
+    pub clock: Option<u64>,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// Where the stream is a terminal.
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// The commands, in the order of a first session.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Version(commands::version::Args),
+}

@@ -1,0 +1,97 @@
+//! What a command ends with when it could not do what was asked.
+
+use std::error::Error;
+
+use planish_model::{CatalogueError, Exit};
+use planish_report::{Level, Message};
+
+/// An error, the exit code that it stands for, and its cures.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub exit: Exit,
+    error: Box<dyn Error + Send + Sync>,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    /// A failure with an exit code of the contract.
+    pub fn new(exit: Exit, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { exit, error: error.into(), hints: Vec::new() }
+    }
+
+    /// The command line, or a file or name in it, is wrong.
+    pub fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(Exit::Usage, error)
+    }
+
+    /// Adds a cure: the next command to type, where there is one.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The failure as talk: the chain of causes once, and one line for each cure.
+    pub fn message(&self) -> Message {
+        let message = Message::new(Level::Error, chain(self.error.as_ref()));
+        if self.hints.is_empty() { message } else { message.hint(self.hints.join("\n")) }
+    }
+}
+
+impl From<CatalogueError> for Failure {
+    fn from(error: CatalogueError) -> Self {
+        let hint = match &error {
+            CatalogueError::UnknownKnob { .. } => Some("planish knobs"),
+            _ => None,
+        };
+        let failure = Self::usage(error);
+        hint.into_iter().fold(failure, Failure::hint)
+    }
+}
+
+/// An error and its causes, each told once: `cannot read the journal: line 3: bad checksum`.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        // Errors of other crates often repeat their source; ours never do.
+        if !told.iter().any(|earlier| earlier.contains(&text)) {
+            told.push(text);
+        }
+        next = cause.source();
+    }
+    told.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Layer(&'static str, Option<Box<Layer>>);
+
+    impl fmt::Display for Layer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Layer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.as_deref().map(|layer| layer as &dyn Error)
+        }
+    }
+
+    #[test]
+    fn causes_are_told_once_and_cures_follow() {
+        let inner = Layer("line 3: bad checksum", None);
+        let outer =
+            Layer("cannot read the journal", Some(Box::new(Layer("bad checksum", Some(Box::new(inner))))));
+        let failure = Failure::new(Exit::Refused, outer).hint("planish log").hint("mv journal.jsonl aside");
+        let message = failure.message();
+        assert_eq!(message.text, "cannot read the journal: bad checksum: line 3: bad checksum");
+        assert_eq!(message.hint.as_deref(), Some("planish log\nmv journal.jsonl aside"));
+    }
+}

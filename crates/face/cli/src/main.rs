@@ -1,0 +1,7 @@
+//! The `planish` binary.
+
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    planish_cli::main()
+}

@@ -1,0 +1,114 @@
+//! Where words go: data to stdout, talk to stderr, and under `--json` both into one envelope on stdout.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use planish_model::Exit;
+use planish_report::{Envelope, Level, Message, styles};
+use serde_json::Value;
+
+use crate::answer::{Answer, Body};
+use crate::args::Color;
+
+/// Characters in a line where there is no terminal to ask: fixed, so that a pipe shows the same everywhere.
+const WIDTH: usize = 100;
+
+/// How to print.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    pub json: bool,
+    pub quiet: bool,
+}
+
+impl Output {
+    /// Prints a finished command.
+    pub fn answer(self, answer: Answer) -> Exit {
+        let Answer { command, body, exit, messages } = answer;
+        match body {
+            Body::Json(result) => envelope(command, exit, Some(result), messages),
+            Body::Text(text) => {
+                let exit = print(&text, exit);
+                messages.iter().for_each(|message| self.talk(message));
+                exit
+            }
+        }
+    }
+
+    /// Prints a failure. Under `--json` it is told on stderr too, for a person who redirected stdout.
+    pub fn failure(self, command: &str, exit: Exit, message: Message) -> Exit {
+        talk(&message);
+        self.told(command, exit, message)
+    }
+
+    /// Ends with a failure that stands on stderr already.
+    pub fn told(self, command: &str, exit: Exit, message: Message) -> Exit {
+        if self.json { envelope(command, exit, None, vec![message]) } else { exit }
+    }
+
+    /// Prints one message on stderr, unless this output is quiet.
+    pub fn talk(self, message: &Message) {
+        if !self.quiet || message.level == Level::Error {
+            talk(message);
+        }
+    }
+}
+
+/// Prints one message on stderr.
+pub(crate) fn talk(message: &Message) {
+    let style = match message.level {
+        Level::Error => styles::BAD,
+        Level::Warning => styles::WARNING,
+        Level::Note => styles::DIM,
+        Level::Next => styles::GOOD,
+    };
+    let mut text = format!("{style}{}:{style:#} {}\n", message.level.word(), message.text);
+    for hint in message.hint.iter().flat_map(|hint| hint.lines()) {
+        let good = styles::GOOD;
+        text.push_str(&format!("{good}hint:{good:#} {hint}\n"));
+    }
+    print_talk(&text);
+}
+
+/// Prints text on stderr. Nobody is left to tell when stderr itself is gone.
+pub(crate) fn print_talk(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// Prints text on stdout, and gives the exit code with that done. A reader that has seen enough (`| head`) is no
+/// error; a full disk is one, of the place that stdout was pointed to.
+pub(crate) fn print(text: &str, exit: Exit) -> Exit {
+    let mut stdout = AutoStream::auto(io::stdout());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            talk(&Message::new(Level::Error, format!("cannot write to stdout: {error}")));
+            if exit == Exit::Done { Exit::Usage } else { exit }
+        }
+        _ => exit,
+    }
+}
+
+fn envelope(command: &str, exit: Exit, result: Option<Value>, messages: Vec<Message>) -> Exit {
+    let envelope = Envelope::new(command, exit, result, messages);
+    let mut json = serde_json::to_string_pretty(&envelope).expect("an envelope is plain data");
+    json.push('\n');
+    print(&json, exit)
+}
+
+/// Characters in a line of stdout.
+pub(crate) fn width() -> usize {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return WIDTH;
+    }
+    let asked = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| usize::from(size.ws_col));
+    if asked == 0 { WIDTH } else { asked }
+}
+
+/// Makes every stream follow `--color`.
+pub(crate) fn set_color(color: Color) {
+    match color {
+        Color::Auto => {}
+        Color::Always => ColorChoice::Always.write_global(),
+        Color::Never => ColorChoice::Never.write_global(),
+    }
+}

@@ -1,0 +1,108 @@
+//! From arguments to the exit code.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
+use planish_model::Exit;
+use planish_report::{Level, Message};
+
+use crate::args::{Cli, command};
+use crate::context::Context;
+use crate::output::{self, Output};
+use crate::{bug, commands};
+
+/// Runs `planish` with the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    bug::say_panics_in_one_line();
+    ExitCode::from(run(std::env::args_os().skip(1).collect()).code())
+}
+
+fn run(typed: Vec<OsString>) -> Exit {
+    let program = std::iter::once(OsString::from("planish"));
+    let cli = match Cli::try_parse_from(program.chain(typed.iter().cloned())) {
+        Ok(cli) => cli,
+        Err(error) => return unparsed(&error, &typed),
+    };
+    // From here on the command line is sound.
+    output::set_color(cli.globals.color);
+    let output = Output { json: cli.globals.json, quiet: cli.globals.quiet };
+    let context = Context::new(cli.globals);
+    let name = cli.command.name();
+    let ended = bug::caught(|| match cli.command.run(&context) {
+        Ok(answer) => output.answer(answer),
+        Err(failure) => output.failure(name, failure.exit, failure.message()),
+    });
+    // After a panic its line is on stderr already; only the envelope is missing.
+    ended.unwrap_or_else(|bug| output.told(name, Exit::Bug, bug))
+}
+
+/// A command line that is not sound, or that asks for help or the version.
+fn unparsed(error: &clap::Error, typed: &[OsString]) -> Exit {
+    let json = typed.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    let output = Output { json, quiet: false };
+    match error.kind() {
+        ErrorKind::DisplayVersion if json => {
+            let globals = Cli::parse_from(["planish", "version", "--json"]).globals;
+            output.answer(commands::version::run(&Context::new(globals)))
+        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            output::print(&error.render().ansi().to_string(), Exit::Done)
+        }
+        _ if json => {
+            let name = named_command(typed);
+            let help = format!("planish {} --help", name.replace('-', " "));
+            let message = Message::new(Level::Error, sentence(error)).hint(help.replace(" usage ", " "));
+            output.failure(&name, Exit::Usage, message)
+        }
+        _ => {
+            output::print_talk(&error.render().ansi().to_string());
+            Exit::Usage
+        }
+    }
+}
+
+/// What is wrong, in one line: the first line of clap's text, and the nearest valid word.
+fn sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    let suggested =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand]
+            .into_iter()
+            .find_map(|kind| error.get(kind))
+            .map(|nearest| format!("; did you mean `{nearest}`?"));
+    first + &suggested.unwrap_or_default()
+}
+
+/// The command that was meant, as far as its words are valid: `trial-run`; `usage` where there is none.
+fn named_command(typed: &[OsString]) -> String {
+    let mut at = command();
+    let mut words: Vec<String> = Vec::new();
+    for word in typed.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--") {
+        let Some(found) = at.find_subcommand(word.as_ref()).cloned() else { continue };
+        words.push(word.into_owned());
+        at = found;
+    }
+    if words.is_empty() { "usage".to_owned() } else { words.join("-") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_was_meant_is_found_behind_global_options() {
+        let name = |line: &str| named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(name("--json --root hosts/x version --bogus"), "version");
+        assert_eq!(name("--json dotcor"), "usage");
+    }
+
+    #[test]
+    fn a_usage_error_is_told_in_one_line() {
+        let error = Cli::try_parse_from(["planish", "version", "--jsn"]).expect_err("no such option");
+        assert_eq!(sentence(&error), "unexpected argument '--jsn' found; did you mean `--json`?");
+    }
+}

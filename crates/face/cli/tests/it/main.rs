@@ -1,0 +1,7 @@
+//! The `planish` binary from outside: what it prints and how it ends.
+//!
+//! `INSTA_UPDATE=always cargo test -p planish-cli` writes every golden anew: hosts, scripts and help.
+
+mod planish;
+mod reference;
+mod surface;

@@ -1,0 +1,86 @@
+//! What every command shares: usage errors, the envelope, streams, start time.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::planish::{command, run};
+
+#[test]
+fn a_usage_error_says_what_is_near_and_exits_with_2() {
+    let run = run(["versoin"]);
+    assert_eq!(run.exit, 2);
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("version"), "{}", run.stderr);
+}
+
+#[test]
+fn a_usage_error_under_json_is_an_envelope() {
+    let run = run(["--json", "version", "--clr"]);
+    assert_eq!(run.exit, 2);
+    let envelope = run.envelope();
+    assert_eq!(envelope["schema"], "planish.version/1");
+    assert_eq!(envelope["exit"], 2);
+    assert!(envelope["result"].is_null());
+    assert_eq!(envelope["messages"][0]["level"], "error");
+    assert_eq!(envelope["messages"][0]["hint"], "planish version --help");
+}
+
+#[test]
+fn no_command_is_a_usage_error_that_shows_the_commands() {
+    let run = run::<&str>([]);
+    assert_eq!(run.exit, 2);
+    assert!(run.stderr.contains("Commands:"), "{}", run.stderr);
+}
+
+#[test]
+fn the_version_is_one_line_and_one_envelope() {
+    let line = format!("planish {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(run(["--version"]).stdout, line);
+    assert_eq!(run(["--version", "--json"]).envelope()["result"]["planish"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn global_options_stand_anywhere() {
+    let before = run(["--json", "version"]);
+    let after = run(["version", "--json"]);
+    assert_eq!(before.stdout, after.stdout);
+    assert_eq!(before.exit, 0);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let mut child = command(home.path(), ["--help"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_told() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        planish_skip::skip("a_full_disk_behind_stdout_is_told", "no /dev/full");
+        return;
+    };
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let output = command(home.path(), ["version"]).stdout(full).output().expect("the binary starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to stdout"));
+}
+
+/// The target is 5 ms for the release binary on an idle machine; this limit is for a debug binary on a busy one.
+#[test]
+fn it_starts_at_once() {
+    let best = (0..20).map(|_| {
+        let start = Instant::now();
+        assert_eq!(run(["--version"]).exit, 0);
+        start.elapsed()
+    });
+    let best = best.min().expect("twenty runs");
+    assert!(best < Duration::from_millis(100), "{best:?}");
+}

@@ -1,0 +1,235 @@
+//! `planish trial run` and `planish prove`: the ladder of rungs with its intervals, and the noise behind it.
+
+use anstyle::Style;
+use planish_trial::{Better, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::commands::doctor::host_facts;
+use crate::page::{Page, Report, styles};
+use crate::table::{Cell, Table};
+use crate::units;
+
+/// What `trial run` found.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct TrialRunReport(pub TrialOutcome);
+
+/// What `prove` found.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ProveReport(pub TrialOutcome);
+
+/// What `trial selfcheck` found.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct SelfCheckReport(pub SelfCheck);
+
+impl Report for TrialRunReport {
+    const COMMAND: &'static str = "trial-run";
+
+    fn text(&self, page: &mut Page<'_>) {
+        outcome(&self.0, page);
+    }
+}
+
+impl Report for ProveReport {
+    const COMMAND: &'static str = "prove";
+
+    fn text(&self, page: &mut Page<'_>) {
+        outcome(&self.0, page);
+    }
+}
+
+impl Report for SelfCheckReport {
+    const COMMAND: &'static str = "trial-selfcheck";
+
+    fn text(&self, page: &mut Page<'_>) {
+        noise(&self.0, page);
+    }
+}
+
+fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
+    page.fact("trial", &format!("{}: {}", outcome.trial, outcome.summary));
+    host_facts(&outcome.host, page);
+    let primary = &outcome.primary;
+    page.fact("metric", &format!("{} ({}, {})", primary.name, primary.unit, direction(primary.better)));
+    page.fact("baseline", &baseline(outcome));
+    let took = units::seconds(outcome.seconds);
+    let own = outcome.overhead * 100.0;
+    page.fact("took", &format!("{took}, of which {own:.2} % went into bookkeeping; seed {}", outcome.seed));
+    page.gap();
+    page.table(&ladder(&outcome.rungs));
+    if let Some(selfcheck) = &outcome.selfcheck {
+        page.heading("Noise");
+        noise(selfcheck, page);
+    }
+    if page.is_detailed() {
+        outcome.rungs.iter().for_each(|rung| details(rung, page));
+    }
+    refused(outcome, page);
+    if !outcome.notes.is_empty() || !outcome.discarded.is_empty() {
+        page.gap();
+        let discarded = outcome.discarded.iter();
+        discarded.for_each(|one| page.fact("redone", &format!("block {}: {}", one.block, one.reason)));
+        outcome.notes.iter().for_each(|note| page.fact("note", note));
+    }
+    if let Some(proof) = &outcome.proof_id {
+        page.gap();
+        page.fact("proof", proof);
+    }
+}
+
+fn baseline(outcome: &TrialOutcome) -> String {
+    let got = outcome.baseline_achieved.as_ref().and_then(|achieved| achieved.backing.as_deref());
+    let name = &outcome.baseline;
+    got.map_or_else(|| name.clone(), |backing| format!("{name}, on {backing} pages"))
+}
+
+fn direction(better: Better) -> &'static str {
+    match better {
+        Better::Lower => "lower is better",
+        Better::Higher => "higher is better",
+    }
+}
+
+fn ladder(rungs: &[Rung]) -> Table {
+    let mut table =
+        Table::new(&["rung", "verdict", ">gain", ">interval", ">pairs", ">confirmed", "got", "why"]);
+    for rung in rungs {
+        let (word, style) = verdict(rung.verdict);
+        table.row([
+            rung.name.as_str().into(),
+            Cell::styled(word, style),
+            rung.effect.map(units::gain).unwrap_or_default().into(),
+            interval(rung.low, rung.high).into(),
+            if rung.pairs == 0 { "".into() } else { rung.pairs.to_string().into() },
+            rung.confirmed.map(|fresh| units::gain(fresh.gain.effect)).unwrap_or_default().into(),
+            got(rung).into(),
+            rung.reason.as_str().into(),
+        ]);
+    }
+    table
+}
+
+fn interval(low: Option<f64>, high: Option<f64>) -> String {
+    low.zip(high)
+        .map(|(low, high)| format!("{} .. {}", units::gain(low), units::gain(high)))
+        .unwrap_or_default()
+}
+
+/// What was read back from the running program: a rung that did not get what it stands for says so.
+fn got(rung: &Rung) -> String {
+    let Some(achieved) = &rung.achieved else { return String::new() };
+    let word =
+        achieved.backing.as_deref().unwrap_or(if achieved.verified { "as asked" } else { "something else" });
+    if achieved.verified { word.to_owned() } else { format!("{word} (!)") }
+}
+
+fn verdict(verdict: RungVerdict) -> (&'static str, Style) {
+    match verdict {
+        RungVerdict::Keep => ("keep", styles::GOOD),
+        RungVerdict::Drop => ("drop", styles::BAD),
+        RungVerdict::Inconclusive => ("inconclusive", styles::WARNING),
+        RungVerdict::Unavailable => ("unavailable", styles::DIM),
+    }
+}
+
+fn noise(check: &SelfCheck, page: &mut Page<'_>) {
+    let word = match check.verdict {
+        SelfCheckVerdict::Ok => "ok: the budget can see the smallest gain worth keeping",
+        SelfCheckVerdict::Noisy => "noisy: the budget cannot see the smallest gain worth keeping",
+        SelfCheckVerdict::Broken => "broken: two identical arms differ",
+    };
+    page.fact("verdict", word);
+    let percent = |fraction: f64| format!("{:.2} %", fraction * 100.0);
+    page.fact(
+        "sigma",
+        &format!("{} between two of a pair, from {} pairs", percent(check.sigma_d), check.pairs),
+    );
+    page.fact("sees", &format!("gains of {} or more, four times out of five", percent(check.mde)));
+    let more: Vec<String> =
+        check.detectable.iter().map(|row| format!("{} with {} pairs", percent(row.mde), row.pairs)).collect();
+    page.fact("or", &more.join(", "));
+    page.fact(
+        "spread",
+        &format!(
+            "CV {}, spikes {}, neighbours {:+.2}",
+            percent(check.cv),
+            percent(check.spike_share),
+            check.lag1
+        ),
+    );
+    if let Some(position) = check.position_effect {
+        let ends = interval(Some(position.low), Some(position.high));
+        page.fact("position", &format!("running second gains {} ({ends})", units::gain(position.effect)));
+    }
+    let stolen = check.steal.map(|share| format!("steal {}", percent(share)));
+    let waited = check.psi.map(|share| format!("waiting for a CPU {}", percent(share)));
+    page.fact("machine", &stolen.into_iter().chain(waited).collect::<Vec<_>>().join(", "));
+    if let Some((pairs, hours)) = check.pairs_needed.zip(check.hours_needed) {
+        let one = units::seconds(check.pair_seconds);
+        page.fact(
+            "needs",
+            &format!("{pairs} pairs of {one} each, {} in all", units::seconds(hours * 3600.0)),
+        );
+    }
+    if let Some(quieter) = &check.quieter {
+        page.fact("quieter", &format!("{} (sigma {})", quieter.metric, percent(quieter.sigma_d)));
+    }
+    page.fact("advice", &check.advice);
+}
+
+/// Metrics, collectors and guards of a rung.
+fn details(rung: &Rung, page: &mut Page<'_>) {
+    if rung.metrics.is_empty() && rung.collectors.is_empty() && rung.achieved.is_none() {
+        return;
+    }
+    page.heading(&rung.name);
+    let mut table = Table::new(&["metric", ">baseline", ">rung", ">gain", "interval"]);
+    let value = |value: Option<f64>, unit: &str| value.map(|v| format!("{v:.4} {unit}")).unwrap_or_default();
+    for (name, row) in &rung.metrics {
+        table.row([
+            name.as_str().into(),
+            value(row.baseline, &row.unit).into(),
+            value(row.value, &row.unit).into(),
+            row.gain.map(|gain| units::gain(gain.effect)).unwrap_or_default().into(),
+            row.gain.map(|gain| interval(Some(gain.low), Some(gain.high))).unwrap_or_default().into(),
+        ]);
+    }
+    for (name, row) in &rung.collectors {
+        let reason = row.reason.clone().unwrap_or_default();
+        let why = if row.available { String::new() } else { format!("unavailable: {reason}") };
+        table.row([
+            name.as_str().into(),
+            value(row.baseline, &row.unit).into(),
+            value(row.value, &row.unit).into(),
+            Cell::default(),
+            Cell::styled(why, styles::DIM),
+        ]);
+    }
+    page.table(&table);
+    for guard in &rung.guards {
+        let held = match guard.held {
+            Some(true) => "held",
+            Some(false) => "broken",
+            None => "not judged",
+        };
+        page.fact("guard", &format!("{} {held}: {}", guard.metric, guard.reason));
+    }
+    let facts = rung.achieved.iter().flat_map(|achieved| &achieved.facts);
+    let facts: Vec<String> = facts.map(|(name, value)| format!("{name} {value}")).collect();
+    page.fact("got", &facts.join(", "));
+}
+
+fn refused(outcome: &TrialOutcome, page: &mut Page<'_>) {
+    if outcome.refused.is_empty() {
+        return;
+    }
+    page.heading("Not done");
+    for refusal in &outcome.refused {
+        page.line(&refusal.what);
+        page.fact("  why", &refusal.why);
+        page.fact("  cure", &refusal.cure);
+    }
+}
