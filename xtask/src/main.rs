@@ -19,6 +19,7 @@ mod licences;
 mod prove;
 mod setup;
 mod shell;
+mod soak;
 mod suite;
 mod tally;
 mod target;
@@ -42,6 +43,8 @@ enum Task {
     Docs(docs::Options),
     /// Fuzz the parsers
     Fuzz(fuzz::Options),
+    /// Apply, kill, undo and prove for minutes, and look for what is left behind
+    Soak(soak::Options),
     /// Pack a release: tar, Debian package, checksums
     Dist(dist::Options),
     /// Boot test guests: real kernels, NUMA nodes, real writes
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Soak(options) => soak::run(&options),
         Task::Dist(options) => dist::run(&options),
         Task::Vm(options) => vm_alone(&options),
     };

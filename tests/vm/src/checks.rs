@@ -2,7 +2,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{planish, record, settings};
+use crate::{control, planish, record, settings};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 
@@ -18,6 +18,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
                 report.check(&format!("planish.{command}"), || check(shape));
             }
         }
+        control::run_all(report);
     }
     if shape.record {
         report.check("guest.record", guest_record);
@@ -36,7 +37,7 @@ fn guest_shape(shape: &Shape) -> Result<Outcome> {
     let mut cpuless_count = 0;
     for node in &nodes {
         let path = format!("/sys/devices/system/node/node{node}/cpulist");
-        cpuless_count += usize::from(read(&path)?.trim().is_empty());
+        cpuless_count += usize::from(settings::read(&path)?.is_empty());
     }
     ensure!(nodes.len() == shape.node_count, "{} nodes, asked for {}", nodes.len(), shape.node_count);
     ensure!(cpus.len() == shape.cpu_count, "{} CPUs, asked for {}", cpus.len(), shape.cpu_count);
@@ -53,12 +54,12 @@ fn guest_pools() -> Result<Outcome> {
         if fs::metadata(&pool).is_err() {
             return Ok(Outcome::Skip(format!("no {pool}")));
         }
-        let before = read(&pool)?;
+        let before = settings::read(&pool)?;
         fs::write(&pool, WANTED).with_context(|| format!("write {pool}"))?;
-        let granted = read(&pool)?;
-        fs::write(&pool, before.trim()).with_context(|| format!("restore {pool}"))?;
-        ensure!(granted.trim() == WANTED, "node {node} granted {} of {WANTED}", granted.trim());
-        ensure!(read(&pool)? == before, "node {node} did not take the pages back");
+        let granted = settings::read(&pool)?;
+        fs::write(&pool, &before).with_context(|| format!("restore {pool}"))?;
+        ensure!(granted == WANTED, "node {node} granted {} of {WANTED}", granted);
+        ensure!(settings::read(&pool)? == before, "node {node} did not take the pages back");
     }
     Ok(Outcome::Ok(format!("{WANTED} pages on each of {} nodes and back", nodes.len())))
 }
@@ -118,8 +119,4 @@ fn numbered(folder: &str, prefix: &str) -> Result<Vec<usize>> {
     }
     numbers.sort_unstable();
     Ok(numbers)
-}
-
-fn read(path: &str) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("read {path}"))
 }

@@ -21,6 +21,7 @@
 
 mod check;
 mod checks;
+mod control;
 mod machine;
 mod planish;
 mod port;

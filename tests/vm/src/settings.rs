@@ -3,7 +3,7 @@
 //! planish is not asked what it restored. All writable files below these folders are compared, also
 //! the ones that no knob names: a write beside the plan would show here.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -58,4 +58,37 @@ pub fn ensure_same(before: &Settings, after: &Settings) -> Result<()> {
         different[..different.len().min(8)].join("; ")
     );
     Ok(())
+}
+
+/// The text of one setting, without its line break.
+pub fn read(path: &str) -> Result<String> {
+    let text = fs::read_to_string(path).with_context(|| format!("read {path}"))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// The paths that a pattern with `{holes}` stands for, in order.
+pub fn expand(pattern: &str) -> Vec<String> {
+    let mut paths = vec![String::new()];
+    for part in pattern.split('/').skip(1) {
+        let Some((before, rest)) = part.split_once('{') else {
+            paths.iter_mut().for_each(|path| *path = format!("{path}/{part}"));
+            continue;
+        };
+        let after = rest.split_once('}').map_or("", |(_, after)| after);
+        paths = paths.iter().flat_map(|folder| matching(folder, before, after)).collect();
+    }
+    paths.retain(|path| Path::new(path).exists());
+    paths.sort();
+    paths
+}
+
+fn matching(folder: &str, before: &str, after: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let fits = |name: &String| {
+        let hole = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        // A prefix means a numbered thing: `node{node}` is node0, never nodelist.
+        hole.is_some_and(|hole| before.is_empty() || hole.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    names.filter(fits).map(|name| format!("{folder}/{name}")).collect()
 }

@@ -1,0 +1,202 @@
+//! Plan, apply, check and undo on a real kernel: every safe knob is really written, and planish is
+//! killed in the middle of an apply.
+//!
+//! planish is judged by the kernel's own files, read here, before and after.
+
+use crate::check::{Outcome, Report};
+use crate::{planish, settings};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::fs;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Instant;
+
+const PROFILES: &str = "/etc/planish/profiles";
+/// The pools that have room in a small guest.
+const POOL_SUFFIX: &str = "hugepages-2048kB/nr_hugepages";
+const POOL_PAGES: u64 = 4;
+const PAGE_BYTES: u64 = 2 << 20;
+/// Moments between start and end of an apply at which planish is killed.
+const KILL_COUNT: u32 = 12;
+
+/// A wanted value that differs from what runs, as a line of a profile, and how to know that it is there.
+struct Flip {
+    knob: String,
+    line: String,
+    places: Vec<Place>,
+}
+
+/// One place of a knob, before and after the apply.
+struct Place {
+    path: String,
+    before: String,
+    wanted: String,
+}
+
+/// Flips each safe knob alone, then all together under `kill -9`.
+pub fn run_all(report: &mut Report) {
+    if !["knobs", "plan", "apply", "check", "undo"].iter().all(|command| planish::knows(command)) {
+        return;
+    }
+    let flips = match flips() {
+        Ok(flips) => flips,
+        Err(error) => return report.fail("planish.knobs", &format!("{error:#}")),
+    };
+    let before = settings::read_all();
+    for flip in &flips {
+        report.check(&format!("knob.{}", flip.knob), || alone(flip));
+    }
+    report.check("knobs.all_back", || {
+        ensure!(flips.len() >= 5, "only {} safe knobs could be flipped here", flips.len());
+        settings::ensure_same(&before, &settings::read_all())?;
+        Ok(Outcome::Ok(format!("{} settings as at the start", before.len())))
+    });
+    report.check("apply.killed", || killed(&flips));
+}
+
+/// plan, apply, look, check, undo, look: for one knob.
+fn alone(flip: &Flip) -> Result<Outcome> {
+    write_profile("guest", std::slice::from_ref(flip))?;
+    let plan = planish::json(&["plan", "guest"], &[0])?;
+    let steps = plan["result"]["steps"].as_array().context("plan: no result.steps")?;
+    if steps.is_empty() {
+        return Ok(Outcome::Skip(format!("no step: {}", plan["result"]["skipped"])));
+    }
+    planish::json(&["apply", "guest", "--yes", "--reason", "flip in a guest"], &[0])?;
+    for place in &flip.places {
+        let now = settings::read(&place.path)?;
+        ensure!(now == place.wanted, "{}: wanted {}, runs {now}", place.path, place.wanted);
+    }
+    planish::json(&["check", "guest"], &[0])?;
+    planish::json(&["undo"], &[0])?;
+    for place in &flip.places {
+        let now = settings::read(&place.path)?;
+        ensure!(now == place.before, "{}: was {}, after undo {now}", place.path, place.before);
+    }
+    let first = flip.places.first().context("a knob without places")?;
+    Ok(Outcome::Ok(format!("{} places, {} -> {} and back", flip.places.len(), first.before, first.wanted)))
+}
+
+/// Kills planish at moments spread over a whole apply; undo must find the way back from each.
+fn killed(flips: &[Flip]) -> Result<Outcome> {
+    write_profile("guest", flips)?;
+    let before = settings::read_all();
+    let start = Instant::now();
+    planish::json(&["apply", "guest", "--yes"], &[0])?;
+    let whole = start.elapsed();
+    planish::json(&["undo", "--all"], &[0])?;
+    settings::ensure_same(&before, &settings::read_all()).context("undone after an apply in peace")?;
+
+    let mut half_way_count = 0;
+    for moment in 1..=KILL_COUNT {
+        let mut child = planish::command(&["apply", "guest", "--yes"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("start planish apply")?;
+        sleep(whole * moment / (KILL_COUNT + 1));
+        child.kill().context("kill planish")?;
+        child.wait().context("wait for planish")?;
+        half_way_count += usize::from(settings::ensure_same(&before, &settings::read_all()).is_err());
+        planish::json(&["undo", "--all"], &[0]).with_context(|| format!("undo after kill {moment}"))?;
+        settings::ensure_same(&before, &settings::read_all())
+            .with_context(|| format!("killed at moment {moment}"))?;
+    }
+    ensure!(half_way_count > 0, "no kill hit the writes: nothing was proven");
+    Ok(Outcome::Ok(format!("{KILL_COUNT} kills over {whole:.1?}, {half_way_count} left something to undo")))
+}
+
+/// Another value for every safe knob that can be set here.
+fn flips() -> Result<Vec<Flip>> {
+    let envelope = planish::json(&["knobs"], &[0])?;
+    let knobs = envelope["result"]["knobs"].as_array().context("knobs: no result.knobs")?;
+    let mut flips = Vec::new();
+    for knob in knobs.iter().filter(|knob| knob["class"] == "safe" && knob["verdict"] == "settable") {
+        flips.extend(flip(knob)?);
+    }
+    Ok(flips)
+}
+
+fn flip(knob: &Value) -> Result<Option<Flip>> {
+    let text = |key: &str| knob[key].as_str().with_context(|| format!("a knob without {key}: {knob}"));
+    let (id, pattern) = (text("id")?, text("place")?);
+    let paths = settings::expand(pattern);
+    if pattern.ends_with(POOL_SUFFIX) {
+        return pool_flip(id, &paths).map(Some);
+    }
+    if pattern.contains("hugepages-") {
+        return Ok(None);
+    }
+    let mut places = Vec::new();
+    let mut wanted_first = None;
+    for path in paths {
+        let before = settings::read(&path)?;
+        // One profile line for all places: the value that differs from the first differs from all alike.
+        let wanted = wanted_first.get_or_insert_with(|| other_value(&before)).clone();
+        let (Some(wanted), false) = (wanted, before.is_empty()) else { return Ok(None) };
+        places.push(Place { path, wanted: shown(&before, &wanted), before });
+    }
+    let Some(Some(wanted)) = wanted_first else { return Ok(None) };
+    let value = if wanted.parse::<i64>().is_ok() { wanted } else { format!("\"{wanted}\"") };
+    Ok(Some(Flip { knob: id.to_owned(), line: format!("\"{id}\" = {value}"), places }))
+}
+
+/// A few pages more on every node, the one without CPUs included.
+fn pool_flip(id: &str, paths: &[String]) -> Result<Flip> {
+    let mut nodes = Vec::new();
+    let mut places = Vec::new();
+    for path in paths {
+        let node = path.split("/node").nth(2).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        nodes.push(node.parse::<u32>().with_context(|| format!("{path} is on no node"))?);
+        let before = settings::read(path)?;
+        let pages: u64 = before.parse().with_context(|| format!("{path}: {before}"))?;
+        places.push(Place { path: path.clone(), wanted: (pages + POOL_PAGES).to_string(), before });
+    }
+    let need_bytes = POOL_PAGES * PAGE_BYTES;
+    Ok(Flip {
+        knob: id.to_owned(),
+        line: format!("\"{id}\" = {{ need_bytes = {need_bytes}, nodes = {nodes:?} }}"),
+        places,
+    })
+}
+
+/// A legal value other than the one shown: another word of the list, or a neighbouring number.
+fn other_value(shown: &str) -> Option<String> {
+    if shown.contains('[') {
+        let mut others = shown.split_whitespace().rev().filter(|word| !word.starts_with('['));
+        return others.next().map(str::to_owned);
+    }
+    match shown.parse::<i64>().ok()? {
+        0 => Some("1".to_owned()),
+        1 => Some("0".to_owned()),
+        // Downwards: upper limits are common, and lower ones are seldom what runs.
+        number => Some((number - 1).to_string()),
+    }
+}
+
+/// How a file will show a value: the brackets move, a number is replaced.
+fn shown(before: &str, wanted: &str) -> String {
+    if !before.contains('[') {
+        return wanted.to_owned();
+    }
+    let words = before.split_whitespace().map(|word| word.trim_matches(['[', ']']));
+    words
+        .map(|word| if word == wanted { format!("[{word}]") } else { word.to_owned() })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn write_profile(name: &str, flips: &[Flip]) -> Result<()> {
+    fs::create_dir_all(PROFILES).with_context(|| format!("make {PROFILES}"))?;
+    let lines: Vec<&str> = flips.iter().map(|flip| flip.line.as_str()).collect();
+    if lines.is_empty() {
+        bail!("no knob to flip");
+    }
+    let text = format!(
+        "name = \"{name}\"\nsummary = \"Another value for each knob.\"\n\n[want]\n{}\n",
+        lines.join("\n")
+    );
+    let file = format!("{PROFILES}/{name}.toml");
+    fs::write(&file, text).with_context(|| format!("write {file}"))
+}

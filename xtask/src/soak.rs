@@ -1,0 +1,151 @@
+//! `./x soak`: the same few things, over and over, in search of what is left behind.
+//!
+//! Writable recorded hosts are applied to and undone, one time in two killed on the way; quick proofs
+//! run on this machine. After each, everything must be as before: files of the host, huge pages,
+//! processes.
+
+use crate::{ground, shell, target};
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Minutes to go on
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    minutes: u64,
+    /// Recorded hosts only: no proof on this machine
+    #[arg(long)]
+    no_prove: bool,
+}
+
+/// Profiles that are applied, in turn.
+const PROFILES: &[&str] = &["series", "postgres", "low-latency"];
+/// A proof costs about as much time as this many applies and undos.
+const ROUNDS_PER_PROOF: u64 = 20;
+/// `planish prove` may find nothing that noise cannot explain: that is an answer.
+const EXIT_INCONCLUSIVE: i32 = 6;
+
+/// Loops until the time is up; the first thing left behind ends it.
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
+    let hosts = writable_hosts()?;
+    ensure!(!hosts.is_empty(), "no writable host under hosts/");
+    let end = Instant::now() + Duration::from_secs(options.minutes * 60);
+    let (mut rounds, mut killed_count) = (0_u64, 0_u64);
+    while Instant::now() < end {
+        let host = &hosts[usize::try_from(rounds)? % hosts.len()];
+        let profile = PROFILES[usize::try_from(rounds)? % PROFILES.len()];
+        let kill_after = (rounds % 2 == 1).then(|| Duration::from_micros(rounds * 397 % 20_000));
+        killed_count += u64::from(apply_and_undo(&planish, host, profile, kill_after)?);
+        if !options.no_prove && rounds % ROUNDS_PER_PROOF == 0 {
+            prove(&planish)?;
+        }
+        rounds += 1;
+    }
+    println!("{rounds} rounds on {} hosts, {killed_count} killed half way, nothing left behind", hosts.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Recorded hosts that answer writes.
+fn writable_hosts() -> Result<Vec<PathBuf>> {
+    let mut hosts = Vec::new();
+    for entry in fs::read_dir("hosts").context("list hosts")?.flatten() {
+        let meta = entry.path().join("meta.toml");
+        let text = fs::read_to_string(&meta).unwrap_or_default();
+        if text.lines().any(|line| line.split_whitespace().collect::<String>() == "writable=true") {
+            hosts.push(entry.path());
+        }
+    }
+    hosts.sort();
+    Ok(hosts)
+}
+
+/// One round on a copy of a host; says whether planish was killed before its end.
+fn apply_and_undo(planish: &Path, host: &Path, profile: &str, kill_after: Option<Duration>) -> Result<bool> {
+    let work = ground::target_dir()?.join("soak");
+    let _ = fs::remove_dir_all(&work);
+    fs::create_dir_all(&work).with_context(|| format!("make {}", work.display()))?;
+    let (root, state) = (work.join("host"), work.join("state"));
+    shell::output(Command::new("cp").arg("-a").arg(host).arg(&root))?;
+    let before = contents(&root)?;
+
+    let command = |args: &[&str]| {
+        let mut command = Command::new(planish);
+        command.arg("--root").arg(&root).arg("--state").arg(&state).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut apply = command(&["apply", profile, "--yes"]).spawn().context("start planish apply")?;
+    if let Some(time) = kill_after {
+        sleep(time);
+        apply.kill().context("kill planish apply")?;
+    }
+    let was_killed = apply.wait().context("wait for planish apply")?.code().is_none();
+    let undo = command(&["undo", "--all"]).status().context("start planish undo")?;
+    let name = host.display();
+    ensure!(undo.success(), "{name}: undo of {profile} left with {undo}; look at {}", work.display());
+
+    let after = contents(&root)?;
+    let differ = before.iter().find(|(path, bytes)| after.get(*path) != Some(*bytes));
+    if let Some((path, _)) = differ {
+        anyhow::bail!("{name}: {profile}: {} is not as before; look at {}", path.display(), work.display());
+    }
+    Ok(was_killed)
+}
+
+/// One quick proof on this machine; pages and processes must be as before it.
+fn prove(planish: &Path) -> Result<()> {
+    let before = left_behind()?;
+    let out = ground::target_dir()?.join("soak-reports");
+    let status = Command::new(planish)
+        .args(["prove", "series", "--quick", "--out"])
+        .arg(&out)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .context("start planish prove")?;
+    let legal = status.success() || status.code() == Some(EXIT_INCONCLUSIVE);
+    ensure!(legal, "planish prove series --quick left with {status}");
+    let after = left_behind()?;
+    ensure!(before == after, "after planish prove: {after:?}, before: {before:?}");
+    Ok(())
+}
+
+/// What a proof could leave behind: pages in pools, and processes of ours.
+fn left_behind() -> Result<(Vec<String>, usize)> {
+    let memory = fs::read_to_string("/proc/meminfo").context("read /proc/meminfo")?;
+    let pools =
+        memory.lines().filter(|line| line.starts_with("HugePages_Total")).map(str::to_owned).collect();
+    let mut process_count = 0;
+    for entry in fs::read_dir("/proc").context("list /proc")?.flatten() {
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        process_count += usize::from(name.trim() == "planish");
+    }
+    Ok((pools, process_count))
+}
+
+/// Every file of a host but its description, with its content.
+fn contents(root: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    let mut pending = vec![root.to_path_buf()];
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                pending.push(entry.path());
+            } else if kind.is_file() && entry.file_name() != "meta.toml" {
+                let bytes =
+                    fs::read(entry.path()).with_context(|| format!("read {}", entry.path().display()))?;
+                files.insert(entry.path(), bytes);
+            }
+        }
+    }
+    Ok(files)
+}
