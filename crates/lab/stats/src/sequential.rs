@@ -21,13 +21,18 @@ use serde::Serialize;
 
 use crate::error::{StatsError, finite};
 use crate::interval::Estimate;
-use crate::signed_rank::SignedRank;
+use crate::signed_rank::{Null, SignedRank};
 use crate::spending::Design;
 use crate::summary::Better;
 use crate::walsh::{Walsh, hodges_lehmann};
 
-/// One-sided confidence of the futility bound and of the guards.
+/// One-sided confidence that there is too little gain, and that a guard holds.
 const BOUND_LEVEL: f64 = 0.95;
+
+/// One-sided confidence that a guard is breached. Higher, because it is asked of every guard at every look:
+/// noisy guards would otherwise stop a good arm by chance, and one that is merely not shown to hold keeps
+/// nothing anyway.
+const BREACH_LEVEL: f64 = 0.99;
 
 /// Does the arm pay?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -93,7 +98,7 @@ impl Guard {
 pub enum GuardState {
     /// The loss is within the margin, at 95 % one-sided confidence.
     Held,
-    /// The loss exceeds the margin, at 95 % one-sided confidence.
+    /// The loss exceeds the margin, at 99 % one-sided confidence.
     Breached,
     /// Neither is shown.
     Open,
@@ -245,7 +250,8 @@ impl Sequential {
 
         let guards: Vec<GuardFinding> =
             self.guards.iter().map(|(guard, values)| find(guard, values)).collect();
-        let walsh = Walsh::new(&self.logs);
+        let null = test.untied().cloned().unwrap_or_else(|| Null::untied(self.logs.len()));
+        let walsh = Walsh::with_null(&self.logs, null);
         let effect = walsh.as_ref().map(|walsh| walsh.estimate(1.0 - 2.0 * allowed));
         let differs = effect.is_some_and(|it| excludes_zero(&it, allowed));
         let shown = test.upper_tail() <= allowed
@@ -273,7 +279,7 @@ impl Sequential {
 fn find(guard: &Guard, values: &[f64]) -> GuardFinding {
     let walsh = Walsh::new(values);
     let lower = walsh.as_ref().and_then(|walsh| walsh.lower_bound(BOUND_LEVEL));
-    let upper = walsh.as_ref().and_then(|walsh| walsh.upper_bound(BOUND_LEVEL));
+    let upper = walsh.as_ref().and_then(|walsh| walsh.upper_bound(BREACH_LEVEL));
     let state = if lower.is_some_and(|bound| bound >= guard.floor) {
         GuardState::Held
     } else if upper.is_some_and(|bound| bound < guard.floor) {

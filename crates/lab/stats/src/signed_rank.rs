@@ -50,10 +50,10 @@ impl Null {
         let mut reached = 0;
         for &rank in ranks {
             reached += rank;
-            for sum in (0..=reached).rev() {
-                let taken = if sum >= rank { chance[sum - rank] } else { 0.0 };
-                chance[sum] = 0.5 * (chance[sum] + taken);
+            for sum in (rank..=reached).rev() {
+                chance[sum] = 0.5 * (chance[sum] + chance[sum - rank]);
             }
+            chance[..rank].iter_mut().for_each(|chance| *chance *= 0.5);
         }
         // From the far end, so that small tails are sums of small terms.
         let mut upper = chance;
@@ -93,6 +93,8 @@ pub struct SignedRank {
     plus: usize,
     total: usize,
     per_rank: usize,
+    /// No ties and no zeros: the ranks are 1 to n.
+    untied: bool,
 }
 
 impl SignedRank {
@@ -106,7 +108,13 @@ impl SignedRank {
             ranks.iter_mut().for_each(|rank| *rank /= 2);
         }
         let plus = ranks.iter().zip(&positive).filter(|(_, positive)| **positive).map(|(rank, _)| rank).sum();
-        SignedRank { null: Null::of_ranks(&ranks), plus, total: ranks.iter().sum(), per_rank }
+        let untied = ranks.iter().copied().eq(1..=logs.len());
+        SignedRank { null: Null::of_ranks(&ranks), plus, total: ranks.iter().sum(), per_rank, untied }
+    }
+
+    /// The null distribution, if it is the tie-free one of the whole sample: distributions are the costly part.
+    pub(crate) fn untied(&self) -> Option<&Null> {
+        self.untied.then_some(&self.null)
     }
 
     /// W+, the sum of the ranks of the positive pair logs.
@@ -178,6 +186,14 @@ mod tests {
         assert_eq!(test.statistic(), 9.0);
         assert_eq!(test.upper_tail(), 2.0 / 16.0);
         assert_eq!(test.two_sided(), 0.25);
+    }
+
+    #[test]
+    fn whole_midranks_are_still_ties() {
+        // Three sizes that tie all have rank 2, with the sum of ranks 1 to 3.
+        assert!(SignedRank::new(&[1.0, 1.0, -1.0]).untied().is_none());
+        assert!(SignedRank::new(&[0.0, 1.0]).untied().is_none());
+        assert!(SignedRank::new(&[3.0, 1.0, -2.0]).untied().is_some());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The Hodges-Lehmann estimate and the interval that the signed-rank test leaves standing.
 //!
-//! The Walsh averages of a sample are the means of all its pairs, each value paired with itself too:
-//! `n (n + 1) / 2` numbers. W+ counts how many of them are positive (Tukey 1949), so shifting the sample until
-//! the test just rejects means stepping through the sorted averages. Their median is the estimate; the averages
-//! that are k-th from either end are the interval.
+//! The Walsh averages of a sample are the means of all its pairs, each value paired with itself too, so n values
+//! have `n (n + 1) / 2` averages. W+ counts how many of them are positive (Tukey 1949), so shifting the sample
+//! until the test just rejects means stepping through the sorted averages. Their median is the estimate; the
+//! averages that are k-th from either end are the interval.
 //!
 //! With ties among the sizes the interval uses the tie-free distribution: the closed interval then covers
 //! at least as often as it says.
@@ -26,6 +26,11 @@ pub struct Walsh {
 impl Walsh {
     /// Averages of a sample; `None` when it is empty. Every value must be finite.
     pub fn new(logs: &[f64]) -> Option<Walsh> {
+        Walsh::with_null(logs, Null::untied(logs.len()))
+    }
+
+    /// The same with the tie-free distribution of this many pairs, where it is at hand already.
+    pub(crate) fn with_null(logs: &[f64], null: Null) -> Option<Walsh> {
         if logs.is_empty() {
             return None;
         }
@@ -34,7 +39,7 @@ impl Walsh {
             averages.extend(logs[index..].iter().map(|second| (first + second) / 2.0));
         }
         averages.sort_unstable_by(f64::total_cmp);
-        Some(Walsh { averages, pairs: logs.len(), null: Null::untied(logs.len()) })
+        Some(Walsh { averages, pairs: logs.len(), null })
     }
 
     /// The Hodges-Lehmann estimate: the median of the averages.

@@ -7,7 +7,7 @@ use planish_stats::simulate::{
     ladder_row, trace,
 };
 use planish_stats::summary::robust_sigma;
-use planish_stats::{Decision, Design, Rng, Sequential, SignedRank, Verdict, Walsh};
+use planish_stats::{Conclusion, Decision, Design, Rng, Sequential, SignedRank, Verdict, Walsh};
 use serde_json::Value;
 
 /// What SciPy said; `fixtures/make.py` wrote it.
@@ -95,7 +95,7 @@ fn the_simulated_hosts_fool_the_usual_methods() {
 
 #[test]
 fn a_ladder_of_nothing_stays_empty() {
-    let row = ladder_row(LadderMethod::ChoiceUsual, 100, SEED);
+    let row = ladder_row(LadderMethod::ChoiceUsual, 200, SEED);
     assert!(row.null.any_false_keep <= 0.06, "{row:?}");
     assert!(row.mixed.real_kept > 3.0 && row.mixed.claimed < -0.13, "{row:?}");
 }
@@ -103,25 +103,43 @@ fn a_ladder_of_nothing_stays_empty() {
 #[test]
 fn the_effect_called_detectable_is_detected() {
     let reps = 200;
-    let logs = |rep: u64| -> Vec<f64> {
-        let mut rng = Rng::stream(9, rep);
-        let sign = |up: bool| if up { 1.0 } else { -1.0 };
-        let costs = trace(Setting::Spikes, &mut rng);
-        costs.chunks_exact(2).map(|pair| sign(rng.coin()) * (pair[0] - pair[1])).collect()
-    };
-    let sigma_d = robust_sigma(&(0..reps).flat_map(logs).collect::<Vec<_>>());
+    let sigma_d = robust_sigma(&(0..reps).flat_map(null_logs).collect::<Vec<_>>());
     for pairs in [16, 32] {
         let effect = mde80(sigma_d, pairs, 0.05);
-        let keeps = |rep: &u64| {
-            let mut trial = Sequential::new(Design::new(pairs, 0.05, 0.0).unwrap(), vec![]);
-            for log in &logs(*rep)[..pairs] {
-                if trial.push(log + effect, &[]).unwrap() != Decision::Continue {
-                    break;
-                }
-            }
-            trial.close().verdict == Verdict::Keep
-        };
+        let keeps = |rep: &u64| conclude(*rep, effect, pairs, 0.0).verdict == Verdict::Keep;
         let power = (0..reps).filter(keeps).count() as f64 / reps as f64;
         assert!((0.70..0.92).contains(&power), "{power} with {pairs} pairs");
     }
+}
+
+#[test]
+fn intervals_cover_the_effect_whenever_the_trial_stopped() {
+    let reps = 300;
+    for effect in [0.0, 0.01, 0.03] {
+        let covers = |rep: &u64| {
+            conclude(*rep, effect, 32, 0.01).effect.expect("there are pairs").interval.contains(effect)
+        };
+        let coverage = (0..reps).filter(covers).count() as f64 / reps as f64;
+        assert!(coverage >= 0.95, "{coverage} for an effect of {effect}");
+    }
+}
+
+/// Pair logs of an arm that does nothing, on a spiky host.
+fn null_logs(rep: u64) -> Vec<f64> {
+    let mut rng = Rng::stream(9, rep);
+    let sign = |up: bool| if up { 1.0 } else { -1.0 };
+    let costs = trace(Setting::Spikes, &mut rng);
+    costs.chunks_exact(2).map(|pair| sign(rng.coin()) * (pair[0] - pair[1])).collect()
+}
+
+/// A trial of an arm that is better by `effect`, on the same host.
+fn conclude(rep: u64, effect: f64, pairs: usize, min_gain: f64) -> Conclusion {
+    let design = Design::new(pairs, 0.05, min_gain).expect("enough pairs");
+    let mut trial = Sequential::new(design, vec![]);
+    for log in &null_logs(rep)[..pairs] {
+        if trial.push(log + effect, &[]).expect("finite pairs before the stop") != Decision::Continue {
+            break;
+        }
+    }
+    trial.close().clone()
 }
