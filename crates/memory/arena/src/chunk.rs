@@ -18,8 +18,8 @@ use crate::prefault::prefault;
 #[derive(Debug)]
 pub(crate) struct Chunk {
     mapping: Mapping,
-    /// Bytes that may be used; the rest of the mapping is the guard.
-    bytes: usize,
+    /// What of the mapping may be used; the rest is guards.
+    usable: Range<usize>,
     page: Page,
     used: usize,
 }
@@ -46,14 +46,14 @@ impl Wish<'_> {
         let bytes = self.bytes.checked_next_multiple_of(self.page.bytes());
         let bytes = bytes.ok_or(ArenaError::TooLarge { count: self.bytes, item_bytes: 1 })?;
         self.check_room(bytes)?;
-        let mut mapping = self.map(bytes)?;
-        self.place(&mapping, bytes)?;
-        prefault(&mut mapping, bytes, self.threads).map_err(|error| self.map_error(error))?;
-        let chunk = Chunk { mapping, bytes, page: self.page, used: 0 };
+        let (mut mapping, usable) = self.map(bytes)?;
+        self.place(&mapping, &usable)?;
+        prefault(&mut mapping, usable.clone(), self.threads).map_err(|error| self.map_error(error))?;
+        let chunk = Chunk { mapping, usable, page: self.page, used: 0 };
         if self.page == Page::Thp && chunk.check_backing().is_err() {
             // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what
             // is.
-            let _ = chunk.mapping.advise_range(0..bytes, Advice::Collapse);
+            let _ = chunk.mapping.advise_range(chunk.usable.clone(), Advice::Collapse);
         }
         Ok(chunk)
     }
@@ -79,37 +79,38 @@ impl Wish<'_> {
         }
     }
 
-    /// Maps `bytes` and, behind them, a guard of one page without rights: it stops an overrun, and it keeps
-    /// the kernel from merging the chunk with a neighbour, which smaps would then count together. Reserved
-    /// pages are never merged, and a guard of them would cost one.
-    fn map(&self, bytes: usize) -> Result<Mapping, ArenaError> {
+    /// Maps `bytes` between two guards of one page without rights, and tells where between them they lie.
+    ///
+    /// A guard stops an overrun. And it keeps the kernel from merging the chunk with a neighbour, which smaps
+    /// would then count together: chunks without huge pages would merge with thread stacks, which have none
+    /// either since Linux 6.7. Reserved pages never merge, and guards of them would cost two.
+    fn map(&self, bytes: usize) -> Result<(Mapping, Range<usize>), ArenaError> {
         let guard_bytes = match self.page {
             Page::HugeTlb(_) => 0,
             Page::Base | Page::Thp => self.page.bytes(),
         };
-        let mapping = bytes
-            .checked_add(guard_bytes)
-            .ok_or(ArenaError::TooLarge { count: bytes, item_bytes: 1 })
-            .and_then(|bytes| {
-                map_anonymous(bytes, MapOptions::new(self.page.request()))
-                    .map_err(|error| self.map_error(error))
-            })?;
+        let too_large = ArenaError::TooLarge { count: bytes, item_bytes: 1 };
+        let mapped_bytes = bytes.checked_add(2 * guard_bytes).ok_or(too_large)?;
+        let mapping = map_anonymous(mapped_bytes, MapOptions::new(self.page.request()))
+            .map_err(|error| self.map_error(error))?;
+        let usable = guard_bytes..guard_bytes + bytes;
         if guard_bytes > 0 {
-            // SAFETY: the mapping is at least `bytes + guard_bytes` long (mapped above) and nobody has memory
-            // of it yet; taking all rights from its end therefore takes them from no reference.
-            let guarded = unsafe {
-                let guard = mapping.as_ptr().add(bytes);
-                mprotect(guard.cast(), guard_bytes, MprotectFlags::empty())
-            };
-            // Out of mapping entries: without a guard the chunk is as usable, only counted more cautiously.
-            let _ = guarded;
+            for start in [0, usable.end] {
+                // SAFETY: the mapping is `mapped_bytes` long, so a guard fits at both ends of `usable`; nobody
+                // has memory of it yet, so the rights are taken from no reference.
+                let guarded = unsafe {
+                    mprotect(mapping.as_ptr().add(start).cast(), guard_bytes, MprotectFlags::empty())
+                };
+                // Out of mapping entries: without a guard the chunk is as usable, only counted more cautiously.
+                let _ = guarded;
+            }
         }
-        Ok(mapping)
+        Ok((mapping, usable))
     }
 
-    fn place(&self, mapping: &Mapping, bytes: usize) -> Result<(), ArenaError> {
+    fn place(&self, mapping: &Mapping, usable: &Range<usize>) -> Result<(), ArenaError> {
         let Some(policy) = self.nodes.policy() else { return Ok(()) };
-        mapping.set_policy_range(0..bytes, &policy, Existing::Stay).map_err(|source| {
+        mapping.set_policy_range(usable.clone(), &policy, Existing::Stay).map_err(|source| {
             let nodes = policy.nodes().map_or("of the caller".to_owned(), ToString::to_string);
             ArenaError::Placement { nodes, wanted_bytes: self.bytes, source }
         })
@@ -137,21 +138,22 @@ fn is_shortage(error: &planish_sys::Error) -> bool {
 impl Chunk {
     /// Takes `bytes` aligned to `align` (a power of two); their offset, or `None` when they do not fit.
     pub(crate) fn take(&mut self, bytes: usize, align: usize) -> Option<usize> {
-        let start = self.mapping.as_ptr().addr();
+        let start = self.range().start;
         let offset = (start + self.used).checked_next_multiple_of(align)? - start;
-        let end = offset.checked_add(bytes).filter(|&end| end <= self.bytes)?;
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.len())?;
         self.used = end;
         Some(offset)
     }
 
-    /// First byte of the chunk.
+    /// First byte that slices may use; valid for [`len`](Self::len) bytes.
     pub(crate) fn as_ptr(&self) -> *mut u8 {
-        self.mapping.as_ptr()
+        // SAFETY: `usable` lies in the mapping, as `Wish::map` made it.
+        unsafe { self.mapping.as_ptr().add(self.usable.start) }
     }
 
     /// Bytes that slices may use, used or not.
     pub(crate) fn len(&self) -> usize {
-        self.bytes
+        self.usable.len()
     }
 
     /// Bytes that are handed out or lost to alignment.
@@ -162,7 +164,7 @@ impl Chunk {
     /// The addresses of the usable bytes.
     pub(crate) fn range(&self) -> Range<usize> {
         let start = self.mapping.as_ptr().addr();
-        start..start + self.bytes
+        start + self.usable.start..start + self.usable.end
     }
 
     /// Bytes from one page to the next, where each page may lie on another node.
@@ -182,6 +184,6 @@ impl Chunk {
         }
         let had_bytes =
             backing.iter().filter(|backing| backing.page == self.page).map(|backing| backing.bytes).sum();
-        Err(ArenaError::NotBacked { page: self.page, wanted_bytes: self.bytes, had_bytes })
+        Err(ArenaError::NotBacked { page: self.page, wanted_bytes: self.len(), had_bytes })
     }
 }

@@ -5,6 +5,7 @@
 //! set before: whoever touches a page, the mapping's policy decides its node.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,15 +14,25 @@ use planish_sys::{Advice, Errno, Error, Mapping, pages};
 /// Least bytes that a thread takes at once: enough to hide the call, small enough to share evenly.
 const STRIDE_BYTES_MIN: usize = 16 << 20;
 
-/// Gives every page of the first `bytes` of `mapping` its memory; they are whole pages.
+/// Gives every page of `range` of `mapping` its memory; the range is whole pages.
 ///
 /// # Errors
 /// The first failure of any thread. A pool that is short on the bound node is EFAULT or ENOMEM here, instead
 /// of a SIGBUS at some later touch.
-pub(crate) fn prefault(mapping: &mut Mapping, bytes: usize, threads: NonZeroUsize) -> Result<(), Error> {
+pub(crate) fn prefault(
+    mapping: &mut Mapping,
+    range: Range<usize>,
+    threads: NonZeroUsize,
+) -> Result<(), Error> {
     let stride = STRIDE_BYTES_MIN.next_multiple_of(mapping.page_bytes());
-    let strides = bytes.div_ceil(stride);
-    let work = Work { mapping, bytes, stride, next: AtomicUsize::new(0), failed: Mutex::new(None) };
+    let strides = range.len().div_ceil(stride);
+    let work = Work {
+        mapping,
+        end: range.end,
+        stride,
+        next: AtomicUsize::new(range.start),
+        failed: Mutex::new(None),
+    };
     let helpers = threads.get().min(strides) - 1;
     std::thread::scope(|scope| {
         for _ in 0..helpers {
@@ -35,7 +46,7 @@ pub(crate) fn prefault(mapping: &mut Mapping, bytes: usize, threads: NonZeroUsiz
 
 struct Work<'a> {
     mapping: &'a Mapping,
-    bytes: usize,
+    end: usize,
     stride: usize,
     next: AtomicUsize,
     failed: Mutex<Option<Error>>,
@@ -46,12 +57,12 @@ impl Work<'_> {
         loop {
             // Relaxed: the counter only deals out strides; the scope's join publishes the memory.
             let start = self.next.fetch_add(self.stride, Ordering::Relaxed);
-            if start >= self.bytes {
+            if start >= self.end {
                 return;
             }
-            let end = (start + self.stride).min(self.bytes);
+            let end = (start + self.stride).min(self.end);
             if let Err(error) = self.populate(start, end) {
-                self.next.store(self.bytes, Ordering::Relaxed);
+                self.next.store(self.end, Ordering::Relaxed);
                 self.failed.lock().expect("no thread panics with the lock held").get_or_insert(error);
                 return;
             }
@@ -107,7 +118,7 @@ mod tests {
         for threads in [1, 3, 64] {
             let bytes = 2 * STRIDE_BYTES_MIN + pages::base_bytes();
             let mut mapping = map_anonymous(bytes, MapOptions::new(PageRequest::Base)).unwrap();
-            prefault(&mut mapping, bytes, NonZeroUsize::new(threads).unwrap()).unwrap();
+            prefault(&mut mapping, 0..bytes, NonZeroUsize::new(threads).unwrap()).unwrap();
             let Some(resident) = resident(&mapping) else { return };
             assert_eq!(resident, bytes / pages::base_bytes());
         }
@@ -117,7 +128,7 @@ mod tests {
     fn touching_does_what_populating_does() {
         let mapping = map_anonymous(8 * pages::base_bytes(), MapOptions::new(PageRequest::Base)).unwrap();
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
-        let work = Work { mapping: &mapping, bytes: mapping.len(), stride: mapping.len(), next, failed };
+        let work = Work { mapping: &mapping, end: mapping.len(), stride: mapping.len(), next, failed };
         work.touch(0, mapping.len());
         let Some(resident) = resident(&mapping) else { return };
         assert_eq!(resident, 8);

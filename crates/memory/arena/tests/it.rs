@@ -46,6 +46,16 @@ fn base_pages_are_base_pages() {
     assert_eq!(arena.achieved().unwrap().mapped_bytes, 5 * MB);
 }
 
+/// Stacks of threads are mapped without huge pages too; the kernel must not merge them with a chunk.
+#[test]
+fn base_pages_are_counted_apart_from_thread_stacks() {
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| assert_all_on(&on(Page::Base).capacity(MB).build().unwrap(), Page::Base));
+        }
+    });
+}
+
 #[test]
 fn transparent_huge_pages_are_huge() {
     let test = "transparent_huge_pages_are_huge";
