@@ -58,11 +58,6 @@ pub fn run_all(report: &mut Report) {
 /// plan, apply, look, check, undo, look: for one knob.
 fn alone(flip: &Flip) -> Result<Outcome> {
     write_profile("guest", std::slice::from_ref(flip))?;
-    let plan = planish::json(&["plan", "guest"], &[0])?;
-    let steps = plan["result"]["steps"].as_array().context("plan: no result.steps")?;
-    if steps.is_empty() {
-        return Ok(Outcome::Skip(format!("no step: {}", plan["result"]["skipped"])));
-    }
     planish::json(&["apply", "guest", "--yes", "--reason", "flip in a guest"], &[0])?;
     for place in &flip.places {
         let now = settings::read(&place.path)?;
@@ -122,24 +117,33 @@ fn flip(knob: &Value) -> Result<Option<Flip>> {
     let text = |key: &str| knob[key].as_str().with_context(|| format!("a knob without {key}: {knob}"));
     let (id, pattern) = (text("id")?, text("place")?);
     let paths = settings::expand(pattern);
-    if pattern.ends_with(POOL_SUFFIX) {
+    if pattern.ends_with(POOL_SUFFIX) && pattern.contains("/node{") {
         return pool_flip(id, &paths).map(Some);
     }
-    if pattern.contains("hugepages-") {
-        return Ok(None);
+    let befores = paths.iter().map(|path| settings::read(path)).collect::<Result<Vec<_>>>()?;
+    let Some(first) = befores.first() else { return Ok(None) };
+    for wanted in other_values(first) {
+        let value = if wanted.parse::<i64>().is_ok() { wanted.clone() } else { format!("\"{wanted}\"") };
+        let places = paths.iter().zip(&befores).map(|(path, before)| Place {
+            path: path.clone(),
+            before: before.clone(),
+            wanted: shown(before, &wanted),
+        });
+        let flip =
+            Flip { knob: id.to_owned(), line: format!("\"{id}\" = {value}"), places: places.collect() };
+        if is_planned(&flip)? {
+            return Ok(Some(flip));
+        }
     }
-    let mut places = Vec::new();
-    let mut wanted_first = None;
-    for path in paths {
-        let before = settings::read(&path)?;
-        // One profile line for all places: the value that differs from the first differs from all alike.
-        let wanted = wanted_first.get_or_insert_with(|| other_value(&before)).clone();
-        let (Some(wanted), false) = (wanted, before.is_empty()) else { return Ok(None) };
-        places.push(Place { path, wanted: shown(&before, &wanted), before });
-    }
-    let Some(Some(wanted)) = wanted_first else { return Ok(None) };
-    let value = if wanted.parse::<i64>().is_ok() { wanted } else { format!("\"{wanted}\"") };
-    Ok(Some(Flip { knob: id.to_owned(), line: format!("\"{id}\" = {value}"), places }))
+    Ok(None)
+}
+
+/// Whether planish takes the value and has something to write: ranges are the catalogue's business.
+fn is_planned(flip: &Flip) -> Result<bool> {
+    write_profile("guest", std::slice::from_ref(flip))?;
+    let plan = planish::run(&["plan", "guest", "--json"])?;
+    let envelope: Value = serde_json::from_str(&plan.stdout).context("JSON of planish plan")?;
+    Ok(plan.exit == 0 && envelope["result"]["steps"].as_array().is_some_and(|steps| !steps.is_empty()))
 }
 
 /// A few pages more on every node, the one without CPUs included.
@@ -161,17 +165,20 @@ fn pool_flip(id: &str, paths: &[String]) -> Result<Flip> {
     })
 }
 
-/// A legal value other than the one shown: another word of the list, or a neighbouring number.
-fn other_value(shown: &str) -> Option<String> {
+/// Values other than the one shown, the likeliest to be legal first.
+fn other_values(shown: &str) -> Vec<String> {
+    /// Legal for a byte limit, and far above every mode.
+    const LARGE: i64 = 64 << 20;
     if shown.contains('[') {
-        let mut others = shown.split_whitespace().rev().filter(|word| !word.starts_with('['));
-        return others.next().map(str::to_owned);
+        let others = shown.split_whitespace().rev().filter(|word| !word.starts_with('['));
+        return others.map(str::to_owned).collect();
     }
-    match shown.parse::<i64>().ok()? {
-        0 => Some("1".to_owned()),
-        1 => Some("0".to_owned()),
-        // Downwards: upper limits are common, and lower ones are seldom what runs.
-        number => Some((number - 1).to_string()),
+    match shown.parse::<i64>() {
+        Ok(0) => vec!["1".to_owned(), LARGE.to_string()],
+        Ok(1) => vec!["0".to_owned(), "2".to_owned()],
+        // Downwards first: upper limits are common, and lower ones are seldom what runs.
+        Ok(number) => vec![(number - 1).to_string(), (number + 1).to_string()],
+        Err(_) => Vec::new(),
     }
 }
 

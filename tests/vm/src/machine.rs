@@ -62,7 +62,24 @@ pub fn prepare() -> Result<Shape> {
             Err(error) => return Err(error).with_context(|| format!("mount {kind} on {target}")),
         }
     }
+    load_modules()?;
     Shape::from_command_line(&fs::read_to_string("/proc/cmdline").context("read /proc/cmdline")?)
+}
+
+/// Loads what the host side packed: a disk without storage, whose queue has real settings.
+fn load_modules() -> Result<()> {
+    /// `MODULE_INIT_COMPRESSED_FILE` (`include/uapi/linux/module.h`): the kernel unpacks it itself.
+    const COMPRESSED: i32 = 4;
+    let entries = fs::read_dir("/modules").context("list /modules")?;
+    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    for path in files {
+        let flags = if path.extension().is_some_and(|extension| extension == "xz") { COMPRESSED } else { 0 };
+        let file = fs::File::open(&path).with_context(|| format!("open {}", path.display()))?;
+        rustix::system::finit_module(&file, c"", flags)
+            .with_context(|| format!("load {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Stops the machine in the ordinary way; never returns.

@@ -17,7 +17,12 @@ pub struct Kernel {
     pub version: String,
     /// The compressed image.
     pub image: PathBuf,
+    /// Modules that a guest loads, in this order: a disk that needs no storage, for its queue settings.
+    pub modules: Vec<PathBuf>,
 }
+
+/// Below `lib/modules/<release>/kernel`, without the ending, which tells how they are compressed.
+const MODULES: &[&str] = &["fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"];
 
 /// Returns the kernel from the cache, or fetches it.
 ///
@@ -25,9 +30,14 @@ pub struct Kernel {
 /// When no registry that apt knows has it: the caller skips it aloud.
 pub fn fetch(version: &str) -> Result<Kernel> {
     let folder = ground::cache_dir()?.join("kernels").join(version);
-    if let Some(image) = image_in(&folder) {
-        return Ok(Kernel { version: version.to_owned(), image });
+    if image_in(&folder).is_none() {
+        download(version, &folder)?;
     }
+    let image = image_in(&folder).with_context(|| format!("no boot/vmlinuz-* in {}", folder.display()))?;
+    Ok(Kernel { version: version.to_owned(), image, modules: modules_in(&folder) })
+}
+
+fn download(version: &str, folder: &Path) -> Result<()> {
     let package = resolve(version)?;
     let work = folder.with_file_name(format!("{version}.part"));
     let _ = fs::remove_dir_all(&work);
@@ -43,10 +53,19 @@ pub fn fetch(version: &str) -> Result<Kernel> {
     shell::run(Command::new("dpkg-deb").arg("-x").arg(&archive).arg(&work))?;
     fs::remove_file(&archive)?;
     // Renamed when complete, so that a fetch killed half way is not taken for a kernel.
-    let _ = fs::remove_dir_all(&folder);
-    fs::rename(&work, &folder).with_context(|| format!("name {}", folder.display()))?;
-    let image = image_in(&folder).with_context(|| format!("{package} has no boot/vmlinuz-*"))?;
-    Ok(Kernel { version: version.to_owned(), image })
+    let _ = fs::remove_dir_all(folder);
+    fs::rename(&work, folder).with_context(|| format!("name {}", folder.display()))
+}
+
+fn modules_in(folder: &Path) -> Vec<PathBuf> {
+    let releases = fs::read_dir(folder.join("lib/modules")).into_iter().flatten().flatten();
+    let kernels: Vec<PathBuf> = releases.map(|release| release.path().join("kernel")).collect();
+    let plain_or_packed = |name: &&str| {
+        let files =
+            kernels.iter().flat_map(|kernel| ["", ".xz"].map(|end| kernel.join(format!("{name}{end}"))));
+        files.into_iter().find(|file| file.exists())
+    };
+    MODULES.iter().filter_map(plain_or_packed).collect()
 }
 
 fn image_in(folder: &Path) -> Option<PathBuf> {

@@ -13,6 +13,7 @@ use crate::target;
 use crate::{ground, shell};
 use anyhow::{Context, Result};
 use guest::Boot;
+use kernel::Kernel;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,7 +45,7 @@ pub fn run(options: &Options) -> Result<Tally> {
     }
     let folder = ground::cache_dir()?.join("vm");
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-    let initramfs = initramfs(&folder)?;
+    let programs = Programs::build()?;
     let versions = match options.kernels.as_slice() {
         [] => kernel::VERSIONS.iter().map(ToString::to_string).collect(),
         some => some.to_vec(),
@@ -57,6 +58,7 @@ pub fn run(options: &Options) -> Result<Tally> {
                 continue;
             }
         };
+        let initramfs = programs.pack(&kernel, &folder)?;
         let others = if options.full { shape::OTHERS } else { &[] };
         for shape in std::iter::once(&shape::USUAL).chain(others) {
             let record = options.record.is_some();
@@ -79,33 +81,50 @@ fn unpack(boot: &Boot<'_>, into: &Path) -> Result<()> {
         .with_context(|| format!("{} did not arrive whole", archive.display()))
 }
 
-/// Builds the guest's programs and packs them as the first root.
-fn initramfs(folder: &Path) -> Result<PathBuf> {
-    let target = target::pick()?;
-    let built = target.build("ci", &["--package", "planish-guest", "--bin", "init"])?;
-    let init = read(&built.join("init"))?;
-    let planish = if ground::has_package("planish-cli")? {
-        let built = target.build("ci", &["--package", "planish-cli", "--bin", "planish"])?;
-        Some(read(&built.join("planish"))?)
-    } else {
-        None
-    };
+/// What runs in a guest.
+struct Programs {
+    init: Vec<u8>,
+    /// Missing while the command line is not there yet.
+    planish: Option<Vec<u8>>,
+}
 
-    let plain = folder.join("initramfs");
-    let file = File::create(&plain).with_context(|| format!("make {}", plain.display()))?;
-    let mut archive = cpio::Archive::new(std::io::BufWriter::new(file));
-    for name in ["bin", "dev", "etc", "proc", "root", "run", "sys", "tmp", "var"] {
-        archive.folder(name)?;
+impl Programs {
+    fn build() -> Result<Self> {
+        let target = target::pick()?;
+        let built = target.build("ci", &["--package", "planish-guest", "--bin", "init"])?;
+        let init = read(&built.join("init"))?;
+        let planish = if ground::has_package("planish-cli")? {
+            let built = target.build("ci", &["--package", "planish-cli", "--bin", "planish"])?;
+            Some(read(&built.join("planish"))?)
+        } else {
+            None
+        };
+        Ok(Self { init, planish })
     }
-    // The kernel opens it as the standard streams of /init, before anything is mounted.
-    archive.character_device("dev/console", 5, 1)?;
-    archive.program("init", &init)?;
-    if let Some(planish) = planish {
-        archive.program("bin/planish", &planish)?;
+
+    /// Packs the first root of a guest.
+    fn pack(&self, kernel: &Kernel, folder: &Path) -> Result<PathBuf> {
+        let plain = folder.join(format!("initramfs-{}", kernel.version));
+        let file = File::create(&plain).with_context(|| format!("make {}", plain.display()))?;
+        let mut archive = cpio::Archive::new(std::io::BufWriter::new(file));
+        for name in ["bin", "dev", "etc", "modules", "proc", "root", "run", "sys", "tmp", "var"] {
+            archive.folder(name)?;
+        }
+        // The kernel opens it as the standard streams of /init, before anything is mounted.
+        archive.character_device("dev/console", 5, 1)?;
+        archive.program("init", &self.init)?;
+        if let Some(planish) = &self.planish {
+            archive.program("bin/planish", planish)?;
+        }
+        for (index, module) in kernel.modules.iter().enumerate() {
+            let name = module.file_name().unwrap_or_default().to_string_lossy();
+            // The guest loads them in the order of their names.
+            archive.program(&format!("modules/{index}-{name}"), &read(module)?)?;
+        }
+        archive.finish()?.into_inner().context("write the initramfs")?;
+        shell::run(Command::new("gzip").args(["-1", "--force", "--no-name"]).arg(&plain))?;
+        Ok(plain.with_file_name(format!("initramfs-{}.gz", kernel.version)))
     }
-    archive.finish()?.into_inner().context("write the initramfs")?;
-    shell::run(Command::new("gzip").args(["-1", "--force", "--no-name"]).arg(&plain))?;
-    Ok(folder.join("initramfs.gz"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
