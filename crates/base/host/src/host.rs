@@ -1,0 +1,369 @@
+//! The machine itself: its files, and a memory of which were asked for.
+#![expect(clippy::disallowed_methods, reason = "this is the one place that reads the host")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use crate::access::{self, Access};
+use crate::answers::{Answers, errno_by_name};
+use crate::error::{OpenError, ReadError};
+use crate::meta::{Description, Meta};
+use crate::natural::natural_order;
+use crate::pattern::{Captures, Component, Pattern};
+use crate::resolve::{self, Resolved};
+
+/// A machine to read. Paths are always those of the machine: absolute, `/` between components.
+#[derive(Debug)]
+pub struct Host {
+    source: Source,
+    asked: Mutex<BTreeSet<String>>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Live,
+    Recorded {
+        folder: PathBuf,
+        /// `None` in a bare tree, whose files then speak for themselves.
+        description: Option<Box<Description>>,
+    },
+}
+
+/// A path that a pattern found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// The path.
+    pub path: String,
+    /// What the holes found.
+    pub captures: Captures,
+}
+
+impl Host {
+    /// The machine that we run on.
+    pub fn live() -> Self {
+        Self { source: Source::Live, asked: Mutex::default() }
+    }
+
+    /// The machine recorded in `folder`.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        let meta = folder.join("meta.toml");
+        let description = match fs::read_to_string(&meta) {
+            Ok(text) => Some(Box::new(Description::parse(&text, &meta)?)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(OpenError::io(&meta, error)),
+            Err(_) if folder.join("proc").is_dir() || folder.join("sys").is_dir() => None,
+            Err(_) => return Err(OpenError::NotAHost { path: folder.to_owned() }),
+        };
+        let source = Source::Recorded { folder: folder.to_owned(), description };
+        Ok(Self { source, asked: Mutex::default() })
+    }
+
+    /// Whether this is the machine that we run on.
+    pub fn is_live(&self) -> bool {
+        matches!(self.source, Source::Live)
+    }
+
+    /// Folder of a recorded machine.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Live => None,
+            Source::Recorded { folder, .. } => Some(folder),
+        }
+    }
+
+    /// Description of a recorded machine; `None` for the live one and for a bare tree.
+    pub fn meta(&self) -> Option<&Meta> {
+        self.description().map(|description| &description.meta)
+    }
+
+    /// How a recorded machine answers writes; empty for the live one, which answers itself.
+    pub fn answers(&self) -> &Answers {
+        static NONE: Answers = Answers::none();
+        self.description().map_or(&NONE, |description| &description.answers)
+    }
+
+    fn description(&self) -> Option<&Description> {
+        match &self.source {
+            Source::Recorded { description, .. } => description.as_deref(),
+            Source::Live => None,
+        }
+    }
+
+    /// Whether planish may write to this machine at all: the live one, or a recorded one that says so.
+    pub fn is_writable(&self) -> bool {
+        self.is_live() || self.meta().is_some_and(|meta| meta.writable)
+    }
+
+    /// The text of the file at `path`, as the kernel gives it.
+    pub fn read(&self, path: &str) -> Result<String, ReadError> {
+        let bytes = self.read_bytes(path)?;
+        String::from_utf8(bytes).map_err(|_| ReadError::NotText { path: path.to_owned() })
+    }
+
+    /// The contents of the file at `path`.
+    pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        self.remember(path);
+        if let Some(error) = self.description().and_then(|description| description.meta.unreadable.get(path))
+        {
+            let errno = errno_by_name(error).expect("checked when the description was read");
+            return Err(ReadError::of(path, errno.into()));
+        }
+        self.real_path(path).and_then(fs::read).map_err(|source| ReadError::of(path, source))
+    }
+
+    /// Names in the folder at `path`, in natural order (`cpu2` before `cpu10`); none when it cannot be listed.
+    ///
+    /// A folder that is not there is no error, because the kernel shows only what the machine has.
+    pub fn list(&self, path: &str) -> Vec<String> {
+        self.remember(path);
+        let entries = self.real_path(path).and_then(fs::read_dir);
+        let Ok(entries) = entries else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_by(|a, b| natural_order(a, b));
+        names
+    }
+
+    /// Whether there is a file or folder at `path`.
+    pub fn exists(&self, path: &str) -> bool {
+        self.remember(path);
+        self.real_path(path).is_ok_and(|real| real.exists())
+    }
+
+    /// Where the symbolic link at `path` leads, as it says; `None` when it is none.
+    pub fn read_link(&self, path: &str) -> Option<String> {
+        self.remember(path);
+        let (folder, name) = path.rsplit_once('/')?;
+        let real = self.real_path(folder).ok()?.join(name);
+        fs::read_link(real).ok()?.into_os_string().into_string().ok()
+    }
+
+    /// Who may write the file at `path`, found without opening it.
+    pub fn access(&self, path: &str) -> Access {
+        self.remember(path);
+        let Ok(real) = self.real_path(path) else { return Access::Absent };
+        let Source::Recorded { description, .. } = &self.source else { return access::look(&real) };
+        let Ok(metadata) = fs::metadata(&real) else { return Access::Absent };
+        if !metadata.is_file() {
+            return Access::Absent;
+        }
+        let Some(description) = description else {
+            // A bare tree tells no user: its observer counts as root.
+            return Access::of(mode_of(&metadata), false, Ok(()));
+        };
+        let mode = description.mode(path);
+        let allowed = description.meta.root || mode & 0o002 != 0;
+        let refused = if allowed { Ok(()) } else { Err(Access::other_user(mode)) };
+        Access::of(mode, description.is_read_only(path), refused)
+    }
+
+    /// Permission bits of the file at `path`, of the recording where it is one.
+    pub(crate) fn mode(&self, path: &str) -> Option<u32> {
+        let metadata = fs::metadata(self.real_path(path).ok()?).ok()?;
+        Some(self.description().map_or_else(|| mode_of(&metadata), |description| description.mode(path)))
+    }
+
+    /// The existing paths that `pattern` describes, in natural order.
+    pub fn glob(&self, pattern: &Pattern) -> Vec<Match> {
+        let mut found = vec![Match { path: String::new(), captures: Captures::new() }];
+        let (last, folders) = pattern.components().split_last().expect("a pattern has a component");
+        for component in folders {
+            found = found.iter().flat_map(|at| self.step(at, component)).collect();
+        }
+        found = found.iter().flat_map(|at| self.step(at, last)).collect();
+        if pattern.is_open_ended() {
+            found = found.into_iter().flat_map(|at| self.below(at)).collect();
+        } else {
+            found.retain(|at| self.exists(&at.path));
+        }
+        found.sort_by(|a, b| natural_order(&a.path, &b.path));
+        found
+    }
+
+    /// The entries of the folder `at` that `component` describes. A plain name is not looked up here.
+    fn step(&self, at: &Match, component: &Component) -> Vec<Match> {
+        if let Some(name) = component.literal() {
+            return vec![Match { path: format!("{}/{name}", at.path), captures: at.captures.clone() }];
+        }
+        let folder = if at.path.is_empty() { "/" } else { &at.path };
+        let matching = |name: String| {
+            let captures = component.matches(&name, &at.captures)?;
+            Some(Match { path: format!("{}/{name}", at.path), captures })
+        };
+        self.list(folder).into_iter().filter_map(matching).collect()
+    }
+
+    /// Every file below `at`, without following links: /sys has circles.
+    fn below(&self, at: Match) -> Vec<Match> {
+        let mut files = Vec::new();
+        let mut folders = vec![at.path];
+        while let Some(folder) = folders.pop() {
+            for name in self.list(&folder) {
+                let path = format!("{folder}/{name}");
+                let Ok(real) = self.real_path(&folder) else { continue };
+                match fs::symlink_metadata(real.join(&name)) {
+                    Ok(metadata) if metadata.is_dir() => folders.push(path),
+                    Ok(metadata) if metadata.is_file() => {
+                        files.push(Match { path, captures: at.captures.clone() });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        files
+    }
+
+    /// Where the file at `path` really lies: for `planish-act`, which writes it.
+    ///
+    /// In a recording links are followed inside its folder only. The file need not exist.
+    pub fn real_path(&self, path: &str) -> io::Result<PathBuf> {
+        match &self.source {
+            Source::Live => Ok(PathBuf::from(path)),
+            Source::Recorded { folder, .. } => Ok(folder.join(resolve::resolve(folder, path)?.path)),
+        }
+    }
+
+    /// The path without links, and the links on the way.
+    pub(crate) fn resolve(&self, path: &str) -> io::Result<Resolved> {
+        resolve::resolve(self.folder().unwrap_or(Path::new("/")), path)
+    }
+
+    /// Every path that was asked for so far, found or not: what [`crate::record()`] copies.
+    pub fn reads(&self) -> Vec<String> {
+        self.asked().iter().cloned().collect()
+    }
+
+    fn remember(&self, path: &str) {
+        let mut asked = self.asked();
+        if !asked.contains(path) {
+            asked.insert(path.to_owned());
+        }
+    }
+
+    fn asked(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.asked.lock().expect("no holder of this lock can panic")
+    }
+}
+
+fn mode_of(metadata: &fs::Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o777
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// A small machine in a temporary folder.
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path.trim_start_matches('/'));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    const META: &str = r#"
+        name = "box"
+        origin = "hand-made"
+        arch = "x86_64"
+        kernel = "6.12.0"
+        page_bytes = 4096
+        root = false
+        read_only = ["/proc/sys/net"]
+        [modes]
+        "0644" = ["/proc/sys/**"]
+        "0666" = ["/proc/sys/kernel/free"]
+        "0200" = ["/proc/sys/vm/compact_memory"]
+        [unreadable]
+        "/sys/busy" = "EBUSY"
+        "/sys/secret" = "EACCES"
+    "#;
+
+    #[test]
+    fn a_recorded_machine_answers_by_its_description() {
+        let root = tree(&[
+            ("meta.toml", META),
+            ("/proc/sys/vm/swappiness", "60\n"),
+            ("/proc/sys/vm/compact_memory", ""),
+            ("/proc/sys/net/x", "1\n"),
+            ("/proc/sys/kernel/free", "1\n"),
+            ("/proc/version", "Linux\n"),
+            ("/sys/busy", ""),
+            ("/sys/secret", ""),
+        ]);
+        let host = Host::open(root.path()).unwrap();
+        assert!(!host.is_live() && !host.is_writable());
+        assert_eq!(host.read("/proc/sys/vm/swappiness").unwrap(), "60\n");
+        assert_eq!(host.access("/proc/version"), Access::ReadOnly);
+        assert_eq!(host.access("/proc/sys/net/x"), Access::ReadOnlyMount);
+        assert_eq!(host.access("/proc/sys/kernel/free"), Access::Writable);
+        assert!(matches!(host.access("/proc/sys/vm/swappiness"), Access::Denied(_)));
+        assert_eq!(host.access("/proc/sys/vm"), Access::Absent);
+        assert!(host.read("/nothing").unwrap_err().is_absent());
+        assert!(matches!(host.read("/sys/busy"), Err(ReadError::Io { .. })));
+        assert!(matches!(host.read("/sys/secret"), Err(ReadError::Denied { .. })));
+        fs::write(root.path().join("sys/bytes"), [0xff, 0xfe]).unwrap();
+        assert!(matches!(host.read("/sys/bytes"), Err(ReadError::NotText { .. })));
+    }
+
+    #[test]
+    fn a_bare_tree_speaks_for_itself() {
+        let root = tree(&[("/proc/sys/vm/swappiness", "60\n"), ("/proc/version", "Linux\n")]);
+        let version = root.path().join("proc/version");
+        fs::set_permissions(&version, fs::Permissions::from_mode(0o444)).unwrap();
+        let host = Host::open(root.path()).unwrap();
+        assert_eq!(host.access("/proc/sys/vm/swappiness"), Access::Writable);
+        assert_eq!(host.access("/proc/version"), Access::ReadOnly);
+        assert!(host.meta().is_none() && !host.is_writable());
+    }
+
+    #[test]
+    fn what_is_no_machine_is_refused() {
+        let empty = tempfile::tempdir().unwrap();
+        assert!(matches!(Host::open(empty.path()), Err(OpenError::NotAHost { .. })));
+        assert!(matches!(Host::open(Path::new("/nonexistent")), Err(OpenError::NotAHost { .. })));
+        let broken = tree(&[("meta.toml", "name = [")]);
+        assert!(matches!(Host::open(broken.path()), Err(OpenError::Meta { .. })));
+    }
+
+    #[test]
+    fn patterns_find_places_through_links_in_natural_order() {
+        let root = tree(&[
+            ("/sys/devices/pci/block/sda/queue/scheduler", "none\n"),
+            ("/sys/devices/virtual/block/sda10/queue/scheduler", "none\n"),
+            ("/sys/devices/virtual/block/sda9/queue/scheduler", "none\n"),
+            ("/sys/devices/virtual/block/ram0/size", "0\n"),
+            ("/sys/block/.keep", ""),
+        ]);
+        for (disk, parent) in [("sda", "pci"), ("sda9", "virtual"), ("sda10", "virtual"), ("ram0", "virtual")]
+        {
+            let target = format!("../devices/{parent}/block/{disk}");
+            symlink(target, root.path().join("sys/block").join(disk)).unwrap();
+        }
+        let host = Host::open(root.path()).unwrap();
+        let pattern = Pattern::parse("/sys/block/{disk}/queue/scheduler").unwrap();
+        let disks: Vec<String> =
+            host.glob(&pattern).into_iter().map(|at| at.captures["disk"].clone()).collect();
+        assert_eq!(disks, ["sda", "sda9", "sda10"]);
+        let all = host.glob(&Pattern::parse("/sys/**").unwrap());
+        assert_eq!(all.len(), 5, "links are not followed: {all:?}");
+        assert_eq!(host.read_link("/sys/block/sda").as_deref(), Some("../devices/pci/block/sda"));
+        assert!(host.glob(&Pattern::parse("/sys/none/{x}/y").unwrap()).is_empty());
+    }
+
+    #[test]
+    fn what_was_asked_for_is_remembered() {
+        let host = Host::live();
+        host.read("/proc/version").unwrap();
+        let _ = host.read("/proc/nothing");
+        host.access("/proc/sys/vm/swappiness");
+        assert_eq!(host.reads(), ["/proc/nothing", "/proc/sys/vm/swappiness", "/proc/version"]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Which machine this is, and which boot of it, without telling who it is.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+use crate::host::Host;
+
+impl Host {
+    /// A stable identity of the machine: 16 hex digits.
+    ///
+    /// A keyed hash of its machine-id, as machine-id(5) asks for, so that the id itself never leaves the
+    /// machine. Where there is none: of facts that outlive a reboot and that any user may read.
+    pub fn host_id(&self) -> String {
+        if let Some(id) = self.meta().and_then(|meta| meta.host_id.clone()) {
+            return id;
+        }
+        let machine_id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].into_iter().find_map(|path| {
+            let text = self.read(path).ok()?;
+            let id = text.trim();
+            (id.len() == 32).then(|| id.to_owned())
+        });
+        match machine_id {
+            Some(id) => short_hash(&["planish machine-id", &id]),
+            None => short_hash(&["planish facts", &self.stable_facts()]),
+        }
+    }
+
+    /// CPU model and count, memory and name of the machine.
+    fn stable_facts(&self) -> String {
+        let name = self.meta().map(|meta| meta.name.clone());
+        let name = name.or_else(|| self.read("/proc/sys/kernel/hostname").ok()).unwrap_or_default();
+        let models = self.read("/proc/cpuinfo").unwrap_or_default();
+        let models: Vec<&str> = models.lines().filter(|line| line.starts_with("model name")).collect();
+        let memory = self.read("/proc/meminfo").unwrap_or_default();
+        let memory = memory.lines().find(|line| line.starts_with("MemTotal:")).unwrap_or_default();
+        format!("{}\n{}\n{memory}", name.trim(), models.join("\n"))
+    }
+
+    /// Identity of this boot, hashed: 16 hex digits; of a recording that has none, always the same.
+    pub fn boot_id(&self) -> String {
+        let id = self.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        short_hash(&["planish boot", id.trim(), &self.host_id()])
+    }
+
+    /// Kernel release (`uname -r`); empty where it is not recorded.
+    pub fn kernel(&self) -> String {
+        match self.meta() {
+            Some(meta) => meta.kernel.clone(),
+            None => self.read("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+        }
+    }
+
+    /// Architecture in the kernel's words: `x86_64`, `aarch64`; empty where it is not recorded.
+    pub fn arch(&self) -> String {
+        if let Some(meta) = self.meta() {
+            return meta.arch.clone();
+        }
+        if self.is_live() {
+            // The kernel's name is that of the target for every architecture that planish is built for.
+            return std::env::consts::ARCH.to_owned();
+        }
+        // Since Linux 6.1.
+        self.read("/proc/sys/kernel/arch").unwrap_or_default().trim().to_owned()
+    }
+
+    /// Size of a base page in bytes.
+    ///
+    /// A bare tree does not say it; it follows from the huge page of the page-middle level, which is a table full of
+    /// base pages: `huge = base / 8 * base`.
+    pub fn page_bytes(&self) -> u64 {
+        if let Some(meta) = self.meta() {
+            return meta.page_bytes;
+        }
+        if self.is_live() {
+            return planish_sys::pages::base_bytes() as u64;
+        }
+        let huge = self.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").unwrap_or_default();
+        huge.trim().parse().map_or(4096, |huge: u64| (huge * 8).isqrt())
+    }
+}
+
+/// First 16 hex digits of the SHA-256 of `parts`, each with its length, so that no two lists collide.
+fn short_hash(parts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let digest = hasher.finalize();
+    let mut text = String::new();
+    for byte in &digest[..8] {
+        write!(text, "{byte:02x}").expect("a String takes any text");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_live_machine_knows_itself() {
+        let host = Host::live();
+        assert_eq!(host.host_id(), Host::live().host_id());
+        assert_eq!(host.boot_id(), Host::live().boot_id());
+        assert_eq!(host.host_id().len(), 16);
+        assert_ne!(host.host_id(), host.boot_id());
+        assert!(!host.kernel().is_empty() && !host.arch().is_empty());
+        assert!(host.page_bytes().is_power_of_two());
+    }
+
+    #[test]
+    fn lists_do_not_collide() {
+        assert_ne!(short_hash(&["ab", "c"]), short_hash(&["a", "bc"]));
+    }
+}

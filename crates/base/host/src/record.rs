@@ -1,0 +1,269 @@
+//! Copies what was asked of a machine into a folder that answers the same.
+//!
+//! Exactly the paths that were asked for are copied, with the links on the way, so that a recording is as small as
+//! it can be and holds nothing that nobody looked at. Folders that were listed keep their sub-folders' names.
+#![expect(clippy::disallowed_methods, reason = "the copy is our own file, not the host")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::access::Access;
+use crate::answers::name_of_errno;
+use crate::error::{ReadError, RecordError};
+use crate::host::Host;
+use crate::meta::{Meta, Origin};
+use crate::redact::{Redactions, Redactor};
+
+/// What a recording came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Files copied.
+    pub files: usize,
+    /// Files that exist and could not be read; the copy answers with the same error.
+    pub unreadable: usize,
+    /// Bytes of all files together.
+    pub bytes: u64,
+}
+
+/// Copies `paths` of `host` to the new folder `dest`, described by `meta`.
+///
+/// Of `meta`, the name, the note, the date and the virtualisation count; the rest is filled in from the machine.
+/// `paths` is usually [`Host::reads`] after everything was observed; paths that are not there are left out.
+pub fn record(
+    host: &Host,
+    paths: &[String],
+    dest: &Path,
+    redactions: Redactions,
+    meta: Meta,
+) -> Result<Recorded, RecordError> {
+    prepare(dest)?;
+    let name = host.read("/proc/sys/kernel/hostname").unwrap_or_default();
+    let mut copy = Copy {
+        host,
+        dest,
+        redactor: Redactor::new(redactions, &name),
+        modes: BTreeMap::new(),
+        unreadable: BTreeMap::new(),
+        read_only: BTreeSet::new(),
+        recorded: Recorded { files: 0, unreadable: 0, bytes: 0 },
+    };
+    for path in paths {
+        copy.path(path)?;
+    }
+    let Copy { modes, unreadable, read_only, mut recorded, .. } = copy;
+    recorded.unreadable = unreadable.len();
+    let meta = Meta {
+        origin: Origin::Recorded,
+        arch: host.arch(),
+        kernel: host.kernel(),
+        page_bytes: host.page_bytes(),
+        host_id: Some(host.host_id()),
+        root: rustix::process::geteuid().is_root(),
+        read_only: read_only.into_iter().collect(),
+        modes: modes.into_iter().map(|(mode, places)| (format!("{mode:04o}"), places)).collect(),
+        unreadable,
+        ..meta
+    };
+    let text = toml::to_string(&meta).map_err(|source| RecordError::Meta { source })?;
+    write(&dest.join("meta.toml"), text.as_bytes())?;
+    Ok(recorded)
+}
+
+/// Makes the destination, which must be new or empty.
+fn prepare(dest: &Path) -> Result<(), RecordError> {
+    fs::create_dir_all(dest).map_err(|error| RecordError::io(dest, error))?;
+    let mut entries = fs::read_dir(dest).map_err(|error| RecordError::io(dest, error))?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(RecordError::Occupied { path: dest.to_owned() }),
+    }
+}
+
+struct Copy<'a> {
+    host: &'a Host,
+    dest: &'a Path,
+    redactor: Redactor,
+    modes: BTreeMap<u32, Vec<String>>,
+    unreadable: BTreeMap<String, String>,
+    read_only: BTreeSet<String>,
+    recorded: Recorded,
+}
+
+impl Copy<'_> {
+    /// Copies what is at `path`, with the links that lead there.
+    fn path(&mut self, path: &str) -> Result<(), RecordError> {
+        let Ok(resolved) = self.host.resolve(path) else { return Ok(()) };
+        let Ok(metadata) = self.host.real_path(path).and_then(fs::metadata) else { return Ok(()) };
+        for link in &resolved.links {
+            self.link(&link.at, &link.target)?;
+        }
+        let real = self.dest.join(&resolved.path);
+        if metadata.is_dir() {
+            make_folder(&real)?;
+            self.sub_folders(path)
+        } else if metadata.is_file() {
+            self.file(path, &real)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn link(&self, at: &Path, target: &Path) -> Result<(), RecordError> {
+        let at = self.dest.join(at);
+        if let Some(parent) = at.parent() {
+            make_folder(parent)?;
+        }
+        match symlink(target, &at) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(RecordError::io(&at, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps the names in a folder that was listed, as far as they are folders: a file without its content would lie.
+    /// Processes are left out, because a recording is of a machine and not of a moment.
+    fn sub_folders(&self, path: &str) -> Result<(), RecordError> {
+        for name in self.host.list(path) {
+            if path == "/proc" && name.bytes().all(|byte| byte.is_ascii_digit()) {
+                continue;
+            }
+            let below = format!("{}/{name}", path.trim_end_matches('/'));
+            let is_folder = self.host.real_path(&below).is_ok_and(|real| real.is_dir());
+            if let (true, Ok(resolved)) = (is_folder, self.host.resolve(&below)) {
+                for link in &resolved.links {
+                    self.link(&link.at, &link.target)?;
+                }
+                make_folder(&self.dest.join(&resolved.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &str, real: &Path) -> Result<(), RecordError> {
+        if let Some(mode) = self.host.mode(path).filter(|mode| *mode != 0o444) {
+            self.modes.entry(mode).or_default().push(path.to_owned());
+        }
+        if let (Access::ReadOnlyMount, Some((folder, _))) = (self.host.access(path), path.rsplit_once('/')) {
+            self.read_only.insert(folder.to_owned());
+        }
+        let bytes = match self.host.read_bytes(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.unreadable.insert(path.to_owned(), errno_of(&error));
+                Vec::new()
+            }
+        };
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) => self.redactor.redact(path, &text).into_bytes(),
+            Err(error) => error.into_bytes(),
+        };
+        self.recorded.files += 1;
+        self.recorded.bytes += bytes.len() as u64;
+        if let Some(parent) = real.parent() {
+            make_folder(parent)?;
+        }
+        write(real, &bytes)
+    }
+}
+
+fn errno_of(error: &ReadError) -> String {
+    let errno = match error {
+        ReadError::Denied { source, .. } | ReadError::Io { source, .. } => Errno::from_io_error(source),
+        ReadError::Absent { .. } => Some(Errno::NOENT),
+        ReadError::NotText { .. } => None,
+    };
+    name_of_errno(errno.unwrap_or(Errno::IO)).to_owned()
+}
+
+fn make_folder(path: &Path) -> Result<(), RecordError> {
+    fs::create_dir_all(path).map_err(|error| RecordError::io(path, error))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    let path: PathBuf = path.to_owned();
+    fs::write(&path, bytes).map_err(|error| RecordError::io(&path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::Pattern;
+
+    fn meta() -> Meta {
+        Meta { name: "copy".to_owned(), ..Meta::default() }
+    }
+
+    /// Asks the live machine for a bit of everything.
+    fn look_at(host: &Host) -> Vec<(String, String, Access)> {
+        let paths = [
+            "/proc/version",
+            "/proc/sys/vm/swappiness",
+            "/proc/sys/vm/compact_memory",
+            "/proc/self/status",
+            "/proc/nothing",
+            "/etc/os-release",
+        ];
+        let mut paths: Vec<String> = paths.map(str::to_owned).into();
+        let schedulers = Pattern::parse("/sys/block/{disk}/queue/scheduler").unwrap();
+        paths.extend(host.glob(&schedulers).into_iter().map(|found| found.path));
+        let cpus = Pattern::parse("/sys/devices/system/cpu/cpu{cpu}").unwrap();
+        paths.extend(host.glob(&cpus).into_iter().map(|found| found.path));
+        let answers = paths.into_iter().map(|path| {
+            let text = host.read(&path).unwrap_or_else(|error| error.to_string());
+            let access = host.access(&path);
+            (path, text, access)
+        });
+        answers.collect()
+    }
+
+    #[test]
+    fn the_copy_answers_as_the_machine_did() {
+        let folder = tempfile::tempdir().unwrap();
+        let dest = folder.path().join("copy");
+        let live = Host::live();
+        let before = look_at(&live);
+        let none = Redactions { serials: false, macs: false, ids: false, addresses: false, names: false };
+        let recorded = record(&live, &live.reads(), &dest, none, meta()).unwrap();
+        assert!(recorded.files >= 3 && recorded.bytes > 0);
+
+        let copy = Host::open(&dest).unwrap();
+        let after = look_at(&copy);
+        assert_eq!(before.len(), after.len());
+        for (live, copy) in before.iter().zip(&after) {
+            assert_eq!(live.0, copy.0);
+            assert_eq!(live.2, copy.2, "{}", live.0);
+            // The status of a process changes from one look to the next.
+            if live.0 != "/proc/self/status" {
+                assert_eq!(live.1, copy.1, "{}", live.0);
+            }
+        }
+        assert_eq!((copy.host_id(), copy.kernel()), (live.host_id(), live.kernel()));
+        assert_eq!((copy.arch(), copy.page_bytes()), (live.arch(), live.page_bytes()));
+    }
+
+    #[test]
+    fn a_copy_of_the_copy_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("1"), folder.path().join("2"));
+        let live = Host::live();
+        look_at(&live);
+        record(&live, &live.reads(), &first, Redactions::default(), meta()).unwrap();
+        let copy = Host::open(&first).unwrap();
+        look_at(&copy);
+        record(&copy, &copy.reads(), &second, Redactions::default(), meta()).unwrap();
+        let meta = |folder: &Path| fs::read_to_string(folder.join("meta.toml")).unwrap();
+        assert_eq!(meta(&first), meta(&second));
+    }
+
+    #[test]
+    fn a_folder_with_something_in_it_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("precious"), "x").unwrap();
+        let outcome = record(&Host::live(), &[], folder.path(), Redactions::default(), meta());
+        assert!(matches!(outcome, Err(RecordError::Occupied { .. })));
+    }
+}

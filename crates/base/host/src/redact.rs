@@ -1,0 +1,283 @@
+//! Takes out of a recording what identifies a machine or its owner.
+//!
+//! The same thing gets the same replacement throughout one recording, so that what belongs together still does.
+//! What is replaced: whole files that hold a serial number; MAC addresses, UUIDs and 32-digit ids; IP addresses;
+//! the host name. Replacements come from ranges that are reserved for documentation (RFC 5737, 3849) or are
+//! locally administered, so that nobody takes them for real ones.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// What is taken out of a recording; all of it by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redactions {
+    /// Contents of files that hold a serial number, an asset tag or a world-wide name.
+    pub serials: bool,
+    /// MAC addresses.
+    pub macs: bool,
+    /// UUIDs, partition ids and 32-digit ids such as the machine-id.
+    pub ids: bool,
+    /// IPv4 and IPv6 addresses, but for those that mean "this host", "any" or a mask.
+    pub addresses: bool,
+    /// The host name.
+    pub names: bool,
+}
+
+impl Default for Redactions {
+    fn default() -> Self {
+        Self { serials: true, macs: true, ids: true, addresses: true, names: true }
+    }
+}
+
+/// Files whose whole content identifies the machine, by the last component of their path.
+const SERIAL_FILES: [&str; 14] = [
+    "asset_tag",
+    "board_asset_tag",
+    "board_serial",
+    "chassis_asset_tag",
+    "chassis_serial",
+    "eui",
+    "nguid",
+    "product_serial",
+    "product_uuid",
+    "serial",
+    "serial_number",
+    "subsysnqn",
+    "wwid",
+    "wwn",
+];
+
+/// Files whose whole content is the host name.
+const NAME_FILES: [&str; 4] =
+    ["/etc/hostname", "/etc/machine-info", "/proc/sys/kernel/domainname", "/proc/sys/kernel/hostname"];
+
+/// Shorter host names ("vm", "db1") are words that mean other things in other files.
+const NAME_LENGTH_MIN: usize = 4;
+
+/// Replaces consistently within one recording.
+#[derive(Debug)]
+pub struct Redactor {
+    redactions: Redactions,
+    host_name: String,
+    known: HashMap<(Kind, String), usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Mac,
+    Uuid,
+    Id,
+    PartId,
+    Ipv4,
+    Ipv6,
+}
+
+impl Redactor {
+    /// A redactor for the machine that is called `host_name` (empty where nobody knows).
+    pub fn new(redactions: Redactions, host_name: &str) -> Self {
+        let host_name = host_name.trim();
+        let generic = matches!(host_name, "localhost" | "(none)");
+        let host_name = if generic { String::new() } else { host_name.to_owned() };
+        Self { redactions, host_name, known: HashMap::new() }
+    }
+
+    /// The content of the file at `path` without what identifies the machine.
+    pub fn redact(&mut self, path: &str, text: &str) -> String {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if self.redactions.serials && SERIAL_FILES.contains(&name) {
+            return whole(text, "redacted");
+        }
+        if self.redactions.names && NAME_FILES.contains(&path) {
+            return whole(text, "host");
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find(is_token) {
+            let (before, from) = rest.split_at(start);
+            out.push_str(before);
+            let end = from.find(|character| !is_token(character)).unwrap_or(from.len());
+            let (token, after) = from.split_at(end);
+            // A sentence's full stop, or the colon after a label, is not part of an address.
+            let core = token.trim_end_matches(['.', ':', '-']);
+            let core = if core.is_empty() || token.ends_with("::") { token } else { core };
+            match self.replacement(core, out.ends_with("PARTUUID=")) {
+                Some(replacement) => {
+                    out.push_str(&replacement);
+                    out.push_str(&token[core.len()..]);
+                }
+                None => out.push_str(token),
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// What to write in the place of `token`; `None` when it identifies nothing.
+    ///
+    /// A token with colons that is no address as a whole (`10.0.0.1:5432`, `host:/path`) is looked at in parts.
+    fn replacement(&mut self, token: &str, partition: bool) -> Option<String> {
+        if let Some(replacement) = self.replacement_of_whole(token, partition) {
+            return Some(replacement);
+        }
+        if kind_of(token, partition).is_some() || !token.contains(':') {
+            return None;
+        }
+        let parts =
+            token.split(':').map(|part| self.replacement_of_whole(part, false).unwrap_or(part.to_owned()));
+        Some(parts.collect::<Vec<_>>().join(":"))
+    }
+
+    fn replacement_of_whole(&mut self, token: &str, partition: bool) -> Option<String> {
+        if self.redactions.names && self.is_host_name(token) {
+            return Some(token.replace(&self.host_name, "host"));
+        }
+        let kind = kind_of(token, partition)?;
+        let wanted = match kind {
+            Kind::Mac => self.redactions.macs,
+            Kind::Uuid | Kind::Id | Kind::PartId => self.redactions.ids,
+            Kind::Ipv4 | Kind::Ipv6 => self.redactions.addresses,
+        };
+        wanted.then(|| replace(kind, self.number_of(kind, token)))
+    }
+
+    /// The host name alone or as the first label of a longer one.
+    fn is_host_name(&self, token: &str) -> bool {
+        self.host_name.len() >= NAME_LENGTH_MIN
+            && token
+                .strip_prefix(&self.host_name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    fn number_of(&mut self, kind: Kind, token: &str) -> usize {
+        let next = self.known.keys().filter(|(known, _)| *known == kind).count() + 1;
+        *self.known.entry((kind, token.to_ascii_lowercase())).or_insert(next)
+    }
+}
+
+/// Replaces a whole content and keeps its line end.
+fn whole(text: &str, replacement: &str) -> String {
+    match text.trim() {
+        "" => text.to_owned(),
+        _ if text.ends_with('\n') => format!("{replacement}\n"),
+        _ => replacement.to_owned(),
+    }
+}
+
+/// Characters of names, addresses and ids. An underscore joins, so that no part of an identifier is taken for an id.
+fn is_token(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, ':' | '.' | '-' | '_')
+}
+
+fn kind_of(token: &str, partition: bool) -> Option<Kind> {
+    let groups: Vec<&str> = token.split('-').collect();
+    let hex =
+        |group: &&str, length: usize| group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit());
+    let shape = [8, 4, 4, 4, 12];
+    if groups.len() == shape.len() && groups.iter().zip(shape).all(|(group, length)| hex(group, length)) {
+        return Some(Kind::Uuid);
+    }
+    if partition && groups.len() == 2 && hex(&groups[0], 8) && hex(&groups[1], 2) {
+        return Some(Kind::PartId);
+    }
+    if hex(&token, 32) {
+        return Some(Kind::Id);
+    }
+    let pairs: Vec<&str> = token.split(':').collect();
+    if pairs.len() == 6 && pairs.iter().all(|pair| hex(pair, 2)) {
+        let all = |byte: &str| pairs.iter().all(|pair| pair.eq_ignore_ascii_case(byte));
+        return (!all("00") && !all("ff")).then_some(Kind::Mac);
+    }
+    if let Ok(address) = token.parse::<Ipv4Addr>() {
+        let meaningless = address.is_loopback() || address.is_unspecified() || address.octets()[0] == 255;
+        return (!meaningless).then_some(Kind::Ipv4);
+    }
+    if let Ok(address) = token.parse::<Ipv6Addr>() {
+        return (!address.is_loopback() && !address.is_unspecified()).then_some(Kind::Ipv6);
+    }
+    None
+}
+
+fn replace(kind: Kind, number: usize) -> String {
+    match kind {
+        Kind::Mac => format!("02:00:00:00:{:02x}:{:02x}", number >> 8 & 0xff, number & 0xff),
+        Kind::Uuid => format!("00000000-0000-4000-8000-{number:012x}"),
+        Kind::Id => format!("{number:032x}"),
+        Kind::PartId => format!("{number:08x}-01"),
+        Kind::Ipv4 => format!("192.0.2.{}", number.min(254)),
+        Kind::Ipv6 => format!("2001:db8::{number:x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn redact(path: &str, text: &str) -> String {
+        Redactor::new(Redactions::default(), "orion").redact(path, text)
+    }
+
+    #[test]
+    fn what_identifies_is_replaced() {
+        assert_eq!(redact("/sys/class/dmi/id/product_serial", "ABC123\n"), "redacted\n");
+        assert_eq!(redact("/sys/class/net/eth0/address", "52:54:00:12:34:56\n"), "02:00:00:00:00:01\n");
+        assert_eq!(redact("/etc/machine-id", "0123456789abcdef0123456789abcdef\n"), format!("{:032}\n", 1));
+        assert_eq!(redact("/proc/sys/kernel/hostname", "orion\n"), "host\n");
+        assert_eq!(
+            redact(
+                "/proc/cmdline",
+                "root=UUID=0a1b2c3d-0000-1111-2222-333344445555 ip=10.1.2.3::10.1.2.1 quiet"
+            ),
+            "root=UUID=00000000-0000-4000-8000-000000000001 ip=192.0.2.1::192.0.2.2 quiet"
+        );
+        assert_eq!(redact("/proc/cmdline", "root=PARTUUID=1a2b3c4d-02 ro"), "root=PARTUUID=00000001-01 ro");
+        assert_eq!(redact("/etc/hosts", "10.0.0.7 orion.example orion\n"), "192.0.2.1 host.example host\n");
+        assert_eq!(redact("/x", "fe80::1 and ::1."), "2001:db8::1 and ::1.");
+    }
+
+    #[test]
+    fn what_identifies_nothing_stays() {
+        for text in [
+            "127.0.0.1 0.0.0.0 255.255.255.0 00:00:00:00:00:00 ff:ff:ff:ff:ff:ff",
+            "Linux version 6.12.0-1-amd64 (gcc 12.2.0-14) #1 SMP",
+            "0-3,8 ff,ffffffff 0000:00:1f.2 10:20:30",
+            "always [madvise] never",
+            "orionis Orion x-orion",
+            "cpu MHz\t\t: 2400.000\nflags : fpu vme\n",
+        ] {
+            assert_eq!(redact("/x", text), text);
+        }
+    }
+
+    #[test]
+    fn the_same_thing_gets_the_same_replacement() {
+        let mut redactor = Redactor::new(Redactions::default(), "");
+        let first = redactor.redact("/a", "AA:bb:cc:dd:ee:01 aa:bb:cc:dd:ee:02");
+        assert_eq!(first, "02:00:00:00:00:01 02:00:00:00:00:02");
+        assert_eq!(redactor.redact("/b", "aa:bb:cc:dd:ee:01"), "02:00:00:00:00:01");
+    }
+
+    #[test]
+    fn a_short_name_is_replaced_where_it_is_the_name_only() {
+        let mut redactor = Redactor::new(Redactions::default(), "vm");
+        assert_eq!(redactor.redact("/proc/sys/kernel/hostname", "vm\n"), "host\n");
+        assert_eq!(redactor.redact("/etc/sysctl.conf", "vm.swappiness = 1\n"), "vm.swappiness = 1\n");
+    }
+
+    #[test]
+    fn what_shall_stay_stays() {
+        let none = Redactions { serials: false, macs: false, ids: false, addresses: false, names: false };
+        let text = "orion 52:54:00:12:34:56 10.0.0.1";
+        assert_eq!(Redactor::new(none, "orion").redact("/sys/serial", text), text);
+    }
+
+    proptest! {
+        #[test]
+        fn redacting_twice_changes_nothing_more(text in "([0-9a-f.:-]{1,8}|[ =\n]|52:54:00:12:34:56|10.0.0.1){0,12}") {
+            let once = redact("/x", &text);
+            prop_assert_eq!(redact("/x", &once).len(), once.len());
+        }
+    }
+}

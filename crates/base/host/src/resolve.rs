@@ -1,0 +1,95 @@
+//! Symbolic links inside a recorded machine.
+//!
+//! /sys is full of links, most of them relative. In a recording an absolute link, or too many `..`, must not
+//! lead out of the folder to the machine that we run on: every path is resolved by hand, with the folder as
+//! its root, as `openat2(RESOLVE_IN_ROOT)` would.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Links that one path may pass, as in the kernel (MAXSYMLINKS).
+const LINKS_MAX: usize = 40;
+
+/// A symbolic link that was passed on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Where it is, from the root, without a leading slash.
+    pub at: PathBuf,
+    /// What it says.
+    pub target: PathBuf,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    /// The path from the root without links and without a leading slash. It need not exist.
+    pub path: PathBuf,
+    /// The links on the way.
+    pub links: Vec<Link>,
+}
+
+/// Follows `path` (absolute on the host) below `root`.
+pub(crate) fn resolve(root: &Path, path: &str) -> io::Result<Resolved> {
+    let mut resolved = Resolved::default();
+    // Components still to walk, the next one last.
+    let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+    while let Some(component) = ahead.pop() {
+        match component.as_str() {
+            "" | "." => continue,
+            ".." => {
+                resolved.path.pop();
+                continue;
+            }
+            name => resolved.path.push(name),
+        }
+        if is_magic(&resolved.path) {
+            continue;
+        }
+        let Ok(target) = std::fs::read_link(root.join(&resolved.path)) else { continue };
+        let text = target.to_str().ok_or(io::ErrorKind::InvalidData)?;
+        let at = resolved.path.clone();
+        resolved.path.pop();
+        if text.starts_with('/') {
+            resolved.path = PathBuf::new();
+        }
+        ahead.extend(text.split('/').rev().map(str::to_owned));
+        resolved.links.push(Link { at, target });
+        if resolved.links.len() > LINKS_MAX {
+            return Err(rustix::io::Errno::LOOP.into());
+        }
+    }
+    Ok(resolved)
+}
+
+/// `/proc/self` leads to another process each time: in a recording it is an ordinary folder.
+fn is_magic(path: &Path) -> bool {
+    path == Path::new("proc/self") || path == Path::new("proc/thread-self")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_stay_inside_the_root() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        std::fs::create_dir_all(at("sys/devices/pci0/block/sda")).unwrap();
+        std::fs::create_dir_all(at("sys/block")).unwrap();
+        std::fs::create_dir_all(at("etc")).unwrap();
+        symlink("../devices/pci0/block/sda", at("sys/block/sda")).unwrap();
+        symlink("/../../../etc", at("out")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        let path = |path: &str| resolve(root.path(), path).unwrap().path;
+        assert_eq!(path("/sys/block/sda/queue"), Path::new("sys/devices/pci0/block/sda/queue"));
+        assert_eq!(path("/out/passwd"), Path::new("etc/passwd"));
+        assert_eq!(path("/../../sys/./block"), Path::new("sys/block"));
+        assert_eq!(path("/nothing/here"), Path::new("nothing/here"));
+        assert!(resolve(root.path(), "/loop").is_err());
+        let links = resolve(root.path(), "/sys/block/sda/queue").unwrap().links;
+        assert_eq!(links.len(), 1);
+        assert_eq!(links[0].at, Path::new("sys/block/sda"));
+    }
+}
