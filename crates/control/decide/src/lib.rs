@@ -17,7 +17,6 @@ mod budget;
 mod error;
 mod findings;
 mod order;
-pub mod place;
 mod plan;
 mod pool;
 mod size;

@@ -2,13 +2,13 @@
 
 use planish_model::{
     Catalogue, Class, Computation, Coupled, Coupling, Entry, Knob, KnobId, Observation, Plan, Profile,
-    Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want,
+    Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;
 use crate::error::DecideError;
 use crate::pool::{Need, Raise, raises};
-use crate::{order, place, verdict};
+use crate::{order, verdict};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]

@@ -91,7 +91,7 @@ fn pools<'a>(
         observation
             .pools
             .iter()
-            .filter(|pool| crate::place::captures(&knob.path, &pool.place).is_some())
+            .filter(|pool| planish_model::place::captures(&knob.path, &pool.place).is_some())
             .map(|pool| (knob, pool))
             .collect::<Vec<_>>()
     };

@@ -24,6 +24,7 @@ mod finding;
 mod knob;
 mod nearest;
 mod observation;
+pub mod place;
 mod plan;
 mod profile;
 mod sizing;

@@ -1,0 +1,250 @@
+//! The named facts that finding rules compare: the one list of them.
+//!
+//! A fact whose files are missing here is missing too, and a rule over it says nothing. Names end with their unit.
+//!
+//! | fact | meaning |
+//! |---|---|
+//! | `host.bare_metal` | 1 without a hypervisor below us, else 0 |
+//! | `memory.total_bytes`, `memory.available_bytes`, `memory.available_percent` | what there is, what is left |
+//! | `memory.page_tables_bytes`, `memory.page_tables_percent` | page tables, also as a share of anonymous and shared memory |
+//! | `memory.min_free_bytes`, `memory.min_free_percent` | the reserve of `vm.min_free_kbytes` |
+//! | `memory.stall_percent` | time in which some task waited for memory, over five minutes |
+//! | `swap.in_pages` | pages read back from swap since boot |
+//! | `swap.used_bytes`, `swap.zram_count` | swap in use; swap devices that are compressed memory |
+//! | `vm.swappiness` | the knob |
+//! | `thp.enabled`, `thp.defrag` | the knobs' words |
+//! | `thp.anon_bytes`, `thp.shmem_bytes` | memory on transparent huge pages |
+//! | `thp.stalls` | times a thread compacted memory itself, since boot |
+//! | `thp.fallback_percent` | huge-page faults that got small pages, since boot |
+//! | `hugetlb.total_bytes`, `hugetlb.idle_bytes` | pools; their pages that nobody uses or has reserved |
+//! | `hugetlb.imbalance_percent` | how much smaller the smallest node's pool is than the largest's |
+//! | `hugetlb.overcommit_percent` | overcommit allowance against available memory |
+//! | `numa.nodes_count`, `numa.zone_reclaim_mode`, `numa.balancing` | nodes with memory; the knobs |
+//! | `numa.hint_faults` | faults that the balancing made to sample, since boot |
+//! | `numa.free_spread_percent` | difference of free memory between the emptiest and the fullest node |
+//! | `cpu.slow_governor_count` | CPUs whose governor is another than `performance` |
+//! | `cpu.idle_exit_us` | exit latency of the deepest sleep state that CPU 0 may enter |
+//! | `cpu.isolated_count` | CPUs that the scheduler leaves alone |
+//! | `cpu.steal_percent` | CPU time since boot that the hypervisor kept for others |
+//! | `clock.source` | what the clock is read from |
+//! | `tuners.names`, `tuners.count` | other programs that set knobs of this host |
+
+use std::collections::BTreeMap;
+
+use planish_host::{Host, Pattern};
+use planish_model::{FactValue, KnobId, Observation};
+use planish_sys::CpuSet;
+
+use crate::observe::Shared;
+use crate::tables;
+
+/// Facts by name, as they are collected.
+#[derive(Default)]
+struct Facts(BTreeMap<String, FactValue>);
+
+impl Facts {
+    fn number(&mut self, name: &str, value: Option<f64>) {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.0.insert(name.to_owned(), FactValue::Number(value));
+        }
+    }
+
+    fn bytes(&mut self, name: &str, value: Option<u64>) {
+        self.number(name, value.map(|value| value as f64));
+    }
+
+    fn text(&mut self, name: &str, value: Option<String>) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.0.insert(name.to_owned(), FactValue::Text(value));
+        }
+    }
+}
+
+/// All facts of a host whose knobs and pools were read already.
+pub(crate) fn compute(
+    host: &Host,
+    shared: &Shared,
+    observation: &Observation,
+) -> BTreeMap<String, FactValue> {
+    let mut facts = Facts::default();
+    let bare_metal = observation.host.guest.is_none();
+    facts.number("host.bare_metal", Some(f64::from(u8::from(bare_metal))));
+    memory(&mut facts, host, shared, observation);
+    counters(&mut facts, host, observation);
+    pools(&mut facts, host, observation);
+    numa(&mut facts, host, observation);
+    cpus(&mut facts, host, observation);
+    tuners(&mut facts, host);
+    facts.0
+}
+
+/// The first readable value of a knob.
+fn value<'a>(observation: &'a Observation, id: &str) -> Option<&'a str> {
+    observation.knobs.get(&KnobId::new(id))?.iter().find_map(|reading| reading.value.as_deref())
+}
+
+fn number_of(observation: &Observation, id: &str) -> Option<f64> {
+    value(observation, id)?.trim().parse().ok()
+}
+
+/// The word of a knob that shows its alternatives, such as `always [madvise] never`.
+fn word_of(observation: &Observation, id: &str) -> Option<String> {
+    let text = value(observation, id)?;
+    let bracketed = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    Some(bracketed.unwrap_or(text.trim()).to_owned())
+}
+
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
+}
+
+fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observation) {
+    let table = tables::meminfo(&shared.meminfo);
+    let get = |name: &str| table.get(name).copied();
+    let (total, available) = (get("MemTotal"), get("MemAvailable"));
+    facts.bytes("memory.total_bytes", total);
+    facts.bytes("memory.available_bytes", available);
+    facts.number(
+        "memory.available_percent",
+        available.zip(total).and_then(|(part, whole)| percent(part, whole)),
+    );
+    let mapped = get("AnonPages").unwrap_or(0) + get("Shmem").unwrap_or(0);
+    facts.bytes("memory.page_tables_bytes", get("PageTables"));
+    facts.number("memory.page_tables_percent", get("PageTables").and_then(|tables| percent(tables, mapped)));
+    let min_free = number_of(observation, "vm.min_free_kbytes").map(|kib| kib as u64 * 1024);
+    facts.bytes("memory.min_free_bytes", min_free);
+    facts.number(
+        "memory.min_free_percent",
+        min_free.zip(total).and_then(|(part, whole)| percent(part, whole)),
+    );
+    let pressure = host.read("/proc/pressure/memory").ok();
+    facts.number("memory.stall_percent", pressure.as_deref().and_then(tables::pressure_some_percent));
+    let used = get("SwapTotal").zip(get("SwapFree")).map(|(total, free)| total.saturating_sub(free));
+    facts.bytes("swap.used_bytes", used);
+    let swaps = host.read("/proc/swaps").unwrap_or_default();
+    let zram = tables::swaps(&swaps).iter().filter(|device| device.contains("zram")).count();
+    facts.number("swap.zram_count", Some(zram as f64));
+    facts.bytes("thp.anon_bytes", get("AnonHugePages"));
+    facts.bytes("thp.shmem_bytes", get("ShmemHugePages"));
+    facts.bytes("hugetlb.total_bytes", get("Hugetlb"));
+}
+
+fn counters(facts: &mut Facts, host: &Host, observation: &Observation) {
+    let text = host.read("/proc/vmstat").unwrap_or_default();
+    let table = tables::vmstat(&text);
+    let get = |name: &str| table.get(name).copied();
+    facts.bytes("swap.in_pages", get("pswpin"));
+    facts.bytes("thp.stalls", get("compact_stall"));
+    let (given, refused) = (get("thp_fault_alloc"), get("thp_fault_fallback"));
+    let tried = given.zip(refused).map(|(given, refused)| given + refused);
+    facts.number("thp.fallback_percent", refused.zip(tried).and_then(|(part, whole)| percent(part, whole)));
+    facts.bytes("numa.hint_faults", get("numa_hint_faults"));
+    facts.number("vm.swappiness", number_of(observation, "vm.swappiness"));
+    facts.text("thp.enabled", word_of(observation, "thp.enabled"));
+    facts.text("thp.defrag", word_of(observation, "thp.defrag"));
+}
+
+fn pools(facts: &mut Facts, host: &Host, observation: &Observation) {
+    let mut idle = 0;
+    let mut overcommit = 0;
+    for page_bytes in &observation.host.huge_page_bytes {
+        let folder = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page_bytes / 1024);
+        let number = |file: &str| {
+            let text = host.read(&format!("{folder}/{file}")).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        let free =
+            number("free_hugepages").unwrap_or(0).saturating_sub(number("resv_hugepages").unwrap_or(0));
+        idle += free.saturating_mul(*page_bytes);
+        overcommit += number("nr_overcommit_hugepages").unwrap_or(0).saturating_mul(*page_bytes);
+    }
+    facts.bytes("hugetlb.idle_bytes", Some(idle));
+    facts.number("hugetlb.overcommit_percent", percent(overcommit, observation.host.available_bytes));
+    facts.number("hugetlb.imbalance_percent", imbalance(observation));
+}
+
+/// How much smaller the smallest pool of the nodes with CPUs is than the largest, over all page sizes.
+fn imbalance(observation: &Observation) -> Option<f64> {
+    let bytes: Vec<u64> = observation
+        .host
+        .cpu_nodes
+        .iter()
+        .map(|node| {
+            let own = observation.pools.iter().filter(|pool| pool.node == Some(*node));
+            own.map(|pool| pool.pages.saturating_mul(pool.page_bytes)).sum()
+        })
+        .collect();
+    let (least, most) = (bytes.iter().min()?, bytes.iter().max()?);
+    percent(most - least, *most)
+}
+
+fn numa(facts: &mut Facts, host: &Host, observation: &Observation) {
+    let nodes = &observation.host.nodes;
+    facts.number("numa.nodes_count", Some(nodes.len() as f64));
+    facts.number("numa.zone_reclaim_mode", number_of(observation, "vm.zone_reclaim_mode"));
+    facts.number("numa.balancing", number_of(observation, "kernel.numa_balancing"));
+    let free: Vec<f64> = nodes
+        .iter()
+        .filter_map(|node| {
+            let text = host.read(&format!("/sys/devices/system/node/node{node}/meminfo")).ok()?;
+            let table = tables::meminfo(&text);
+            percent(*table.get("MemFree")?, *table.get("MemTotal")?)
+        })
+        .collect();
+    let spread = free.iter().copied().reduce(f64::max).zip(free.iter().copied().reduce(f64::min));
+    facts.number("numa.free_spread_percent", spread.map(|(most, least)| most - least));
+}
+
+fn cpus(facts: &mut Facts, host: &Host, observation: &Observation) {
+    if let Some(readings) = observation.knobs.get(&KnobId::new("cpu.governor")) {
+        let known: Vec<&str> = readings.iter().filter_map(|reading| reading.value.as_deref()).collect();
+        let slow = known.iter().filter(|governor| governor.trim() != "performance").count();
+        facts.number("cpu.slow_governor_count", (!known.is_empty()).then_some(slow as f64));
+    }
+    facts.number("cpu.idle_exit_us", idle_exit_us(host));
+    let isolated = host.read("/sys/devices/system/cpu/isolated").ok();
+    let isolated = isolated.and_then(|text| CpuSet::parse_list(text.trim()).ok());
+    facts.number("cpu.isolated_count", isolated.map(|cpus| cpus.count() as f64));
+    let stat = host.read("/proc/stat").ok();
+    facts.number("cpu.steal_percent", stat.as_deref().and_then(tables::steal_percent));
+    let clock = host.read("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok();
+    facts.text("clock.source", clock.map(|text| text.trim().to_owned()));
+}
+
+/// The longest exit latency among the states that CPU 0 may enter, within the limit that was asked for it.
+fn idle_exit_us(host: &Host) -> Option<f64> {
+    const CPU: &str = "/sys/devices/system/cpu/cpu0";
+    let pattern = Pattern::parse(&format!("{CPU}/cpuidle/state{{state}}/latency")).ok()?;
+    let number = |path: &str| host.read(path).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    // 0 is no limit, `n/a` is none at all tolerated, which is no number here.
+    let limit = host.read(&format!("{CPU}/power/pm_qos_resume_latency_us")).unwrap_or_default();
+    let limit = match limit.trim() {
+        "n/a" => 0.0,
+        text => text.parse().ok().filter(|limit| *limit > 0.0).unwrap_or(f64::INFINITY),
+    };
+    host.glob(&pattern)
+        .iter()
+        .filter(|state| {
+            let disable = state.path.replace("/latency", "/disable");
+            number(&disable).is_none_or(|disabled| disabled == 0.0)
+        })
+        .filter_map(|state| number(&state.path))
+        .filter(|latency| *latency <= limit)
+        .reduce(f64::max)
+}
+
+/// Programs that set knobs too, by the files that they keep while they run.
+fn tuners(facts: &mut Facts, host: &Host) {
+    const TUNERS: [(&str, &str); 6] = [
+        ("tuned", "/run/tuned/tuned.pid"),
+        ("saptune", "/run/saptune/saved_state"),
+        ("numad", "/run/numad.pid"),
+        ("irqbalance", "/run/irqbalance"),
+        ("power-profiles-daemon", "/run/power-profiles-daemon"),
+        ("bpftune", "/run/bpftune"),
+    ];
+    let names: Vec<&str> =
+        TUNERS.iter().filter(|(_, file)| host.exists(file)).map(|(name, _)| *name).collect();
+    facts.number("tuners.count", Some(names.len() as f64));
+    facts.text("tuners.names", Some(names.join(", ")));
+}

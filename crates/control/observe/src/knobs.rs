@@ -1,0 +1,75 @@
+//! Every place of every knob: its value, the words that the host offers, and who may write it.
+
+use std::collections::BTreeMap;
+
+use planish_host::{Access as HostAccess, Host, Pattern, ReadError};
+use planish_model::{Access, Catalogue, Knob, KnobId, Reading, ValueType, place};
+
+/// Readings of all knobs. A knob that has no place here has one reading that says so, under its pattern.
+pub(crate) fn read(host: &Host, catalogue: &Catalogue, root: bool) -> BTreeMap<KnobId, Vec<Reading>> {
+    catalogue.knobs().map(|knob| (knob.id.clone(), readings(host, knob, root))).collect()
+}
+
+fn readings(host: &Host, knob: &Knob, root: bool) -> Vec<Reading> {
+    let places = if knob.has_holes() {
+        let pattern = Pattern::parse(&knob.path).ok();
+        pattern.map(|pattern| host.glob(&pattern)).unwrap_or_default()
+    } else {
+        vec![planish_host::Match { path: knob.path.clone(), captures: planish_host::Captures::new() }]
+    };
+    let mut readings: Vec<Reading> =
+        places.iter().map(|found| reading(host, knob, &found.path, root)).collect();
+    if readings.is_empty() {
+        readings.push(absent(&knob.path));
+    }
+    readings
+}
+
+fn absent(place: &str) -> Reading {
+    let (place, access) = (place.to_owned(), Access::Absent);
+    Reading { place, value: None, unread: None, offered: Vec::new(), access }
+}
+
+fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
+    let access = match host.access(path) {
+        HostAccess::Absent => return absent(path),
+        HostAccess::Writable => Access::Writable,
+        HostAccess::WriteOnly => Access::Writable,
+        HostAccess::ReadOnly => Access::ReadOnly("the kernel lets nobody write it".to_owned()),
+        HostAccess::ReadOnlyMount => {
+            Access::ReadOnly("on a file system that is mounted read-only".to_owned())
+        }
+        HostAccess::Denied(why) if root => Access::ReadOnly(why),
+        HostAccess::Denied(_) => Access::NeedsRoot,
+    };
+    let (value, unread) = match host.read(path) {
+        Ok(text) => (Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()), None),
+        Err(ReadError::Absent { .. }) => return absent(path),
+        Err(error) => (None, Some(why_unread(&error))),
+    };
+    let offered = offered(host, knob, path, value.as_deref());
+    Reading { place: path.to_owned(), value, unread, offered, access }
+}
+
+fn why_unread(error: &ReadError) -> String {
+    use std::error::Error;
+    match error.source() {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// The words that this host offers: from the file that lists them, or from a value that shows its alternatives.
+fn offered(host: &Host, knob: &Knob, path: &str, value: Option<&str>) -> Vec<String> {
+    let words = |text: &str| -> Vec<String> {
+        text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
+    };
+    if let Some(list) = &knob.offered {
+        let holes = place::captures(&knob.path, path).unwrap_or_default();
+        return host.read(&place::fill(list, &holes)).map(|text| words(&text)).unwrap_or_default();
+    }
+    match (&knob.r#type, value) {
+        (ValueType::Choice { .. }, Some(value)) if value.contains('[') => words(value),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,28 @@
+//! A host as one value: [`observe`] reads everything that decide and verify will ask for, once.
+//!
+//! Invariants: nothing is opened for writing, nothing is started, and no file that is missing, odd or forbidden is an
+//! error. What could not be read is said to be so ([`Reading::unread`](planish_model::Reading)), since "I may not
+//! look" and "it is not there" lead to different verdicts.
+//!
+//! Everything is read through a [`Host`](planish_host::Host), live or recorded, and the host remembers what was asked
+//! for: recording a machine copies exactly the files that this crate reads.
+//!
+//! | module | reads |
+//! |---|---|
+//! | [`facts`] | the named facts of finding rules; the list is there |
+//! | `knobs` | every place of every knob: value, offered words, who may write |
+//! | `pools` | huge-page pools and free blocks |
+//! | `machine` | kernel, CPUs, nodes, memory; guest and container by evidence |
+//! | `persisted` | sysctl.d, tmpfiles.d, kernel command line: what the next boot sets |
+
+#![forbid(unsafe_code)]
+
+pub mod facts;
+mod knobs;
+mod machine;
+mod observe;
+mod persisted;
+mod pools;
+mod tables;
+
+pub use observe::observe;

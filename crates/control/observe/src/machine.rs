@@ -1,0 +1,148 @@
+//! Facts of the machine: what it is, and whether something stands between us and the metal.
+//!
+//! A guest and a container are told by evidence that the hypervisor or runtime cannot help leaving, not by names:
+//! an image that carries `/.dockerenv` may well run as a virtual machine of its own.
+
+use planish_host::{Access, Host};
+use planish_model::HostFacts;
+use planish_sys::NodeSet;
+
+use crate::observe::Shared;
+use crate::tables;
+
+/// Facts of the host.
+pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
+    let memory = tables::meminfo(&shared.meminfo);
+    let bytes = |name| memory.get(name).copied().unwrap_or(0);
+    let cpuinfo = host.read("/proc/cpuinfo").unwrap_or_default();
+    let (nodes, cpu_nodes) = nodes(host);
+    HostFacts {
+        host_id: host.host_id(),
+        boot_id: host.boot_id(),
+        kernel: host.kernel(),
+        arch: host.arch(),
+        cpu_model: field(&cpuinfo, &["model name", "CPU part", "cpu"]).unwrap_or_default().to_owned(),
+        cpus_online: cpus_online(host, &cpuinfo),
+        nodes,
+        cpu_nodes,
+        guest: guest(host, &cpuinfo),
+        container: container(host),
+        page_bytes: host.page_bytes(),
+        huge_page_bytes: huge_page_bytes(host),
+        memory_bytes: bytes("MemTotal"),
+        available_bytes: bytes("MemAvailable"),
+        root: is_root(host),
+    }
+}
+
+/// The first field of `/proc/cpuinfo` that has one of the names.
+fn field<'a>(cpuinfo: &'a str, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| {
+        cpuinfo.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == *name).then(|| value.trim())
+        })
+    })
+}
+
+fn set(host: &Host, path: &str) -> Option<NodeSet> {
+    NodeSet::parse_list(host.read(path).ok()?.trim()).ok()
+}
+
+fn cpus_online(host: &Host, cpuinfo: &str) -> u32 {
+    let online = set(host, "/sys/devices/system/cpu/online").map(|online| online.count());
+    let count =
+        online.unwrap_or_else(|| cpuinfo.lines().filter(|line| line.starts_with("processor")).count());
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Nodes with memory, and those of them with CPUs. A kernel without NUMA is one node.
+fn nodes(host: &Host) -> (Vec<u32>, Vec<u32>) {
+    const FOLDER: &str = "/sys/devices/system/node";
+    let memory =
+        set(host, &format!("{FOLDER}/has_memory")).or_else(|| set(host, &format!("{FOLDER}/online")));
+    let Some(memory) = memory.filter(|memory| !memory.is_empty()) else { return (vec![0], vec![0]) };
+    let cpus = set(host, &format!("{FOLDER}/has_cpu")).unwrap_or_else(|| memory.clone());
+    (memory.iter().collect(), memory.intersection(&cpus).iter().collect())
+}
+
+fn huge_page_bytes(host: &Host) -> Vec<u64> {
+    let mut sizes: Vec<u64> = host
+        .list("/sys/kernel/mm/hugepages")
+        .iter()
+        .filter_map(|name| planish_sys::pages::parse_pool_name(name))
+        .map(|bytes| bytes as u64)
+        .collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+/// Root with `CAP_SYS_ADMIN`. A recorded machine is observed with the rights that it was recorded with.
+fn is_root(host: &Host) -> bool {
+    if !host.is_live() {
+        return host.meta().is_none_or(|meta| meta.root);
+    }
+    planish_sys::process::rights().is_ok_and(|rights| rights.user == 0 && rights.admin)
+}
+
+/// Evidence of a hypervisor below us.
+fn guest(host: &Host, cpuinfo: &str) -> Option<String> {
+    let mut evidence = Vec::new();
+    // x86: CPUID leaf 1, ECX bit 31, which every hypervisor sets for its guests; dom0 of Xen is one of them.
+    if field(cpuinfo, &["flags"]).is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")) {
+        evidence.push("hypervisor flag of the CPU".to_owned());
+    }
+    if let Ok(kind) = host.read("/sys/hypervisor/type") {
+        evidence.push(format!("/sys/hypervisor: {}", kind.trim()));
+    }
+    if host.exists("/proc/device-tree/hypervisor/compatible") {
+        evidence.push("a hypervisor in the device tree".to_owned());
+    }
+    // On x86 the flag decides: a bare-metal cloud machine carries the same vendor as its virtual sisters.
+    let x86 = field(cpuinfo, &["flags"]).is_some();
+    if let Some(name) = virtual_product(host).filter(|_| !x86 || !evidence.is_empty()) {
+        evidence.push(name);
+    }
+    (!evidence.is_empty()).then(|| evidence.join(", "))
+}
+
+/// Vendor or product of the firmware tables, when it is one of a hypervisor.
+fn virtual_product(host: &Host) -> Option<String> {
+    const VIRTUAL: [&str; 10] = [
+        "QEMU",
+        "KVM",
+        "VMware",
+        "VirtualBox",
+        "Virtual Machine",
+        "HVM domU",
+        "Bochs",
+        "OpenStack",
+        "Google Compute",
+        "Firecracker",
+    ];
+    ["sys_vendor", "product_name"].iter().find_map(|file| {
+        let text = host.read(&format!("/sys/class/dmi/id/{file}")).ok()?;
+        let text = text.trim();
+        VIRTUAL.iter().any(|name| text.contains(name)).then(|| format!("{file} {text}"))
+    })
+}
+
+/// Evidence of a container around us.
+fn container(host: &Host) -> Option<String> {
+    if host.access("/proc/sys/vm/swappiness") == Access::ReadOnlyMount {
+        return Some("/proc/sys is mounted read-only".to_owned());
+    }
+    // Kernel threads are seen in the first PID namespace only: whoever sees them is not in a container, whatever
+    // files the image left behind.
+    if host.read("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd") {
+        return None;
+    }
+    let marker = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
+    if let Some(file) = marker.into_iter().find(|file| host.exists(file)) {
+        return Some(format!("{file} is there"));
+    }
+    let groups = host.read("/proc/1/cgroup").unwrap_or_default();
+    let runtime =
+        ["docker", "kubepods", "libpod", "lxc", "containerd"].into_iter().find(|name| groups.contains(name));
+    runtime.map(|name| format!("process 1 is in a cgroup of {name}"))
+}

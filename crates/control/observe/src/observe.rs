@@ -1,0 +1,34 @@
+//! The pass over a host.
+
+use std::collections::BTreeMap;
+
+use planish_host::Host;
+use planish_model::{Catalogue, Observation};
+
+use crate::{facts, knobs, machine, persisted, pools};
+
+/// Files that several readers want: read once.
+pub(crate) struct Shared {
+    pub(crate) meminfo: String,
+    pub(crate) cmdline: String,
+}
+
+/// Everything that decide and verify ask of a host, read in one pass.
+#[must_use]
+pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
+    let text = |path| host.read(path).unwrap_or_default();
+    let shared = Shared { meminfo: text("/proc/meminfo"), cmdline: text("/proc/cmdline") };
+    let machine = machine::facts(host, &shared);
+    let knobs = knobs::read(host, catalogue, machine.root);
+    let mut observation = Observation {
+        pools: pools::read(host, &machine),
+        buddy: pools::buddy(&text("/proc/buddyinfo")),
+        host: machine,
+        knobs,
+        facts: BTreeMap::new(),
+        persisted: BTreeMap::new(),
+    };
+    observation.facts = facts::compute(host, &shared, &observation);
+    observation.persisted = persisted::read(host, &shared, catalogue, &observation);
+    observation
+}

@@ -1,0 +1,138 @@
+//! The kernel command line: arguments that set a knob before anything else runs.
+
+use planish_model::Catalogue;
+
+use super::{Setting, sysctl};
+
+/// Settings of a command line. `default_page` is the running kernel's default huge-page size.
+pub(crate) fn settings(cmdline: &str, default_page: Option<u64>, catalogue: &Catalogue) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    // The size that the next `hugepages=` counts in.
+    let mut page = default_page;
+    for argument in cmdline.split_whitespace() {
+        // What follows is for process 1.
+        if argument == "--" {
+            break;
+        }
+        let Some((name, value)) = argument.split_once('=') else { continue };
+        let source = format!("kernel command line: {argument}");
+        match name {
+            "hugepagesz" | "default_hugepagesz" => page = size(value),
+            "hugepages" => settings.extend(page.into_iter().flat_map(|page| pools(value, page, &source))),
+            _ => match name.strip_prefix("sysctl.") {
+                Some(key) => settings.push(Setting::new(sysctl::path_of(key), value, &source)),
+                None => settings.extend(by_row(name, value, &source, catalogue)),
+            },
+        }
+    }
+    settings
+}
+
+/// Settings of knobs whose row names the argument.
+fn by_row(name: &str, value: &str, source: &str, catalogue: &Catalogue) -> Vec<Setting> {
+    let value = match value {
+        "enable" => "1",
+        "disable" => "0",
+        // `nmi_watchdog=panic,1`
+        list => list.rsplit(',').next().unwrap_or(list),
+    };
+    catalogue
+        .knobs()
+        .filter(|knob| knob.boot_arg.as_deref() == Some(name))
+        .map(|knob| Setting::new(wild(&knob.path), value, source))
+        .collect()
+}
+
+/// A pattern with a wildcard in the place of each hole.
+fn wild(path: &str) -> String {
+    let mut parts = path.split('{');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |wild, part| wild + "*" + part.split_once('}').map_or("", |(_, after)| after))
+}
+
+/// `hugepages=N` for the whole machine, `hugepages=0:1,1:2` by node.
+fn pools(value: &str, page_bytes: u64, source: &str) -> Vec<Setting> {
+    let folder = format!("hugepages/hugepages-{}kB/nr_hugepages", page_bytes / 1024);
+    let setting = |path, value| Setting::new(path, value, source);
+    if !value.contains(':') {
+        return vec![setting(format!("/sys/kernel/mm/{folder}"), value)];
+    }
+    value
+        .split(',')
+        .filter_map(|part| part.split_once(':'))
+        .map(|(node, pages)| setting(format!("/sys/devices/system/node/node{node}/{folder}"), pages))
+        .collect()
+}
+
+/// A size with the kernel's suffixes: `2M`, `1G`, `2097152`.
+fn size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 10),
+        b'm' | b'M' => (&text[..text.len() - 1], 20),
+        b'g' | b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(cmdline: &str) -> Vec<(String, String)> {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let settings = settings(cmdline, Some(2 << 20), &catalogue);
+        settings.into_iter().map(|setting| (setting.path, setting.value)).collect()
+    }
+
+    fn pair(path: &str, value: &str) -> (String, String) {
+        (path.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn arguments_lead_to_places() {
+        assert_eq!(
+            found(
+                "quiet transparent_hugepage=never numa_balancing=disable sysctl.vm.swappiness=3 -- nmi_watchdog=1"
+            ),
+            [
+                pair("/sys/kernel/mm/transparent_hugepage/enabled", "never"),
+                pair("/proc/sys/kernel/numa_balancing", "0"),
+                pair("/proc/sys/vm/swappiness", "3"),
+            ]
+        );
+        assert_eq!(
+            found("cpufreq.default_governor=performance"),
+            [pair("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance")]
+        );
+    }
+
+    #[test]
+    fn pools_count_in_the_size_before_them() {
+        let two = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+        assert_eq!(found("hugepages=8"), [pair(two, "8")]);
+        assert_eq!(
+            found("hugepagesz=1G hugepages=0:1,1:2 hugepagesz=2M hugepages=16"),
+            [
+                pair("/sys/devices/system/node/node0/hugepages/hugepages-1048576kB/nr_hugepages", "1"),
+                pair("/sys/devices/system/node/node1/hugepages/hugepages-1048576kB/nr_hugepages", "2"),
+                pair(two, "16"),
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn odd_command_lines_are_passed_over(text in "\\PC{0,200}") {
+            let _ = settings(&text, None, &Catalogue::default());
+        }
+
+        #[test]
+        fn sizes_with_suffixes(number in 1_u64..4096) {
+            prop_assert_eq!(size(&format!("{number}M")), Some(number << 20));
+            prop_assert_eq!(size(&number.to_string()), Some(number));
+        }
+    }
+}

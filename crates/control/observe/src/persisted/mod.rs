@@ -1,0 +1,146 @@
+//! What the next boot will set, and which file says so.
+//!
+//! Three sources are read, in the order in which a boot applies them: the kernel command line, `tmpfiles.d` (which
+//! writes to /sys) and `sysctl.d` (which writes to /proc/sys). The last one wins; the others are kept as overridden,
+//! so that a user who edits the wrong file learns which one is right.
+//!
+//! Non-goals: the entry that the boot loader will choose (the command line is that of the running kernel), udev rules
+//! and daemons that write later.
+
+mod cmdline;
+mod sysctl;
+mod tmpfiles;
+
+use std::collections::BTreeMap;
+
+use planish_host::Host;
+use planish_model::{Catalogue, Observation, Persisted, place};
+
+use crate::observe::Shared;
+use crate::tables;
+
+/// One line of one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The path, which may hold shell wildcards.
+    pub(crate) path: String,
+    /// The value.
+    pub(crate) value: String,
+    /// File and line, or the argument of the command line.
+    pub(crate) source: String,
+    /// Places that the wildcards do not mean.
+    pub(crate) spared: Vec<String>,
+}
+
+impl Setting {
+    pub(crate) fn new(path: String, value: &str, source: &str) -> Self {
+        Self { path, value: value.to_owned(), source: source.to_owned(), spared: Vec::new() }
+    }
+
+    /// Whether the path leaves the choice of places to wildcards.
+    pub(crate) fn is_wild(&self) -> bool {
+        self.path.contains(['*', '?', '['])
+    }
+
+    /// Whether it means a place; a wildcard stays within its component.
+    fn covers(&self, place: &str) -> bool {
+        if !self.is_wild() {
+            return self.path == place;
+        }
+        let (mut wild, mut plain) = (self.path.split('/'), place.split('/'));
+        loop {
+            match (wild.next(), plain.next()) {
+                (Some(pattern), Some(name)) if place::matches(pattern, name) => {}
+                (None, None) => return !self.spared.iter().any(|spared| spared == place),
+                _ => return false,
+            }
+        }
+    }
+}
+
+/// What a boot will set, by place, for every place of a knob that was seen.
+pub(crate) fn read(
+    host: &Host,
+    shared: &Shared,
+    catalogue: &Catalogue,
+    observation: &Observation,
+) -> BTreeMap<String, Persisted> {
+    let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
+    let mut settings = cmdline::settings(&shared.cmdline, default_page, catalogue);
+    settings.extend(tmpfiles::settings(host));
+    settings.extend(sysctl::settings(host));
+    for setting in &mut settings {
+        setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
+    }
+    let mut persisted = BTreeMap::new();
+    for reading in observation.knobs.values().flatten() {
+        if let Some(found) = winner(&settings, &reading.place) {
+            persisted.insert(reading.place.clone(), found);
+        }
+    }
+    persisted
+}
+
+/// `vm.nr_hugepages` and `vm.nr_overcommit_hugepages` are other names of files in /sys, for the default page size.
+fn sysfs_twin(path: &str, default_page: Option<u64>) -> Option<String> {
+    let file = path.strip_prefix("/proc/sys/vm/")?;
+    let kib = default_page? / 1024;
+    ["nr_hugepages", "nr_overcommit_hugepages"]
+        .contains(&file)
+        .then(|| format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB/{file}"))
+}
+
+/// The setting of a place that is applied last, and those that lose against it.
+fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
+    let mut all = settings.iter().filter(|setting| setting.covers(place));
+    let mut last = all.next()?;
+    let mut overridden = Vec::new();
+    for setting in all {
+        overridden.push(format!("{} ({})", last.value, last.source));
+        last = setting;
+    }
+    Some(Persisted { value: last.value.clone(), source: last.source.clone(), overridden })
+}
+
+/// Configuration files of a kind in the order in which they are applied: sorted by name over all folders, and of one
+/// name only the file of the first folder, which may be empty to mask the others.
+pub(crate) fn files(host: &Host, folders: &[&str], extension: &str) -> Vec<String> {
+    let mut by_name: BTreeMap<String, String> = BTreeMap::new();
+    for folder in folders {
+        for name in host.list(folder) {
+            if name.ends_with(extension) && !name.starts_with('.') {
+                by_name.entry(name.clone()).or_insert_with(|| format!("{folder}/{name}"));
+            }
+        }
+    }
+    by_name.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_setting_wins_and_the_others_are_told() {
+        let setting = |path: &str, value, source| Setting::new(path.to_owned(), value, source);
+        let settings = [
+            setting("/sys/block/*/queue/scheduler", "none", "a.conf:1"),
+            setting("/sys/block/sda/queue/scheduler", "bfq", "b.conf:2"),
+        ];
+        let found = winner(&settings, "/sys/block/sda/queue/scheduler").expect("set twice");
+        assert_eq!((found.value.as_str(), found.source.as_str()), ("bfq", "b.conf:2"));
+        assert_eq!(found.overridden, ["none (a.conf:1)"]);
+        let found = winner(&settings, "/sys/block/vda/queue/scheduler").expect("set once");
+        assert_eq!(found.value, "none");
+        assert_eq!(winner(&settings, "/sys/block/vda/queue/nomerges"), None);
+    }
+
+    #[test]
+    fn an_old_name_leads_to_the_file_of_the_default_page_size() {
+        assert_eq!(
+            sysfs_twin("/proc/sys/vm/nr_hugepages", Some(2 << 20)).as_deref(),
+            Some("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+        );
+        assert_eq!(sysfs_twin("/proc/sys/vm/swappiness", Some(2 << 20)), None);
+    }
+}

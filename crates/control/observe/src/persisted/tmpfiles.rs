@@ -1,0 +1,79 @@
+//! `tmpfiles.d(5)`: lines of type `w` write a value to a file at boot, which is how settings of /sys are kept.
+//!
+//! Files are sorted by name over all folders; of several lines for one path the first counts.
+
+use std::collections::HashSet;
+
+use planish_host::Host;
+
+use super::{Setting, files};
+
+const FOLDERS: [&str; 5] = [
+    "/etc/tmpfiles.d",
+    "/run/tmpfiles.d",
+    "/usr/local/lib/tmpfiles.d",
+    "/usr/lib/tmpfiles.d",
+    "/lib/tmpfiles.d",
+];
+
+/// The values that are written at boot.
+pub(crate) fn settings(host: &Host) -> Vec<Setting> {
+    let mut seen = HashSet::new();
+    let mut settings = Vec::new();
+    for file in files(host, &FOLDERS, ".conf") {
+        let Ok(text) = host.read(&file) else { continue };
+        settings.extend(parse(&text, &file).into_iter().filter(|setting| seen.insert(setting.path.clone())));
+    }
+    settings
+}
+
+/// Lines such as `w! /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`.
+fn parse(text: &str, file: &str) -> Vec<Setting> {
+    text.lines()
+        .enumerate()
+        .filter_map(|(index, line)| {
+            let mut rest = line.trim();
+            let mut field = || {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                let (field, after) = rest.split_at(end);
+                rest = after.trim_start();
+                (!field.is_empty()).then_some(field)
+            };
+            // The letter may carry modifiers: `w+` appends, `!` is for boot only.
+            if !field()?.starts_with('w') {
+                return None;
+            }
+            let path = field()?.trim_matches('"').to_owned();
+            for _ in ["mode", "user", "group", "age"] {
+                field()?;
+            }
+            let source = format!("{file}:{}", index + 1);
+            (!rest.is_empty()).then(|| Setting::new(path, rest, &source))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::parse;
+
+    #[test]
+    fn only_written_values_are_settings() {
+        let text = "# comment\nd /run/x 0755 root root -\n\
+                    w! /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise\n\
+                    w /sys/block/*/queue/scheduler -   -  - - none\nw /sys/x - - -\n";
+        let found = parse(text, "t.conf");
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].value.as_str(), found[0].source.as_str()), ("madvise", "t.conf:3"));
+        assert_eq!(found[1].path, "/sys/block/*/queue/scheduler");
+    }
+
+    proptest! {
+        #[test]
+        fn odd_text_is_passed_over(text in "\\PC{0,200}") {
+            let _ = parse(&text, "t.conf");
+        }
+    }
+}
