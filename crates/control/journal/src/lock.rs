@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use planish_sys::detach::{LockFile, TryLock};
+use planish_sys::lock::{LockFile, TryLock};
 use thiserror::Error;
 
 /// How long a waiting process sleeps between two tries.

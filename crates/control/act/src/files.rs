@@ -1,0 +1,55 @@
+//! Files of ours: replaced as a whole, and only when nobody else has changed them.
+
+use planish_model::{KnobId, Outcome, OutcomeKind};
+
+use crate::error::SinkError;
+use crate::perform::kind_of;
+use crate::sink::Sink;
+
+/// What a file of ours should be.
+#[derive(Clone, Copy, Debug)]
+pub struct Replacement<'a> {
+    /// The name that the file goes by in outcomes.
+    pub knob: &'a KnobId,
+    /// The file.
+    pub path: &'a str,
+    /// Contents that planish left there; with any other one the file is theirs. `None`: no file.
+    pub known: &'a [Option<&'a str>],
+    /// The new content; `None` removes the file.
+    pub content: Option<&'a str>,
+}
+
+/// Replaces or removes a file of ours; a file that someone else wrote is kept, unless forced.
+pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcome {
+    let mut outcome = Outcome::new(wanted.knob.clone(), wanted.path, OutcomeKind::Done);
+    let refused = |mut outcome: Outcome, error: &SinkError| {
+        outcome.outcome = kind_of(error);
+        outcome.detail = Some(error.in_full());
+        outcome
+    };
+    let now = match sink.read_file(wanted.path) {
+        Ok(now) => now,
+        Err(error) => return refused(outcome, &error),
+    };
+    if now.as_deref() == wanted.content {
+        outcome.outcome = OutcomeKind::Satisfied;
+        outcome.read_back = now;
+        return outcome;
+    }
+    if !force && !wanted.known.contains(&now.as_deref()) {
+        outcome.outcome = OutcomeKind::Theirs;
+        outcome.detail = Some(match now {
+            Some(_) => "someone else wrote this file: theirs was kept".to_owned(),
+            None => "someone removed this file: it was not made again".to_owned(),
+        });
+        return outcome;
+    }
+    if let Err(error) = sink.replace_file(wanted.path, wanted.content) {
+        return refused(outcome, &error);
+    }
+    match sink.read_file(wanted.path) {
+        Ok(read_back) => outcome.read_back = read_back,
+        Err(error) => return refused(outcome, &error),
+    }
+    outcome
+}

@@ -1,0 +1,32 @@
+//! Carries out the steps of a plan and takes them back. The only writer of a host.
+//!
+//! A plan leaves no choice to act, save one that no plan can take: whether a value is still ours at the moment
+//! when it is taken back. That comparison is pure ([`three_way`], [`stack`]) and needs nothing but the journal's
+//! entries and the places themselves, so that undo works with a broken catalogue, too.
+//!
+//! Every write is one write to a file that exists, followed by a read. What the kernel refuses, changes or
+//! grants in part is an outcome, and never a panic: see `planish_model::Outcome`.
+//!
+//! Invariants: nothing is written that is not in an intent of the journal; a pool's size is recorded before
+//! each write; nobody's value but ours is written over, unless the user forces it.
+
+#![forbid(unsafe_code)]
+
+mod buddy;
+mod error;
+pub mod files;
+mod holders;
+mod model_sink;
+mod perform;
+mod pool;
+mod sink;
+pub mod stack;
+#[cfg(test)]
+mod testing;
+pub mod three_way;
+
+pub use error::{ActError, Operation, Refusal, SinkError};
+pub use model_sink::ModelSink;
+pub use perform::{perform, take_back};
+pub use pool::Recorder;
+pub use sink::{LiveSink, Sink};

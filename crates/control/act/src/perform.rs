@@ -1,0 +1,393 @@
+//! One step of a plan: read, compare, write, read back, compare in normal form.
+
+use planish_model::{Caused, Coupling, EntryStep, Original, Outcome, OutcomeKind, Undo, ValueType};
+
+use crate::error::{Refusal, SinkError};
+use crate::pool::{self, Recorder};
+use crate::sink::Sink;
+use crate::three_way::{self, Whose};
+
+/// Writes a step of an entry whose intent is on disk.
+///
+/// `earlier` is what the steps before it caused: a place may show that instead of its original, and nothing
+/// else. `record` is called before a pool is written. A host that refuses is an outcome, never a panic.
+pub fn perform(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink, record: &mut Recorder<'_>) -> Outcome {
+    match step.undo {
+        Undo::Subtract => pool::raise(step, sink, record),
+        Undo::Restore | Undo::None => set(step, earlier, sink),
+        Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
+    }
+}
+
+/// Takes a step back. `step` has its originals resolved (see [`crate::stack`]); `force` overwrites theirs too.
+pub fn take_back(step: &EntryStep, force: bool, sink: &dyn Sink, record: &mut Recorder<'_>) -> Outcome {
+    let wrote_nothing = |kind| step.outcome.as_ref().is_some_and(|outcome| outcome.outcome == kind);
+    let outcome = |kind| Outcome::new(step.knob.clone(), step.place.clone(), kind);
+    match step.undo {
+        Undo::Subtract => pool::lower(step, sink, force, record),
+        Undo::None => outcome(OutcomeKind::Satisfied),
+        Undo::Restore if wrote_nothing(OutcomeKind::Satisfied) => outcome(OutcomeKind::Satisfied),
+        Undo::Restore => restore(step, force, sink),
+        Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
+    }
+}
+
+/// How an error of the host counts.
+pub(crate) fn kind_of(error: &SinkError) -> OutcomeKind {
+    match error.refusal {
+        Refusal::Vanished => OutcomeKind::Vanished,
+        _ => OutcomeKind::Failed,
+    }
+}
+
+fn set(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink) -> Outcome {
+    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
+    let Some(original) = step.original() else {
+        outcome.outcome = OutcomeKind::Failed;
+        outcome.detail = Some("its original is not in the journal, so it was not written".to_owned());
+        return outcome;
+    };
+    let same = |a: &str, b: &str| original.r#type.same(a, b);
+    let now = match sink.read(&step.place) {
+        Ok(now) => now,
+        Err(error) => return refused(outcome, &error),
+    };
+    let expected = expected(original, earlier);
+    if same(&now, &step.wanted) {
+        outcome.outcome = OutcomeKind::Satisfied;
+        outcome.read_back = Some(now);
+        return outcome;
+    }
+    if !same(&now, expected) {
+        outcome.outcome = OutcomeKind::Failed;
+        outcome.detail = Some(format!("someone set it to `{now}` while planish was at work: not written"));
+        outcome.read_back = Some(now);
+        return outcome;
+    }
+    let before = coupled_texts(step, sink);
+    if let Err(error) = sink.write(&step.place, &step.wanted) {
+        outcome.read_back = sink.read(&step.place).ok();
+        return refused(outcome, &error);
+    }
+    match sink.read(&step.place) {
+        Ok(read_back) => {
+            if !same(&read_back, &step.wanted) {
+                outcome.outcome = OutcomeKind::ReadsBack;
+                outcome.detail = Some(format!("`{}` was written", step.wanted));
+            }
+            outcome.read_back = Some(read_back);
+        }
+        Err(error) => outcome = refused(outcome, &error),
+    }
+    outcome.caused = caused(&before, sink);
+    outcome
+}
+
+/// What a place must show before a step writes it: its original, or what an earlier step made of it.
+fn expected<'a>(original: &'a Original, earlier: &'a [Caused]) -> &'a str {
+    let changed = earlier.iter().rev().find(|caused| caused.place == original.place);
+    changed.map_or(original.value.as_str(), |caused| caused.value.as_str())
+}
+
+/// The texts of the coupled places that can be read.
+fn coupled_texts<'a>(step: &'a EntryStep, sink: &dyn Sink) -> Vec<(&'a Original, String)> {
+    step.coupled().filter_map(|other| Some((other, sink.read(&other.place).ok()?))).collect()
+}
+
+/// The coupled places that no longer show the same.
+fn caused(before: &[(&Original, String)], sink: &dyn Sink) -> Vec<Caused> {
+    let changed = |(other, before): &(&Original, String)| {
+        let value = sink.read(&other.place).ok()?;
+        let same = other.r#type.same(&value, before);
+        (!same).then(|| Caused { place: other.place.clone(), value })
+    };
+    before.iter().filter_map(changed).collect()
+}
+
+fn refused(mut outcome: Outcome, error: &SinkError) -> Outcome {
+    outcome.outcome = kind_of(error);
+    outcome.detail = Some(error.in_full());
+    outcome
+}
+
+/// The text to write for a value as the kernel showed it: of `always [madvise] never` only the word.
+fn writable(kind: &ValueType, shown: &str) -> String {
+    match kind {
+        ValueType::Choice { .. } => kind.normal(shown),
+        _ => shown.trim_end().to_owned(),
+    }
+}
+
+/// Puts the original back, if the place still shows what is ours.
+fn restore(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
+    let Some(original) = step.original() else {
+        outcome.outcome = OutcomeKind::Satisfied;
+        return outcome;
+    };
+    let now = match sink.read(&step.place) {
+        Ok(now) => now,
+        Err(error) => return refused(outcome, &error),
+    };
+    let others: Vec<(&Original, String, Whose)> = coupled_texts(step, sink)
+        .into_iter()
+        .map(|(other, text)| {
+            let whose = three_way::coupled(step, other, &text);
+            (other, text, whose)
+        })
+        .collect();
+    let whose = three_way::own(step, original, &now);
+    if whose == Whose::Theirs && !force {
+        outcome.outcome = OutcomeKind::Theirs;
+        outcome.detail =
+            Some(format!("someone set it since: ours was `{}`, before it `{}`", step.ours(), original.value));
+        outcome.read_back = Some(now);
+        return outcome;
+    }
+    if whose == Whose::Original && !others.iter().any(|(_, _, whose)| *whose == Whose::Ours) {
+        outcome.outcome = OutcomeKind::Satisfied;
+        outcome.read_back = Some(now);
+        keep_theirs(&mut outcome, step, &others);
+        return outcome;
+    }
+    let live = three_way::live_one(step, original);
+    if let Err(error) = sink.write(&live.place, &writable(&live.r#type, &live.value)) {
+        outcome.read_back = sink.read(&step.place).ok();
+        return refused(outcome, &error);
+    }
+    outcome.read_back = sink.read(&step.place).ok();
+    if !outcome.read_back.as_ref().is_some_and(|text| original.r#type.same(text, &original.value)) {
+        outcome.outcome = OutcomeKind::Failed;
+        outcome.detail = Some(format!("`{}` was written back and did not stay", original.value));
+        return outcome;
+    }
+    settle_others(&mut outcome, step, &others, force, sink);
+    outcome
+}
+
+/// After a step is back: sets back what its write had changed elsewhere, and what going back changed again.
+fn settle_others(
+    outcome: &mut Outcome,
+    step: &EntryStep,
+    others: &[(&Original, String, Whose)],
+    force: bool,
+    sink: &dyn Sink,
+) {
+    for (other, before, whose) in others {
+        let Ok(after) = sink.read(&other.place) else { continue };
+        let target = match whose {
+            Whose::Theirs if !force => before.as_str(),
+            _ => other.value.as_str(),
+        };
+        if other.r#type.same(&after, target) {
+            continue;
+        }
+        if *whose == Whose::Unclear && !force {
+            tell(outcome, other, &after, "a kill kept planish from seeing who changed it");
+        } else if other.coupling == Some(Coupling::Twin) {
+            tell(outcome, other, &after, "its twin is set");
+        } else if let Err(error) = sink.write(&other.place, &writable(&other.r#type, target)) {
+            tell(outcome, other, &after, &error.in_full());
+        }
+    }
+    if !force {
+        keep_theirs(outcome, step, others);
+    }
+}
+
+/// Tells places that our write had changed and that someone else has set since.
+fn keep_theirs(outcome: &mut Outcome, step: &EntryStep, others: &[(&Original, String, Whose)]) {
+    let ours_once = |place: &str| {
+        step.outcome.as_ref().is_some_and(|outcome| outcome.caused.iter().any(|caused| caused.place == place))
+    };
+    for (other, text, whose) in others {
+        if *whose == Whose::Theirs && ours_once(&other.place) {
+            tell(outcome, other, text, "someone set it since, theirs was kept");
+        }
+    }
+}
+
+/// A coupled place that is not as it was: the outcome is no longer clean.
+fn tell(outcome: &mut Outcome, other: &Original, now: &str, why: &str) {
+    outcome.outcome = OutcomeKind::Theirs;
+    note(outcome, format!("{} is `{now}` and was `{}`: {why}", other.place, other.value));
+}
+
+fn note(outcome: &mut Outcome, remark: String) {
+    outcome.detail = Some(match outcome.detail.take() {
+        Some(detail) => format!("{detail}; {remark}"),
+        None => remark,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::Undo;
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::testing::{Kernel, original, pool_step, step};
+
+    const BYTES: &str = "/proc/sys/vm/dirty_bytes";
+    const RATIO: &str = "/proc/sys/vm/dirty_ratio";
+    const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    const MIN_FREE: &str = "/proc/sys/vm/min_free_kbytes";
+
+    fn apply(step: &EntryStep, kernel: &Kernel) -> EntryStep {
+        let outcome = perform(step, &[], kernel, &mut |_| Ok(()));
+        EntryStep { outcome: Some(outcome), ..step.clone() }
+    }
+
+    fn undo(step: &EntryStep, kernel: &Kernel) -> Outcome {
+        take_back(step, false, kernel, &mut |_| Ok(()))
+    }
+
+    fn kind(step: &EntryStep) -> OutcomeKind {
+        step.outcome.as_ref().expect("it ran").outcome
+    }
+
+    /// `dirty_bytes` and `dirty_ratio`: setting one clears the other.
+    fn twins() -> (Kernel, EntryStep) {
+        let mut kernel = Kernel::new(&[(BYTES, "0"), (RATIO, "20")]);
+        kernel.also = vec![(BYTES, RATIO, "0"), (RATIO, BYTES, "0")];
+        let mut twins = step(BYTES, "0", "4096");
+        twins.originals.push(original(RATIO, "20", Some(Coupling::Twin)));
+        (kernel, twins)
+    }
+
+    /// Writing THP makes the kernel compute `min_free_kbytes` anew.
+    fn derived() -> (Kernel, EntryStep) {
+        let mut kernel = Kernel::new(&[(THP, "0"), (MIN_FREE, "100")]);
+        kernel.also = vec![(THP, MIN_FREE, "300")];
+        let mut derived = step(THP, "0", "1");
+        derived.originals.push(original(MIN_FREE, "100", Some(Coupling::Derived)));
+        (kernel, derived)
+    }
+
+    #[test]
+    fn a_step_is_done_and_taken_back() {
+        let kernel = Kernel::new(&[(MIN_FREE, "100")]);
+        let done = apply(&step(MIN_FREE, "100", "200"), &kernel);
+        assert_eq!((kind(&done), kernel.get(MIN_FREE).as_str()), (OutcomeKind::Done, "200"));
+        assert_eq!(undo(&done, &kernel).outcome, OutcomeKind::Done);
+        assert_eq!(kernel.get(MIN_FREE), "100");
+        assert_eq!(undo(&done, &kernel).outcome, OutcomeKind::Satisfied);
+        assert_eq!(kernel.writes.borrow().len(), 2);
+    }
+
+    #[test]
+    fn a_value_that_moved_since_the_intent_is_not_written() {
+        let kernel = Kernel::new(&[(MIN_FREE, "150")]);
+        let outcome = perform(&step(MIN_FREE, "100", "200"), &[], &kernel, &mut |_| Ok(()));
+        assert_eq!(outcome.outcome, OutcomeKind::Failed);
+        assert!(outcome.detail.expect("why").contains("someone set it to `150`"));
+        assert!(kernel.writes.borrow().is_empty());
+    }
+
+    #[test]
+    fn what_an_earlier_step_caused_is_no_stranger() {
+        let kernel = Kernel::new(&[(MIN_FREE, "300")]);
+        let earlier = [Caused { place: MIN_FREE.to_owned(), value: "300".to_owned() }];
+        let outcome = perform(&step(MIN_FREE, "100", "200"), &earlier, &kernel, &mut |_| Ok(()));
+        assert_eq!(outcome.outcome, OutcomeKind::Done);
+    }
+
+    #[test]
+    fn an_outside_edit_is_kept_and_told() {
+        let kernel = Kernel::new(&[(MIN_FREE, "100")]);
+        let done = apply(&step(MIN_FREE, "100", "200"), &kernel);
+        kernel.put(MIN_FREE, "999");
+        let outcome = undo(&done, &kernel);
+        assert_eq!((outcome.outcome, kernel.get(MIN_FREE).as_str()), (OutcomeKind::Theirs, "999"));
+        let forced = take_back(&done, true, &kernel, &mut |_| Ok(()));
+        assert_eq!((forced.outcome, kernel.get(MIN_FREE).as_str()), (OutcomeKind::Done, "100"));
+    }
+
+    #[test]
+    fn a_value_that_was_there_already_is_not_taken_back() {
+        let kernel = Kernel::new(&[(MIN_FREE, "200")]);
+        let satisfied = apply(&step(MIN_FREE, "100", "200"), &kernel);
+        assert_eq!(kind(&satisfied), OutcomeKind::Satisfied);
+        assert_eq!(undo(&satisfied, &kernel).outcome, OutcomeKind::Satisfied);
+        assert_eq!(kernel.get(MIN_FREE), "200");
+    }
+
+    #[test]
+    fn the_live_twin_is_written_back() {
+        let (kernel, twins) = twins();
+        let done = apply(&twins, &kernel);
+        assert_eq!(done.outcome.as_ref().expect("it ran").caused[0].value, "0");
+        assert_eq!(undo(&done, &kernel).outcome, OutcomeKind::Done);
+        assert_eq!((kernel.get(BYTES).as_str(), kernel.get(RATIO).as_str()), ("0", "20"));
+        assert_eq!(*kernel.writes.borrow().last().expect("two"), (RATIO.to_owned(), "20".to_owned()));
+    }
+
+    #[test]
+    fn a_twin_that_someone_set_since_is_theirs() {
+        let (kernel, twins) = twins();
+        let done = apply(&twins, &kernel);
+        kernel.write(RATIO, "15").expect("an administrator may");
+        let outcome = undo(&done, &kernel);
+        assert_eq!((outcome.outcome, kernel.get(RATIO).as_str()), (OutcomeKind::Theirs, "15"));
+    }
+
+    #[test]
+    fn the_live_twin_comes_back_after_a_kill_as_well() {
+        let (kernel, twins) = twins();
+        kernel.write(BYTES, "4096").expect("the write that was killed after");
+        assert_eq!(undo(&twins, &kernel).outcome, OutcomeKind::Done);
+        assert_eq!((kernel.get(BYTES).as_str(), kernel.get(RATIO).as_str()), ("0", "20"));
+    }
+
+    #[test]
+    fn a_derived_value_goes_back_last() {
+        let (kernel, derived) = derived();
+        let done = apply(&derived, &kernel);
+        assert_eq!(kernel.get(MIN_FREE), "300");
+        assert_eq!(undo(&done, &kernel).outcome, OutcomeKind::Done);
+        assert_eq!(kernel.get(MIN_FREE), "100", "although going back derived it once more");
+    }
+
+    #[test]
+    fn a_derived_value_that_someone_set_since_survives_the_kernel_too() {
+        let (kernel, derived) = derived();
+        let done = apply(&derived, &kernel);
+        kernel.put(MIN_FREE, "777");
+        let outcome = undo(&done, &kernel);
+        assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
+        assert_eq!(outcome.outcome, OutcomeKind::Theirs);
+        assert!(outcome.detail.expect("why").contains("is `777` and was `100`"));
+    }
+
+    #[test]
+    fn a_derived_value_after_a_kill_is_named() {
+        let (kernel, derived) = derived();
+        kernel.write(THP, "1").expect("the write that was killed after");
+        let outcome = undo(&derived, &kernel);
+        assert_eq!(kernel.get(THP), "0");
+        assert_eq!(outcome.outcome, OutcomeKind::Theirs);
+        assert!(outcome.detail.expect("why").contains("min_free_kbytes is `300` and was `100`"));
+    }
+
+    #[test]
+    fn a_refusal_is_an_outcome_with_its_reason() {
+        let mut kernel = Kernel::new(&[(MIN_FREE, "100")]);
+        kernel.refuses.insert(MIN_FREE, Errno::IO);
+        let failed = apply(&step(MIN_FREE, "100", "200"), &kernel);
+        assert_eq!(kind(&failed), OutcomeKind::Failed);
+        let outcome = failed.outcome.as_ref().expect("it ran");
+        assert!(outcome.detail.as_deref().expect("why").contains("the device refuses"), "{outcome:?}");
+        assert_eq!(undo(&failed, &kernel).outcome, OutcomeKind::Satisfied);
+        let gone = apply(&step("/proc/sys/vm/gone", "1", "2"), &kernel);
+        assert_eq!(kind(&gone), OutcomeKind::Vanished);
+    }
+
+    #[test]
+    fn a_pool_that_needs_nothing_is_left_alone() {
+        let place = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+        let kernel = Kernel::new(&[(place, "3")]);
+        let step = EntryStep { undo: Undo::Subtract, ..pool_step(place, 3, 2) };
+        assert_eq!(undo(&step, &kernel).outcome, OutcomeKind::Satisfied);
+        assert!(kernel.writes.borrow().is_empty());
+    }
+}

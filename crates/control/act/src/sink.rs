@@ -1,0 +1,186 @@
+//! What act writes through: the live host, or the model of one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use planish_host::Host;
+use planish_model::Holder;
+
+use crate::error::{Operation, Refusal, SinkError};
+use crate::holders;
+
+/// A host that can be written. Crash tests put themselves between act and the host here.
+pub trait Sink {
+    /// The text of a place, without its last line break.
+    ///
+    /// # Errors
+    /// The place and what the kernel says.
+    fn read(&self, place: &str) -> Result<String, SinkError>;
+
+    /// Writes a place by one write. A place that is not there is never made.
+    ///
+    /// # Errors
+    /// The place and what the kernel says.
+    fn write(&self, place: &str, value: &str) -> Result<(), SinkError>;
+
+    /// The content of a file of ours; `None` when there is none.
+    ///
+    /// # Errors
+    /// The file and what the kernel says.
+    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError>;
+
+    /// Replaces a file of ours as a whole, or removes it. It is on the disk when this returns.
+    ///
+    /// # Errors
+    /// The file and what the kernel says; then its old content is still there.
+    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError>;
+
+    /// Waits for a kernel that works on a pool. A model has nothing to wait for.
+    fn pause(&self, time: Duration);
+
+    /// Bytes of a base page: the unit of the orders in `/proc/buddyinfo`.
+    fn page_bytes(&self) -> u64;
+
+    /// Programs that map huge pages of a size.
+    fn holders(&self, page_bytes: u64) -> Vec<Holder>;
+}
+
+/// The machine that we run on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LiveSink;
+
+impl Sink for LiveSink {
+    fn read(&self, place: &str) -> Result<String, SinkError> {
+        read_text(Path::new(place)).map_err(|error| SinkError::new(Operation::Read, place, error))
+    }
+
+    fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
+        in_bounds(place)?;
+        let failed = |error| SinkError::new(Operation::Write, place, error);
+        // Without O_CREAT and O_TRUNC: what is not there is not made. std adds O_CLOEXEC.
+        let mut file = OpenOptions::new().write(true).open(place).map_err(failed)?;
+        let line = format!("{value}\n");
+        // One write: the kernel takes each write as a whole value.
+        let written = file.write(line.as_bytes()).map_err(failed)?;
+        if written == line.len() { Ok(()) } else { Err(failed(io::Error::from(io::ErrorKind::WriteZero))) }
+    }
+
+    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+        read_own(Path::new("/"), path)
+    }
+
+    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+        replace_own(Path::new("/"), path, content)
+    }
+
+    fn pause(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn page_bytes(&self) -> u64 {
+        rustix::param::page_size() as u64
+    }
+
+    fn holders(&self, page_bytes: u64) -> Vec<Holder> {
+        holders::of(&Host::live(), page_bytes)
+    }
+}
+
+/// Refuses places outside the kernel's own file systems: a row of a user's catalogue may hold any path, and a
+/// write without truncation would damage an ordinary file.
+pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
+    let normal = !place.split('/').any(|part| part == "..");
+    if normal && (place.starts_with("/proc/") || place.starts_with("/sys/")) {
+        return Ok(());
+    }
+    Err(SinkError {
+        operation: Operation::Write,
+        place: place.to_owned(),
+        refusal: Refusal::OutOfBounds,
+        source: io::Error::other("knobs live in /proc and /sys"),
+    })
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.read_to_string(&mut text)?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// Reads a file of ours below a root.
+pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkError> {
+    let mut text = String::new();
+    match File::open(below(root, path)).and_then(|mut file| file.read_to_string(&mut text)) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SinkError::new(Operation::Read, path, error)),
+    }
+}
+
+/// Replaces or removes a file of ours below a root: a new file beside it, synced, then one rename.
+pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+    let target = below(root, path);
+    let folder = target.parent().expect("our files have a folder").to_owned();
+    let replaced = || -> io::Result<()> {
+        match content {
+            Some(content) => {
+                fs::create_dir_all(&folder)?;
+                let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+                file.write_all(content.as_bytes())?;
+                file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+                file.as_file().sync_all()?;
+                file.persist(&target)?;
+            }
+            None => match fs::remove_file(&target) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            },
+        }
+        File::open(&folder)?.sync_all()
+    };
+    replaced().map_err(|error| SinkError::new(Operation::Replace, path, error))
+}
+
+fn below(root: &Path, path: &str) -> std::path::PathBuf {
+    root.join(path.trim_start_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_outside_proc_and_sys_are_not_written() {
+        for place in ["/etc/passwd", "/proc/../etc/passwd", "proc/sys/vm/swappiness", "/system/x"] {
+            let error = LiveSink.write(place, "1").expect_err("out of bounds");
+            assert_eq!(error.refusal, Refusal::OutOfBounds, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_not_there_is_not_made() {
+        let error = LiveSink.write("/proc/sys/vm/planish_has_no_such_file", "1").expect_err("not there");
+        assert_eq!(error.operation, Operation::Write);
+        assert!(matches!(error.refusal, Refusal::Vanished | Refusal::NotPermitted), "{error}");
+    }
+
+    #[test]
+    fn files_of_ours_are_replaced_whole_and_removed() {
+        let root = tempfile::tempdir().expect("a folder");
+        let path = "/etc/sysctl.d/90-planish.conf";
+        assert_eq!(read_own(root.path(), path).expect("readable"), None);
+        replace_own(root.path(), path, Some("a = 1\n")).expect("ours");
+        replace_own(root.path(), path, Some("b = 2\n")).expect("ours");
+        assert_eq!(read_own(root.path(), path).expect("readable").as_deref(), Some("b = 2\n"));
+        replace_own(root.path(), path, None).expect("ours");
+        replace_own(root.path(), path, None).expect("already gone is fine");
+        let emptied = fs::remove_dir(root.path().join("etc/sysctl.d"));
+        assert!(emptied.is_ok(), "no half-written file stays: {emptied:?}");
+    }
+}

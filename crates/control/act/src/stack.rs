@@ -1,0 +1,165 @@
+//! Entries over entries: when B was applied over A, and one of them goes. Pure.
+//!
+//! ```text
+//!   original 60 --A--> 10 --B--> 1        undo B, then A:  1 -> 10 -> 60
+//!                                         undo A, then B:  1 stays (A hands its original over), then -> 60
+//! ```
+//!
+//! B's intent notes that its original is what A had left (`over: A`). That link counts only once A is undone:
+//! a value that an administrator set between A and B is an original of its own.
+
+use planish_model::{Coupling, Entry, EntryId, EntryStep, Original, Undo};
+
+/// Notes in new originals which open entry had left each of them.
+pub fn link(originals: &mut [Original], open: &[Entry]) {
+    for original in originals {
+        original.over = open.iter().rev().find_map(|entry| {
+            let left = left_at(entry, &original.place)?;
+            original.r#type.same(left, &original.value).then_some(entry.id)
+        });
+    }
+}
+
+/// What an entry left at a place, if it changed it and has not taken it back.
+fn left_at<'a>(entry: &'a Entry, place: &str) -> Option<&'a str> {
+    let live = |step: &&EntryStep| step.undo == Undo::Restore && !step.is_undone();
+    entry.steps.iter().rev().filter(live).find_map(|step| {
+        if step.place == place {
+            return Some(step.ours());
+        }
+        let caused = &step.outcome.as_ref()?.caused;
+        caused.iter().find(|caused| caused.place == place).map(|caused| caused.value.as_str())
+    })
+}
+
+/// The newer open entry that set the place of a step, or its twin, after the step did: undoing that one
+/// brings the step's original back, and the step itself must write nothing.
+#[must_use]
+pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
+    let own_or_twin = |original: &&Original| matches!(original.coupling, None | Some(Coupling::Twin));
+    let places: Vec<&str> =
+        step.originals.iter().filter(own_or_twin).map(|original| original.place.as_str()).collect();
+    let covers = |other: &EntryStep| {
+        !other.is_undone()
+            && other
+                .originals
+                .iter()
+                .filter(own_or_twin)
+                .any(|original| original.over == Some(id) && places.contains(&original.place.as_str()))
+    };
+    let newer = entries.iter().filter(|entry| entry.id > id && entry.is_open());
+    newer.filter(|entry| entry.steps.iter().any(covers)).map(|entry| entry.id).next()
+}
+
+/// A step with the originals that count now: those of undone entries that it was applied over.
+#[must_use]
+pub fn resolved(step: &EntryStep, entries: &[Entry]) -> EntryStep {
+    let mut step = step.clone();
+    for original in &mut step.originals {
+        while let Some(older) = original.over.and_then(|id| undone_original(id, &original.place, entries)) {
+            original.value.clone_from(&older.value);
+            original.over = older.over;
+        }
+    }
+    step
+}
+
+/// The original that an undone step of an entry had at a place.
+fn undone_original<'a>(id: EntryId, place: &str, entries: &'a [Entry]) -> Option<&'a Original> {
+    let entry = entries.iter().find(|entry| entry.id == id)?;
+    let undone = entry.steps.iter().filter(|step| step.is_undone());
+    undone.flat_map(|step| &step.originals).find(|original| original.place == place)
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::{Class, Closure, EntryState, KnobId, Outcome, OutcomeKind, Plan, ValueType};
+
+    use super::*;
+
+    const PLACE: &str = "/proc/sys/vm/swappiness";
+
+    fn original(value: &str) -> Original {
+        Original {
+            knob: KnobId::new("vm.swappiness"),
+            place: PLACE.to_owned(),
+            r#type: ValueType::Int { int: "weight".to_owned(), min: None, max: None },
+            value: value.to_owned(),
+            coupling: None,
+            over: None,
+        }
+    }
+
+    fn entry(id: u64, from: &str, to: &str, open: &[Entry]) -> Entry {
+        let mut originals = vec![original(from)];
+        link(&mut originals, open);
+        let mut outcome = Outcome::new(KnobId::new("vm.swappiness"), PLACE, OutcomeKind::Done);
+        outcome.read_back = Some(to.to_owned());
+        Entry {
+            id: EntryId(id),
+            at: 0,
+            boot_id: "boot".to_owned(),
+            who: "root".to_owned(),
+            command: "test".to_owned(),
+            reason: None,
+            profile: "series".to_owned(),
+            plan: Plan::new(String::new(), String::new(), String::new(), vec![], vec![]).hash,
+            steps: vec![EntryStep {
+                knob: KnobId::new("vm.swappiness"),
+                place: PLACE.to_owned(),
+                wanted: to.to_owned(),
+                class: Class::Safe,
+                undo: Undo::Restore,
+                raise_pages: None,
+                originals,
+                outcome: Some(outcome),
+                begun: None,
+                undone: None,
+            }],
+            confirm_by: None,
+            state: EntryState::Open,
+        }
+    }
+
+    fn undo(entry: &mut Entry, kind: OutcomeKind) {
+        entry.steps[0].undone = Some(Outcome::new(KnobId::new("vm.swappiness"), PLACE, kind));
+        entry.state = EntryState::Closed(Closure::Undone);
+    }
+
+    fn resolved_original(entries: &[Entry], index: usize) -> String {
+        resolved(&entries[index].steps[0], entries).originals[0].value.clone()
+    }
+
+    #[test]
+    fn the_newest_goes_first_to_what_the_older_one_left() {
+        let first = entry(1, "60", "10", &[]);
+        let second = entry(2, "10", "1", std::slice::from_ref(&first));
+        let entries = [first, second];
+        assert_eq!(covering(EntryId(2), &entries[1].steps[0], &entries), None);
+        assert_eq!(resolved_original(&entries, 1), "10");
+    }
+
+    #[test]
+    fn the_older_one_hands_its_original_over() {
+        let first = entry(1, "60", "10", &[]);
+        let second = entry(2, "10", "1", std::slice::from_ref(&first));
+        let third = entry(3, "1", "5", &[first.clone(), second.clone()]);
+        let mut entries = [first, second, third];
+        assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), Some(EntryId(2)));
+        undo(&mut entries[0], OutcomeKind::HandedOver);
+        assert_eq!(resolved_original(&entries, 1), "60");
+        assert_eq!(resolved_original(&entries, 2), "1", "the second one is still there");
+        undo(&mut entries[1], OutcomeKind::HandedOver);
+        assert_eq!(resolved_original(&entries, 2), "60");
+    }
+
+    #[test]
+    fn a_value_set_between_two_entries_is_an_original_of_its_own() {
+        let first = entry(1, "60", "10", &[]);
+        let second = entry(2, "33", "1", std::slice::from_ref(&first));
+        let mut entries = [first, second];
+        assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), None);
+        undo(&mut entries[0], OutcomeKind::Theirs);
+        assert_eq!(resolved_original(&entries, 1), "33");
+    }
+}

@@ -1,0 +1,132 @@
+//! A kernel in memory for the tests of this crate: twins, derived values, pools that grant less.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use planish_model::{Class, Coupling, EntryStep, Holder, KnobId, Original, Undo, ValueType};
+use rustix::io::Errno;
+
+use crate::error::{Operation, SinkError};
+use crate::sink::Sink;
+
+/// Places in memory.
+#[derive(Default)]
+pub(crate) struct Kernel {
+    pub places: RefCell<BTreeMap<String, String>>,
+    /// Places that answer a write with an error.
+    pub refuses: BTreeMap<&'static str, Errno>,
+    /// Writing the first sets the second to this text: twins and derived values.
+    pub also: Vec<(&'static str, &'static str, &'static str)>,
+    /// Pages that a pool grants at each write, and no more.
+    pub grant: Cell<Option<u64>>,
+    /// Done by someone else just before the n-th pause ends.
+    pub meanwhile: Cell<Option<(&'static str, &'static str)>>,
+    pub holders: Vec<Holder>,
+    pub writes: RefCell<Vec<(String, String)>>,
+}
+
+impl Kernel {
+    pub fn new(places: &[(&str, &str)]) -> Self {
+        let kernel = Self::default();
+        places.iter().for_each(|(place, value)| kernel.put(place, value));
+        kernel
+    }
+
+    pub fn put(&self, place: &str, value: &str) {
+        self.places.borrow_mut().insert(place.to_owned(), value.to_owned());
+    }
+
+    pub fn get(&self, place: &str) -> String {
+        self.places.borrow().get(place).cloned().unwrap_or_default()
+    }
+
+    fn failed(operation: Operation, place: &str, errno: Errno) -> SinkError {
+        SinkError::new(operation, place, io::Error::from(errno))
+    }
+}
+
+impl Sink for Kernel {
+    fn read(&self, place: &str) -> Result<String, SinkError> {
+        let places = self.places.borrow();
+        places.get(place).cloned().ok_or_else(|| Self::failed(Operation::Read, place, Errno::NOENT))
+    }
+
+    fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
+        if let Some(errno) = self.refuses.get(place) {
+            return Err(Self::failed(Operation::Write, place, *errno));
+        }
+        let before = self.read(place).map_err(|error| SinkError { operation: Operation::Write, ..error })?;
+        self.writes.borrow_mut().push((place.to_owned(), value.to_owned()));
+        let mut value = value.to_owned();
+        if let (Some(grant), true) = (self.grant.get(), place.ends_with("nr_hugepages")) {
+            let (from, to): (u64, u64) = (before.parse().expect("pages"), value.parse().expect("pages"));
+            value = to.min(from + grant).to_string();
+        }
+        self.put(place, &value);
+        for (_, other, text) in self.also.iter().filter(|(trigger, ..)| *trigger == place) {
+            self.put(other, text);
+        }
+        Ok(())
+    }
+
+    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+        Ok(self.places.borrow().get(path).cloned())
+    }
+
+    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+        match content {
+            Some(content) => self.put(path, content),
+            None => drop(self.places.borrow_mut().remove(path)),
+        }
+        Ok(())
+    }
+
+    fn pause(&self, _: Duration) {
+        if let Some((place, value)) = self.meanwhile.take() {
+            self.put(place, value);
+        }
+    }
+
+    fn page_bytes(&self) -> u64 {
+        4096
+    }
+
+    fn holders(&self, _: u64) -> Vec<Holder> {
+        self.holders.clone()
+    }
+}
+
+pub(crate) fn int() -> ValueType {
+    ValueType::Int { int: "none".to_owned(), min: None, max: None }
+}
+
+pub(crate) fn original(place: &str, value: &str, coupling: Option<Coupling>) -> Original {
+    let knob = KnobId::new(place.trim_start_matches('/').replace('/', "."));
+    Original { knob, place: place.to_owned(), r#type: int(), value: value.to_owned(), coupling, over: None }
+}
+
+pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
+    let own = original(place, from, None);
+    EntryStep {
+        knob: own.knob.clone(),
+        place: place.to_owned(),
+        wanted: wanted.to_owned(),
+        class: Class::Safe,
+        undo: Undo::Restore,
+        raise_pages: None,
+        originals: vec![own],
+        outcome: None,
+        begun: None,
+        undone: None,
+    }
+}
+
+pub(crate) fn pool_step(place: &str, pages: u64, raise: u64) -> EntryStep {
+    EntryStep {
+        undo: Undo::Subtract,
+        raise_pages: Some(raise),
+        ..step(place, &pages.to_string(), &(pages + raise).to_string())
+    }
+}
