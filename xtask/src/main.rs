@@ -9,6 +9,7 @@
     reason = "tasks work on the checkout, not on the host that planish tunes"
 )]
 
+mod bench;
 mod ci;
 mod dist;
 mod docs;
@@ -39,6 +40,8 @@ enum Task {
     Test(suite::SuiteOptions),
     /// Check everything that a change must pass
     Ci(ci::Options),
+    /// Measure what planish must keep, beside the limits
+    Bench(bench::Options),
     /// Write the generated references: command line, knobs, man pages, completions, schemas
     Docs(docs::Options),
     /// Fuzz the parsers
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Task::Prove(options) => prove::run(&options),
         Task::Test(options) => suite::test(&options),
         Task::Ci(options) => ci::run(&options),
+        Task::Bench(options) => bench::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Soak(options) => soak::run(&options),
