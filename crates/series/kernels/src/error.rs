@@ -53,7 +53,7 @@ pub enum KernelError {
         /// What is allowed.
         wanted: &'static str,
     },
-    /// A lookup table was given a key twice; the table is then incomplete.
+    /// A lookup table was given a key twice; it then holds the rows before.
     #[error("key {key} at row {row} is already in the lookup table")]
     DuplicateKey {
         /// Row of the second one.

@@ -34,7 +34,7 @@ pub use asof::{AsofJoin, NO_ROW};
 pub use column::{Keys, Times};
 pub use ema::Ema;
 pub use error::KernelError;
-pub use lookup::{LookupTable, Slot};
+pub use lookup::{Bucket, LookupTable};
 pub use vwap::{Vwap, vwap_by_key};
 pub use window::{WindowAggregate, WindowJoin};
 pub use xbar::{Bar, Xbar};
