@@ -225,6 +225,15 @@ impl Host {
         }
     }
 
+    /// The path that `path` leads to once all links are followed, whether or not something is there.
+    ///
+    /// In /sys it tells where in the tree of devices something hangs.
+    pub fn canonical(&self, path: &str) -> Option<String> {
+        self.remember(path);
+        let resolved = self.resolve(path).ok()?.path;
+        Some(format!("/{}", resolved.to_str()?))
+    }
+
     /// The path without links, and the links on the way.
     pub(crate) fn resolve(&self, path: &str) -> io::Result<Resolved> {
         resolve::resolve(self.folder().unwrap_or(Path::new("/")), path)
@@ -355,6 +364,10 @@ mod tests {
         let all = host.glob(&Pattern::parse("/sys/**").unwrap());
         assert_eq!(all.len(), 5, "links are not followed: {all:?}");
         assert_eq!(host.read_link("/sys/block/sda").as_deref(), Some("../devices/pci/block/sda"));
+        assert_eq!(
+            host.canonical("/sys/block/sda/queue").as_deref(),
+            Some("/sys/devices/pci/block/sda/queue")
+        );
         assert!(host.glob(&Pattern::parse("/sys/none/{x}/y").unwrap()).is_empty());
     }
 

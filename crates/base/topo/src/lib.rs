@@ -1,0 +1,25 @@
+//! CPUs, caches, NUMA nodes, devices and interrupts of a machine, live or recorded.
+//!
+//! Everything is read from /sys and /proc through a [`Host`](planish_host::Host) and nothing is assumed: CPUs may be
+//! offline, node numbers sparse, nodes without CPUs or without memory, kernels without NUMA. What the kernel says in
+//! words that cannot be understood is not dropped in silence but listed in [`Topology::oddities`].
+//!
+//! Source: Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
+#![forbid(unsafe_code)]
+
+mod allowed;
+mod caches;
+mod cpus;
+mod devices;
+mod irqs;
+mod nodes;
+mod reader;
+mod topology;
+
+pub use caches::{Cache, CacheKind};
+pub use cpus::Cpu;
+pub use devices::Device;
+pub use irqs::Irq;
+pub use nodes::{Node, Pool};
+pub use reader::Oddity;
+pub use topology::Topology;
