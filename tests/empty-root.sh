@@ -2,7 +2,10 @@
 # Proves the README: in an empty Debian with a Rust toolchain and nothing else, `./x test` and
 # `./x prove --quick` set up all they need by themselves and pass.
 #
-#     sudo tests/empty-root.sh [DIR]      DIR keeps the root for a second look; else it is removed
+#     sudo tests/empty-root.sh [DIR [TASK...]]
+#
+# DIR keeps the root for a second look; without it the root is removed. TASK is a command line for the
+# checkout inside, in place of the two above.
 #
 # proc and sys are read-only inside, so nothing of this machine's kernel can be tuned from there.
 # How this machine reaches its registries (apt sources, certificates, proxies, cargo) is passed in
@@ -27,6 +30,7 @@ fi
 if [ $# -gt 0 ]; then
     root=$1
     mkdir -p "$root"
+    shift
 else
     root=$(mktemp -d "${TMPDIR:-/tmp}/empty-root.XXXXXX")
     # Mounts first, or the removal would reach through them.
@@ -74,8 +78,9 @@ inside() {
         chroot "$root" sh -c "cd /root/planish && $1" </dev/null
 }
 
+[ $# -gt 0 ] || set -- "./x test" "./x prove --quick"
 status=0
-for task in "./x test" "./x prove --quick"; do
+for task; do
     say "$task"
     code=0
     inside "$task" || code=$?
