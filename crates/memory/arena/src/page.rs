@@ -35,6 +35,18 @@ impl Page {
         }
     }
 
+    /// The word for memory on such pages, as reports and trial files write it: `base`, `thp`, `hugetlb-2m`.
+    pub fn backing(self) -> String {
+        match self {
+            Self::Base => "base".into(),
+            Self::Thp => "thp".into(),
+            Self::HugeTlb(bytes) => {
+                let (count, unit) = Size(bytes).parts();
+                format!("hugetlb-{count}{}", unit.get(..1).unwrap_or_default().to_ascii_lowercase())
+            }
+        }
+    }
+
     pub(crate) fn request(self) -> PageRequest {
         match self {
             Self::Base => PageRequest::Base,
@@ -90,12 +102,20 @@ impl FromStr for Page {
 /// A size in bytes, shown in its largest whole unit.
 pub(crate) struct Size(pub(crate) usize);
 
+impl Size {
+    /// Number and unit; the unit is empty for bytes.
+    fn parts(&self) -> (usize, &'static str) {
+        let units = [(30, "GB"), (20, "MB"), (10, "KB")];
+        let whole = units.into_iter().find(|(shift, _)| self.0 > 0 && self.0.trailing_zeros() >= *shift);
+        whole.map_or((self.0, ""), |(shift, unit)| (self.0 >> shift, unit))
+    }
+}
+
 impl fmt::Display for Size {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(30, "GB"), (20, "MB"), (10, "KB")];
-        match units.iter().find(|(shift, _)| self.0 > 0 && self.0.trailing_zeros() >= *shift) {
-            Some((shift, unit)) => write!(out, "{} {unit}", self.0 >> shift),
-            None => write!(out, "{} bytes", self.0),
+        match self.parts() {
+            (bytes, "") => write!(out, "{bytes} bytes"),
+            (count, unit) => write!(out, "{count} {unit}"),
         }
     }
 }
@@ -178,6 +198,14 @@ mod tests {
         for text in ["", "k", "3m", "2mb", "-2m", "99999999999999999999g", "0", "é"] {
             assert_eq!(text.parse::<Page>(), Err(ParsePageError(text.to_owned())));
         }
+    }
+
+    #[test]
+    fn a_backing_has_one_word() {
+        let pages =
+            [Page::Base, Page::Thp, Page::HugeTlb(64 * K), Page::HugeTlb(2 * M), Page::HugeTlb(16 * G)];
+        let words = ["base", "thp", "hugetlb-64k", "hugetlb-2m", "hugetlb-16g"];
+        assert_eq!(pages.map(Page::backing), words);
     }
 
     #[test]

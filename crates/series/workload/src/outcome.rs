@@ -17,8 +17,8 @@ use crate::worker::{CHECKED_ROUNDS, Tally};
 /// On which pages the working set really lies, read back from the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Achieved {
-    /// The kind of page that most of it lies on: `base`, `thp` or `hugetlb`.
-    pub backing: &'static str,
+    /// The kind of page that most of it lies on: `base`, `thp`, `hugetlb-2m`, `hugetlb-1g`.
+    pub backing: String,
     /// Size of that kind of page in bytes.
     pub page_bytes: usize,
     /// Whether all of it lies on the pages that were asked for.
@@ -43,15 +43,10 @@ impl Achieved {
     pub(crate) fn of(arena: &Arena) -> Result<Self, WorkloadError> {
         let had = arena.achieved()?;
         let page = had.mostly().unwrap_or(Page::Base);
-        let backing = match page {
-            Page::Base => "base",
-            Page::Thp => "thp",
-            Page::HugeTlb(_) => "hugetlb",
-        };
         let is_hugetlb = |page| matches!(page, Page::HugeTlb(_));
         let hugetlb = had.backing.iter().filter(|had| is_hugetlb(had.page));
         Ok(Self {
-            backing,
+            backing: page.backing(),
             page_bytes: page.bytes(),
             as_requested: had.is_as_requested(),
             hugetlb_bytes: hugetlb.map(|had| had.bytes).sum(),

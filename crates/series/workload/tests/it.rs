@@ -43,7 +43,7 @@ fn every_page_size_gives_the_same_answers() {
     assert_eq!(base["achieved"]["backing"], "base");
     assert_eq!(base["achieved"]["as_requested"], true);
     assert_eq!((bytes(&base, "thp_bytes"), bytes(&base, "hugetlb_bytes")), (0, 0));
-    for (page, backing) in [(Page::Thp, "thp"), (Page::HugeTlb(2 << 20), "hugetlb")] {
+    for (page, backing) in [(Page::Thp, "thp"), (Page::HugeTlb(2 << 20), "hugetlb-2m")] {
         match once(&options(page)) {
             Ok(huge) => {
                 assert_eq!(huge["achieved"]["backing"], backing);
