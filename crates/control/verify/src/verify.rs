@@ -1,0 +1,57 @@
+//! The comparison of a whole host.
+
+use planish_model::{Access, Catalogue, Drift, Entry, Observation, Plan, Reading};
+
+use crate::compare::Bench;
+use crate::wish::{of_entries, of_plan};
+
+/// Compares a fresh observation with what it should show.
+///
+/// With a plan: the places that it names, whether it was applied or not. Without one: every place of every knob, held
+/// against what the open entries of this boot left there, and where they left nothing, against what the host's own
+/// files say. Entries of another boot hold nothing on this one and are passed over.
+#[must_use]
+pub fn verify(
+    catalogue: &Catalogue,
+    plan: Option<&Plan>,
+    open: &[Entry],
+    observation: &Observation,
+) -> Drift {
+    let bench = Bench { catalogue, observation, open };
+    let wishes = plan.map_or_else(|| of_entries(open, observation), of_plan);
+    let mut knobs = Vec::new();
+    if plan.is_none() {
+        for knob in catalogue.knobs() {
+            for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
+                let wish = wishes.get(&(knob.id.clone(), reading.place.clone()));
+                knobs.push(bench.check(knob, reading, wish));
+            }
+        }
+    }
+    for ((id, place), wish) in &wishes {
+        let seen = observation.reading(id, place);
+        if plan.is_none() && seen.is_some() {
+            continue;
+        }
+        let Ok(knob) = catalogue.knob(id) else { continue };
+        let reading = seen.cloned().unwrap_or_else(|| gone(place));
+        knobs.push(bench.check(knob, &reading, Some(wish)));
+    }
+    // Stable: places of one knob stay in the order in which they were seen.
+    knobs.sort_by(|a, b| a.knob.cmp(&b.knob));
+    Drift { knobs }
+}
+
+/// A place that was named and is not there any more.
+fn gone(place: &str) -> Reading {
+    Reading {
+        place: place.to_owned(),
+        value: None,
+        unread: None,
+        offered: Vec::new(),
+        access: Access::Absent,
+    }
+}
+
+#[cfg(test)]
+mod tests;

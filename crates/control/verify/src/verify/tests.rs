@@ -1,0 +1,251 @@
+//! What counts as drift, and what does not.
+
+use planish_model::{
+    Caused, Class, DriftState, EntryId, EntryState, EntryStep, KnobCheck, KnobId, Original, Outcome,
+    OutcomeKind, Persisted, Skipped, Step, Undo, ValueType, Verdict, VerdictKind, When,
+};
+use proptest::prelude::*;
+
+use super::*;
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const SWAP: &str = "/proc/sys/vm/swappiness";
+const BYTES: &str = "/proc/sys/vm/dirty_bytes";
+const RATIO: &str = "/proc/sys/vm/dirty_ratio";
+const MIN_FREE: &str = "/proc/sys/vm/min_free_kbytes";
+const POOL: &str = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+
+fn host() -> Observation {
+    let mut observation = Observation::default();
+    observation.host.boot_id = "boot".to_owned();
+    for (id, place, value) in [
+        ("thp.enabled", THP, "always [madvise] never"),
+        ("vm.swappiness", SWAP, "60"),
+        ("vm.dirty_bytes", BYTES, "0"),
+        ("vm.dirty_ratio", RATIO, "20"),
+        ("vm.min_free_kbytes", MIN_FREE, "67584"),
+        ("hugepages.2m", POOL, "10"),
+    ] {
+        let reading = Reading { value: Some(value.to_owned()), access: Access::Writable, ..gone(place) };
+        observation.knobs.insert(KnobId::new(id), vec![reading]);
+    }
+    observation
+}
+
+fn set(observation: &mut Observation, id: &str, value: &str) {
+    observation.knobs.get_mut(&KnobId::new(id)).expect("is there")[0].value = Some(value.to_owned());
+}
+
+fn persist(observation: &mut Observation, place: &str, value: &str) {
+    let (value, source) = (value.to_owned(), "/etc/sysctl.d/90-x.conf:3".to_owned());
+    let persisted = Persisted { value, source, overridden: Vec::new() };
+    observation.persisted.insert(place.to_owned(), persisted);
+}
+
+fn entry(id: u64, boot: &str, steps: Vec<EntryStep>) -> Entry {
+    Entry {
+        id: EntryId(id),
+        at: 0,
+        boot_id: boot.to_owned(),
+        who: "root".to_owned(),
+        command: "apply".to_owned(),
+        reason: None,
+        profile: "series".to_owned(),
+        plan: plan(vec![], vec![]).hash,
+        steps,
+        confirm_by: None,
+        state: EntryState::Open,
+    }
+}
+
+fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
+    let mut outcome = Outcome::new(KnobId::new(id), place, OutcomeKind::Done);
+    outcome.read_back = Some(ours.to_owned());
+    EntryStep {
+        knob: KnobId::new(id),
+        place: place.to_owned(),
+        wanted: ours.to_owned(),
+        class: Class::Safe,
+        undo: Undo::Restore,
+        raise_pages: None,
+        originals: vec![Original {
+            knob: KnobId::new(id),
+            place: place.to_owned(),
+            r#type: ValueType::Text { text: true },
+            value: before.to_owned(),
+            coupling: None,
+            over: None,
+        }],
+        outcome: Some(outcome),
+        begun: None,
+        undone: None,
+    }
+}
+
+fn pool_step(pages: u64) -> EntryStep {
+    let mut step = applied("hugepages.2m", POOL, "0", "10");
+    step.undo = Undo::Subtract;
+    step.raise_pages = Some(pages);
+    step.outcome.as_mut().expect("it ran").granted_pages = Some(pages);
+    step
+}
+
+fn plan(steps: Vec<Step>, skipped: Vec<Skipped>) -> Plan {
+    Plan::new("series".to_owned(), "host".to_owned(), "boot".to_owned(), steps, skipped)
+}
+
+fn step(id: &str, place: &str, wanted: &str) -> Step {
+    Step {
+        knob: KnobId::new(id),
+        place: place.to_owned(),
+        now: String::new(),
+        wanted: wanted.to_owned(),
+        class: Class::Safe,
+        when: When::Now,
+        undo: Undo::Restore,
+        why: String::new(),
+        cost: String::new(),
+        source: String::new(),
+        verdict: Verdict::new(VerdictKind::Settable, ""),
+        raise_pages: None,
+        coupled: Vec::new(),
+        because: None,
+    }
+}
+
+fn row(drift: &Drift, place: &str) -> KnobCheck {
+    drift.knobs.iter().find(|row| row.place == place).expect("has a row").clone()
+}
+
+fn check(
+    plan: Option<&Plan>,
+    open: &[Entry],
+    observation: &Observation,
+    place: &str,
+) -> (DriftState, String) {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let row = row(&verify(&catalogue, plan, open, observation), place);
+    (row.state, row.because.unwrap_or_default())
+}
+
+#[test]
+fn a_fresh_host_without_entries_has_rows_and_no_drift() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let drift = verify(&catalogue, None, &[], &host());
+    assert_eq!(drift.knobs.len(), 6);
+    assert!(drift.is_clean());
+    assert_eq!(row(&drift, THP).running.as_deref(), Some("madvise"));
+}
+
+#[test]
+fn a_value_counts_by_what_it_means() {
+    let plan = plan(vec![step("thp.enabled", THP, "madvise"), step("vm.swappiness", SWAP, "10")], vec![]);
+    assert_eq!(check(Some(&plan), &[], &host(), THP).0, DriftState::Ok);
+    assert_eq!(check(Some(&plan), &[], &host(), SWAP).0, DriftState::Drift);
+}
+
+#[test]
+fn drift_names_who_caused_it() {
+    let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
+    let (state, because) = check(None, &open, &host(), SWAP);
+    assert_eq!((state, because.as_str()), (DriftState::Drift, "back to the value from before entry 3"));
+    let mut observation = host();
+    set(&mut observation, "vm.swappiness", "33");
+    assert_eq!(check(None, &open, &observation, SWAP).1, "changed since entry 3");
+    persist(&mut observation, SWAP, "33");
+    assert_eq!(check(None, &open, &observation, SWAP).1, "as /etc/sysctl.d/90-x.conf:3 says");
+    set(&mut observation, "vm.swappiness", "10");
+    let (state, because) = check(None, &open, &observation, SWAP);
+    assert_eq!((state, because.as_str()), (DriftState::LostAtBoot, "/etc/sysctl.d/90-x.conf:3 will set 33"));
+    persist(&mut observation, SWAP, "10");
+    let (state, because) = check(None, &open, &observation, SWAP);
+    assert_eq!((state, because.as_str()), (DriftState::Ok, "persisted in /etc/sysctl.d/90-x.conf:3"));
+}
+
+#[test]
+fn a_file_that_sets_the_twin_clears_ours_at_boot() {
+    let open = [entry(1, "boot", vec![applied("vm.dirty_bytes", BYTES, "0", "8192")])];
+    let mut observation = host();
+    set(&mut observation, "vm.dirty_bytes", "8192");
+    set(&mut observation, "vm.dirty_ratio", "0");
+    assert_eq!(check(None, &open, &observation, BYTES).0, DriftState::Ok);
+    persist(&mut observation, RATIO, "15");
+    let (state, because) = check(None, &open, &observation, BYTES);
+    assert_eq!(state, DriftState::LostAtBoot);
+    assert_eq!(because, "/etc/sysctl.d/90-x.conf:3 will set its twin vm.dirty_ratio to 15");
+}
+
+#[test]
+fn what_our_own_step_caused_is_no_drift() {
+    let mut thp = applied("thp.enabled", THP, "[always] madvise never", "always [madvise] never");
+    thp.outcome.as_mut().expect("it ran").caused =
+        vec![Caused { place: MIN_FREE.to_owned(), value: "90000".to_owned() }];
+    let open = [entry(4, "boot", vec![thp])];
+    let mut observation = host();
+    persist(&mut observation, MIN_FREE, "67584");
+    set(&mut observation, "vm.min_free_kbytes", "90000");
+    let (state, because) = check(None, &open, &observation, MIN_FREE);
+    assert_eq!((state, because.as_str()), (DriftState::Ok, "changed by thp.enabled of entry 4"));
+    set(&mut observation, "vm.min_free_kbytes", "70000");
+    assert_eq!(check(None, &open, &observation, MIN_FREE).0, DriftState::Drift);
+}
+
+#[test]
+fn files_are_the_measure_where_nothing_was_applied() {
+    let mut observation = host();
+    persist(&mut observation, SWAP, "10");
+    let (state, because) = check(None, &[], &observation, SWAP);
+    assert_eq!((state, because.as_str()), (DriftState::Drift, "/etc/sysctl.d/90-x.conf:3 says 10"));
+    persist(&mut observation, POOL, "8");
+    assert_eq!(check(None, &[], &observation, POOL).0, DriftState::Ok, "a pool may hold more");
+}
+
+#[test]
+fn entries_of_another_boot_hold_nothing() {
+    let open = [entry(3, "another boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
+    assert_eq!(check(None, &open, &host(), SWAP).0, DriftState::Ok);
+}
+
+#[test]
+fn pools_of_several_entries_add_up() {
+    let open = |a, b| [entry(1, "boot", vec![pool_step(a)]), entry(2, "boot", vec![pool_step(b)])];
+    assert_eq!(check(None, &open(4, 6), &host(), POOL).0, DriftState::Ok);
+    let (state, because) = check(None, &open(4, 7), &host(), POOL);
+    assert_eq!((state, because.as_str()), (DriftState::Drift, "10 of 11 pages are there"));
+}
+
+#[test]
+fn what_cannot_be_here_is_never_red() {
+    let pattern = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
+    let skipped = Skipped {
+        knob: KnobId::new("cpu.governor"),
+        place: pattern.to_owned(),
+        wanted: Some("performance".to_owned()),
+        verdict: Verdict::new(VerdictKind::Host, "a guest"),
+        satisfied: false,
+    };
+    let plan = plan(vec![], vec![skipped]);
+    assert_eq!(check(Some(&plan), &[], &host(), pattern), (DriftState::NotHere, "a guest".to_owned()));
+}
+
+#[test]
+fn what_may_not_be_read_is_unknown() {
+    let mut observation = host();
+    let reading = &mut observation.knobs.get_mut(&KnobId::new("vm.swappiness")).expect("is there")[0];
+    reading.value = None;
+    reading.unread = Some("permission denied".to_owned());
+    let plan = plan(vec![step("vm.swappiness", SWAP, "10")], vec![]);
+    let (state, because) = check(Some(&plan), &[], &observation, SWAP);
+    assert_eq!((state, because.as_str()), (DriftState::Unknown, "permission denied"));
+}
+
+proptest! {
+    #[test]
+    fn a_number_is_clean_exactly_when_it_is_the_wanted_one(running in 0_u32..200, wanted in 0_u32..200) {
+        let mut observation = host();
+        set(&mut observation, "vm.swappiness", &format!("{running}\n"));
+        let plan = plan(vec![step("vm.swappiness", SWAP, &format!(" {wanted} "))], vec![]);
+        let clean = verify(&Catalogue::embedded().expect("sound"), Some(&plan), &[], &observation).is_clean();
+        prop_assert_eq!(clean, running == wanted);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a place should show, and who said so.
+
+use std::collections::BTreeMap;
+
+use planish_model::{Entry, EntryId, KnobId, Observation, Plan, Undo, Verdict};
+
+/// What one place should show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// This value.
+    Value {
+        /// In the kernel's or the profile's words.
+        text: String,
+        /// The entry that set it, where one did, and the value before it.
+        by: Option<(EntryId, Option<String>)>,
+    },
+    /// A pool with at least so many pages.
+    Pages(u64),
+    /// Wanted, and skipped by the plan.
+    Skipped {
+        /// The wanted value, where it could be computed.
+        text: Option<String>,
+        /// Why.
+        verdict: Verdict,
+    },
+}
+
+/// Wishes by knob and place, in the order of the ids.
+pub(crate) type Wishes = BTreeMap<(KnobId, String), Wish>;
+
+/// What a plan wants: its steps, what is so already, and what it leaves alone.
+pub(crate) fn of_plan(plan: &Plan) -> Wishes {
+    let mut wishes = Wishes::new();
+    for step in &plan.steps {
+        let wish = match step.raise_pages.and_then(|_| step.wanted.trim().parse().ok()) {
+            Some(pages) => Wish::Pages(pages),
+            None => Wish::Value { text: step.wanted.clone(), by: None },
+        };
+        wishes.insert((step.knob.clone(), step.place.clone()), wish);
+    }
+    for skipped in &plan.skipped {
+        let wish = match &skipped.wanted {
+            Some(text) if skipped.satisfied => Wish::Value { text: text.clone(), by: None },
+            text => Wish::Skipped { text: text.clone(), verdict: skipped.verdict.clone() },
+        };
+        wishes.insert((skipped.knob.clone(), skipped.place.clone()), wish);
+    }
+    wishes
+}
+
+/// What the open entries of this boot left on the host: the newest counts, and pools add up.
+pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
+    let mut wishes = Wishes::new();
+    for entry in of_this_boot(open, observation) {
+        for step in entry.steps.iter().filter(|step| !step.is_undone()) {
+            let key = (step.knob.clone(), step.place.clone());
+            match step.undo {
+                Undo::File | Undo::None => {}
+                Undo::Subtract => {
+                    let held = match wishes.get(&key) {
+                        Some(Wish::Pages(pages)) => *pages,
+                        _ => 0,
+                    };
+                    wishes.insert(key, Wish::Pages(held + step.pages_held()));
+                }
+                Undo::Restore if step.outcome.is_some() => {
+                    let before = step.original().map(|original| original.value.clone());
+                    let text = step.ours().to_owned();
+                    wishes.insert(key, Wish::Value { text, by: Some((entry.id, before)) });
+                }
+                Undo::Restore => {}
+            }
+        }
+    }
+    wishes
+}
+
+/// Open entries of this boot, oldest first.
+pub(crate) fn of_this_boot<'a>(open: &'a [Entry], observation: &Observation) -> Vec<&'a Entry> {
+    let boot = &observation.host.boot_id;
+    let mut own: Vec<&Entry> =
+        open.iter().filter(|entry| entry.is_open() && &entry.boot_id == boot).collect();
+    own.sort_by_key(|entry| entry.id);
+    own
+}
