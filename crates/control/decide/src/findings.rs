@@ -11,7 +11,8 @@ pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&
     let mut findings: Vec<Finding> =
         catalogue.findings().iter().filter_map(|rule| judge(rule, observation)).collect();
     if let Some(plan) = plan {
-        findings.extend(plan.steps.chunk_by(|a, b| a.knob == b.knob).map(|steps| missed(steps, plan)));
+        findings
+            .extend(plan.steps.chunk_by(|a, b| a.knob == b.knob).map(|steps| missed(steps, plan, catalogue)));
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
@@ -77,16 +78,17 @@ fn say(name: &str, fact: &FactValue) -> String {
 }
 
 /// One finding for all places of a knob that are not as wanted.
-fn missed(steps: &[Step], plan: &Plan) -> Finding {
+fn missed(steps: &[Step], plan: &Plan, catalogue: &Catalogue) -> Finding {
     let first = &steps[0];
+    let now = catalogue.knob(&first.knob).map_or_else(|_| first.now.clone(), |k| k.r#type.normal(&first.now));
     let evidence = if first.raise_pages.is_some() {
         let pages: u64 = steps.iter().filter_map(|step| step.raise_pages).sum();
         let because = first.because.as_deref().unwrap_or("for its own need");
         format!("{} wants {pages} more pages: {because}", plan.profile)
     } else if steps.len() == 1 {
-        format!("{} is {}, {} wants {}", first.knob, first.now.trim(), plan.profile, first.wanted)
+        format!("{} is {now}, {} wants {}", first.knob, plan.profile, first.wanted)
     } else {
-        let (count, now) = (steps.len(), first.now.trim());
+        let count = steps.len();
         format!("{count} places are not {}, such as {} with {now}", first.wanted, first.place)
     };
     Finding {
@@ -150,14 +152,16 @@ source = "s"
         let (catalogue, observation) = (catalogue(), observation());
         let profile = profile(&[
             ("vm.swappiness", Want::Int(10)),
+            ("thp.enabled", Want::Text("never".to_owned())),
             ("cpu.governor", Want::Text("performance".to_owned())),
         ]);
         let plan = crate::plan(&catalogue, &observation, &profile, &[], &crate::Options::default())
             .expect("known knobs");
         let found = findings(&catalogue, &observation, Some(&plan));
         let ids: Vec<_> = found.iter().map(|finding| finding.knob.as_ref().map(KnobId::as_str)).collect();
-        assert_eq!(ids, [Some("cpu.governor"), Some("vm.swappiness")]);
-        assert_eq!(found[1].evidence, "vm.swappiness is 60, series wants 10");
+        assert_eq!(ids, [Some("cpu.governor"), Some("thp.enabled"), Some("vm.swappiness")]);
+        assert_eq!(found[1].evidence, "thp.enabled is madvise, series wants never");
+        assert_eq!(found[2].evidence, "vm.swappiness is 60, series wants 10");
         assert!(found[0].evidence.starts_with("2 places are not performance"), "{}", found[0].evidence);
     }
 }

@@ -1,33 +1,6 @@
 //! The named facts that finding rules compare: the one list of them.
 //!
 //! A fact whose files are missing here is missing too, and a rule over it says nothing. Names end with their unit.
-//!
-//! | fact | meaning |
-//! |---|---|
-//! | `host.bare_metal` | 1 without a hypervisor below us, else 0 |
-//! | `memory.total_bytes`, `memory.available_bytes`, `memory.available_percent` | what there is, what is left |
-//! | `memory.page_tables_bytes`, `memory.page_tables_percent` | page tables, also as a share of anonymous and shared memory |
-//! | `memory.min_free_bytes`, `memory.min_free_percent` | the reserve of `vm.min_free_kbytes` |
-//! | `memory.stall_percent` | time in which some task waited for memory, over five minutes |
-//! | `swap.in_pages` | pages read back from swap since boot |
-//! | `swap.used_bytes`, `swap.zram_count` | swap in use; swap devices that are compressed memory |
-//! | `vm.swappiness` | the knob |
-//! | `thp.enabled`, `thp.defrag` | the knobs' words |
-//! | `thp.anon_bytes`, `thp.shmem_bytes` | memory on transparent huge pages |
-//! | `thp.stalls` | times a thread compacted memory itself, since boot |
-//! | `thp.fallback_percent` | huge-page faults that got small pages, since boot |
-//! | `hugetlb.total_bytes`, `hugetlb.idle_bytes` | pools; their pages that nobody uses or has reserved |
-//! | `hugetlb.imbalance_percent` | how much smaller the smallest node's pool is than the largest's |
-//! | `hugetlb.overcommit_percent` | overcommit allowance against available memory |
-//! | `numa.nodes_count`, `numa.zone_reclaim_mode`, `numa.balancing` | nodes with memory; the knobs |
-//! | `numa.hint_faults` | faults that the balancing made to sample, since boot |
-//! | `numa.free_spread_percent` | difference of free memory between the emptiest and the fullest node |
-//! | `cpu.slow_governor_count` | CPUs whose governor is another than `performance` |
-//! | `cpu.idle_exit_us` | exit latency of the deepest sleep state that CPU 0 may enter |
-//! | `cpu.isolated_count` | CPUs that the scheduler leaves alone |
-//! | `cpu.steal_percent` | CPU time since boot that the hypervisor kept for others |
-//! | `clock.source` | what the clock is read from |
-//! | `tuners.names`, `tuners.count` | other programs that set knobs of this host |
 
 use std::collections::BTreeMap;
 
@@ -37,6 +10,45 @@ use planish_sys::CpuSet;
 
 use crate::observe::Shared;
 use crate::tables;
+
+/// Every fact that [`observe`](crate::observe) may compute, and what it means.
+pub const FACTS: &[(&str, &str)] = &[
+    ("clock.source", "what the clock is read from"),
+    ("cpu.idle_exit_us", "exit latency of the deepest sleep state that CPU 0 may enter"),
+    ("cpu.isolated_count", "CPUs that the scheduler leaves alone"),
+    ("cpu.slow_governor_count", "CPUs whose governor is another than `performance`"),
+    ("cpu.steal_percent", "CPU time since boot that the hypervisor kept for others"),
+    ("host.bare_metal", "1 without a hypervisor below us, else 0"),
+    ("hugetlb.idle_bytes", "pages of the pools that nobody uses or has reserved"),
+    ("hugetlb.imbalance_percent", "how much smaller the smallest node's pools are than the largest's"),
+    ("hugetlb.overcommit_percent", "the overcommit allowance against available memory"),
+    ("hugetlb.total_bytes", "memory in pools"),
+    ("memory.available_bytes", "memory that can be had without swapping"),
+    ("memory.available_percent", "the same as a share of all memory"),
+    ("memory.min_free_bytes", "the reserve of `vm.min_free_kbytes`"),
+    ("memory.min_free_percent", "the same as a share of all memory"),
+    ("memory.page_tables_bytes", "page tables of all processes"),
+    ("memory.page_tables_percent", "the same against anonymous and shared memory"),
+    ("memory.stall_percent", "time in which some task waited for memory, over five minutes"),
+    ("memory.total_bytes", "all memory"),
+    ("numa.balancing", "the knob `kernel.numa_balancing`"),
+    ("numa.free_spread_percent", "difference in free memory between the emptiest and the fullest node"),
+    ("numa.hint_faults", "faults that the balancing made to sample, since boot"),
+    ("numa.nodes_count", "nodes with memory"),
+    ("numa.zone_reclaim_mode", "the knob `vm.zone_reclaim_mode`"),
+    ("swap.in_pages", "pages read back from swap since boot"),
+    ("swap.used_bytes", "swap in use"),
+    ("swap.zram_count", "swap devices that are compressed memory"),
+    ("thp.anon_bytes", "anonymous memory on transparent huge pages"),
+    ("thp.defrag", "the knob's word"),
+    ("thp.enabled", "the knob's word"),
+    ("thp.fallback_percent", "huge-page faults that got small pages, since boot"),
+    ("thp.shmem_bytes", "shared memory on transparent huge pages"),
+    ("thp.stalls", "times that a thread compacted memory itself, since boot"),
+    ("tuners.count", "other programs that set knobs of this host"),
+    ("tuners.names", "their names"),
+    ("vm.swappiness", "the knob"),
+];
 
 /// Facts by name, as they are collected.
 #[derive(Default)]
@@ -247,4 +259,40 @@ fn tuners(facts: &mut Facts, host: &Host) {
         TUNERS.iter().filter(|(_, file)| host.exists(file)).map(|(name, _)| *name).collect();
     facts.number("tuners.count", Some(names.len() as f64));
     facts.text("tuners.names", Some(names.join(", ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use planish_host::Host;
+    use planish_model::Catalogue;
+
+    use super::*;
+
+    fn names() -> BTreeSet<&'static str> {
+        FACTS.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[test]
+    fn every_fact_that_a_rule_asks_for_exists() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        for rule in catalogue.findings() {
+            let limits = rule.limits.iter().filter_map(|limit| limit.fact.as_deref());
+            let holes = [&rule.evidence, &rule.cure].into_iter().flat_map(|text| text.split('{').skip(1));
+            let holes = holes.filter_map(|rest| rest.split('}').next()).filter(|name| !name.is_empty());
+            for fact in limits.chain(holes).chain([rule.fact.as_str()]) {
+                assert!(names().contains(fact), "{}: no fact `{fact}`", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn every_fact_that_is_computed_is_listed() {
+        let observation = crate::observe(&Host::live(), &Catalogue::embedded().expect("sound"));
+        for name in observation.facts.keys() {
+            assert!(names().contains(name.as_str()), "`{name}` is not listed");
+        }
+        assert!(observation.facts.contains_key("memory.total_bytes"));
+    }
 }
