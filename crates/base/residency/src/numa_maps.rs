@@ -1,0 +1,73 @@
+//! `/proc/PID/numa_maps`: how many pages of each mapping lie on which node.
+//!
+//! Source: `show_numa_map` in fs/proc/task_mmu.c.
+
+/// Where the pages of one mapping lie that the process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// First address of the mapping.
+    pub start: u64,
+    /// The memory policy, in the kernel's words: `default`, `bind:0`, `interleave:0-1`.
+    pub policy: String,
+    /// Size in bytes of the pages that are counted.
+    pub page_bytes: u64,
+    /// Node and resident bytes there, by node.
+    pub nodes: Vec<(u32, u64)>,
+}
+
+/// The mappings in the text of numa_maps, by address; `Err` is the first line that cannot be understood.
+pub fn parse_numa_maps(text: &str) -> Result<Vec<Placement>, String> {
+    let lines = text.lines().filter(|line| !line.is_empty());
+    lines.map(|line| parse_line(line).ok_or_else(|| line.to_owned())).collect()
+}
+
+/// `7f0000000000 interleave:0-1 anon=512 N0=256 N1=256 kernelpagesize_kB=4`
+fn parse_line(line: &str) -> Option<Placement> {
+    let mut words = line.split(' ').filter(|word| !word.is_empty());
+    let start = u64::from_str_radix(words.next()?, 16).ok()?;
+    let policy = words.next()?.to_owned();
+    let (mut pages, mut page_bytes) = (Vec::new(), None);
+    for word in words {
+        // Names of files may hold anything but a blank or a line break, which the kernel escapes.
+        let Some((key, value)) = word.split_once('=') else { continue };
+        if key == "kernelpagesize_kB" {
+            page_bytes = Some(value.parse::<u64>().ok()?.checked_mul(1024)?);
+        } else if let Some(node) = key.strip_prefix('N').and_then(|digits| digits.parse::<u32>().ok()) {
+            pages.push((node, value.parse::<u64>().ok()?));
+        }
+    }
+    // A mapping without a resident page has no page size either.
+    let page_bytes = page_bytes.unwrap_or(0);
+    let nodes = pages.into_iter().map(|(node, count)| Some((node, count.checked_mul(page_bytes)?)));
+    Some(Placement { start, policy, page_bytes, nodes: nodes.collect::<Option<_>>()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_as_the_kernel_writes_them() {
+        let text = "\
+558587c44000 default file=/usr/bin/N9=head mapped=2 N0=2 kernelpagesize_kB=4
+7f0000000000 interleave:0-1 file=/anon_hugepage\\040(deleted) huge anon=3 dirty=3 N0=2 N1=1 kernelpagesize_kB=2048
+7f1000000000 default heap
+";
+        let placements = parse_numa_maps(text).unwrap();
+        assert_eq!(placements[0].nodes, [(0, 8 << 10)]);
+        assert_eq!(placements[1].policy, "interleave:0-1");
+        assert_eq!(placements[1].nodes, [(0, 4 << 20), (1, 2 << 20)]);
+        assert!(placements[2].nodes.is_empty());
+        assert_eq!(parse_numa_maps("zz default").unwrap_err(), "zz default");
+        assert!(parse_numa_maps("1 default N0=x").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "([0-9a-f]{1,18} |default |N[0-9]{1,11}=[0-9]{1,21} |kernelpagesize_kB=[0-9]{1,18}|\n|.){0,16}") {
+            let _ = parse_numa_maps(&text);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A process as a whole.
+
+use std::ops::Range;
+
+use planish_host::{Host, ReadError};
+
+use crate::numa_maps::{Placement, parse_numa_maps};
+use crate::rows::{self, Backings, Row, Segment};
+use crate::smaps::{Region, Rollup, parse_rollup, parse_smaps};
+use crate::status::{Status, parse_status};
+
+/// Why the memory of a process cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum ResidencyError {
+    /// There is no such process, or it ended while we looked.
+    #[error("no process {process}")]
+    NoProcess {
+        /// Its PID, or `self`.
+        process: String,
+    },
+    /// It is another user's.
+    #[error("no permission to see the memory of process {process}")]
+    Denied {
+        /// Its PID, or `self`.
+        process: String,
+        /// What the system answered.
+        #[source]
+        source: ReadError,
+    },
+    /// A file of it cannot be read.
+    #[error("cannot see the memory of process {process}")]
+    Read {
+        /// Its PID, or `self`.
+        process: String,
+        /// What the system answered.
+        #[source]
+        source: ReadError,
+    },
+    /// A file of it says something that cannot be understood.
+    #[error("{path} has a line that cannot be understood: {line:?}")]
+    Odd {
+        /// Path on the machine.
+        path: String,
+        /// The line.
+        line: String,
+    },
+}
+
+/// The memory of a process at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The cheap facts.
+    pub status: Status,
+    /// Its mappings, by address; none of a kernel thread.
+    pub regions: Vec<Region>,
+    /// Where they lie, by address; none on a kernel without NUMA.
+    pub placements: Vec<Placement>,
+    base_bytes: u64,
+    thp_bytes: u64,
+}
+
+impl Process {
+    /// Reads the process `pid` of `host`.
+    pub fn read(host: &Host, pid: u32) -> Result<Self, ResidencyError> {
+        Self::read_folder(host, &pid.to_string())
+    }
+
+    /// Reads the calling process; on a recorded machine, the one that observed it.
+    pub fn read_self(host: &Host) -> Result<Self, ResidencyError> {
+        Self::read_folder(host, "self")
+    }
+
+    fn read_folder(host: &Host, process: &str) -> Result<Self, ResidencyError> {
+        let status = status_of(host, process)?;
+        let path = format!("/proc/{process}/smaps");
+        let text = host.read(&path).map_err(|error| failed(process, error))?;
+        let regions = parse_smaps(&text).map_err(|line| ResidencyError::Odd { path, line })?;
+        let path = format!("/proc/{process}/numa_maps");
+        let placements = match host.read(&path) {
+            Ok(text) => parse_numa_maps(&text).map_err(|line| ResidencyError::Odd { path, line })?,
+            // A kernel without NUMA has no such file.
+            Err(error) if error.is_absent() => Vec::new(),
+            Err(error) => return Err(failed(process, error)),
+        };
+        let thp = host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").unwrap_or_default();
+        let thp_bytes = thp.trim().parse().unwrap_or(0);
+        Ok(Self { status, regions, placements, base_bytes: host.page_bytes(), thp_bytes })
+    }
+
+    /// Memory by kind, name, backing and node.
+    pub fn rows(&self) -> Vec<Row> {
+        rows::rows(&self.regions, &self.placements, self.base_bytes, self.thp_bytes)
+    }
+
+    /// Resident bytes by backing.
+    pub fn total(&self) -> Backings {
+        let mut total = Backings::default();
+        self.regions.iter().for_each(|region| total.add(region));
+        total
+    }
+
+    /// Resident bytes by backing of the mappings that lie in `range`, whole ones only.
+    ///
+    /// For memory that we mapped ourselves: the kernel may have split our mapping in several, but joins one of ours
+    /// with a neighbour only when both are alike; [`Process::covers`] tells whether that has happened.
+    pub fn within(&self, range: &Range<u64>) -> Backings {
+        let mut total = Backings::default();
+        let inside = |region: &&Region| range.start <= region.range.start && region.range.end <= range.end;
+        self.regions.iter().filter(inside).for_each(|region| total.add(region));
+        total
+    }
+
+    /// Whether the mappings that touch `range` cover all of it and nothing else.
+    pub fn covers(&self, range: &Range<u64>) -> bool {
+        let mut reached = range.start;
+        for region in self.regions.iter().filter(|region| overlap(&region.range, range)) {
+            if region.range.start != reached {
+                return false;
+            }
+            reached = region.range.end;
+        }
+        reached == range.end
+    }
+
+    /// The mapping that holds `address`.
+    pub fn region_at(&self, address: u64) -> Option<&Region> {
+        self.regions.iter().find(|region| region.range.contains(&address))
+    }
+
+    /// The segments that it shares with others, the largest first.
+    pub fn segments(&self) -> Vec<Segment> {
+        rows::segments(&self.regions)
+    }
+}
+
+fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// The sums over all mappings of the process `pid`, at a fraction of the cost of [`Process::read`].
+pub fn rollup(host: &Host, pid: u32) -> Result<Rollup, ResidencyError> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let text = host.read(&path).map_err(|error| failed(&pid.to_string(), error))?;
+    parse_rollup(&text).map_err(|line| ResidencyError::Odd { path, line })
+}
+
+/// The cheap facts of the process `pid`, which any user may know.
+pub fn status(host: &Host, pid: u32) -> Result<Status, ResidencyError> {
+    status_of(host, &pid.to_string())
+}
+
+fn status_of(host: &Host, process: &str) -> Result<Status, ResidencyError> {
+    let text = host.read(&format!("/proc/{process}/status")).map_err(|error| failed(process, error))?;
+    Ok(parse_status(&text))
+}
+
+fn failed(process: &str, source: ReadError) -> ResidencyError {
+    let process = process.to_owned();
+    match source {
+        ReadError::Absent { .. } => ResidencyError::NoProcess { process },
+        ReadError::Denied { .. } => ResidencyError::Denied { process, source },
+        // ESRCH: it ended between opening the file and reading it.
+        ReadError::Io { source: ref error, .. } if error.raw_os_error() == Some(3) => {
+            ResidencyError::NoProcess { process }
+        }
+        source => ResidencyError::Read { process, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_sys::{Advice, MapOptions, PageRequest, map_anonymous};
+
+    use super::*;
+    use crate::smaps::{Backing, Kind};
+
+    #[test]
+    fn our_own_memory_adds_up() {
+        let host = Host::live();
+        let process = Process::read_self(&host).unwrap();
+        let total = process.total();
+        let resident: u64 = process.regions.iter().map(|region| region.resident_bytes).sum();
+        assert_eq!(total.total_bytes(), resident);
+        assert_eq!(process.rows().iter().map(|row| row.resident_bytes).sum::<u64>(), resident);
+        let kinds: Vec<Kind> = process.rows().iter().map(|row| row.kind).collect();
+        for kind in [Kind::Text, Kind::Data, Kind::Stack] {
+            assert!(kinds.contains(&kind), "{kind:?} is missing");
+        }
+        assert!(process.status.page_table_bytes > 0 && process.status.threads > 0);
+        let rollup = rollup(&host, std::process::id()).unwrap();
+        assert!(rollup.resident_bytes > resident / 2 && rollup.resident_bytes < resident * 2);
+    }
+
+    #[test]
+    fn memory_that_we_map_is_found_as_it_was_asked_for() {
+        let bytes = 4 << 20;
+        let options = MapOptions { shared: true, populate: true, page: PageRequest::Base };
+        let shared = map_anonymous(bytes, options).unwrap();
+        let private = map_anonymous(bytes, MapOptions { shared: false, ..options }).unwrap();
+        let process = Process::read_self(&Host::live()).unwrap();
+        let segment = process.region_at(shared.as_ptr().addr() as u64).unwrap();
+        assert_eq!((segment.kind, segment.resident_bytes), (Kind::Shared, bytes as u64));
+        assert!(process.segments().iter().any(|segment| segment.bytes == bytes as u64));
+        let region = process.region_at(private.as_ptr().addr() as u64).unwrap();
+        assert_eq!(region.kind, Kind::Anon);
+        assert_eq!(region.thp_bytes(), 0, "asked for base pages");
+    }
+
+    #[test]
+    fn transparent_huge_pages_are_told_from_base_pages() {
+        let Ok(mapping) = map_anonymous(8 << 20, MapOptions::new(PageRequest::Thp)) else {
+            return planish_skip::skip("transparent_huge_pages_are_told_from_base_pages", "no THP");
+        };
+        mapping.advise(Advice::PopulateWrite).unwrap();
+        let start = mapping.as_ptr().addr() as u64;
+        let range = start..start + mapping.len() as u64;
+        let process = Process::read_self(&Host::live()).unwrap();
+        assert!(process.covers(&range));
+        let backings = process.within(&range);
+        assert_eq!(backings.total_bytes(), mapping.len() as u64);
+        if backings.thp_bytes == 0 {
+            let reason = "the kernel had no huge page or THP is set to never";
+            return planish_skip::skip("transparent_huge_pages_are_told_from_base_pages", reason);
+        }
+        let rows = process.rows();
+        assert!(rows.iter().any(|row| row.backing == Backing::Thp && row.kind == Kind::Anon));
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_says_so() {
+        let error = Process::read(&Host::live(), u32::MAX).unwrap_err();
+        assert!(matches!(error, ResidencyError::NoProcess { .. }), "{error}");
+    }
+}

@@ -1,0 +1,229 @@
+//! Sums over mappings: rows of `planish map`, totals, and the segments that a pool must hold.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Serialize;
+
+use crate::numa_maps::Placement;
+use crate::smaps::{Backing, Kind, Region};
+
+/// Memory of one kind, backing and name on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// What it is for.
+    pub kind: Kind,
+    /// On which pages it lies.
+    pub backing: Backing,
+    /// Name of the mapping in maps; empty for plain anonymous memory.
+    pub name: String,
+    /// NUMA node; `None` where nobody tells.
+    pub node: Option<u32>,
+    /// Size in bytes of one of its pages.
+    pub page_bytes: u64,
+    /// Resident bytes.
+    pub resident_bytes: u64,
+    /// Node and backing were told apart in proportion only (see the head of this crate).
+    pub estimated: bool,
+}
+
+/// Resident bytes by backing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Backings {
+    /// On base pages.
+    pub base_bytes: u64,
+    /// On transparent huge pages.
+    pub thp_bytes: u64,
+    /// On pages from a pool.
+    pub hugetlb_bytes: u64,
+}
+
+impl Backings {
+    /// On pages of all kinds.
+    pub fn total_bytes(&self) -> u64 {
+        self.base_bytes.saturating_add(self.thp_bytes).saturating_add(self.hugetlb_bytes)
+    }
+
+    pub(crate) fn add(&mut self, region: &Region) {
+        // Saturating: a recorded text may name sizes that no machine has.
+        self.base_bytes = self.base_bytes.saturating_add(region.base_bytes());
+        self.thp_bytes = self.thp_bytes.saturating_add(region.thp_bytes());
+        self.hugetlb_bytes = self.hugetlb_bytes.saturating_add(region.hugetlb_bytes);
+    }
+}
+
+/// A piece of memory that processes share, put together from its mappings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Name of its mappings in maps.
+    pub name: String,
+    /// Length in bytes, however little of it is resident here: what a pool must hold.
+    pub bytes: u64,
+    /// Resident bytes in this process.
+    pub resident_bytes: u64,
+    /// Size in bytes of the pages that the kernel keeps it in.
+    pub page_bytes: u64,
+    /// Whether it is of a pool already.
+    pub is_hugetlb: bool,
+}
+
+/// Rows of mappings and, where it is told, their nodes; by kind, name, backing and node.
+pub(crate) fn rows(
+    regions: &[Region],
+    placements: &[Placement],
+    base_bytes: u64,
+    thp_bytes: u64,
+) -> Vec<Row> {
+    let by_start: BTreeMap<u64, &Placement> =
+        placements.iter().map(|placement| (placement.start, placement)).collect();
+    let mut sums: BTreeMap<Key, (u64, bool)> = BTreeMap::new();
+    for region in regions {
+        let nodes = by_start.get(&region.range.start).map_or(&[][..], |placement| &placement.nodes);
+        for backing in [Backing::Base, Backing::Thp, Backing::Hugetlb] {
+            let bytes = region.bytes_on(backing);
+            let page_bytes = match backing {
+                Backing::Base => base_bytes,
+                Backing::Thp => thp_bytes,
+                Backing::Hugetlb => region.page_bytes,
+            };
+            let estimated = nodes.len() > 1 && bytes < region.resident_bytes;
+            for (node, bytes) in split(bytes, nodes) {
+                let (kind, name) = (region.kind, region.name.clone());
+                let sum = sums.entry(Key { kind, name, backing, node, page_bytes }).or_default();
+                sum.0 = sum.0.saturating_add(bytes);
+                sum.1 |= estimated;
+            }
+        }
+    }
+    let row = |(key, (resident_bytes, estimated))| {
+        let Key { kind, name, backing, node, page_bytes } = key;
+        Row { kind, backing, name, node, page_bytes, resident_bytes, estimated }
+    };
+    sums.into_iter().map(row).collect()
+}
+
+/// What memory must have in common to be one row.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    kind: Kind,
+    name: String,
+    backing: Backing,
+    node: Option<u32>,
+    page_bytes: u64,
+}
+
+/// `bytes` split over nodes in proportion to what lies there; nothing is lost to rounding.
+fn split(bytes: u64, nodes: &[(u32, u64)]) -> Vec<(Option<u32>, u64)> {
+    let total: u128 = nodes.iter().map(|(_, there)| u128::from(*there)).sum();
+    if bytes == 0 {
+        return Vec::new();
+    }
+    if total == 0 {
+        return vec![(None, bytes)];
+    }
+    let (mut left, mut parts) = (bytes, Vec::with_capacity(nodes.len()));
+    for (index, (node, there)) in nodes.iter().enumerate() {
+        let share = u128::from(bytes) * u128::from(*there) / total;
+        let share = u64::try_from(share).expect("a part of a u64");
+        let part = if index + 1 == nodes.len() { left } else { share };
+        left -= part;
+        parts.push((Some(*node), part));
+    }
+    parts.retain(|(_, part)| *part > 0);
+    parts
+}
+
+/// The shared segments, the largest first. Mappings of one segment that do not overlap in it add up.
+pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
+    let mut by_object: BTreeMap<(&str, u64), Vec<&Region>> = BTreeMap::new();
+    for region in regions.iter().filter(|region| region.kind == Kind::Shared) {
+        by_object.entry((&region.device, region.inode)).or_default().push(region);
+    }
+    let mut segments: Vec<Segment> = by_object.into_values().map(|mappings| segment(&mappings)).collect();
+    segments.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    segments
+}
+
+fn segment(mappings: &[&Region]) -> Segment {
+    let extent = |region: &&Region| region.offset..region.offset.saturating_add(region.bytes());
+    let first = mappings[0];
+    Segment {
+        name: first.name.clone(),
+        bytes: union_length(mappings.iter().map(extent).collect()),
+        resident_bytes: mappings.iter().fold(0, |sum, region| sum.saturating_add(region.resident_bytes)),
+        page_bytes: first.page_bytes,
+        is_hugetlb: mappings.iter().any(|region| region.is_hugetlb()),
+    }
+}
+
+/// Length of the union of ranges.
+fn union_length(mut ranges: Vec<Range<u64>>) -> u64 {
+    ranges.sort_by_key(|range| range.start);
+    let (mut length, mut reached) = (0, 0);
+    for range in ranges {
+        let start = range.start.max(reached);
+        length += range.end.saturating_sub(start);
+        reached = reached.max(range.end);
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::numa_maps::parse_numa_maps;
+    use crate::smaps::parse_smaps;
+
+    #[test]
+    fn rows_join_pages_and_nodes() {
+        let regions = parse_smaps(
+            "1000-9000 rw-p 00000000 00:00 0\nRss: 6144 kB\nAnonHugePages: 4096 kB\n\
+             a000-b000 rw-s 00000000 00:0f 9   /anon_hugepage (deleted)\nKernelPageSize: 2048 kB\nShared_Hugetlb: 6144 kB\n\
+             c000-d000 rw-p 00000000 00:00 0 [heap]\nRss: 8 kB\n",
+        )
+        .unwrap();
+        let placements = parse_numa_maps(
+            "1000 default anon=1536 N0=512 N1=1024 kernelpagesize_kB=4\n\
+             a000 interleave:0-1 huge N0=2 N1=1 kernelpagesize_kB=2048\n",
+        )
+        .unwrap();
+        let rows = rows(&regions, &placements, 4096, 2 << 20);
+        let of = |kind, backing| {
+            let matching = rows.iter().filter(|row| row.kind == kind && row.backing == backing);
+            matching.map(|row| (row.node, row.resident_bytes, row.estimated)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(Kind::Shared, Backing::Hugetlb),
+            [(Some(0), 4 << 20, false), (Some(1), 2 << 20, false)]
+        );
+        assert_eq!(of(Kind::Heap, Backing::Base), [(None, 8 << 10, false)]);
+        let thp = of(Kind::Anon, Backing::Thp);
+        assert!(thp.iter().all(|(_, _, estimated)| *estimated));
+        assert_eq!(thp.iter().map(|(_, bytes, _)| bytes).sum::<u64>(), 4 << 20);
+    }
+
+    #[test]
+    fn mappings_of_one_segment_add_up_once() {
+        let regions = parse_smaps(
+            "1000-3000 rw-s 00000000 00:01 7 /dev/zero (deleted)\nRss: 4 kB\n\
+             5000-7000 rw-s 00001000 00:01 7 /dev/zero (deleted)\n\
+             8000-9000 rw-s 00000000 00:01 8 /SYSV0000 (deleted)\n\
+             a000-f000 rw-p 00000000 00:00 0\n",
+        )
+        .unwrap();
+        let segments = segments(&regions);
+        assert_eq!(segments.len(), 2);
+        assert_eq!((segments[0].bytes, segments[0].resident_bytes), (0x3000, 4 << 10));
+        assert_eq!(segments[1].name, "/SYSV0000 (deleted)");
+    }
+
+    proptest! {
+        #[test]
+        fn splitting_loses_nothing(bytes in 0u64..1 << 50, nodes in proptest::collection::vec((0u32..8, 0u64..1 << 50), 0..6)) {
+            let parts = split(bytes, &nodes);
+            prop_assert_eq!(parts.iter().map(|(_, part)| part).sum::<u64>(), bytes);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! `/proc/PID/smaps`: one block per mapping.
+//!
+//! Source: `show_smap` in fs/proc/task_mmu.c. Numbers are in kB; a field that this kernel does not print counts as 0.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// What a mapping is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Code: mapped from a file, or provided by the kernel, to be executed.
+    Text,
+    /// Constants and variables of programs and libraries.
+    Data,
+    /// The heap that grows from the program's end (brk).
+    Heap,
+    /// Anonymous memory of this process alone.
+    Anon,
+    /// The stack of the main thread.
+    Stack,
+    /// Memory without a file that processes share: shared anonymous, SysV, memfd, /dev/shm, shared hugetlb.
+    Shared,
+    /// Any other file.
+    File,
+}
+
+/// On which pages memory lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backing {
+    /// Base pages.
+    Base,
+    /// Transparent huge pages, mapped as such.
+    Thp,
+    /// Pages from a reserved pool.
+    Hugetlb,
+}
+
+/// One mapping of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Its name in maps: a path, `[heap]`, `[anon:...]`, `/dev/zero (deleted)`, or empty.
+    pub name: String,
+    /// Readable, writable, executable, shared, as in `rw-s`.
+    pub permissions: [u8; 4],
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// Inode of the file; with `device` it tells which mappings are of the same segment. 0 without a file.
+    pub inode: u64,
+    /// Device of the file, `major:minor` in hex.
+    pub device: String,
+    /// What it is for. [`parse_smaps`] sees one mapping at a time: private data of an executable is told from
+    /// other files by [`classify_data`].
+    pub kind: Kind,
+    /// Size in bytes of the pages that the kernel keeps it in; beyond a base page in hugetlb mappings only.
+    pub page_bytes: u64,
+    /// Resident bytes, hugetlb pages included (which the field Rss leaves out).
+    pub resident_bytes: u64,
+    /// This process's share of them, where pages of several processes count in parts; without hugetlb pages.
+    pub proportional_bytes: u64,
+    /// Of the resident ones, bytes on transparent huge pages that are mapped as such: anonymous ones.
+    pub anon_huge_bytes: u64,
+    /// The same of shared memory and tmpfs.
+    pub shmem_huge_bytes: u64,
+    /// The same of files (text on huge pages through the page cache).
+    pub file_huge_bytes: u64,
+    /// Resident bytes on hugetlb pages.
+    pub hugetlb_bytes: u64,
+    /// Bytes in swap.
+    pub swap_bytes: u64,
+    /// Whether the kernel would back it with transparent huge pages (Linux 5.0).
+    pub thp_eligible: bool,
+}
+
+impl Region {
+    /// Length of the mapping in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Whether other processes may share it.
+    pub fn is_shared(&self) -> bool {
+        self.permissions[3] == b's'
+    }
+
+    /// Whether it may be executed.
+    pub fn is_executable(&self) -> bool {
+        self.permissions[2] == b'x'
+    }
+
+    /// Whether it is of a pool of huge pages.
+    pub fn is_hugetlb(&self) -> bool {
+        self.hugetlb_bytes > 0 || self.page_bytes > BASE_PAGE_BYTES_MAX
+    }
+
+    /// Resident bytes on transparent huge pages.
+    pub fn thp_bytes(&self) -> u64 {
+        self.anon_huge_bytes + self.shmem_huge_bytes + self.file_huge_bytes
+    }
+
+    /// Resident bytes on base pages.
+    pub fn base_bytes(&self) -> u64 {
+        self.resident_bytes.saturating_sub(self.thp_bytes() + self.hugetlb_bytes)
+    }
+
+    /// Resident bytes on pages of this backing.
+    pub fn bytes_on(&self, backing: Backing) -> u64 {
+        match backing {
+            Backing::Base => self.base_bytes(),
+            Backing::Thp => self.thp_bytes(),
+            Backing::Hugetlb => self.hugetlb_bytes,
+        }
+    }
+}
+
+/// No architecture that Linux runs on has larger base pages.
+const BASE_PAGE_BYTES_MAX: u64 = 64 << 10;
+
+/// The sums of `/proc/PID/smaps_rollup`, which costs the kernel one walk and us one small text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rollup {
+    /// Resident bytes, hugetlb pages included.
+    pub resident_bytes: u64,
+    /// The process's share of them, without hugetlb pages.
+    pub proportional_bytes: u64,
+    /// Of the resident ones, bytes on transparent huge pages that are mapped as such.
+    pub thp_bytes: u64,
+    /// Of the resident ones, bytes on hugetlb pages.
+    pub hugetlb_bytes: u64,
+    /// Bytes in swap.
+    pub swap_bytes: u64,
+}
+
+/// The mappings in the text of smaps, by address; `Err` is the first line that cannot be understood.
+pub fn parse_smaps(text: &str) -> Result<Vec<Region>, String> {
+    let mut regions: Vec<Region> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        match field_of(line) {
+            Some((key, value)) => {
+                let region = regions.last_mut().ok_or_else(|| line.to_owned())?;
+                apply(region, key, value).ok_or_else(|| line.to_owned())?;
+            }
+            None => regions.push(parse_header(line).ok_or_else(|| line.to_owned())?),
+        }
+    }
+    classify_data(&mut regions);
+    Ok(regions)
+}
+
+/// The sums in the text of smaps_rollup; `Err` is the first line that cannot be understood.
+pub fn parse_rollup(text: &str) -> Result<Rollup, String> {
+    let region = parse_smaps(text)?.into_iter().next();
+    let region = region.ok_or_else(|| text.chars().take(80).collect::<String>())?;
+    Ok(Rollup {
+        resident_bytes: region.resident_bytes,
+        proportional_bytes: region.proportional_bytes,
+        thp_bytes: region.thp_bytes(),
+        hugetlb_bytes: region.hugetlb_bytes,
+        swap_bytes: region.swap_bytes,
+    })
+}
+
+/// `Rss:   12 kB` as key and value; `None` for the first line of a block, whose first word is a range of addresses.
+fn field_of(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_key.then_some((key, value))
+}
+
+/// `55a455bb7000-55a455bba000 r--p 00000000 fe:00 247741     /usr/bin/sed`
+fn parse_header(line: &str) -> Option<Region> {
+    let mut rest = line;
+    let mut word = || {
+        let trimmed = rest.trim_start();
+        let end = trimmed.find(' ').unwrap_or(trimmed.len());
+        let (word, after) = trimmed.split_at(end);
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    };
+    let (start, end) = word()?.split_once('-')?;
+    let permissions: [u8; 4] = word()?.as_bytes().try_into().ok()?;
+    let (offset, device, inode) = (word()?, word()?, word()?);
+    let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
+    let name = rest.trim_start().to_owned();
+    if range.is_empty() {
+        return None;
+    }
+    Some(Region {
+        kind: kind_of(&name, permissions),
+        range,
+        name,
+        permissions,
+        offset: u64::from_str_radix(offset, 16).ok()?,
+        inode: inode.parse().ok()?,
+        device: device.to_owned(),
+        page_bytes: 0,
+        resident_bytes: 0,
+        proportional_bytes: 0,
+        anon_huge_bytes: 0,
+        shmem_huge_bytes: 0,
+        file_huge_bytes: 0,
+        hugetlb_bytes: 0,
+        swap_bytes: 0,
+        thp_eligible: false,
+    })
+}
+
+/// Adds a field to a region; `None` when its number is none.
+fn apply(region: &mut Region, key: &str, value: &str) -> Option<()> {
+    let bytes = || value.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?.checked_mul(1024);
+    match key {
+        "KernelPageSize" => region.page_bytes = bytes()?,
+        "Rss" => region.resident_bytes = region.resident_bytes.checked_add(bytes()?)?,
+        "Pss" => region.proportional_bytes = bytes()?,
+        "AnonHugePages" => region.anon_huge_bytes = bytes()?,
+        "ShmemPmdMapped" => region.shmem_huge_bytes = bytes()?,
+        "FilePmdMapped" => region.file_huge_bytes = bytes()?,
+        "Shared_Hugetlb" | "Private_Hugetlb" => {
+            let bytes = bytes()?;
+            region.hugetlb_bytes = region.hugetlb_bytes.checked_add(bytes)?;
+            // Rss leaves hugetlb pages out.
+            region.resident_bytes = region.resident_bytes.checked_add(bytes)?;
+        }
+        "Swap" => region.swap_bytes = bytes()?,
+        "THPeligible" => region.thp_eligible = value.trim() == "1",
+        _ => {}
+    }
+    // Sums of sizes that no machine has, which a corrupt text may name.
+    region.anon_huge_bytes.checked_add(region.shmem_huge_bytes)?.checked_add(region.file_huge_bytes)?;
+    region.thp_bytes().checked_add(region.hugetlb_bytes).map(drop)
+}
+
+fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
+    let (executable, shared) = (permissions[2] == b'x', permissions[3] == b's');
+    match name {
+        "[heap]" => Kind::Heap,
+        "[stack]" => Kind::Stack,
+        "[vdso]" | "[vsyscall]" => Kind::Text,
+        "[vvar]" | "[vvar_vclock]" => Kind::Data,
+        _ if name.is_empty() || name.starts_with('[') => {
+            if shared {
+                Kind::Shared
+            } else {
+                Kind::Anon
+            }
+        }
+        _ if is_segment(name) => {
+            if shared {
+                Kind::Shared
+            } else {
+                Kind::Anon
+            }
+        }
+        _ if executable => Kind::Text,
+        _ => Kind::File,
+    }
+}
+
+/// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX shared.
+fn is_segment(name: &str) -> bool {
+    ["/dev/zero (deleted)", "/anon_hugepage", "/SYSV", "/memfd:", "/dev/shm/"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// Private, not executable mappings of a file that is executed elsewhere in the process are its data.
+fn classify_data(regions: &mut [Region]) {
+    let mut programs: Vec<(String, u64)> = regions
+        .iter()
+        .filter(|region| region.kind == Kind::Text && region.inode != 0)
+        .map(|region| (region.device.clone(), region.inode))
+        .collect();
+    programs.sort_unstable();
+    for region in regions.iter_mut().filter(|region| region.kind == Kind::File && !region.is_shared()) {
+        let known = |(device, inode): &(String, u64)| {
+            device.as_str().cmp(&region.device).then(inode.cmp(&region.inode))
+        };
+        if programs.binary_search_by(known).is_ok() {
+            region.kind = Kind::Data;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "\
+55d0-55e0 r-xp 00001000 fe:00 77                     /usr/bin/a program
+KernelPageSize:        4 kB
+Rss:                   8 kB
+Pss:                   2 kB
+FilePmdMapped:         4 kB
+VmFlags: rd ex mr mw me
+55e0-55f0 rw-p 00002000 fe:00 77                     /usr/bin/a program
+Rss:                   4 kB
+7000-9000 rw-s 00000000 00:0f 9                      /anon_hugepage (deleted)
+KernelPageSize:     2048 kB
+Rss:                   0 kB
+Shared_Hugetlb:     2048 kB
+Private_Hugetlb:    2048 kB
+9000-a000 rw-p 00000000 00:00 0
+Rss:                4096 kB
+AnonHugePages:      2048 kB
+Swap:                 12 kB
+THPeligible:           1
+a000-b000 r--p 00000000 fe:00 78                     /usr/share/zoneinfo
+";
+
+    #[test]
+    fn blocks_are_read_field_by_field() {
+        let regions = parse_smaps(TEXT).unwrap();
+        let kinds: Vec<Kind> = regions.iter().map(|region| region.kind).collect();
+        assert_eq!(kinds, [Kind::Text, Kind::Data, Kind::Shared, Kind::Anon, Kind::File]);
+        let text = &regions[0];
+        assert_eq!((text.name.as_str(), text.offset, text.inode), ("/usr/bin/a program", 0x1000, 77));
+        assert_eq!((text.base_bytes(), text.thp_bytes(), text.bytes()), (4 << 10, 4 << 10, 0x10));
+        let segment = &regions[2];
+        assert!(segment.is_hugetlb() && segment.is_shared());
+        assert_eq!(
+            (segment.resident_bytes, segment.hugetlb_bytes, segment.base_bytes()),
+            (4 << 20, 4 << 20, 0)
+        );
+        let anon = &regions[3];
+        assert_eq!(
+            (anon.base_bytes(), anon.bytes_on(Backing::Thp), anon.swap_bytes),
+            (2 << 20, 2 << 20, 12 << 10)
+        );
+        assert!(anon.thp_eligible && !anon.is_hugetlb());
+    }
+
+    #[test]
+    fn names_tell_what_a_mapping_is_for() {
+        let kind = |name, permissions: &[u8; 4]| kind_of(name, *permissions);
+        assert_eq!(kind("/dev/zero (deleted)", b"rw-s"), Kind::Shared);
+        assert_eq!(kind("/SYSV0052e2c1 (deleted)", b"rw-s"), Kind::Shared);
+        assert_eq!(kind("/memfd:x (deleted)", b"rw-s"), Kind::Shared);
+        assert_eq!(kind("/anon_hugepage (deleted)", b"rw-p"), Kind::Anon);
+        assert_eq!(kind("[anon:glibc: malloc]", b"rw-p"), Kind::Anon);
+        assert_eq!(kind("[vdso]", b"r-xp"), Kind::Text);
+        assert_eq!(kind("/data/table", b"rw-s"), Kind::File);
+    }
+
+    #[test]
+    fn what_is_no_smaps_is_refused_with_its_line() {
+        for odd in ["Rss: 4 kB", "zz-1 rw-p 0 0:0 0", "1-2 rw-p 0 0:0 0\nRss: x kB", "2-1 rw-p 0 0:0 0"] {
+            assert!(parse_smaps(odd).is_err(), "{odd}");
+        }
+        assert_eq!(parse_smaps("").unwrap(), []);
+        assert!(parse_rollup("").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "([0-9a-f]{1,4}-[0-9a-f]{1,4} rw-p 0 0:0 0|Rss: +[0-9]{1,22} kB|Shared_Hugetlb: [0-9]{1,17} kB|.{0,8}|\n){0,12}") {
+            for region in parse_smaps(&text).unwrap_or_default() {
+                let _ = (region.base_bytes(), region.thp_bytes(), region.bytes());
+            }
+        }
+    }
+}
