@@ -23,7 +23,7 @@ pub enum TrialError {
         message: String,
     },
     /// No shipped trial of this name.
-    #[error("no trial `{name}`{}", nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    #[error("no trial `{name}`{}", did_you_mean(nearest.as_ref()))]
     UnknownTrial {
         /// The name.
         name: String,
@@ -48,7 +48,7 @@ pub enum TrialError {
         detail: String,
     },
     /// The metric that decides is not among those that the program reports.
-    #[error("the baseline reports no metric `{metric}`{}", nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    #[error("the baseline reports no metric `{metric}`{}", did_you_mean(nearest.as_ref()))]
     NoMetric {
         /// The wanted metric.
         metric: String,
@@ -77,6 +77,11 @@ pub enum TrialError {
     /// The control plane refused or failed.
     #[error("the host could not be planned or observed")]
     Control(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// The nearest valid name as the end of a sentence.
+pub(crate) fn did_you_mean(nearest: Option<&String>) -> String {
+    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 impl TrialError {

@@ -9,3 +9,61 @@ pub(crate) fn read(path: &str) -> Option<String> {
     File::open(path).ok()?.read_to_string(&mut text).ok()?;
     Some(text)
 }
+
+/// Every process that can be seen.
+#[expect(clippy::disallowed_methods, reason = "processes of the live machine; a recorded one has none")]
+pub(crate) fn processes() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Times of all processors together, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuTicks {
+    /// Everything.
+    pub(crate) total: u64,
+    /// Idle, and idle while waiting for a device.
+    pub(crate) idle: u64,
+    /// Taken by the hypervisor.
+    pub(crate) steal: u64,
+}
+
+/// The first line of `/proc/stat` (Documentation/filesystems/proc.rst). Guest time is part of user time there
+/// and is not counted twice.
+pub(crate) fn cpu_ticks(text: &str) -> Option<CpuTicks> {
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).take(8).collect();
+    let steal = *fields.get(7)?;
+    Some(CpuTicks { total: fields.iter().sum(), idle: fields[3] + fields[4], steal })
+}
+
+/// The running total of `some` in `/proc/pressure/*`, in microseconds.
+pub(crate) fn waited_us(text: &str) -> Option<u64> {
+    text.lines().find(|line| line.starts_with("some "))?.rsplit_once("total=")?.1.trim().parse().ok()
+}
+
+/// `MemAvailable` in bytes.
+pub(crate) fn memory_available_bytes() -> Option<u64> {
+    let text = read("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_s_lines_are_read() {
+        let ticks = CpuTicks { total: 100, idle: 83, steal: 4 };
+        assert_eq!(cpu_ticks("cpu  10 1 2 80 3 0 0 4 7 0\ncpu0 1 1\n"), Some(ticks));
+        assert_eq!(cpu_ticks("cpu  10 1 5\n"), None);
+        assert_eq!(cpu_ticks(""), None);
+        assert_eq!(
+            waited_us("some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull total=9\n"),
+            Some(1234)
+        );
+        assert_eq!(waited_us("full total=9"), None);
+        assert!(memory_available_bytes().is_none_or(|bytes| bytes > 1 << 20));
+    }
+}

@@ -1,17 +1,34 @@
 //! Randomised paired trials of any layer, and the one value that tells what they found.
 #![forbid(unsafe_code)]
 
+mod adapter;
+mod arm;
+mod child;
+mod collect;
 mod control;
 mod error;
+mod file;
+mod host;
 mod kernel;
 mod ladder;
 mod outcome;
+mod proof;
+mod prove;
 mod resident;
+mod run;
 mod sample;
+mod start;
 
+pub use adapter::{AdapterKind, HttpLoad, Number, SliceArm};
+pub use child::Launch;
 pub use control::{Phase, Progress, Silent, Stop, Tick};
 pub use error::TrialError;
+pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WorkloadSpec, new};
+pub use host::{Applied, HostControl};
 pub use ladder::{Confirm, GuardSpec, LadderOptions, SEED_LIMIT, fresh_seed};
 pub use outcome::*;
+pub use proof::{Honesty, Proofs};
+pub use prove::series_on;
 pub use resident::{Freshness, ResidentArm, ResidentArms, Slicing, run_resident};
+pub use run::{Ground, RunOptions, run_on, selfcheck_on};
 pub use sample::{ArmError, Collected, Metric, Sample};

@@ -1,8 +1,8 @@
 //! The one value that a trial ends with: what was asked, what was seen, what is concluded.
 //!
-//! Everything that a page, a table or a proof shows is in here, down to the single pairs and the order in which
-//! their arms ran, so that each figure can be computed again from the file alone. Gains are fractions and
-//! *positive is better*, whatever the metric: `0.07` is 7 % less CPU time or 7 % more throughput.
+//! Everything that a page, a table or a proof shows is in here, down to the single pairs and the order in
+//! which their arms ran, so that each figure can be computed again from the file alone. Gains are fractions
+//! and *positive is better*, whatever the metric: `0.07` is 7 % less CPU time or 7 % more throughput.
 
 use std::collections::BTreeMap;
 
@@ -325,13 +325,16 @@ impl TrialOutcome {
     /// The name under which the placebo is told once the trial is over.
     pub const PLACEBO: &str = "placebo";
 
+    /// The name of everything that was kept, put together and run against the baseline.
+    pub const STACK: &str = "stack";
+
     /// The rungs that are not the placebo.
     pub fn real_rungs(&self) -> impl Iterator<Item = &Rung> {
         self.rungs.iter().filter(|rung| rung.name != Self::PLACEBO)
     }
 
-    /// The exit code that follows from the rungs: done once every rung that can be had is decided, inconclusive
-    /// when noise can explain all that was seen.
+    /// The exit code that follows from the rungs: done once every rung that can be had is decided,
+    /// inconclusive when noise can explain all that was seen.
     #[must_use]
     pub fn exit_of_rungs(&self) -> Exit {
         let mut had = self.real_rungs().filter(|rung| rung.verdict != RungVerdict::Unavailable).peekable();

@@ -1,9 +1,9 @@
 //! Arms that stay resident together and are compared in short slices.
 //!
-//! Servers that were restarted one after the other on a shared machine gave +34 % and -11 % for the same change; the
-//! same servers resident together, in 0.35 s slices in random order, gave an interval of two points. The price: a
-//! process keeps the layout of its memory, so a slice says nothing about the next start. That is what
-//! [`Freshness::Restart`] is for, and why whatever is kept is confirmed from fresh processes.
+//! Servers that were restarted one after the other on a shared machine gave +34 % and -11 % for the same
+//! change; the same servers resident together, in 0.35 s slices in random order, gave an interval of two
+//! points. The price: a process keeps the layout of its memory, so a slice says nothing about the next start.
+//! That is what [`Freshness::Restart`] is for, and why whatever is kept is confirmed from fresh processes.
 //!
 //! ```text
 //! block 0:  thp  4k  placebo  2m        every arm once, in an order drawn before the block
@@ -88,7 +88,7 @@ pub fn run_resident(
 }
 
 /// The resident arms as the ladder sees them: the baseline first, the placebo last.
-struct ResidentField {
+pub(crate) struct ResidentField {
     arms: Vec<Box<dyn ResidentArm>>,
     slicing: Slicing,
     primary: String,
@@ -96,7 +96,7 @@ struct ResidentField {
 }
 
 impl ResidentField {
-    fn new(arms: ResidentArms, slicing: Slicing, primary: String, stop: Stop) -> Self {
+    pub(crate) fn new(arms: ResidentArms, slicing: Slicing, primary: String, stop: Stop) -> Self {
         let ResidentArms { baseline, rungs, placebo } = arms;
         let arms = [baseline].into_iter().chain(rungs).chain([placebo]).collect();
         Self { arms, slicing, primary, stop }
@@ -109,8 +109,8 @@ impl ResidentField {
         self.arms[arm].slice(self.slicing.slice, seed)
     }
 
-    /// Fresh processes of the block's arms, then their slices in turn, each round in the order of the block rotated
-    /// by one, so that every arm follows every other.
+    /// Fresh processes of the block's arms, then their slices in turn, each round in the order of the block
+    /// rotated by one, so that every arm follows every other.
     fn restarted_block(
         &mut self,
         order: &[usize],

@@ -1,5 +1,6 @@
 //! What one unit of one arm brings home, and how it may fail.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ pub struct Metric {
     /// The value.
     pub value: f64,
     /// Its unit.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// The good direction.
     pub better: Better,
 }
@@ -37,6 +38,9 @@ pub struct Sample {
     /// The primary metric in windows inside this unit, where the program tells: separates the noise between
     /// starts from that within one.
     pub windows: Vec<f64>,
+    /// Operations behind the metrics, where the load counts them: makes a server's CPU time one per
+    /// operation.
+    pub operations: Option<f64>,
     /// What the arm was read back to have, where the unit tells anew.
     pub achieved: Option<Achieved>,
 }
@@ -57,8 +61,8 @@ impl Sample {
     }
 
     /// Adds a metric.
-    pub fn put(&mut self, name: &str, unit: &'static str, better: Better, value: f64) {
-        self.metrics.insert(name.to_owned(), Metric { value, unit, better });
+    pub fn put(&mut self, name: &str, unit: impl Into<Cow<'static, str>>, better: Better, value: f64) {
+        self.metrics.insert(name.to_owned(), Metric { value, unit: unit.into(), better });
     }
 
     /// Adds an explaining number, or why there is none.

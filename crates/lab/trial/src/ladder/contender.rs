@@ -5,7 +5,7 @@ use planish_stats::{Conclusion, Reason};
 use super::race::Run;
 use super::rows;
 use super::{LadderOptions, Refusal};
-use crate::outcome::{Achieved, Confirmed, Rung, RungVerdict};
+use crate::outcome::{Achieved, Confirmed, Rung, RungVerdict, TrialOutcome};
 use crate::sample::ArmError;
 
 /// A rung, the placebo included.
@@ -55,6 +55,42 @@ impl Contender {
             Err(error) => contender.conclude(RungVerdict::Drop, format!("it does not start: {error}")),
         }
         contender
+    }
+
+    /// Everything that was kept, put together: believed only if its fresh run holds.
+    pub(super) fn stack(arm: usize) -> Self {
+        Self {
+            arm,
+            name: TrialOutcome::STACK.to_owned(),
+            achieved: None,
+            verdict: Some(RungVerdict::Keep),
+            reason: "all that was kept, together".to_owned(),
+            run: None,
+            confirmed: None,
+        }
+    }
+
+    /// Whether it is kept so far.
+    pub(super) fn is_kept(&self) -> bool {
+        self.verdict == Some(RungVerdict::Keep)
+    }
+
+    /// The estimate of its own pairs, as a log; nothing is less than any.
+    pub(super) fn effect(&self) -> f64 {
+        let conclusion = self.run.as_ref().and_then(|run| run.sequential.conclusion());
+        conclusion.and_then(|conclusion| conclusion.effect).map_or(f64::NEG_INFINITY, |effect| effect.value)
+    }
+
+    /// A kept rung was run again as a part of the stack, or left out of it.
+    pub(super) fn share_fate(&mut self, stack: &Self, left_out: bool) {
+        if left_out {
+            let reason = "pays alone, and contradicts a better rung of the stack".to_owned();
+            self.conclude(RungVerdict::Inconclusive, reason);
+        } else if stack.is_kept() {
+            self.reason += "; confirmed as a part of the stack";
+        } else {
+            self.unconfirmed(format!("the stack: {}", stack.reason));
+        }
     }
 
     /// The verdict, once there is one.

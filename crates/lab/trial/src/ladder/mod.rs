@@ -1,5 +1,5 @@
-//! The ladder: an A/A self-check, then every rung against one baseline in complete random blocks, then a fresh run
-//! of what was kept.
+//! The ladder: an A/A self-check, then every rung against one baseline in complete random blocks, then a
+//! fresh run of what was kept.
 //!
 //! ```text
 //! open arms -> self-check -> blocks with planned looks -> confirmation -> outcome
@@ -9,9 +9,9 @@
 //!     '- an arm that cannot be had is `unavailable` and fails nothing
 //! ```
 //!
-//! Three promises carry the verdicts. Orders are drawn from the stored seed *before* their block runs. No block is
-//! thrown away for what an arm did in it, only for what the machine did meanwhile, and then all its arms run again. The
-//! placebo is a rung like any other until the last verdict has fallen.
+//! Three promises carry the verdicts. Orders are drawn from the stored seed *before* their block runs. No
+//! block is thrown away for what an arm did in it, only for what the machine did meanwhile, and then all its
+//! arms run again. The placebo is a rung like any other until the last verdict has fallen.
 
 mod contender;
 mod race;
@@ -32,8 +32,8 @@ use self::race::Race;
 use crate::control::{Phase, Progress, Stop, Tick};
 use crate::error::TrialError;
 use crate::outcome::{
-    Achieved, Better, Discard, MetricSpec, Refusal, Rung, RungVerdict, SelfCheckVerdict, TrialOutcome,
-    UnitKind,
+    Achieved, Better, Discard, MetricSpec, Refusal, Rung, RungVerdict, SelfCheck, SelfCheckVerdict,
+    TrialOutcome, UnitKind,
 };
 use crate::sample::{ArmError, Sample};
 
@@ -128,7 +128,8 @@ pub(crate) trait Field {
     /// The two arms of a self-check pair: the same one twice, or two that are made alike.
     fn twins(&self) -> [usize; 2];
 
-    /// Makes an arm ready, from a fresh start; also for one that is ready already. `None`: it tells with its samples.
+    /// Makes an arm ready, from a fresh start; also for one that is ready already. `None`: it tells with its
+    /// samples.
     fn open(&mut self, arm: usize) -> Result<Option<Achieved>, ArmError>;
 
     /// Lets go of an arm that is no longer needed.
@@ -136,6 +137,20 @@ pub(crate) trait Field {
 
     /// One unit of each arm in `order`, in that order; equal seeds are equal work.
     fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>>;
+
+    /// Puts kept arms, the best first, together into a new arm. `None` where arms exclude each other by
+    /// nature.
+    fn stack(&mut self, _kept: &[usize]) -> Option<Stack> {
+        None
+    }
+}
+
+/// Kept arms put together.
+pub(crate) struct Stack {
+    /// The new arm: the last one of the field from now on.
+    pub(crate) arm: usize,
+    /// Kept arms that contradict a better one.
+    pub(crate) left_out: Vec<usize>,
 }
 
 /// Runs a ladder from the first start to the outcome, and lets go of every arm whatever happens.
@@ -152,6 +167,27 @@ pub(crate) fn climb(
         climb.field.shut(arm);
     }
     outcome
+}
+
+/// Runs only the self-check of a field; `None` when it was stopped.
+pub(crate) fn check_only(
+    field: &mut dyn Field,
+    options: &LadderOptions,
+    progress: &mut dyn Progress,
+    stop: &Stop,
+) -> Result<Option<SelfCheck>, TrialError> {
+    let mut climb = Climb::new(field, options, progress, stop);
+    let twins = climb.field.twins();
+    let opened = twins.iter().try_for_each(|&arm| climb.field.open(arm).map(drop));
+    let checked = match opened {
+        Ok(()) => climb.self_check(),
+        Err(ArmError::Stopped) => Ok(None),
+        Err(error) => Err(climb.baseline_error(&error)),
+    };
+    for arm in twins {
+        climb.field.shut(arm);
+    }
+    Ok(checked?.map(|check| check.outcome))
 }
 
 /// One climb under way.
@@ -256,21 +292,39 @@ impl<'a> Climb<'a> {
         Ok((baseline, contenders))
     }
 
-    /// Runs kept rungs again from fresh starts.
-    fn confirm(&mut self, contenders: &mut [Contender]) -> Result<(), TrialError> {
-        if !contenders.iter().any(|contender| contender.verdict() == Some(RungVerdict::Keep)) {
+    /// Runs kept rungs again from fresh starts: each by itself, or all together where they can be.
+    fn confirm(&mut self, contenders: &mut Vec<Contender>) -> Result<(), TrialError> {
+        let mut kept: Vec<&Contender> = contenders.iter().filter(|contender| contender.is_kept()).collect();
+        if kept.is_empty() {
             return Ok(());
         }
         if let Confirm::Skip { because } = &self.options.confirm {
             self.notes.push(format!("kept rungs were not run again: {because}"));
             return Ok(());
         }
-        let kept: Vec<usize> = contenders
-            .iter()
-            .filter(|contender| contender.verdict() == Some(RungVerdict::Keep))
-            .map(|contender| contender.arm)
-            .collect();
-        for arm in [0].into_iter().chain(kept) {
+        kept.sort_by(|a, b| b.effect().total_cmp(&a.effect()));
+        let kept: Vec<usize> = kept.into_iter().map(|contender| contender.arm).collect();
+        let stack = if kept.len() > 1 { self.field.stack(&kept) } else { None };
+        let Some(stack) = stack else {
+            self.open_fresh(&kept, contenders)?;
+            return Race::confirmation(self, contenders)?.run();
+        };
+        self.names.push(TrialOutcome::STACK.to_owned());
+        let mut together = vec![Contender::stack(stack.arm)];
+        self.open_fresh(&[stack.arm], &mut together)?;
+        Race::confirmation(self, &mut together)?.run()?;
+        let stacked = together.remove(0);
+        for contender in contenders.iter_mut().filter(|contender| contender.is_kept()) {
+            contender.share_fate(&stacked, stack.left_out.contains(&contender.arm));
+        }
+        // The placebo stays the last.
+        contenders.insert(contenders.len() - 1, stacked);
+        Ok(())
+    }
+
+    /// Starts the baseline and some arms afresh; an arm that fails is not confirmed.
+    fn open_fresh(&mut self, arms: &[usize], contenders: &mut [Contender]) -> Result<(), TrialError> {
+        for &arm in [0].iter().chain(arms) {
             if let Err(error) = self.timed(|field| field.open(arm)) {
                 let Some(contender) = contenders.iter_mut().find(|contender| contender.arm == arm) else {
                     return Err(self.baseline_error(&error));
@@ -278,13 +332,13 @@ impl<'a> Climb<'a> {
                 contender.unconfirmed(format!("its fresh start failed: {error}"));
             }
         }
-        Race::confirmation(self, contenders)?.run()
+        Ok(())
     }
 
     fn outcome(
         &mut self,
         baseline_achieved: Option<Achieved>,
-        selfcheck: Option<crate::outcome::SelfCheck>,
+        selfcheck: Option<SelfCheck>,
         rungs: Vec<Rung>,
     ) -> TrialOutcome {
         if self.stop.is_set() {
@@ -292,7 +346,7 @@ impl<'a> Climb<'a> {
         }
         if rungs.iter().any(|rung| rung.name == TrialOutcome::PLACEBO && rung.verdict == RungVerdict::Keep) {
             self.notes.push(
-                "the placebo was kept: this run found a gain where there is none, so keep nothing that it kept"
+                "the placebo was kept: this run found a gain where there is none, so trust none of its keeps"
                     .to_owned(),
             );
         }

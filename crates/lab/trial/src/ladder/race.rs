@@ -11,7 +11,7 @@ use super::rows::{better, gain};
 use super::{Climb, ERROR_RATE, LadderOptions, SEED_LIMIT};
 use crate::control::Phase;
 use crate::error::TrialError;
-use crate::outcome::{Confirmed, Discard, First, RungVerdict};
+use crate::outcome::{Confirmed, Discard, First, RungVerdict, TrialOutcome};
 use crate::sample::{ArmError, Sample};
 
 /// Failures of an arm, with none of the baseline, that are a result.
@@ -67,7 +67,8 @@ pub(super) fn ladder_alpha(strictness: Strictness) -> f64 {
     }
 }
 
-/// Pairs that fit into `seconds` when each of `arms` arms takes `unit_seconds` a block, within the plan's limits.
+/// Pairs that fit into `seconds` when each of `arms` arms takes `unit_seconds` a block, within the plan's
+/// limits.
 pub(super) fn pairs_in(seconds: f64, unit_seconds: f64, arms: usize, options: &LadderOptions) -> usize {
     let share = match options.confirm {
         super::Confirm::Fresh => 1.0 - CONFIRMATION_SHARE,
@@ -104,9 +105,7 @@ impl<'c, 'a> Race<'c, 'a> {
         climb: &'c mut Climb<'a>,
         contenders: &'c mut [Contender],
     ) -> Result<Self, TrialError> {
-        let kept = (0..contenders.len())
-            .filter(|&index| contenders[index].verdict() == Some(RungVerdict::Keep))
-            .collect();
+        let kept = (0..contenders.len()).filter(|&index| contenders[index].is_kept()).collect();
         let pairs_max = climb.options.pairs_max;
         Self::new(climb, contenders, kept, Phase::Confirm, Duration::ZERO, |min_gain| {
             Design::confirmation(pairs_max, min_gain)
@@ -308,6 +307,10 @@ impl<'c, 'a> Race<'c, 'a> {
             if conclusion.verdict != Verdict::Keep {
                 contender.unconfirmed(sentence(&conclusion, min_gain));
             }
+            if contender.name == TrialOutcome::STACK {
+                // It has no other pairs than these.
+                contender.take_run(run);
+            }
             return;
         }
         if contender.verdict().is_none() {
@@ -345,7 +348,8 @@ fn guards(climb: &Climb<'_>) -> Result<(Vec<Guard>, Vec<String>), StatsError> {
     Ok((guards, guarded))
 }
 
-/// The value of a guard for one pair: positive is better. A metric that an arm stopped reporting is as bad as can be.
+/// The value of a guard for one pair: positive is better. A metric that an arm stopped reporting is as bad as
+/// can be.
 fn guard_value(name: &str, pair: &Pair) -> f64 {
     let (baseline, arm) = (pair.baseline.metrics.get(name), pair.arm.value(name));
     let (Some(baseline), Some(arm)) = (baseline, arm) else { return ALMOST_NOTHING.ln() };

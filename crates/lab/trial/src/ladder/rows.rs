@@ -42,7 +42,7 @@ pub(super) fn metrics(pairs: &[Pair]) -> BTreeMap<String, MetricRow> {
         let whole = logs.len() == pairs.len();
         let estimate = Walsh::new(&logs).filter(|_| whole).map(|walsh| walsh.estimate(ROW_LEVEL));
         Some(MetricRow {
-            unit: metric.unit.to_owned(),
+            unit: metric.unit.to_string(),
             better: metric.better,
             baseline: median_of(pairs.iter().filter_map(|pair| pair.baseline.value(name))),
             value: median_of(pairs.iter().filter_map(|pair| pair.arm.value(name))),
@@ -90,8 +90,8 @@ pub(super) fn guards(specs: &[GuardSpec], run: Option<&Run>) -> Vec<GuardRow> {
             };
         };
         let change = finding.change.map(|change| change.interval.low);
-        // The lower end of a two-sided 90 % interval is the one-sided 95 % bound. Guards compare logs, which for a
-        // few per cent are fractions.
+        // The lower end of a two-sided 90 % interval is the one-sided 95 % bound. Guards compare logs, which
+        // for a few per cent are fractions.
         let low = change.filter(|_| spec.metric != ERROR_RATE).map(|log| log.exp_m1());
         let (held, reason) = match finding.state {
             GuardState::Held => (Some(true), "within its margin"),

@@ -196,8 +196,8 @@ fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> Stri
             format!("{pairs} pairs see a gain of {:.1} %", 100.0 * check.mde)
         }
         SelfCheckVerdict::Broken => format!(
-            "two equal arms differ by {:.1} % to {:.1} %: look for state that the first unit of a pair leaves to the \
-             second, or for a fixed rhythm of the machine",
+            "two equal arms differ by {:.1} % to {:.1} %: look for state that the first unit of a pair \
+             leaves to the second, or for a fixed rhythm of the machine",
             100.0 * aa.interval.low,
             100.0 * aa.interval.high
         ),

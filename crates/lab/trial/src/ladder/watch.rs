@@ -1,8 +1,8 @@
 //! What the machine did while a block ran: the only ground on which a block may be thrown away.
 //!
-//! Steal, stalls for a processor and a clock that jumped know nothing of which arm was running, so leaving out their
-//! blocks cannot favour one. Thresholds come from the self-check; a share of blocks at most is redone, since a machine
-//! that is always busy is the machine that the answer is for.
+//! Steal, stalls for a processor and a clock that jumped know nothing of which arm was running, so leaving
+//! out their blocks cannot favour one. Thresholds come from the self-check; a share of blocks at most is
+//! redone, since a machine that is always busy is the machine that the answer is for.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -99,14 +99,14 @@ impl Watch {
 }
 
 fn read() -> Reading {
-    let ticks = kernel::read("/proc/stat").and_then(|text| cpu_ticks(&text));
+    let ticks = kernel::read("/proc/stat").and_then(|text| kernel::cpu_ticks(&text));
     let pressure = kernel::read("/proc/pressure/cpu");
     Reading {
         at: Instant::now(),
         wall: SystemTime::now(),
-        steal_ticks: ticks.map(|(steal, _)| steal),
-        total_ticks: ticks.map_or(0, |(_, total)| total),
-        waited_us: pressure.as_deref().and_then(waited_us),
+        steal_ticks: ticks.map(|ticks| ticks.steal),
+        total_ticks: ticks.map_or(0, |ticks| ticks.total),
+        waited_us: pressure.as_deref().and_then(kernel::waited_us),
     }
 }
 
@@ -125,40 +125,9 @@ fn weather(before: &Reading, after: &Reading) -> Weather {
     }
 }
 
-/// Steal and total ticks of the first line of `/proc/stat` (Documentation/filesystems/proc.rst). Guest time is part
-/// of user time there and is not counted twice.
-pub(crate) fn cpu_ticks(text: &str) -> Option<(u64, u64)> {
-    let fields: Vec<u64> = text
-        .lines()
-        .next()?
-        .strip_prefix("cpu ")?
-        .split_whitespace()
-        .map_while(|field| field.parse().ok())
-        .take(8)
-        .collect();
-    Some((*fields.get(7)?, fields.iter().sum()))
-}
-
-/// The running total of `some` in `/proc/pressure/*`, in microseconds.
-pub(crate) fn waited_us(text: &str) -> Option<u64> {
-    text.lines().find(|line| line.starts_with("some "))?.rsplit_once("total=")?.1.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_kernel_s_lines_are_read() {
-        assert_eq!(cpu_ticks("cpu  10 1 5 80 0 0 0 4 7 0\ncpu0 1 1\n"), Some((4, 100)));
-        assert_eq!(cpu_ticks("cpu  10 1 5\n"), None);
-        assert_eq!(cpu_ticks(""), None);
-        assert_eq!(
-            waited_us("some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull total=9\n"),
-            Some(1234)
-        );
-        assert_eq!(waited_us("full total=9"), None);
-    }
 
     #[test]
     fn a_block_is_redone_for_steal_beyond_what_the_self_check_saw() {

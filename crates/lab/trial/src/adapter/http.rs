@@ -1,0 +1,279 @@
+//! Requests at a fixed rate, timed from the moment they were *meant* to be sent.
+//!
+//! A load that waits for each answer before the next request stops asking exactly while the server is slow,
+//! and so forgets its worst moments (coordinated omission). Here the schedule is fixed before the first
+//! request; a request that finds all connections busy is sent late, and its lateness is part of its latency.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ureq::Agent;
+
+use super::latency;
+use crate::collect::Snapshot;
+use crate::control::Stop;
+use crate::outcome::Better;
+use crate::sample::{ArmError, Sample};
+
+/// A load of HTTP requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpLoad {
+    /// Where to; `http://` only.
+    pub url: String,
+    /// Requests per second.
+    pub rate: f64,
+    /// Length of the measured window in seconds.
+    pub seconds: f64,
+    /// Requests of the same rate before the window, in seconds; they are not measured.
+    #[serde(default)]
+    pub warmup_seconds: f64,
+    /// Connections, each with one request in flight at most.
+    #[serde(default = "connections")]
+    pub connections: usize,
+    /// Body of a POST; without one it is a GET.
+    pub body: Option<String>,
+    /// Seconds after which a request has failed.
+    #[serde(default = "timeout_seconds")]
+    pub timeout_seconds: f64,
+}
+
+fn connections() -> usize {
+    8
+}
+
+fn timeout_seconds() -> f64 {
+    10.0
+}
+
+/// What one connection has seen.
+struct Seen {
+    latencies: Histogram<u64>,
+    failed: u64,
+    last_error: Option<String>,
+}
+
+impl HttpLoad {
+    /// Checks the numbers before anything runs.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if !self.url.starts_with("http://") {
+            return Err(format!("only http:// is spoken here, not `{}`", self.url));
+        }
+        let positive = [
+            ("rate", self.rate),
+            ("seconds", self.seconds),
+            ("timeout_seconds", self.timeout_seconds),
+            ("connections", self.connections as f64),
+        ];
+        match positive.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
+            Some((name, value)) => Err(format!("`{name}` must be above zero, not {value}")),
+            None if !(0.0..1e6).contains(&self.warmup_seconds) => {
+                Err(format!("`warmup_seconds` must be zero or more, not {}", self.warmup_seconds))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Sends the load and measures it.
+    pub(super) fn run(&self, stop: &Stop) -> Result<Sample, ArmError> {
+        if self.warmup_seconds > 0.0 {
+            self.send(self.warmup_seconds, stop)?;
+        }
+        let before = Snapshot::take();
+        let (seen, elapsed) = self.send(self.seconds, stop)?;
+        let done = seen.latencies.len();
+        if done == 0 {
+            let error = seen.last_error.unwrap_or_else(|| "no request was sent".to_owned());
+            return Err(ArmError::crashed(format!("no request was answered: {error}")));
+        }
+        let mut sample = Sample::default();
+        latency::add(&mut sample, &seen.latencies);
+        sample.put("ops_per_s", "1/s", Better::Higher, done as f64 / elapsed.as_secs_f64());
+        sample.operations = Some(done as f64);
+        let sent = (done + seen.failed) as f64;
+        sample.put("error_rate", "share", Better::Lower, seen.failed as f64 / sent);
+        before.add_growth(&mut sample);
+        Ok(sample)
+    }
+
+    fn send(&self, seconds: f64, stop: &Stop) -> Result<(Seen, Duration), ArmError> {
+        let config = Agent::config_builder()
+            .timeout_global(Some(Duration::from_secs_f64(self.timeout_seconds)))
+            .http_status_as_error(false)
+            .max_idle_connections_per_host(self.connections)
+            .build();
+        let agent = Agent::from(config);
+        let count = ((self.rate * seconds).round() as u64).max(1);
+        let next = AtomicU64::new(0);
+        let all = Mutex::new(Seen { latencies: latency::histogram(), failed: 0, last_error: None });
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..self.connections {
+                scope.spawn(|| {
+                    let seen = self.connection(&agent, begun, count, &next, stop);
+                    let mut all = all.lock().expect("no connection panics while it holds the lock");
+                    all.latencies.add(&seen.latencies).expect("both histograms have the same bounds");
+                    all.failed += seen.failed;
+                    all.last_error = seen.last_error.or_else(|| all.last_error.take());
+                });
+            }
+        });
+        if stop.is_set() {
+            return Err(ArmError::Stopped);
+        }
+        let seen = all.into_inner().expect("no connection panics while it holds the lock");
+        Ok((seen, begun.elapsed()))
+    }
+
+    /// One connection: takes the next request of the schedule, waits for its moment, sends it.
+    fn connection(&self, agent: &Agent, begun: Instant, count: u64, next: &AtomicU64, stop: &Stop) -> Seen {
+        let mut seen = Seen { latencies: latency::histogram(), failed: 0, last_error: None };
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return seen;
+            }
+            let meant = begun + Duration::from_secs_f64(index as f64 / self.rate);
+            if !stop.sleep(meant.saturating_duration_since(Instant::now())) {
+                return seen;
+            }
+            match self.request(agent) {
+                Ok(()) => {
+                    let latency = meant.elapsed().as_nanos();
+                    seen.latencies.saturating_record(u64::try_from(latency).unwrap_or(u64::MAX));
+                }
+                Err(error) => {
+                    seen.failed += 1;
+                    seen.last_error = Some(error);
+                }
+            }
+        }
+    }
+
+    /// One request with its whole answer; a status of 400 and above is a failure.
+    fn request(&self, agent: &Agent) -> Result<(), String> {
+        let answer = match &self.body {
+            Some(body) => agent.post(&self.url).send(body.as_bytes()),
+            None => agent.get(&self.url).call(),
+        };
+        let mut answer = answer.map_err(|error| error.to_string())?;
+        answer.body_mut().read_to_vec().map_err(|error| error.to_string())?;
+        let status = answer.status();
+        if status.as_u16() < 400 { Ok(()) } else { Err(format!("status {status}")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// A server that answers request number `slow` only after `pause`, and every `bad`-th with status 503.
+    fn server(slow: u64, pause: Duration, bad: u64) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
+        let seen = Arc::new(AtomicU64::new(0));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = Arc::clone(&seen);
+                std::thread::spawn(move || serve(stream, &seen, slow, pause, bad));
+            }
+        });
+        url
+    }
+
+    fn serve(mut stream: TcpStream, seen: &AtomicU64, slow: u64, pause: Duration, bad: u64) {
+        let mut lines = BufReader::new(stream.try_clone().expect("a socket can be cloned")).lines();
+        while let Some(Ok(line)) = lines.next() {
+            if !line.is_empty() {
+                continue;
+            }
+            let number = seen.fetch_add(1, Ordering::SeqCst) + 1;
+            if number == slow {
+                std::thread::sleep(pause);
+            }
+            let status = if bad > 0 && number.is_multiple_of(bad) { "503 Busy" } else { "200 OK" };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn load(url: String) -> HttpLoad {
+        HttpLoad {
+            url,
+            rate: 400.0,
+            seconds: 0.5,
+            warmup_seconds: 0.0,
+            connections: 1,
+            body: None,
+            timeout_seconds: 10.0,
+        }
+    }
+
+    #[test]
+    fn a_pause_of_the_server_is_in_every_latency_that_it_delayed() {
+        let pause = Duration::from_millis(200);
+        let sample = load(server(10, pause, 0)).run(&Stop::default()).expect("it answers");
+        // 200 requests in 0.5 s, of which the pause holds up those meant for 0.2 s: two in five are late, and
+        // a load that waits for its answers would have recorded one.
+        let p90 = sample.value("p90_ns").expect("enough requests");
+        assert!(p90 > 20e6, "p90 {p90}");
+        assert!(sample.value("max_ns").expect("a maximum") >= 199e6);
+        assert_eq!(sample.value("error_rate"), Some(0.0));
+    }
+
+    #[test]
+    fn the_rate_is_kept_and_failures_are_counted() {
+        let mut load = load(server(0, Duration::ZERO, 4));
+        load.connections = 4;
+        load.body = Some("select 1".to_owned());
+        // The server of this test ends a request at its empty line; a body would be taken for the next
+        // request's head, which is what its reader skips.
+        load.body = None;
+        let sample = load.run(&Stop::default()).expect("it answers");
+        let errors = sample.value("error_rate").expect("a share");
+        assert!((errors - 0.25).abs() < 0.01, "{errors}");
+        let rate = sample.value("ops_per_s").expect("a rate");
+        assert!((200.0..=320.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn nobody_there_is_a_crash_with_the_reason() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
+        drop(listener);
+        let mut load = load(url);
+        load.seconds = 0.02;
+        let error = load.run(&Stop::default()).expect_err("nobody listens");
+        assert!(error.to_string().starts_with("no request was answered: "), "{error}");
+    }
+
+    #[test]
+    fn a_stop_ends_the_load() {
+        let stop = Stop::default();
+        stop.set();
+        let load = load(server(0, Duration::ZERO, 0));
+        assert_eq!(load.run(&stop), Err(ArmError::Stopped));
+    }
+
+    #[test]
+    fn numbers_are_checked() {
+        let good = load("http://127.0.0.1:1/".to_owned());
+        assert_eq!(good.check(), Ok(()));
+        assert!(HttpLoad { url: "https://x/".to_owned(), ..good.clone() }.check().is_err());
+        assert!(HttpLoad { rate: 0.0, ..good.clone() }.check().is_err());
+        assert!(HttpLoad { warmup_seconds: -1.0, ..good }.check().is_err());
+    }
+}

@@ -1,0 +1,212 @@
+//! A resident program that is asked for slices of work in lines, such as `planish workload series --serve`.
+//!
+//! ```text
+//! it says   {"achieved": {"backing": "thp", ...}, ...}          once, when it is warm
+//! we say    slice 350 4711                                      milliseconds, seed
+//! it says   {"ops": 12000, "wall_ns": 1, "user_ns": 1, "system_ns": 1, "latency_ns": {"p50": 1}}
+//! ```
+//!
+//! Unknown keys are ignored and missing ones leave their metric out. It ends when its input ends. Status 3
+//! with a reason on standard error means that it cannot have what it was asked for.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::child::{Launch, PADDING_MAX, Talker};
+use crate::collect::{Snapshot, add_process};
+use crate::control::Stop;
+use crate::outcome::{Achieved, Better};
+use crate::resident::ResidentArm;
+use crate::sample::{ArmError, Sample};
+
+/// Time that an idle program gets to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Time that an answer may take beyond its slice.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A resident arm that speaks the slice protocol.
+#[derive(Debug)]
+pub struct SliceArm {
+    name: String,
+    launch: Launch,
+    /// The backing that it must report to be believed; `None` where pages are not what the arm is about.
+    backing: Option<String>,
+    start_limit: Duration,
+    starts: usize,
+    stop: Stop,
+    talker: Option<Talker>,
+}
+
+/// The first line of the program.
+#[derive(Deserialize)]
+struct Ready {
+    #[serde(default)]
+    achieved: Map<String, Value>,
+}
+
+/// The answer to a slice.
+#[derive(Deserialize)]
+struct Answer {
+    ops: f64,
+    wall_ns: f64,
+    /// CPU time of the operations alone, where the program tells it apart from its own bookkeeping.
+    cpu_ns: Option<f64>,
+    user_ns: Option<f64>,
+    system_ns: Option<f64>,
+    errors: Option<f64>,
+    faults: Option<f64>,
+    #[serde(default)]
+    latency_ns: Map<String, Value>,
+}
+
+impl SliceArm {
+    /// An arm of this name that starts `launch`, which must be ready within `start_limit`.
+    #[must_use]
+    pub fn new(name: &str, launch: Launch, start_limit: Duration, stop: &Stop) -> Self {
+        let stop = stop.clone();
+        Self { name: name.to_owned(), launch, backing: None, start_limit, starts: 0, stop, talker: None }
+    }
+
+    /// Believes the arm only if it reports this backing.
+    #[must_use]
+    pub fn must_have(mut self, backing: &str) -> Self {
+        self.backing = Some(backing.to_owned());
+        self
+    }
+
+    /// Sizes of the environment must differ between starts, and may be the same in two trials.
+    fn padding(&self) -> usize {
+        let seed = self.name.bytes().fold(self.starts as u64, |mix, byte| mix * 131 + u64::from(byte));
+        planish_stats::Rng::new(seed).below(PADDING_MAX + 1)
+    }
+
+    fn check(&self, achieved: &Achieved) -> Result<(), ArmError> {
+        let Some(wanted) = &self.backing else { return Ok(()) };
+        let had = achieved.backing.as_deref().unwrap_or("unknown");
+        if had == wanted {
+            return Ok(());
+        }
+        Err(ArmError::unavailable(format!("its memory is {had}, not {wanted}")))
+    }
+}
+
+impl ResidentArm for SliceArm {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self) -> Result<Achieved, ArmError> {
+        self.stop();
+        self.starts += 1;
+        let (talker, line) = Talker::start(&self.launch, self.padding(), self.start_limit, &self.stop)?;
+        self.talker = Some(talker);
+        let ready: Ready = serde_json::from_str(&line).map_err(|error| {
+            ArmError::crashed(format!("its first line is not understood: {error}: {line}"))
+        })?;
+        let backing = ready.achieved.get("backing").and_then(Value::as_str).map(str::to_owned);
+        let mut achieved = Achieved { verified: false, backing, facts: ready.achieved.into_iter().collect() };
+        self.check(&achieved)?;
+        achieved.verified = true;
+        Ok(achieved)
+    }
+
+    fn slice(&mut self, duration: Duration, seed: u64) -> Result<Sample, ArmError> {
+        let Some(talker) = &mut self.talker else { return Err(ArmError::crashed("it was not started")) };
+        let before = Snapshot::take();
+        let line = format!("slice {} {seed}", duration.as_millis());
+        let reply = talker.ask(&line, duration + PATIENCE, &self.stop)?;
+        let answer: Answer = serde_json::from_str(&reply)
+            .map_err(|error| ArmError::crashed(format!("its answer is not understood: {error}: {reply}")))?;
+        let mut sample = answer.sample()?;
+        before.add_growth(&mut sample);
+        if let Some(pid) = talker.pid() {
+            add_process(&mut sample, pid);
+        }
+        Ok(sample)
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut talker) = self.talker.take() {
+            talker.stop(GRACE);
+        }
+    }
+}
+
+impl Answer {
+    fn sample(&self) -> Result<Sample, ArmError> {
+        if !(self.ops > 0.0 && self.wall_ns > 0.0) {
+            return Err(ArmError::crashed("it did no operation in the slice"));
+        }
+        let mut sample = Sample::default();
+        let per_op = |ns: f64| ns / self.ops;
+        sample.put("wall_ns_per_op", "ns", Better::Lower, per_op(self.wall_ns));
+        sample.put("ops_per_s", "1/s", Better::Higher, 1e9 * self.ops / self.wall_ns);
+        if let (Some(user), Some(system)) = (self.user_ns, self.system_ns) {
+            sample.put("user_ns_per_op", "ns", Better::Lower, per_op(user));
+            sample.put("system_ns_per_op", "ns", Better::Lower, per_op(system));
+            sample.put("cpu_ns_per_op", "ns", Better::Lower, per_op(user + system));
+        }
+        if let Some(cpu) = self.cpu_ns {
+            sample.put("cpu_ns_per_op", "ns", Better::Lower, per_op(cpu));
+        }
+        if let Some(errors) = self.errors {
+            sample.put("error_rate", "share", Better::Lower, errors / (errors + self.ops));
+        }
+        for (key, value) in &self.latency_ns {
+            let name = if key == "stddev" { "sd_ns".to_owned() } else { format!("{key}_ns") };
+            if let Some(value) = value.as_f64().filter(|_| key != "count") {
+                sample.put(&name, "ns", Better::Lower, value);
+            }
+        }
+        sample.collect("faults", "", self.faults.ok_or_else(|| "the program does not tell".to_owned()));
+        Ok(sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER: &str = r#"echo '{"achieved":{"backing":"thp","thp_bytes":4096}}'
+while read -r word millis seed; do
+  cpu='"user_ns":1500,"system_ns":500'
+  echo "{\"ops\":100,\"wall_ns\":2000,$cpu,\"faults\":$seed,\"latency_ns\":{\"p99\":40}}"
+done"#;
+
+    fn arm(script: &str) -> SliceArm {
+        let launch = Launch::of(["sh", "-c", script].map(str::to_owned).to_vec());
+        SliceArm::new("thp", launch, Duration::from_secs(60), &Stop::default())
+    }
+
+    #[test]
+    fn a_slice_becomes_metrics_per_operation() {
+        let mut arm = arm(SERVER).must_have("thp");
+        let achieved = arm.start().expect("it starts");
+        assert!(achieved.verified && achieved.facts["thp_bytes"] == 4096);
+        let sample = arm.slice(Duration::from_millis(1), 7).expect("it answers");
+        assert_eq!(sample.value("cpu_ns_per_op"), Some(20.0));
+        assert_eq!(sample.value("user_ns_per_op"), Some(15.0));
+        assert_eq!(sample.value("p99_ns"), Some(40.0));
+        assert_eq!(sample.collectors["faults"].value, Ok(7.0));
+        assert!(sample.collectors["vmpte_kb"].value.is_ok());
+        arm.stop();
+        assert!(arm.slice(Duration::from_millis(1), 7).is_err());
+    }
+
+    #[test]
+    fn an_arm_that_has_other_pages_than_it_stands_for_is_unavailable() {
+        let error = arm(SERVER).must_have("hugetlb-1g").start().expect_err("other pages");
+        assert_eq!(error, ArmError::unavailable("its memory is thp, not hugetlb-1g"));
+    }
+
+    #[test]
+    fn nonsense_is_a_crash() {
+        assert!(matches!(arm("echo hello; read -r x").start(), Err(ArmError::Crashed { .. })));
+        let mut idle = arm("echo '{}'; read -r x; echo '{\"ops\":0,\"wall_ns\":1}'; read -r x");
+        idle.start().expect("an empty greeting is enough");
+        assert!(matches!(idle.slice(Duration::from_millis(1), 1), Err(ArmError::Crashed { .. })));
+    }
+}

@@ -1,0 +1,165 @@
+//! What an arm is made of, and how the kept ones are put together.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use planish_model::{KnobId, Profile, Want};
+use planish_sys::{CpuSet, affinity};
+
+use crate::child::Launch;
+use crate::file::ArmSpec;
+
+/// One arm: host settings, launcher options, environment, program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Recipe {
+    pub(crate) name: String,
+    pub(crate) profiles: Vec<String>,
+    pub(crate) want: BTreeMap<KnobId, Want>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cpus: Option<CpuSet>,
+    pub(crate) node: Option<u32>,
+    pub(crate) program: Option<String>,
+    pub(crate) args: Vec<String>,
+    pub(crate) build: Vec<Vec<String>>,
+    pub(crate) backing: Option<String>,
+}
+
+impl Recipe {
+    /// The recipe of a checked arm of a file.
+    pub(crate) fn of(spec: &ArmSpec) -> Self {
+        Self {
+            name: spec.name().to_owned(),
+            profiles: spec.profile.iter().map(|name| name.get_ref().clone()).collect(),
+            want: spec
+                .want
+                .iter()
+                .map(|(id, want)| (KnobId::new(id.get_ref().as_str()), want.clone()))
+                .collect(),
+            env: spec.env.clone(),
+            cpus: spec.cpus.as_ref().and_then(|list| cpus(list.get_ref())),
+            node: spec.node,
+            program: spec.program.clone(),
+            args: spec.args.clone(),
+            build: if spec.build.is_empty() { Vec::new() } else { vec![spec.build.clone()] },
+            backing: spec.backing.clone(),
+        }
+    }
+
+    /// What it wants of the host, if anything.
+    pub(crate) fn profile(&self, trial: &str) -> Option<Profile> {
+        if self.profiles.is_empty() && self.want.is_empty() {
+            return None;
+        }
+        Some(Profile {
+            // Pages granted to one profile count for it alone, so each arm has a profile of its own.
+            name: format!("trial-{trial}-{}", self.name),
+            summary: format!("arm `{}` of trial `{trial}`", self.name),
+            inherits: self.profiles.clone(),
+            want: self.want.clone(),
+        })
+    }
+
+    /// The launch of the arm's program: `command`, with what the arm changes.
+    pub(crate) fn launch(&self, command: &[String], planish: &Path, more: &[String]) -> Launch {
+        let mut words = own_program(command, planish);
+        if let (Some(program), Some(first)) = (&self.program, words.first_mut()) {
+            first.clone_from(program);
+        }
+        words.extend(self.args.iter().chain(more).cloned());
+        Launch {
+            command: words,
+            env: self.env.clone(),
+            cpus: self.cpus.clone(),
+            node: self.node,
+            ..Launch::default()
+        }
+    }
+
+    /// This arm and another one together; `None` when they contradict each other.
+    pub(crate) fn and(&self, other: &Self) -> Option<Self> {
+        let clash = other.want.iter().any(|(id, want)| self.want.get(id).is_some_and(|own| own != want))
+            || other.env.iter().any(|(name, value)| self.env.get(name).is_some_and(|own| own != value))
+            || differ(self.cpus.as_ref(), other.cpus.as_ref())
+            || differ(self.node.as_ref(), other.node.as_ref())
+            || differ(self.program.as_ref(), other.program.as_ref());
+        if clash {
+            return None;
+        }
+        let mut both = self.clone();
+        both.profiles.extend(other.profiles.iter().filter(|name| !self.profiles.contains(name)).cloned());
+        both.want.extend(other.want.clone());
+        both.env.extend(other.env.clone());
+        both.cpus = both.cpus.or_else(|| other.cpus.clone());
+        both.node = both.node.or(other.node);
+        both.program = both.program.or_else(|| other.program.clone());
+        both.args.extend(other.args.iter().cloned());
+        both.build.extend(other.build.iter().cloned());
+        Some(both)
+    }
+}
+
+fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
+}
+
+/// A command in which `planish` stands for this very program.
+pub(crate) fn own_program(command: &[String], planish: &Path) -> Vec<String> {
+    let mut words = command.to_vec();
+    if let Some(first) = words.first_mut().filter(|first| *first == "planish") {
+        *first = planish.display().to_string();
+    }
+    words
+}
+
+/// The CPUs of a checked list; `one` is the last that we may use, far from CPU 0 and its interrupts.
+fn cpus(list: &str) -> Option<CpuSet> {
+    if list != "one" {
+        return list.parse().ok();
+    }
+    let last = affinity::get(None).ok()?.iter().last()?;
+    Some(std::iter::once(last).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe(name: &str) -> Recipe {
+        Recipe { name: name.to_owned(), ..Recipe::default() }
+    }
+
+    #[test]
+    fn arms_that_contradict_each_other_are_not_stacked() {
+        let mut one = recipe("one");
+        one.want.insert(KnobId::new("vm.swappiness"), Want::Int(1));
+        let mut other = recipe("other");
+        other.env.insert("MALLOC_ARENA_MAX".to_owned(), "2".to_owned());
+        other.profiles.push("series".to_owned());
+        let both = one.and(&other).expect("they go together");
+        let profile = both.profile("t").expect("it wants something");
+        assert_eq!((profile.inherits.len(), profile.want.len(), both.env.len()), (1, 1, 1));
+        other.want.insert(KnobId::new("vm.swappiness"), Want::Int(10));
+        assert_eq!(one.and(&other), None);
+        one.want.clear();
+        assert!(one.and(&other).is_some());
+    }
+
+    #[test]
+    fn a_launch_replaces_and_appends() {
+        let mut arm = recipe("pgo");
+        arm.args.push("--fast".to_owned());
+        let command = ["planish", "workload"].map(str::to_owned);
+        let launch = arm.launch(&command, Path::new("/opt/planish"), &["--short".to_owned()]);
+        assert_eq!(launch.command, ["/opt/planish", "workload", "--fast", "--short"]);
+        arm.program = Some("./app-pgo".to_owned());
+        assert_eq!(arm.launch(&command, Path::new("/opt/planish"), &[]).command[0], "./app-pgo");
+        assert_eq!(recipe("as it is").profile("t"), None);
+    }
+
+    #[test]
+    fn one_is_a_cpu_that_we_may_use() {
+        let one = cpus("one").expect("we run on a CPU");
+        assert_eq!(one.iter().count(), 1);
+        assert!(affinity::get(None).expect("our own mask").iter().any(|cpu| one.contains(cpu)));
+    }
+}

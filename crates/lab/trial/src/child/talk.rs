@@ -1,0 +1,247 @@
+//! Programs that stay: a service that others talk to, and one that we talk to in lines.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use planish_sys::process::{Usage, pidfd, wait_readable};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::once::{end, not_started};
+use super::{Drain, Launch, STEP, ended, last_words};
+use crate::control::Stop;
+use crate::sample::ArmError;
+
+/// A program that runs until it is told to end.
+#[derive(Debug)]
+pub(crate) struct Service {
+    name: String,
+    child: Option<Child>,
+    stdout: Option<Drain>,
+    stderr: Option<Drain>,
+}
+
+impl Service {
+    /// Starts it.
+    pub(crate) fn start(launch: &Launch, padding: usize) -> Result<Self, ArmError> {
+        let mut command = launch.command(padding);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
+        let stdout = Some(Drain::of(child.stdout.take()));
+        let stderr = Some(Drain::of(child.stderr.take()));
+        Ok(Self { name: launch.name().to_owned(), child: Some(child), stdout, stderr })
+    }
+
+    /// Its process id while it runs.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Fails with its last words when it has ended by itself.
+    pub(crate) fn check(&mut self) -> Result<(), ArmError> {
+        let Some(child) = &self.child else {
+            return Err(ArmError::crashed(format!("`{}` does not run", self.name)));
+        };
+        let fd = pidfd(Pid::from_child(child)).map_err(|error| ArmError::crashed(error.to_string()))?;
+        let gone = wait_readable(&fd, Some(Duration::ZERO)).unwrap_or(true);
+        if !gone {
+            return Ok(());
+        }
+        let Some(child) = self.child.take() else { return Ok(()) };
+        let (status, _) = end(child)?;
+        let stderr = self.stderr.take().map(Drain::text).unwrap_or_default();
+        Err(ArmError::crashed(ended(&self.name, status, &stderr)))
+    }
+
+    /// Asks it to end (SIGTERM), kills what is left after `grace`, and tells what it has used.
+    pub(crate) fn stop(&mut self, grace: Duration) -> Option<Usage> {
+        let child = self.child.take()?;
+        let pid = Pid::from_child(&child);
+        // A group that is gone already needs no signal; anything else is ended by the kill below.
+        let _ = kill_process_group(pid, Signal::TERM);
+        if let Ok(fd) = pidfd(pid) {
+            let _ = wait_readable(&fd, Some(grace));
+        }
+        let usage = end(child).ok().map(|(_, usage)| usage);
+        (self.stdout, self.stderr) = (None, None);
+        usage
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.stop(Duration::ZERO);
+    }
+}
+
+/// A program that answers one line for each line.
+#[derive(Debug)]
+pub(crate) struct Talker {
+    name: String,
+    child: Option<Child>,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    stderr: Option<Drain>,
+}
+
+impl Talker {
+    /// Starts it and waits for its first line.
+    pub(crate) fn start(
+        launch: &Launch,
+        padding: usize,
+        limit: Duration,
+        stop: &Stop,
+    ) -> Result<(Self, String), ArmError> {
+        let mut command = launch.command(padding);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
+        let (sender, lines) = channel();
+        if let Some(stdout) = child.stdout.take() {
+            std::thread::spawn(move || {
+                let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+                lines.map_while(|line| sender.send(line).ok()).for_each(drop);
+            });
+        }
+        let stdin = child.stdin.take();
+        let stderr = Some(Drain::of(child.stderr.take()));
+        let mut talker = Self { name: launch.name().to_owned(), child: Some(child), stdin, lines, stderr };
+        let ready = talker.answer(limit, stop)?;
+        Ok((talker, ready))
+    }
+
+    /// Its process id while it runs.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Says a line and waits for the answer.
+    pub(crate) fn ask(&mut self, line: &str, limit: Duration, stop: &Stop) -> Result<String, ArmError> {
+        let written = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}").and_then(|()| stdin.flush()));
+        match written {
+            Some(Ok(())) => self.answer(limit, stop),
+            // A pipe that nobody reads: the program has ended, and its last words say why.
+            _ => Err(self.gone()),
+        }
+    }
+
+    fn answer(&mut self, limit: Duration, stop: &Stop) -> Result<String, ArmError> {
+        let begun = Instant::now();
+        loop {
+            if stop.is_set() {
+                return Err(ArmError::Stopped);
+            }
+            let left = limit.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Err(ArmError::TimedOut { after: limit });
+            }
+            match self.lines.recv_timeout(left.min(STEP)) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
+            }
+        }
+    }
+
+    /// The program has ended, or closed its output: why. Status 3, "refused", is an arm that cannot be had.
+    fn gone(&mut self) -> ArmError {
+        let Some(child) = self.child.take() else {
+            return ArmError::crashed(format!("`{}` does not run", self.name));
+        };
+        drop(self.stdin.take());
+        if let Ok(fd) = pidfd(Pid::from_child(&child)) {
+            let _ = wait_readable(&fd, Some(Duration::from_secs(2)));
+        }
+        let ended_now = end(child);
+        let stderr = self.stderr.take().map(Drain::text).unwrap_or_default();
+        match ended_now {
+            Ok((status, _)) if status.code() == Some(i32::from(planish_model::Exit::Refused.code())) => {
+                ArmError::unavailable(last_words(&stderr))
+            }
+            Ok((status, _)) => ArmError::crashed(ended(&self.name, status, &stderr)),
+            Err(error) => error,
+        }
+    }
+
+    /// Lets it end by itself when its input closes, and kills what is left after `grace`.
+    pub(crate) fn stop(&mut self, grace: Duration) {
+        drop(self.stdin.take());
+        let Some(child) = self.child.take() else { return };
+        if let Ok(fd) = pidfd(Pid::from_child(&child)) {
+            let _ = wait_readable(&fd, Some(grace));
+        }
+        // What is left is killed; a child that cannot be waited for has been reaped by someone else.
+        let _ = end(child);
+        self.stderr = None;
+    }
+}
+
+impl Drop for Talker {
+    fn drop(&mut self) {
+        self.stop(Duration::ZERO);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn talker(script: &str) -> Result<(Talker, String), ArmError> {
+        let launch = Launch::of(["sh", "-c", script].map(str::to_owned).to_vec());
+        Talker::start(&launch, 0, LONG, &Stop::default())
+    }
+
+    #[test]
+    fn a_talker_answers_line_by_line() {
+        let (mut talker, ready) =
+            talker("echo ready; while read -r line; do echo \"got $line\"; done").expect("it starts");
+        assert_eq!(ready, "ready");
+        assert_eq!(talker.ask("one", LONG, &Stop::default()).expect("an answer"), "got one");
+        assert!(talker.pid().is_some());
+        talker.stop(LONG);
+        assert!(talker.ask("two", LONG, &Stop::default()).is_err());
+    }
+
+    #[test]
+    fn a_talker_that_refuses_is_unavailable_and_one_that_dies_has_crashed() {
+        let refused = talker("echo no 1 GB pages are free >&2; exit 3").expect_err("it ends");
+        assert_eq!(refused, ArmError::unavailable("no 1 GB pages are free"));
+        let crashed = talker("exit 4").expect_err("it ends");
+        assert_eq!(crashed, ArmError::crashed("`sh` ended with exit status: 4"));
+    }
+
+    #[test]
+    fn a_talker_that_is_silent_is_late() {
+        let (mut talker, _) = talker("echo ready; sleep 60").expect("it starts");
+        let limit = Duration::from_millis(150);
+        assert_eq!(talker.ask("one", limit, &Stop::default()), Err(ArmError::TimedOut { after: limit }));
+    }
+
+    #[test]
+    fn a_service_is_asked_to_end_before_it_is_killed() {
+        let script = "trap 'exit 0' TERM; sleep 60 & wait";
+        let launch = Launch::of(["sh", "-c", script].map(str::to_owned).to_vec());
+        let mut service = Service::start(&launch, 0).expect("it starts");
+        assert!(service.check().is_ok());
+        let begun = Instant::now();
+        assert!(service.stop(LONG).is_some());
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(service.check().is_err());
+    }
+
+    #[test]
+    fn a_service_that_ends_by_itself_says_why() {
+        let launch = Launch::of(["sh", "-c", "echo port taken >&2; exit 1"].map(str::to_owned).to_vec());
+        let mut service = Service::start(&launch, 0).expect("it starts");
+        let begun = Instant::now();
+        let error = loop {
+            match service.check() {
+                Ok(()) => assert!(begun.elapsed() < LONG),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, ArmError::crashed("`sh` ended with exit status: 1: port taken"));
+    }
+}

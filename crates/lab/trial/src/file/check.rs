@@ -1,0 +1,286 @@
+//! What the types of a trial file cannot say.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use planish_model::{Catalogue, KnobId, Profile, Want, nearest};
+use planish_sys::CpuSet;
+use toml::Spanned;
+
+use super::place::at;
+use super::{ArmSpec, TrialFile, WorkloadSpec};
+use crate::adapter::{AdapterKind, LATENCIES, OF_COMMAND};
+use crate::error::{TrialError, did_you_mean};
+use crate::outcome::{Better, MetricSpec, TrialOutcome};
+
+/// Metrics of a slice, in the order in which one is taken as primary.
+const OF_SLICE: [&str; 5] =
+    ["cpu_ns_per_op", "wall_ns_per_op", "user_ns_per_op", "system_ns_per_op", "ops_per_s"];
+
+/// Metrics of a server under a load; the first three only where the load counts its operations.
+const OF_SERVICE: [&str; 6] = [
+    "cpu_ns_per_op",
+    "user_ns_per_op",
+    "system_ns_per_op",
+    "service_cpu_s",
+    "service_user_s",
+    "service_system_s",
+];
+
+/// A finding at a place of the file.
+type Found = Result<(), (Range<usize>, String)>;
+
+/// Checks a whole file.
+pub(super) fn check(file: &str, text: &str, trial: &TrialFile) -> Result<(), TrialError> {
+    let whole = trial.name.span();
+    numbers(trial, whole.clone())
+        .and_then(|()| workload(&trial.workload, trial.service.is_some(), whole.clone()))
+        .and_then(|()| primary(trial))
+        .and_then(|()| names(trial))
+        .and_then(|()| arms(trial))
+        .map_err(|(span, message)| at(file, text, span, message))
+}
+
+fn numbers(trial: &TrialFile, place: Range<usize>) -> Found {
+    let shares = [("min_gain", trial.min_gain), ("hope", trial.hope)];
+    if let Some((name, value)) = shares.into_iter().find(|(_, value)| !(*value > 0.0 && *value < 1.0)) {
+        return Err((place, format!("`{name}` is a fraction between 0 and 1, not {value}")));
+    }
+    let times = [
+        ("budget_seconds", trial.budget_seconds),
+        ("timeout_seconds", trial.workload.timeout_seconds),
+        ("quick.budget_seconds", trial.quick.budget_seconds),
+    ];
+    if let Some((name, value)) = times.into_iter().find(|(_, value)| !(*value > 0.0 && *value < 1e8)) {
+        return Err((place, format!("`{name}` is a time above zero, not {value}")));
+    }
+    if trial.selfcheck_pairs < 8 {
+        return Err((place, "fewer than 8 pairs can raise no alarm: `selfcheck_pairs`".to_owned()));
+    }
+    if trial.seed.is_some_and(|seed| seed >= crate::ladder::SEED_LIMIT) {
+        return Err((place, "`seed` must be below 2^53".to_owned()));
+    }
+    Ok(())
+}
+
+fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> Found {
+    let wrong = |message: &str| Err((place.clone(), message.to_owned()));
+    match workload.adapter {
+        AdapterKind::Http => {
+            let Some(load) = &workload.http else { return wrong("adapter `http` needs [workload.http]") };
+            if !workload.command.is_empty() {
+                return wrong("adapter `http` has no command: the program belongs into [service]");
+            }
+            load.check().map_err(|message| (place.clone(), message))?;
+        }
+        _ if workload.command.is_empty() => return wrong("[workload] has no `command`"),
+        _ if workload.http.is_some() => return wrong("[workload.http] is for adapter `http`"),
+        AdapterKind::Number if workload.metric.is_empty() => {
+            return wrong("adapter `number` needs at least one [[workload.metric]]");
+        }
+        AdapterKind::Slices if has_service => {
+            return wrong("a program of adapter `slices` is its own service");
+        }
+        AdapterKind::Slices if workload.slice_ms == 0 || workload.slices_per_start == Some(0) => {
+            return wrong("a slice has a length, and a start has slices");
+        }
+        _ => {}
+    }
+    for number in &workload.metric {
+        number.check().map_err(|message| (place.clone(), message))?;
+    }
+    Ok(())
+}
+
+/// Unit and good direction of a metric, which follow from its name except for those that the file defines.
+pub(super) fn metric_spec(name: &str, workload: &WorkloadSpec) -> MetricSpec {
+    if let Some(number) = workload.metric.iter().find(|number| number.name == name) {
+        return MetricSpec { name: name.to_owned(), unit: number.unit.clone(), better: number.better };
+    }
+    let (unit, better) = match name {
+        "tps" => ("1/s", Better::Higher),
+        _ if name.ends_with("_per_s") => ("1/s", Better::Higher),
+        _ if name.ends_with("_ns") || name.ends_with("_per_op") => ("ns", Better::Lower),
+        _ if name.ends_with("_ms") => ("ms", Better::Lower),
+        _ if name.ends_with("_s") => ("s", Better::Lower),
+        _ if name.ends_with("_bytes") => ("B", Better::Lower),
+        "error_rate" => ("share", Better::Lower),
+        _ => ("", Better::Lower),
+    };
+    MetricSpec { name: name.to_owned(), unit: unit.to_owned(), better }
+}
+
+/// The names of the metrics that the workload will report, the one that is primary by default first.
+fn metrics(workload: &WorkloadSpec, has_service: bool) -> Vec<String> {
+    let numbers = workload.metric.iter().map(|number| number.name.as_str());
+    let of_command = ["cpu_s", "wall_s"].into_iter().chain(OF_COMMAND);
+    let names: Vec<&str> = match workload.adapter {
+        AdapterKind::Command => of_command.collect(),
+        AdapterKind::Number => numbers.chain(of_command).collect(),
+        AdapterKind::Pgbench => {
+            ["tps", "latency_ms", "latency_sd_ms", "error_rate"].into_iter().chain(of_command).collect()
+        }
+        AdapterKind::Http => {
+            ["p99_ns"].into_iter().chain(LATENCIES).chain(["ops_per_s", "error_rate"]).collect()
+        }
+        AdapterKind::Slices => OF_SLICE.into_iter().chain(LATENCIES).chain(["error_rate"]).collect(),
+    };
+    let counted = matches!(workload.adapter, AdapterKind::Http | AdapterKind::Pgbench);
+    let of_service = if has_service { &OF_SERVICE[if counted { 0 } else { 3 }..] } else { &[] };
+    names.iter().chain(of_service).map(|name| (*name).to_owned()).collect()
+}
+
+/// The metric that decides when the file names none.
+pub(super) fn default_primary(workload: &WorkloadSpec) -> String {
+    metrics(workload, false).swap_remove(0)
+}
+
+fn primary(trial: &TrialFile) -> Found {
+    let Some(primary) = &trial.primary else { return Ok(()) };
+    let names = metrics(&trial.workload, trial.service.is_some());
+    if names.contains(primary.get_ref()) {
+        return Ok(());
+    }
+    let hint = did_you_mean(
+        nearest(primary.get_ref(), names.iter().map(String::as_str)).map(str::to_owned).as_ref(),
+    );
+    Err((primary.span(), format!("this workload has no metric `{}`{hint}", primary.get_ref())))
+}
+
+fn names(trial: &TrialFile) -> Found {
+    let mut seen = BTreeSet::from([trial.baseline.name(), TrialOutcome::PLACEBO, TrialOutcome::STACK]);
+    for rung in &trial.rung {
+        let Some(name) = &rung.name else {
+            return Err((trial.name.span(), "a [[rung]] has no `name`".to_owned()));
+        };
+        if !seen.insert(name.get_ref()) {
+            return Err((name.span(), format!("the name `{}` is taken", name.get_ref())));
+        }
+    }
+    Ok(())
+}
+
+fn arms(trial: &TrialFile) -> Found {
+    let catalogue =
+        Catalogue::embedded().map_err(|error| (trial.name.span(), format!("the catalogue: {error}")))?;
+    for arm in [&trial.baseline].into_iter().chain(&trial.rung) {
+        cpus(arm)?;
+        profile(arm, &catalogue)?;
+        let resident =
+            trial.workload.adapter == AdapterKind::Slices && trial.workload.slices_per_start.is_none();
+        if resident {
+            only_pools(arm)?;
+        }
+    }
+    Ok(())
+}
+
+fn cpus(arm: &ArmSpec) -> Found {
+    match &arm.cpus {
+        Some(list) if list.get_ref() != "one" => match list.get_ref().parse::<CpuSet>() {
+            Ok(set) if !set.is_empty() => Ok(()),
+            Ok(_) => Err((list.span(), "an arm needs a CPU".to_owned())),
+            Err(error) => Err((list.span(), format!("`{}` is no list of CPUs: {error}", list.get_ref()))),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Names are looked up in our own catalogue here; those of the user are looked up when the trial runs, by
+/// pipeline.
+fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
+    for (id, want) in &arm.want {
+        let knob = KnobId::new(id.get_ref().as_str());
+        catalogue.knob(&knob).map_err(|error| (id.span(), short(&error)))?;
+        let lone = Profile {
+            name: "trial".to_owned(),
+            summary: String::new(),
+            inherits: Vec::new(),
+            want: [(knob, want.clone())].into(),
+        };
+        catalogue.resolve("trial", &lone).map_err(|error| (id.span(), chain(&error)))?;
+    }
+    Ok(())
+}
+
+/// Programs that are resident together share one host, so they cannot differ in what the host is set to.
+fn only_pools(arm: &ArmSpec) -> Found {
+    let place = arm.profile.as_ref().map(Spanned::span);
+    let other = arm.want.iter().find(|(_, want)| !matches!(want, Want::Need { .. })).map(|(id, _)| id.span());
+    match place.or(other) {
+        Some(span) => Err((
+            span,
+            "arms that are resident together share the host: only pools of huge pages can be wanted; \
+             `slices_per_start` makes each unit a fresh start"
+                .to_owned(),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The catalogue's message without its own place, which is not that of the trial file.
+fn short(error: &planish_model::CatalogueError) -> String {
+    let text = error.to_string();
+    text.split_once(": ").map_or_else(|| text.clone(), |(_, rest)| rest.to_owned())
+}
+
+fn chain(error: &planish_model::CatalogueError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{}{cause}", short(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "name = \"t\"\nsummary = \"s\"\n";
+    const COMMAND: &str = "[workload]\nadapter = \"command\"\ncommand = [\"true\"]\n";
+
+    fn error(text: &str) -> String {
+        TrialFile::parse("t.toml", text).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn a_small_file_is_enough() {
+        let trial =
+            TrialFile::parse("t.toml", &format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n")).expect("good");
+        assert_eq!(trial.primary_name(), "cpu_s");
+        assert_eq!(trial.guards().len(), 3);
+        assert_eq!(trial.baseline.name(), "baseline");
+    }
+
+    #[test]
+    fn typing_errors_name_the_place_and_the_nearest_name() {
+        let wrong = error(&format!("name = \"t\"\nsumary = \"s\"\n{COMMAND}"));
+        assert!(wrong.starts_with("t.toml:2:1: ") && wrong.ends_with("did you mean `summary`?"), "{wrong}");
+        let wrong = error(&format!("{HEAD}[workload]\nadapter = \"comand\"\n"));
+        assert!(wrong.starts_with("t.toml:4:11: ") && wrong.ends_with("did you mean `command`?"), "{wrong}");
+        let wrong = error(&format!("{HEAD}primary = \"cpus\"\n{COMMAND}"));
+        assert_eq!(wrong, "t.toml:3:11: this workload has no metric `cpus`; did you mean `cpu_s`?");
+        let wrong = error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n[[rung]]\nname = \"a\"\n"));
+        assert_eq!(wrong, "t.toml:9:8: the name `a` is taken");
+        let wrong = error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\ncpus = \"0-\"\n"));
+        assert!(wrong.starts_with("t.toml:8:8: `0-` is no list of CPUs"), "{wrong}");
+    }
+
+    #[test]
+    fn impossible_numbers_and_halves_are_refused() {
+        assert!(error(&format!("{HEAD}min_gain = 3\n{COMMAND}")).contains("fraction"));
+        assert!(error(&format!("{HEAD}selfcheck_pairs = 4\n{COMMAND}")).contains("8 pairs"));
+        assert!(error(&format!("{HEAD}[workload]\nadapter = \"http\"\n")).contains("[workload.http]"));
+        assert!(
+            error(&format!("{HEAD}[workload]\nadapter = \"number\"\ncommand = [\"a\"]\n")).contains("metric")
+        );
+        assert!(error(&format!("{HEAD}[workload]\nadapter = \"pgbench\"\n")).contains("command"));
+        assert!(error(&format!("{HEAD}{COMMAND}[[rung]]\nwhy = \"no name\"\n")).contains("`name`"));
+    }
+
+    #[test]
+    fn resident_arms_cannot_want_different_hosts() {
+        let slices = "[workload]\nadapter = \"slices\"\ncommand = [\"a\"]\n";
+        let rung = "[[rung]]\nname = \"a\"\nprofile = \"series\"\n";
+        assert!(error(&format!("{HEAD}{slices}{rung}")).contains("share the host"));
+        let fresh = format!("{HEAD}{slices}slices_per_start = 4\n{rung}");
+        assert!(TrialFile::parse("t.toml", &fresh).is_ok());
+    }
+}

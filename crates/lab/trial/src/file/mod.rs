@@ -1,0 +1,332 @@
+//! Trial files: an experiment as TOML, shipped in `trials/` or written by the user.
+//!
+//! Everything that can be wrong with a file is found before anything runs, with file, line, column and the
+//! nearest valid name. The schema of this module is published as `docs/schema/trial-file.json`.
+
+mod check;
+mod new;
+mod place;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use planish_model::Want;
+use planish_stats::ladder::Strictness;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+pub use new::{NewTrial, new};
+
+use crate::adapter::{AdapterKind, Number};
+use crate::error::TrialError;
+use crate::ladder::GuardSpec;
+use crate::outcome::MetricSpec;
+
+/// Trials that planish brings along, by name.
+const SHIPPED: [(&str, &str); 1] =
+    [("series", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/series.toml")))];
+
+/// An experiment.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialFile {
+    /// Its name; outcomes and proofs carry it.
+    #[schemars(with = "String")]
+    pub name: Spanned<String>,
+    /// What it asks, in a sentence.
+    pub summary: String,
+    /// The metric that decides. Without one: CPU time per operation where the adapter has it, else its first.
+    #[schemars(with = "Option<String>")]
+    pub primary: Option<Spanned<String>>,
+    /// Smallest gain worth keeping, as a fraction.
+    #[serde(default = "min_gain")]
+    pub min_gain: f64,
+    /// Largest gain hoped for, as a fraction: where the noise would hide even that, the trial is refused.
+    #[serde(default = "hope")]
+    pub hope: f64,
+    /// Half the usual error budget, for figures that get published.
+    #[serde(default)]
+    pub strict: bool,
+    /// Time for everything, in seconds.
+    #[serde(default = "budget_seconds")]
+    pub budget_seconds: f64,
+    /// Pairs of a rung at most.
+    #[serde(default = "pairs")]
+    pub pairs: usize,
+    /// Pairs of the self-check; 8 at least.
+    #[serde(default = "selfcheck_pairs")]
+    pub selfcheck_pairs: usize,
+    /// Seed of every draw; without one each run draws its own, and stores it.
+    pub seed: Option<u64>,
+    /// Whether kept rungs are run again from fresh starts.
+    #[serde(default = "confirm")]
+    pub confirm: bool,
+    /// Metrics that must not become worse. Without any: p99 +3 %, memory +10 %, errors +0.
+    pub guards: Option<Vec<GuardSpec>>,
+    /// What is measured.
+    pub workload: WorkloadSpec,
+    /// A server that the workload is put on: started before it, ended after it.
+    pub service: Option<ServiceSpec>,
+    /// The arm that every rung is compared with.
+    #[serde(default)]
+    pub baseline: ArmSpec,
+    /// The rungs, in their planned order.
+    #[serde(default)]
+    pub rung: Vec<ArmSpec>,
+    /// What the short form does otherwise.
+    #[serde(default)]
+    pub quick: QuickSpec,
+}
+
+/// What is measured, and how.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    /// How speed becomes metrics.
+    pub adapter: AdapterKind,
+    /// The program and its arguments; `planish` stands for this very program. Not for `http`.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Metrics of the `number` adapter.
+    #[serde(default)]
+    pub metric: Vec<Number>,
+    /// Load of the `http` adapter.
+    pub http: Option<crate::adapter::HttpLoad>,
+    /// Seconds after which one unit has failed.
+    #[serde(default = "timeout_seconds")]
+    pub timeout_seconds: f64,
+    /// Seconds of rest before each start, for the arm before to be forgotten.
+    #[serde(default)]
+    pub settle_seconds: f64,
+    /// `slices`: length of a slice in milliseconds.
+    #[serde(default = "slice_ms")]
+    pub slice_ms: u64,
+    /// `slices`: slices of each fresh start. Without it programs stay resident and one slice is the unit.
+    pub slices_per_start: Option<usize>,
+}
+
+/// A server that the workload is put on.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceSpec {
+    /// The program and its arguments. Rungs change it, not the workload.
+    pub command: Vec<String>,
+    /// It is ready when this address accepts a connection, such as `127.0.0.1:8123`.
+    pub ready_tcp: Option<String>,
+    /// It is ready when this path exists, such as a socket.
+    pub ready_path: Option<PathBuf>,
+    /// It is ready when this command succeeds.
+    #[serde(default)]
+    pub ready_command: Vec<String>,
+    /// Seconds that it may take to be ready.
+    #[serde(default = "ready_seconds")]
+    pub ready_seconds: f64,
+    /// Seconds between ready and the measured window.
+    #[serde(default)]
+    pub warmup_seconds: f64,
+    /// Seconds that it gets to end by itself.
+    #[serde(default = "stop_seconds")]
+    pub stop_seconds: f64,
+}
+
+/// What one arm is: any mix of host settings, launcher options, environment and program.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmSpec {
+    /// Its name.
+    #[schemars(with = "Option<String>")]
+    pub name: Option<Spanned<String>>,
+    /// Why it is here, in a sentence.
+    #[serde(default)]
+    pub why: String,
+    /// A profile that is applied for each of its units and undone after.
+    #[schemars(with = "Option<String>")]
+    pub profile: Option<Spanned<String>>,
+    /// Wanted values of knobs, on top of the profile.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Want>")]
+    pub want: BTreeMap<Spanned<String>, Want>,
+    /// Environment variables.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// CPUs that it may run on, such as `0-3,8`; `one` is the last of those that we may use.
+    #[schemars(with = "Option<String>")]
+    pub cpus: Option<Spanned<String>>,
+    /// Node that its memory comes from.
+    pub node: Option<u32>,
+    /// A program that takes the place of the command's first word: another build of it.
+    pub program: Option<String>,
+    /// Arguments after those of the command.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// A command that is run once before the trial, to build the arm's program.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// `slices`: the backing that the program must report to be believed.
+    pub backing: Option<String>,
+}
+
+/// What the short form does otherwise.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QuickSpec {
+    /// Time for everything, in seconds.
+    pub budget_seconds: f64,
+    /// Arguments of every arm, after its own.
+    pub args: Vec<String>,
+}
+
+impl Default for QuickSpec {
+    fn default() -> Self {
+        Self { budget_seconds: 90.0, args: Vec::new() }
+    }
+}
+
+fn min_gain() -> f64 {
+    0.01
+}
+fn hope() -> f64 {
+    0.10
+}
+fn budget_seconds() -> f64 {
+    3600.0
+}
+fn pairs() -> usize {
+    32
+}
+fn selfcheck_pairs() -> usize {
+    8
+}
+fn confirm() -> bool {
+    true
+}
+fn timeout_seconds() -> f64 {
+    600.0
+}
+fn slice_ms() -> u64 {
+    350
+}
+fn ready_seconds() -> f64 {
+    60.0
+}
+fn stop_seconds() -> f64 {
+    30.0
+}
+
+impl TrialFile {
+    /// Reads and checks a file of the user.
+    ///
+    /// # Errors
+    /// It cannot be read, or [`TrialError::Malformed`].
+    pub fn load(path: &Path) -> Result<Self, TrialError> {
+        let text = read(path)?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    /// Reads and checks the text of a file.
+    ///
+    /// # Errors
+    /// [`TrialError::Malformed`], with the place and the nearest valid name.
+    pub fn parse(file: &str, text: &str) -> Result<Self, TrialError> {
+        let trial: Self = toml::from_str(text).map_err(|error| place::malformed(file, text, &error))?;
+        check::check(file, text, &trial)?;
+        Ok(trial)
+    }
+
+    /// A trial that planish brings along.
+    ///
+    /// # Errors
+    /// No trial of this name.
+    pub fn shipped(name: &str) -> Result<Self, TrialError> {
+        let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
+            let names = SHIPPED.iter().map(|(name, _)| *name);
+            let nearest = planish_model::nearest(name, names).map(str::to_owned);
+            return Err(TrialError::UnknownTrial { name: name.to_owned(), nearest });
+        };
+        Self::parse(&format!("trials/{name}.toml"), text)
+    }
+
+    /// Opens what an argument names: a file when it has a slash or ends in `.toml`, else a shipped trial.
+    ///
+    /// # Errors
+    /// As [`Self::load`] and [`Self::shipped`].
+    pub fn open(argument: &str) -> Result<Self, TrialError> {
+        if argument.contains('/') || argument.ends_with(".toml") {
+            return Self::load(Path::new(argument));
+        }
+        Self::shipped(argument)
+    }
+
+    /// The metric that decides.
+    #[must_use]
+    pub fn primary_name(&self) -> String {
+        match &self.primary {
+            Some(primary) => primary.get_ref().clone(),
+            None => check::default_primary(&self.workload),
+        }
+    }
+
+    /// The metric that decides, with unit and good direction.
+    #[must_use]
+    pub fn primary_spec(&self) -> MetricSpec {
+        check::metric_spec(&self.primary_name(), &self.workload)
+    }
+
+    /// The error budget of the ladder.
+    #[must_use]
+    pub fn strictness(&self) -> Strictness {
+        if self.strict { Strictness::Strict } else { Strictness::Usual }
+    }
+
+    /// The guards: those of the file, or the usual ones.
+    #[must_use]
+    pub fn guards(&self) -> Vec<GuardSpec> {
+        self.guards.clone().unwrap_or_else(GuardSpec::usual)
+    }
+}
+
+impl ArmSpec {
+    /// The arm's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_ref().map_or("baseline", |name| name.get_ref().as_str())
+    }
+
+    /// Whether it wants anything of the host.
+    #[must_use]
+    pub fn touches_host(&self) -> bool {
+        self.profile.is_some() || !self.want.is_empty()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a trial file is the user's own, and never a file of a recorded host"
+)]
+fn read(path: &Path) -> Result<String, TrialError> {
+    std::fs::read_to_string(path).map_err(|source| TrialError::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shipped_trials_are_sound_and_named_like_their_files() {
+        for (name, _) in SHIPPED {
+            let trial = TrialFile::shipped(name).expect("it is checked before it is shipped");
+            assert_eq!(trial.name.get_ref(), name);
+            assert!(!trial.summary.is_empty() && !trial.rung.is_empty());
+        }
+        let error = TrialFile::open("serie").expect_err("no such trial");
+        assert_eq!(error.to_string(), "no trial `serie`; did you mean `series`?");
+    }
+
+    #[test]
+    fn the_schema_can_be_published() {
+        let schema = serde_json::to_value(schemars::schema_for!(TrialFile)).expect("plain data");
+        assert!(schema["properties"]["workload"].is_object());
+        assert_eq!(schema["properties"]["name"]["type"], "string");
+    }
+}

@@ -1,0 +1,43 @@
+//! Host arms: settings that are applied for a unit or for a whole trial and taken back, through the pipeline
+//! and its journal.
+
+use std::collections::BTreeMap;
+
+use planish_model::{EntryId, HostFacts, Profile};
+use serde_json::Value;
+
+use crate::error::TrialError;
+use crate::sample::ArmError;
+
+/// What an apply has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// The journal entry to undo; `None` when everything was as wanted already.
+    pub entry: Option<EntryId>,
+    /// The values read back, by place.
+    pub values: BTreeMap<String, Value>,
+    /// Pools that got fewer pages than they need, with the kernel's reason.
+    pub short: Vec<String>,
+}
+
+/// What a trial asks of the control plane. The journal makes it safe: after a `kill -9` at any moment,
+/// `planish undo` takes back what was applied.
+pub trait HostControl {
+    /// Facts of the host, for the outcome.
+    fn facts(&self) -> HostFacts;
+
+    /// Whether this host and this user can have it, found without writing.
+    fn can_have(&self, profile: &Profile) -> Result<(), ArmError>;
+
+    /// Applies it and reads back.
+    fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError>;
+
+    /// Takes one entry back.
+    fn undo(&mut self, entry: EntryId) -> Result<(), ArmError>;
+
+    /// Takes back every entry of this trial that is still open, the newest first.
+    fn undo_all(&mut self) -> Result<(), ArmError>;
+
+    /// Applies it for good, also after a reboot, and says how to take it back.
+    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError>;
+}

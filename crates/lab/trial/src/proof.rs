@@ -1,0 +1,183 @@
+//! Proofs: outcomes as they were, stored under the hash of their own bytes, and what they say of our honesty.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use planish_stats::binomial::clopper_pearson;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::TrialError;
+use crate::outcome::{RungVerdict, TrialOutcome};
+
+/// How often the placebo was kept, over all proofs of a state folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Honesty {
+    /// Ladders whose placebo got a verdict.
+    pub placebos: u64,
+    /// Placebos that were kept: gains found where there is none.
+    pub kept: u64,
+    /// Their share.
+    pub rate: f64,
+    /// Lower end of its exact 95 % interval (Clopper and Pearson).
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Files that are no proofs, or were changed since they were stored: counted by none of the figures
+    /// above.
+    pub damaged: Vec<PathBuf>,
+}
+
+/// A folder of proofs.
+#[derive(Clone, Debug)]
+pub struct Proofs {
+    folder: PathBuf,
+}
+
+impl Proofs {
+    /// The proofs of a state folder (`/var/lib/planish`, or what `--state` names).
+    #[must_use]
+    pub fn of_state(state: &Path) -> Self {
+        Self { folder: state.join("proofs") }
+    }
+
+    /// Stores an outcome and gives its id, which it gets too. Equal outcomes are one proof.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn store(&self, outcome: &mut TrialOutcome) -> Result<String, TrialError> {
+        outcome.proof_id = None;
+        let text = serde_json::to_string_pretty(outcome).expect("an outcome is plain data with text keys");
+        let id = hex(&Sha256::digest(text.as_bytes()));
+        let path = self.path(&id);
+        write_whole(&path, text.as_bytes()).map_err(|source| TrialError::File { path, source })?;
+        outcome.proof_id = Some(id.clone());
+        Ok(id)
+    }
+
+    /// Reads a proof back, and checks that it is what was stored.
+    ///
+    /// # Errors
+    /// It is not there, or was changed since.
+    pub fn load(&self, id: &str) -> Result<TrialOutcome, TrialError> {
+        let path = self.path(id);
+        let mut outcome = load(&path).map_err(|source| TrialError::File { path, source })?;
+        outcome.proof_id = Some(id.to_owned());
+        Ok(outcome)
+    }
+
+    /// How often the placebo was kept so far.
+    ///
+    /// # Errors
+    /// The folder is there and cannot be read.
+    pub fn honesty(&self) -> Result<Honesty, TrialError> {
+        let (mut placebos, mut kept, mut damaged) = (0, 0, Vec::new());
+        for path in self.paths()? {
+            let Ok(outcome) = load(&path) else {
+                damaged.push(path);
+                continue;
+            };
+            // A placebo without a pair was never asked.
+            let asked = |rung: &&crate::outcome::Rung| rung.name == TrialOutcome::PLACEBO && rung.pairs > 0;
+            if let Some(placebo) = outcome.rungs.iter().find(asked) {
+                placebos += 1;
+                kept += u64::from(placebo.verdict == RungVerdict::Keep);
+            }
+        }
+        let rate = clopper_pearson(kept, placebos, 0.95).expect("fewer are kept than there are");
+        let (low, high) = (rate.interval.low, rate.interval.high);
+        Ok(Honesty { placebos, kept, rate: rate.value, low, high, damaged })
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "our own folder of proofs, and no file of a host")]
+    fn paths(&self) -> Result<Vec<PathBuf>, TrialError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(TrialError::File { path: self.folder.clone(), source }),
+        };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+fn load(path: &Path) -> io::Result<TrialOutcome> {
+    let mut text = String::new();
+    File::open(path)?.read_to_string(&mut text)?;
+    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    if hex(&Sha256::digest(text.as_bytes())) != name {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not what was stored under this name"));
+    }
+    serde_json::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Writes a file that is there whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    let mut file = File::create(&draft)?;
+    file.write_all(bytes).and_then(|()| file.sync_all())?;
+    fs::rename(&draft, path)
+}
+
+/// Bytes as lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::tests::{blank, rung};
+
+    fn with_placebo(seed: u64, verdict: RungVerdict) -> TrialOutcome {
+        let mut outcome = blank();
+        outcome.seed = seed;
+        outcome.rungs.push(rung(TrialOutcome::PLACEBO, verdict));
+        outcome.rungs[0].pairs = 12;
+        outcome
+    }
+
+    #[test]
+    fn a_proof_is_found_under_its_hash_and_a_changed_one_is_not_believed() {
+        let state = tempfile::tempdir().expect("a folder");
+        let proofs = Proofs::of_state(state.path());
+        let mut outcome = with_placebo(1, RungVerdict::Drop);
+        let id = proofs.store(&mut outcome).expect("it is stored");
+        assert_eq!(outcome.proof_id.as_deref(), Some(id.as_str()));
+        assert_eq!(proofs.load(&id).expect("it is there"), outcome);
+        assert_eq!(proofs.store(&mut outcome).expect("once more"), id, "equal outcomes are one proof");
+        let path = proofs.path(&id);
+        let mut file = fs::OpenOptions::new().append(true).open(&path).expect("it is ours");
+        file.write_all(b" ").expect("it can be changed");
+        assert!(proofs.load(&id).is_err());
+        assert_eq!(proofs.honesty().expect("readable").damaged, [path]);
+    }
+
+    #[test]
+    fn honesty_counts_placebos_that_were_asked() {
+        let state = tempfile::tempdir().expect("a folder");
+        let proofs = Proofs::of_state(state.path());
+        assert_eq!(proofs.honesty().expect("nothing yet").placebos, 0);
+        for seed in 0..19 {
+            proofs.store(&mut with_placebo(seed, RungVerdict::Drop)).expect("stored");
+        }
+        proofs.store(&mut with_placebo(99, RungVerdict::Keep)).expect("stored");
+        let mut unasked = with_placebo(100, RungVerdict::Inconclusive);
+        unasked.rungs[0].pairs = 0;
+        proofs.store(&mut unasked).expect("stored");
+        let honesty = proofs.honesty().expect("readable");
+        assert_eq!((honesty.placebos, honesty.kept, honesty.rate), (20, 1, 0.05));
+        assert!(honesty.low > 0.0 && honesty.low < 0.05 && honesty.high > 0.05 && honesty.high < 0.25);
+    }
+}

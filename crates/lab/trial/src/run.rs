@@ -1,0 +1,315 @@
+//! Runs a trial file: arms from its rows, the ladder over them, the proof, and what is kept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use planish_model::EntryId;
+
+use crate::adapter::{AdapterKind, Load, SliceArm};
+use crate::arm::{Recipe, own_program};
+use crate::child::Launch;
+use crate::control::{Phase, Progress, Stop, Tick};
+use crate::error::TrialError;
+use crate::file::TrialFile;
+use crate::host::HostControl;
+use crate::ladder::{Confirm, Field, LadderOptions, SEED_LIMIT, check_only, climb, fresh_seed, host_error};
+use crate::outcome::{Refusal, RungVerdict, SelfCheck, TrialOutcome};
+use crate::proof::Proofs;
+use crate::resident::{Freshness, ResidentArm, ResidentArms, ResidentField, Slicing};
+use crate::sample::ArmError;
+use crate::start::{StartField, StartPlan, stacked};
+
+/// How a trial is run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The short form: less time, one slice as the unit, no confirmation.
+    pub quick: bool,
+    /// Persist what is kept and confirmed.
+    pub keep: bool,
+    /// Seed of every draw; without one the file's, or a fresh one.
+    pub seed: Option<u64>,
+    /// Time for everything; without one the file's.
+    pub budget: Option<Duration>,
+    /// The program that `planish` stands for in commands: the running one.
+    pub program: PathBuf,
+    /// State folder (`--state`), where the journal and the proofs are.
+    pub state: Option<PathBuf>,
+    /// Ends the trial early.
+    pub stop: Stop,
+}
+
+/// Everything that a run stands on.
+pub struct Ground<'a> {
+    /// How it is run.
+    pub options: &'a RunOptions,
+    /// The control plane.
+    pub host: &'a mut dyn HostControl,
+    /// Where its proof goes.
+    pub proofs: &'a Proofs,
+    /// Who listens.
+    pub progress: &'a mut dyn Progress,
+}
+
+/// Runs a trial on a ground of the caller and leaves the host as it was, except for what is kept.
+///
+/// # Errors
+/// The baseline does not run, the numbers allow no conclusion, the host cannot be set or not be put back, or
+/// the proof cannot be stored. The host has been put back in all cases but the one that says otherwise.
+pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
+    let recipes = recipes(trial);
+    let outcome = with_field(trial, &recipes, ground, |field, options, progress, stop| {
+        climb(field, options, progress, stop)
+    });
+    let restored = ground.host.undo_all().map_err(host_error);
+    let mut outcome = outcome?;
+    restored?;
+    // After this point the host is as it was, and no child of ours runs.
+    ground.proofs.store(&mut outcome)?;
+    if ground.options.keep {
+        keep(&recipes, &mut outcome, ground.host)?;
+    }
+    Ok(outcome)
+}
+
+/// Runs only the self-check of a trial; `None` when it was stopped.
+///
+/// # Errors
+/// As [`run_on`].
+pub fn selfcheck_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<Option<SelfCheck>, TrialError> {
+    let check = with_field(trial, &recipes(trial), ground, check_only);
+    ground.host.undo_all().map_err(host_error)?;
+    check
+}
+
+fn recipes(trial: &TrialFile) -> Vec<Recipe> {
+    [&trial.baseline].into_iter().chain(&trial.rung).map(Recipe::of).collect()
+}
+
+fn with_field<T>(
+    trial: &TrialFile,
+    recipes: &[Recipe],
+    ground: &mut Ground<'_>,
+    run: impl FnOnce(&mut dyn Field, &LadderOptions, &mut dyn Progress, &Stop) -> Result<T, TrialError>,
+) -> Result<T, TrialError> {
+    let options = ladder_options(trial, ground)?;
+    let stop = ground.options.stop.clone();
+    if trial.workload.adapter == AdapterKind::Slices {
+        let total_seconds = options.budget.as_secs_f64();
+        ground.progress.tick(&Tick { phase: Phase::Prepare, done: 0, of: 1, left_seconds: total_seconds });
+        let mut field = resident_field(trial, recipes, ground)?;
+        return run(&mut field, &options, ground.progress, &stop);
+    }
+    let plan = StartPlan {
+        trial: trial.name.get_ref().clone(),
+        service: trial.service.clone(),
+        limit: Duration::from_secs_f64(trial.workload.timeout_seconds),
+        settle: Duration::from_secs_f64(trial.workload.settle_seconds),
+    };
+    let make = maker(trial, ground.options);
+    let mut field = StartField::new(recipes.to_vec(), plan, make, ground.host, stop.clone());
+    run(&mut field, &options, ground.progress, &stop)
+}
+
+fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOptions, TrialError> {
+    let options = ground.options;
+    let seed = options.seed.or(trial.seed).unwrap_or_else(fresh_seed);
+    if seed >= SEED_LIMIT {
+        let cure = "give one below 2^53".to_owned();
+        return Err(TrialError::Refused { what: format!("the seed {seed} is too large"), cure });
+    }
+    let seconds = if options.quick { trial.quick.budget_seconds } else { trial.budget_seconds };
+    let confirm = if options.quick {
+        Confirm::Skip { because: "the short form has no time for it".to_owned() }
+    } else if !trial.confirm {
+        Confirm::Skip { because: "the trial file says so".to_owned() }
+    } else {
+        Confirm::Fresh
+    };
+    Ok(LadderOptions {
+        trial: trial.name.get_ref().clone(),
+        summary: trial.summary.clone(),
+        quick: options.quick,
+        primary: trial.primary_spec(),
+        min_gain: trial.min_gain,
+        hope: trial.hope,
+        strictness: trial.strictness(),
+        guards: trial.guards(),
+        seed,
+        budget: options.budget.unwrap_or(Duration::from_secs_f64(seconds)),
+        pairs_max: trial.pairs,
+        selfcheck_pairs: trial.selfcheck_pairs,
+        confirm,
+        host: ground.host.facts(),
+        refused: Vec::new(),
+    })
+}
+
+/// Makes load and server out of a recipe: the recipe changes the server where there is one, else the load.
+fn maker(trial: &TrialFile, options: &RunOptions) -> crate::start::Make {
+    let workload = trial.workload.clone();
+    let service = trial.service.clone();
+    let planish = options.program.clone();
+    let more = if options.quick { trial.quick.args.clone() } else { Vec::new() };
+    Box::new(move |recipe: &Recipe| {
+        let server = service.as_ref().map(|service| recipe.launch(&service.command, &planish, &more));
+        let launch = match server {
+            Some(_) => Launch::of(own_program(&workload.command, &planish)),
+            None => recipe.launch(&workload.command, &planish, &more),
+        };
+        let load = match (workload.adapter, &workload.http) {
+            (AdapterKind::Http, Some(http)) => Load::Http(http.clone()),
+            (AdapterKind::Number, _) => Load::Number(launch, workload.metric.clone()),
+            (AdapterKind::Pgbench, _) => Load::Pgbench(launch),
+            _ => Load::Command(launch),
+        };
+        (load, server)
+    })
+}
+
+/// Arms that stay resident. Their pools are raised first, for as long as the trial lasts.
+fn resident_field(
+    trial: &TrialFile,
+    recipes: &[Recipe],
+    ground: &mut Ground<'_>,
+) -> Result<ResidentField, TrialError> {
+    let mut arms: Vec<Box<dyn ResidentArm>> = Vec::new();
+    for recipe in recipes.iter().chain(recipes.first()) {
+        let pool = match recipe.profile(trial.name.get_ref()) {
+            Some(profile) => raise(ground.host, &profile)?,
+            None => Pool::Enough,
+        };
+        arms.push(Box::new(SlicedArm { inner: slice_arm(trial, recipe, ground.options), pool }));
+    }
+    let placebo = arms.pop().expect("the baseline was added twice");
+    let baseline = arms.remove(0);
+    let freshness = match trial.workload.slices_per_start.filter(|_| !ground.options.quick) {
+        Some(slices) => Freshness::Restart { slices },
+        None => Freshness::Resident,
+    };
+    let slicing = Slicing { slice: Duration::from_millis(trial.workload.slice_ms), freshness };
+    let stop = ground.options.stop.clone();
+    Ok(ResidentField::new(
+        ResidentArms { baseline, rungs: arms, placebo },
+        slicing,
+        trial.primary_name(),
+        stop,
+    ))
+}
+
+fn slice_arm(trial: &TrialFile, recipe: &Recipe, options: &RunOptions) -> SliceArm {
+    let more = if options.quick { trial.quick.args.as_slice() } else { &[] };
+    let launch = recipe.launch(&trial.workload.command, &options.program, more);
+    let limit = Duration::from_secs_f64(trial.workload.timeout_seconds);
+    let arm = SliceArm::new(&recipe.name, launch, limit, &options.stop);
+    match &recipe.backing {
+        Some(backing) => arm.must_have(backing),
+        None => arm,
+    }
+}
+
+/// What became of the pool that an arm wants.
+enum Pool {
+    /// It is there, or none was wanted.
+    Enough,
+    /// It could not be raised, or not by enough: the arm may find free pages all the same.
+    Lacking { reason: String, cure: String },
+}
+
+fn raise(host: &mut dyn HostControl, profile: &planish_model::Profile) -> Result<Pool, TrialError> {
+    match host.can_have(profile).and_then(|()| host.apply(profile)) {
+        Ok(applied) => Ok(match applied.short.into_iter().next() {
+            None => Pool::Enough,
+            Some(reason) => {
+                give_back(host, applied.entry)?;
+                Pool::Lacking { reason, cure: String::new() }
+            }
+        }),
+        Err(ArmError::Unavailable { reason, cure }) => Ok(Pool::Lacking { reason, cure }),
+        Err(error) => Err(host_error(error)),
+    }
+}
+
+/// Pages of a short grant help nobody: too few for the arm, and missed by all others.
+fn give_back(host: &mut dyn HostControl, entry: Option<EntryId>) -> Result<(), TrialError> {
+    entry.map_or(Ok(()), |entry| host.undo(entry).map_err(host_error))
+}
+
+/// A slice arm that knows what became of its pool, to say why it cannot start.
+struct SlicedArm {
+    inner: SliceArm,
+    pool: Pool,
+}
+
+impl ResidentArm for SlicedArm {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn start(&mut self) -> Result<crate::outcome::Achieved, ArmError> {
+        self.inner.start().map_err(|error| match (error, &self.pool) {
+            (ArmError::Unavailable { reason, .. }, Pool::Lacking { reason: pool, cure }) => {
+                ArmError::Unavailable { reason: format!("{pool} ({reason})"), cure: cure.clone() }
+            }
+            (error, _) => error,
+        })
+    }
+
+    fn slice(&mut self, duration: Duration, seed: u64) -> Result<crate::sample::Sample, ArmError> {
+        self.inner.slice(duration, seed)
+    }
+
+    fn stop(&mut self) {
+        self.inner.stop();
+    }
+}
+
+/// Persists what is kept, and says what of it is not a matter of the host.
+fn keep(
+    recipes: &[Recipe],
+    outcome: &mut TrialOutcome,
+    host: &mut dyn HostControl,
+) -> Result<(), TrialError> {
+    let kept: Vec<&Recipe> = recipes.iter().filter(|recipe| is_kept(outcome, &recipe.name)).collect();
+    let placebo = outcome
+        .rungs
+        .iter()
+        .any(|rung| rung.name == TrialOutcome::PLACEBO && rung.verdict == RungVerdict::Keep);
+    let confirmed = outcome.rungs.iter().any(|rung| rung.confirmed.is_some());
+    if placebo || (!kept.is_empty() && !confirmed) {
+        let why = if placebo { "the placebo was kept too" } else { "nothing was confirmed" };
+        outcome.refused.push(Refusal {
+            what: "--keep".to_owned(),
+            why: why.to_owned(),
+            cure: "run it again, in the long form".to_owned(),
+        });
+        return Ok(());
+    }
+    let Some(stack) = stacked(kept) else {
+        outcome.notes.push("nothing was kept, so nothing was persisted".to_owned());
+        return Ok(());
+    };
+    if let Some(mut profile) = stack.profile(&outcome.trial) {
+        profile.name = format!("trial-{}", outcome.trial);
+        let proof = outcome.proof_id.clone().unwrap_or_default();
+        outcome.notes.push(host.persist(&profile, &format!("trial {}, proof {proof}", outcome.trial))?);
+    }
+    let yours = yours(&stack);
+    if !yours.is_empty() {
+        outcome.notes.push(format!("to be set where the program is started: {}", yours.join(", ")));
+    }
+    Ok(())
+}
+
+fn is_kept(outcome: &TrialOutcome, name: &str) -> bool {
+    outcome.real_rungs().any(|rung| rung.name == name && rung.verdict == RungVerdict::Keep)
+}
+
+/// What belongs to the program's own start and not to the host.
+fn yours(stack: &Recipe) -> Vec<String> {
+    let env = stack.env.iter().map(|(name, value)| format!("{name}={value}"));
+    let cpus = stack.cpus.iter().map(|cpus| format!("CPUs {cpus}"));
+    let node = stack.node.iter().map(|node| format!("memory of node {node}"));
+    let program = stack.program.iter().map(|program| format!("program {program}"));
+    let args = stack.args.iter().map(|arg| format!("argument {arg}"));
+    env.chain(cpus).chain(node).chain(program).chain(args).collect()
+}

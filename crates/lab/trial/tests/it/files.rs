@@ -1,0 +1,358 @@
+//! Trial files, run with programs whose cost is known and a host that only remembers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use planish_model::{EntryId, Exit, HostFacts, KnobId, Profile};
+use planish_trial::{
+    Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick, TrialError,
+    TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
+};
+
+/// A host that remembers what it was asked for. While anything is applied, the file `fast` is there.
+#[derive(Default)]
+struct Memory {
+    folder: std::path::PathBuf,
+    open: Vec<EntryId>,
+    applied: usize,
+    persisted: Vec<(Profile, String)>,
+    no_right: bool,
+    undo_fails: bool,
+}
+
+impl HostControl for Memory {
+    fn facts(&self) -> HostFacts {
+        HostFacts { kernel: "6.1".to_owned(), ..HostFacts::default() }
+    }
+
+    fn can_have(&self, _profile: &Profile) -> Result<(), ArmError> {
+        if self.no_right {
+            let cure = "sudo planish trial run".to_owned();
+            return Err(ArmError::Unavailable { reason: "needs root".to_owned(), cure });
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
+        assert!(self.open.is_empty(), "the arm before was taken back first");
+        self.applied += 1;
+        let entry = EntryId(self.applied as u64);
+        self.open.push(entry);
+        std::fs::File::create(self.folder.join("fast")).expect("a temporary folder");
+        let values = profile.want.keys().map(|id| (id.to_string(), "1".into())).collect();
+        Ok(Applied { entry: Some(entry), values, short: Vec::new() })
+    }
+
+    fn undo(&mut self, entry: EntryId) -> Result<(), ArmError> {
+        assert_eq!(self.open.pop(), Some(entry));
+        if self.undo_fails {
+            return Err(ArmError::Host { detail: "EIO".to_owned(), restored: false });
+        }
+        std::fs::remove_file(self.folder.join("fast")).expect("it was made");
+        Ok(())
+    }
+
+    fn undo_all(&mut self) -> Result<(), ArmError> {
+        while let Some(entry) = self.open.last().copied() {
+            self.undo(entry)?;
+        }
+        Ok(())
+    }
+
+    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError> {
+        self.persisted.push((profile.clone(), reason.to_owned()));
+        Ok("persisted as entry 9: planish undo 9".to_owned())
+    }
+}
+
+/// A load that says what it cost: 100 units and a little noise, 20 % less on a fast host, 10 % less with LEAN
+/// set.
+const LOAD: &str = "cost=$((100000 + $$ * 7919 % 700)); \
+    [ -e fast ] && cost=$((cost * 8 / 10)); \
+    [ -n \"$LEAN\" ] && cost=$((cost * 9 / 10)); \
+    [ -n \"$CRASH\" ] && { echo boom >&2; kill -SEGV $$; }; \
+    echo \"cost: $cost\"";
+
+/// A rung that sets the host.
+const SWAP: &str = "[[rung]]\nname = \"swap\"\nwant = { \"vm.swappiness\" = 1 }\n";
+/// A rung that sets the environment.
+const LEAN: &str = "[[rung]]\nname = \"lean\"\nenv = { LEAN = \"1\" }\n";
+
+struct Bench {
+    folder: tempfile::TempDir,
+    host: Memory,
+    options: RunOptions,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let host = Memory { folder: folder.path().to_owned(), ..Memory::default() };
+        let options = RunOptions {
+            quick: false,
+            keep: false,
+            seed: Some(7),
+            budget: None,
+            program: "planish".into(),
+            state: None,
+            stop: Stop::default(),
+        };
+        Self { folder, host, options }
+    }
+
+    fn run(&mut self, trial: &TrialFile) -> Result<TrialOutcome, TrialError> {
+        self.run_watched(trial, &mut Silent)
+    }
+
+    fn run_watched(
+        &mut self,
+        trial: &TrialFile,
+        progress: &mut dyn planish_trial::Progress,
+    ) -> Result<TrialOutcome, TrialError> {
+        let proofs = Proofs::of_state(self.folder.path());
+        let mut ground = Ground { options: &self.options, host: &mut self.host, proofs: &proofs, progress };
+        run_on(trial, &mut ground)
+    }
+}
+
+fn number_trial(folder: &Path, head: &str, rungs: &str) -> TrialFile {
+    let script = LOAD.replace("-e fast", &format!("-e {}/fast", folder.display()));
+    let script = toml_string(&script);
+    let text = format!(
+        "name = \"t\"\nsummary = \"s\"\nprimary = \"cost\"\nguards = []\n{head}\n\
+         [workload]\nadapter = \"number\"\ncommand = [\"sh\", \"-c\", {script}]\ntimeout_seconds = 20\n\
+         [[workload.metric]]\nname = \"cost\"\nunit = \"units\"\nbetter = \"lower\"\n\
+         regex = \"cost: ([0-9]+)\"\n{rungs}"
+    );
+    TrialFile::parse("t.toml", &text).expect("a good file")
+}
+
+fn toml_string(text: &str) -> String {
+    format!("'''{text}'''")
+}
+
+fn verdicts(outcome: &TrialOutcome) -> BTreeMap<&str, RungVerdict> {
+    outcome.rungs.iter().map(|rung| (rung.name.as_str(), rung.verdict)).collect()
+}
+
+#[test]
+fn host_arms_are_applied_for_their_units_only_and_the_winner_is_persisted() {
+    let mut bench = Bench::new();
+    bench.options.keep = true;
+    let rungs = format!("{SWAP}[[rung]]\nname = \"idle\"\nenv = {{ X = \"1\" }}\n");
+    let trial = number_trial(bench.folder.path(), "", &rungs);
+    let outcome = bench.run(&trial).expect("it runs");
+    assert_eq!(verdicts(&outcome)["swap"], RungVerdict::Keep, "{outcome:#?}");
+    assert_ne!(verdicts(&outcome)["idle"], RungVerdict::Keep);
+    assert_eq!((outcome.unit, outcome.exit), (UnitKind::Start, Exit::Done.code()));
+    let swap = &outcome.rungs[0];
+    assert!((swap.effect.expect("pairs") - 0.2).abs() < 0.01);
+    let confirmed = swap.confirmed.expect("run again");
+    // Once for each unit of the arm and no other; disturbed blocks are run again, some of them with it.
+    let units = swap.pairs + confirmed.pairs;
+    let applied = units..=units + outcome.discarded.len();
+    assert!(applied.contains(&bench.host.applied), "{} of {applied:?}", bench.host.applied);
+    let achieved = swap.achieved.as_ref().expect("read back");
+    assert!(achieved.verified && achieved.facts["vm.swappiness"] == "1");
+    assert!(bench.host.open.is_empty());
+
+    let (profile, reason) = &bench.host.persisted[0];
+    assert!(profile.want.contains_key(&KnobId::new("vm.swappiness")));
+    let proof = outcome.proof_id.as_deref().expect("stored");
+    assert_eq!(reason, &format!("trial t, proof {proof}"));
+    assert!(outcome.notes.iter().any(|note| note.ends_with("planish undo 9")));
+    let stored = Proofs::of_state(bench.folder.path()).load(proof).expect("it was stored");
+    assert_eq!(stored.rungs, outcome.rungs);
+    assert_eq!(stored.host.kernel, "6.1");
+}
+
+#[test]
+fn what_is_kept_is_confirmed_together() {
+    let mut bench = Bench::new();
+    let rungs = format!("{SWAP}{LEAN}");
+    let trial = number_trial(bench.folder.path(), "", &rungs);
+    let outcome = bench.run(&trial).expect("it runs");
+    let names: Vec<&str> = outcome.rungs.iter().map(|rung| rung.name.as_str()).collect();
+    assert_eq!(names, ["swap", "lean", TrialOutcome::STACK, TrialOutcome::PLACEBO]);
+    let stack = &outcome.rungs[2];
+    assert_eq!(stack.verdict, RungVerdict::Keep, "{}", stack.reason);
+    let together = stack.confirmed.expect("it has no other pairs").gain;
+    assert!((together.effect - 0.28).abs() < 0.01, "{together:?}");
+    assert!(outcome.rungs[0].reason.ends_with("confirmed as a part of the stack"));
+    assert!(outcome.rungs[0].confirmed.is_none());
+}
+
+#[test]
+fn the_short_form_confirms_and_persists_nothing() {
+    let mut bench = Bench::new();
+    (bench.options.quick, bench.options.keep) = (true, true);
+    let trial = number_trial(bench.folder.path(), "", LEAN);
+    let outcome = bench.run(&trial).expect("it runs");
+    assert_eq!(verdicts(&outcome)["lean"], RungVerdict::Keep);
+    assert!(outcome.quick && outcome.rungs[0].confirmed.is_none());
+    assert!(bench.host.persisted.is_empty());
+    assert!(outcome.refused.iter().any(|refusal| refusal.what == "--keep"));
+    assert!(outcome.notes.iter().any(|note| note.contains("not run again")));
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_root_would_add() {
+    let mut bench = Bench::new();
+    bench.host.no_right = true;
+    let rungs = format!("{SWAP}{LEAN}");
+    let outcome = bench.run(&number_trial(bench.folder.path(), "", &rungs)).expect("the others run");
+    assert_eq!(verdicts(&outcome)["swap"], RungVerdict::Unavailable);
+    assert_eq!(verdicts(&outcome)["lean"], RungVerdict::Keep);
+    assert_eq!(outcome.refused[0].cure, "sudo planish trial run");
+}
+
+#[test]
+fn crashes_and_missing_programs_and_failed_builds_are_told_apart() {
+    let mut bench = Bench::new();
+    let rungs = "[[rung]]\nname = \"crash\"\nenv = { CRASH = \"1\" }\n\
+                 [[rung]]\nname = \"gone\"\nprogram = \"/no/such/program\"\n\
+                 [[rung]]\nname = \"unbuilt\"\nbuild = [\"false\"]\n";
+    let outcome = bench.run(&number_trial(bench.folder.path(), "", rungs)).expect("the baseline runs");
+    let verdicts = verdicts(&outcome);
+    assert_eq!(verdicts["crash"], RungVerdict::Drop);
+    assert_eq!(verdicts["gone"], RungVerdict::Unavailable);
+    assert_eq!(verdicts["unbuilt"], RungVerdict::Unavailable);
+    assert!(outcome.rungs[0].reason.contains("signal: 11") && outcome.rungs[0].reason.ends_with("boom"));
+}
+
+#[test]
+fn a_host_that_cannot_be_put_back_ends_the_trial() {
+    let mut bench = Bench::new();
+    bench.host.undo_fails = true;
+    let error = bench.run(&number_trial(bench.folder.path(), "", SWAP)).expect_err("nothing can be believed");
+    assert_eq!(error.exit(), Exit::FailedNotRestored);
+    assert_eq!(bench.host.applied, 1, "no further arm was started on it");
+    assert!(error.hints().iter().any(|hint| hint.starts_with("planish undo")));
+}
+
+#[test]
+fn a_late_arm_is_dropped_and_a_late_baseline_ends_the_trial() {
+    let mut bench = Bench::new();
+    let text = "name = \"t\"\nsummary = \"s\"\n[workload]\nadapter = \"command\"\ntimeout_seconds = 0.2\n\
+                command = [\"sh\", \"-c\", \"[ -z \\\"$LATE\\\" ] || sleep 30; :\"]\n";
+    let rung = "[[rung]]\nname = \"late\"\nenv = { LATE = \"1\" }\n";
+    let trial = TrialFile::parse("t.toml", &format!("{text}{rung}")).expect("a good file");
+    let mut trial = trial;
+    trial.hope = 0.999;
+    let begun = Instant::now();
+    match bench.run(&trial) {
+        Ok(outcome) => {
+            assert_eq!(verdicts(&outcome)["late"], RungVerdict::Drop, "{}", outcome.rungs[0].reason);
+            assert!(outcome.rungs[0].reason.contains("0.2 s"));
+        }
+        // On a machine that is this busy, the baseline itself may be late.
+        Err(error) => {
+            assert!(matches!(error, TrialError::Baseline { .. } | TrialError::Design(_)), "{error}")
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    let baseline = "[baseline]\nenv = { LATE = \"1\" }\n";
+    let trial = TrialFile::parse("t.toml", &format!("{text}{baseline}")).expect("a good file");
+    let error = bench.run(&trial).expect_err("there is nothing to compare with");
+    assert!(error.to_string().starts_with("the baseline `baseline` does not run"), "{error}");
+}
+
+#[test]
+fn a_stop_in_the_middle_leaves_the_host_as_it_was() {
+    let mut bench = Bench::new();
+    let stop = bench.options.stop.clone();
+    let trial = number_trial(bench.folder.path(), "", SWAP);
+    let mut count = 0;
+    let mut watcher = |tick: &Tick| {
+        count += usize::from(tick.phase == planish_trial::Phase::Ladder);
+        if count == 4 {
+            stop.set();
+        }
+    };
+    let outcome = bench.run_watched(&trial, &mut watcher).expect("a stop is no error");
+    assert_eq!(outcome.exit, Exit::Inconclusive.code());
+    assert_eq!(outcome.rungs[0].pairs + outcome.discarded.len(), 3);
+    assert!(bench.host.open.is_empty() && !bench.folder.path().join("fast").exists());
+    assert!(outcome.proof_id.is_some(), "what is known is stored");
+}
+
+#[test]
+fn a_server_is_started_for_each_unit_and_its_cpu_time_is_measured() {
+    let mut bench = Bench::new();
+    let folder = bench.folder.path().to_owned();
+    let server = format!(
+        "trap 'rm -f {0}/ready; exit 0' TERM; echo start >> {0}/starts; touch {0}/ready; \
+         while :; do i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; sleep 0.01; done",
+        folder.display()
+    );
+    let text = format!(
+        "name = \"t\"\nsummary = \"s\"\nprimary = \"wall_s\"\nhope = 0.999\npairs = 12\n\
+         budget_seconds = 60\nconfirm = false\n\
+         [workload]\nadapter = \"command\"\ncommand = [\"sleep\", \"0.03\"]\n\
+         [service]\ncommand = [\"sh\", \"-c\", {}]\nready_path = \"{}/ready\"\n\
+         [[rung]]\nname = \"env\"\nenv = {{ X = \"1\" }}\n",
+        toml_string(&server),
+        folder.display()
+    );
+    let outcome = bench.run(&TrialFile::parse("t.toml", &text).expect("a good file")).expect("it runs");
+    let units = 16
+        + outcome.blocks.iter().map(Vec::len).sum::<usize>()
+        + outcome.discarded.len() * outcome.blocks.first().map_or(0, Vec::len);
+    let mut starts = String::new();
+    std::io::Read::read_to_string(
+        &mut std::fs::File::open(folder.join("starts")).expect("it started"),
+        &mut starts,
+    )
+    .expect("text");
+    assert_eq!(starts.lines().count(), units);
+    assert!(!folder.join("ready").exists(), "the last server was asked to end");
+    let metrics = &outcome.rungs[0].metrics;
+    assert!(metrics.contains_key("service_cpu_s") && metrics.contains_key("rss_bytes"));
+    assert!(outcome.rungs[0].collectors.contains_key("vmpte_kb"));
+}
+
+#[test]
+fn resident_programs_of_a_file_answer_in_slices() {
+    let mut bench = Bench::new();
+    let server = "case \"$PAGES\" in none) echo 'no 1 GB pages are free' >&2; exit 3;; esac
+cost=20; [ \"$PAGES\" = thp ] && cost=15
+echo \"{\\\"achieved\\\":{\\\"backing\\\":\\\"${PAGES:-base}\\\"}}\"
+while read -r word millis seed; do
+  [ \"$word\" = slice ] || exit 0
+  user=$((cost * 1000 + seed % 100)); system=$((seed % 7))
+  echo \"{\\\"ops\\\":1000,\\\"wall_ns\\\":30000,\\\"user_ns\\\":$user,\\\"system_ns\\\":$system}\"
+done";
+    let text = format!(
+        "name = \"t\"\nsummary = \"s\"\nhope = 0.9\n[workload]\nadapter = \"slices\"\nslice_ms = 1\n\
+         command = [\"sh\", \"-c\", {}]\n[baseline]\nbacking = \"base\"\n\
+         [[rung]]\nname = \"thp\"\nenv = {{ PAGES = \"thp\" }}\nbacking = \"thp\"\n\
+         [[rung]]\nname = \"1g\"\nenv = {{ PAGES = \"none\" }}\nbacking = \"hugetlb-1g\"\n\
+         want = {{ \"hugepages.1g\" = {{ need_bytes = 1 }} }}\n",
+        toml_string(server)
+    );
+    bench.host.no_right = true;
+    let outcome = bench.run(&TrialFile::parse("t.toml", &text).expect("a good file")).expect("it runs");
+    let verdicts = verdicts(&outcome);
+    assert_eq!(verdicts["thp"], RungVerdict::Keep);
+    assert_eq!(outcome.rungs[0].achieved.as_ref().and_then(|it| it.backing.as_deref()), Some("thp"));
+    assert_eq!(outcome.baseline_achieved.as_ref().map(|it| it.verified), Some(true));
+    assert_eq!(verdicts["1g"], RungVerdict::Unavailable);
+    assert_eq!(outcome.rungs[1].reason, "needs root (no 1 GB pages are free)");
+    assert_eq!(outcome.refused[0].cure, "sudo planish trial run");
+    assert_eq!(outcome.unit, UnitKind::Slice);
+}
+
+#[test]
+fn a_self_check_alone_runs_no_rung() {
+    let mut bench = Bench::new();
+    let trial = number_trial(bench.folder.path(), "", SWAP);
+    let proofs = Proofs::of_state(bench.folder.path());
+    let mut ground =
+        Ground { options: &bench.options, host: &mut bench.host, proofs: &proofs, progress: &mut Silent };
+    let check = selfcheck_on(&trial, &mut ground).expect("it runs").expect("it was not stopped");
+    assert_eq!(check.pairs, 8);
+    assert!(check.sigma_d < 0.02 && check.advice.contains("pairs"), "{check:?}");
+    assert_eq!(bench.host.applied, 0);
+    assert_eq!(Proofs::of_state(bench.folder.path()).honesty().expect("readable").placebos, 0);
+}
