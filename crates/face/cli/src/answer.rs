@@ -1,7 +1,7 @@
 //! What a command ends with when it could do what was asked.
 
 use planish_model::Exit;
-use planish_report::Message;
+use planish_report::{Level, Message};
 use serde_json::Value;
 
 /// The data of an answer in the form that was asked for.
@@ -20,4 +20,38 @@ pub(crate) struct Answer {
     pub body: Body,
     pub exit: Exit,
     pub messages: Vec<Message>,
+}
+
+impl Answer {
+    /// A command that owned stdout and printed all of its data there.
+    pub fn printed(command: &'static str) -> Self {
+        Self { command, body: Body::Text(String::new()), exit: Exit::Done, messages: Vec::new() }
+    }
+
+    /// Ends with another code than 0.
+    pub fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// Adds something good to know.
+    pub fn note(self, text: impl Into<String>) -> Self {
+        self.message(Message::new(Level::Note, text))
+    }
+
+    /// Adds something to look at.
+    pub fn warning(self, text: impl Into<String>) -> Self {
+        self.message(Message::new(Level::Warning, text))
+    }
+
+    /// Says what to type next. The last line of talk, so the last call.
+    pub fn next(self, command: impl Into<String>) -> Self {
+        self.message(Message::new(Level::Next, command))
+    }
+
+    /// Adds a message.
+    pub fn message(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
 }

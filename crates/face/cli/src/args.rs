@@ -76,5 +76,8 @@ pub(crate) enum Color {
 /// The commands, in the order of a first session.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Topo(commands::topo::Args),
+    Host(commands::host::Args),
+    Workload(commands::workload::Args),
     Version(commands::version::Args),
 }

@@ -1,21 +1,35 @@
-//! What every command is given: the global options.
+//! What every command is given: the global options, and the command line as it was typed.
 
+use std::ffi::OsString;
+
+use planish_host::Host;
 use planish_model::{Catalogue, Exit};
 use planish_report::{Page, PageOptions, Report};
 
 use crate::answer::{Answer, Body};
 use crate::args::Globals;
+use crate::failure::Failure;
 use crate::output;
 
 /// The surroundings of a running command.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub globals: Globals,
+    /// Arguments as they were typed, without the name of the program.
+    typed: Vec<OsString>,
 }
 
 impl Context {
-    pub fn new(globals: Globals) -> Self {
-        Self { globals }
+    pub fn new(globals: Globals, typed: Vec<OsString>) -> Self {
+        Self { globals, typed }
+    }
+
+    /// The machine that `--root` names, or this one.
+    pub fn host(&self) -> Result<Host, Failure> {
+        match &self.globals.root {
+            Some(folder) => Ok(Host::open(folder)?),
+            None => Ok(Host::live()),
+        }
     }
 
     /// An answer that succeeded, in the form that was asked for.
@@ -34,5 +48,54 @@ impl Context {
         let mut page = Page::new(options, catalogue);
         report.text(&mut page);
         page.into_text()
+    }
+
+    /// A command line for the same host and state: `planish --root hosts/x check`.
+    pub fn line(&self, command: &str) -> String {
+        let mut line = "planish".to_owned();
+        for (option, folder) in [("--root", &self.globals.root), ("--state", &self.globals.state)] {
+            if let Some(folder) = folder {
+                line.push_str(&format!(" {option} {}", quoted(&folder.to_string_lossy())));
+            }
+        }
+        format!("{line} {command}")
+    }
+
+    /// The command line as it was typed, to be typed again with something added: `planish apply x --yes`.
+    pub fn again(&self, added: &str) -> String {
+        let words = self.typed.iter().map(|word| quoted(&word.to_string_lossy()));
+        let mut line = "planish".to_owned();
+        for word in words.chain((!added.is_empty()).then(|| added.to_owned())) {
+            line.push(' ');
+            line.push_str(&word);
+        }
+        line
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_survive_a_shell() {
+        for (word, shell) in [
+            ("apply", "apply"),
+            ("two words", "'two words'"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("$x", "'$x'"),
+        ] {
+            assert_eq!(quoted(word), shell);
+        }
     }
 }

@@ -24,16 +24,23 @@ impl Failure {
         Self::new(Exit::Usage, error)
     }
 
+    /// planish refuses; nothing was changed.
+    pub fn refused(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(Exit::Refused, error)
+    }
+
     /// Adds a cure: the next command to type, where there is one.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The failure as talk: the chain of causes once, and one line for each cure.
-    pub fn message(&self) -> Message {
+    /// The failure as talk: the chain of causes once, and one line for each cure. `planish ...` in a cure stands
+    /// for the command line that failed.
+    pub fn message(&self, again: &str) -> Message {
         let message = Message::new(Level::Error, chain(self.error.as_ref()));
-        if self.hints.is_empty() { message } else { message.hint(self.hints.join("\n")) }
+        let hints = self.hints.join("\n").replace("planish ...", again);
+        if hints.is_empty() { message } else { message.hint(hints) }
     }
 }
 
@@ -89,9 +96,9 @@ mod tests {
         let inner = Layer("line 3: bad checksum", None);
         let outer =
             Layer("cannot read the journal", Some(Box::new(Layer("bad checksum", Some(Box::new(inner))))));
-        let failure = Failure::new(Exit::Refused, outer).hint("planish log").hint("mv journal.jsonl aside");
-        let message = failure.message();
+        let failure = Failure::refused(outer).hint("planish log").hint("sudo planish ...");
+        let message = failure.message("planish undo 3");
         assert_eq!(message.text, "cannot read the journal: bad checksum: line 3: bad checksum");
-        assert_eq!(message.hint.as_deref(), Some("planish log\nmv journal.jsonl aside"));
+        assert_eq!(message.hint.as_deref(), Some("planish log\nsudo planish undo 3"));
     }
 }

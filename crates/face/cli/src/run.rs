@@ -24,35 +24,35 @@ fn run(typed: Vec<OsString>) -> Exit {
     let program = std::iter::once(OsString::from("planish"));
     let cli = match Cli::try_parse_from(program.chain(typed.iter().cloned())) {
         Ok(cli) => cli,
-        Err(error) => return unparsed(&error, &typed),
+        Err(error) => return unparsed(&error, typed),
     };
     // From here on the command line is sound.
     output::set_color(cli.globals.color);
     let output = Output { json: cli.globals.json, quiet: cli.globals.quiet };
-    let context = Context::new(cli.globals);
+    let context = Context::new(cli.globals, typed);
     let name = cli.command.name();
     let ended = bug::caught(|| match cli.command.run(&context) {
         Ok(answer) => output.answer(answer),
-        Err(failure) => output.failure(name, failure.exit, failure.message()),
+        Err(failure) => output.failure(name, failure.exit, failure.message(&context.again(""))),
     });
     // After a panic its line is on stderr already; only the envelope is missing.
     ended.unwrap_or_else(|bug| output.told(name, Exit::Bug, bug))
 }
 
 /// A command line that is not sound, or that asks for help or the version.
-fn unparsed(error: &clap::Error, typed: &[OsString]) -> Exit {
+fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> Exit {
     let json = typed.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let output = Output { json, quiet: false };
     match error.kind() {
         ErrorKind::DisplayVersion if json => {
             let globals = Cli::parse_from(["planish", "version", "--json"]).globals;
-            output.answer(commands::version::run(&Context::new(globals)))
+            output.answer(commands::version::run(&Context::new(globals, typed)))
         }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::print(&error.render().ansi().to_string(), Exit::Done)
         }
         _ if json => {
-            let name = named_command(typed);
+            let name = named_command(&typed);
             let help = format!("planish {} --help", name.replace('-', " "));
             let message = Message::new(Level::Error, sentence(error)).hint(help.replace(" usage ", " "));
             output.failure(&name, Exit::Usage, message)

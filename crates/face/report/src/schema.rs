@@ -5,8 +5,8 @@ use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::json;
 
 use crate::commands::{
-    ApplyReport, CheckReport, DoctorReport, KnobsReport, LogReport, ProveReport, SelfCheckReport,
-    TrialRunReport, UndoReport, VersionReport,
+    ApplyReport, CheckReport, ConfirmReport, DoctorReport, HostDiffReport, HostRecordReport, KnobsReport,
+    LogReport, ProveReport, SelfCheckReport, TopoReport, TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -17,28 +17,44 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         of::<ApplyReport>(),
         of::<CheckReport>(),
+        of::<ConfirmReport>(),
         of::<DoctorReport>(),
+        of::<HostDiffReport>(),
+        of::<HostRecordReport>(),
         of::<KnobsReport>(),
         of::<LogReport>(),
         of::<ProveReport>(),
         of::<Plan>(),
         of::<Sizing>(),
         of::<SelfCheckReport>(),
+        of::<TopoReport>(),
         of::<TrialRunReport>(),
         of::<UndoReport>(),
         of::<VersionReport>(),
+        without_result("usage"),
+        without_result("workload"),
     ]
 }
 
-/// The envelope around one kind of result, with the names that are fixed for it.
+/// The envelope around one kind of result.
 fn of<T: Report>() -> (&'static str, Schema) {
-    let mut schema = generator().into_root_schema_for::<Envelope<T>>();
-    schema.insert("title".to_owned(), json!(format!("planish {} --json", T::COMMAND.replace('-', " "))));
-    for (field, fixed) in [("schema", schema_name(T::COMMAND)), ("command", T::COMMAND.to_owned())] {
+    named(T::COMMAND, generator().into_root_schema_for::<Envelope<T>>())
+}
+
+/// The envelope of a failure where there is no result: a command line without a command, and a command whose
+/// stdout belongs to the program that it runs.
+fn without_result(command: &'static str) -> (&'static str, Schema) {
+    named(command, generator().into_root_schema_for::<Envelope<()>>())
+}
+
+/// An envelope with the names that are fixed for a command.
+fn named(command: &'static str, mut schema: Schema) -> (&'static str, Schema) {
+    schema.insert("title".to_owned(), json!(format!("planish {} --json", command.replace('-', " "))));
+    for (field, fixed) in [("schema", schema_name(command)), ("command", command.to_owned())] {
         let field = schema.pointer_mut(&format!("/properties/{field}")).expect("every envelope has it");
         field["const"] = json!(fixed);
     }
-    (T::COMMAND, schema)
+    (command, schema)
 }
 
 /// Schemas describe what is written: a field that is left out when empty is optional, others are required.

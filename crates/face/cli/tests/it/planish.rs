@@ -26,10 +26,19 @@ impl From<Output> for Run {
 }
 
 impl Run {
-    /// The envelope of a run with `--json`.
+    /// The envelope of a run with `--json`, held against the schema that it names.
     pub fn envelope(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
+        let envelope: serde_json::Value = serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr));
+        let command = envelope["command"].as_str().expect("a command");
+        let schemas = planish_report::schemas();
+        let (_, schema) =
+            schemas.iter().find(|(name, _)| *name == command).expect("every command has a schema");
+        let validator = jsonschema::validator_for(schema.as_value()).expect("a sound schema");
+        if let Err(error) = validator.validate(&envelope) {
+            panic!("{command} breaks its schema at {}: {error}", error.instance_path());
+        }
+        envelope
     }
 }
 

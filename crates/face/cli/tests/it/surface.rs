@@ -26,6 +26,13 @@ fn a_usage_error_under_json_is_an_envelope() {
 }
 
 #[test]
+fn a_usage_error_without_a_command_is_an_envelope_too() {
+    let envelope = run(["--json", "dotcor"]).envelope();
+    assert_eq!(envelope["schema"], "planish.usage/1");
+    assert_eq!(envelope["messages"][0]["text"], "unrecognized subcommand 'dotcor'");
+}
+
+#[test]
 fn no_command_is_a_usage_error_that_shows_the_commands() {
     let run = run::<&str>([]);
     assert_eq!(run.exit, 2);

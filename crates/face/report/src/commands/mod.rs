@@ -2,20 +2,26 @@
 
 mod apply;
 mod check;
+mod confirm;
 mod doctor;
+mod host;
 mod knobs;
 mod log;
 mod plan;
 mod size;
+mod topo;
 mod trial;
 mod undo;
 mod version;
 
 pub use apply::ApplyReport;
 pub use check::CheckReport;
+pub use confirm::ConfirmReport;
 pub use doctor::{DoctorReport, KnobCounts};
+pub use host::{Difference, HostDiffReport, HostRecordReport};
 pub use knobs::{KnobRow, KnobsReport};
 pub use log::LogReport;
+pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};
 pub use undo::{UndoReport, UndoneEntry};
 pub use version::VersionReport;

@@ -1,0 +1,166 @@
+//! `planish host`
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::Subcommand;
+use planish_host::{Host, Meta, OpenError, RecordError, Redactions, record};
+use planish_model::{Catalogue, Exit, Observation};
+use planish_report::{Difference, HostDiffReport, HostRecordReport, units};
+
+use crate::answer::Answer;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Record this machine in a folder, or compare two recorded ones
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Record(Record),
+    Diff(Diff),
+}
+
+/// Copy exactly the files that planish reads, without serial numbers, addresses and names
+///
+/// Every read-only command then answers on the copy as on the machine: planish --root DIR doctor.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Record {
+    /// A new or empty folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// What the machine is, in a sentence
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+}
+
+/// Tell in which facts and knobs two machines differ
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diff {
+    /// A recorded machine; `live` is this one
+    #[arg(value_name = "HOST")]
+    left: PathBuf,
+    /// The machine to compare it with
+    #[arg(value_name = "HOST")]
+    right: PathBuf,
+}
+
+impl Args {
+    pub fn name(&self) -> &'static str {
+        match self.command {
+            Command::Record(_) => "host-record",
+            Command::Diff(_) => "host-diff",
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    match &args.command {
+        Command::Record(args) => run_record(args, context),
+        Command::Diff(args) => run_diff(args, context),
+    }
+}
+
+fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
+    let host = context.host()?;
+    let catalogue = Catalogue::embedded()?;
+    // Reading is what makes the list of files: the same stages run as for every read-only command.
+    let seen = planish_observe::observe(&host, &catalogue);
+    planish_topo::Topology::read(&host);
+    let name = args.folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let meta = Meta {
+        name: name.unwrap_or_default(),
+        note: args.note.clone(),
+        date: Some(today()),
+        virtualisation: Some(seen.host.guest.unwrap_or_else(|| "none".to_owned())),
+        ..Meta::default()
+    };
+    let recorded = record(&host, &host.reads(), &args.folder, Redactions::default(), meta)?;
+    let report = HostRecordReport {
+        folder: args.folder.display().to_string(),
+        files: recorded.files,
+        unreadable: recorded.unreadable,
+        bytes: recorded.bytes,
+    };
+    let answer = context.answer(&report, &catalogue);
+    let answer = answer.warning("look through the copy before it leaves the machine");
+    Ok(answer.next(format!("planish --root {} doctor", args.folder.display())))
+}
+
+fn today() -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    units::moment(now)[..10].to_owned()
+}
+
+fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure> {
+    let catalogue = Catalogue::embedded()?;
+    let observe = |folder: &Path| {
+        let live = folder == Path::new("live");
+        let host = if live { Host::live() } else { Host::open(folder)? };
+        Ok::<_, Failure>(planish_observe::observe(&host, &catalogue))
+    };
+    let (left, right) = (observe(&args.left)?, observe(&args.right)?);
+    let report = HostDiffReport {
+        left: args.left.display().to_string(),
+        right: args.right.display().to_string(),
+        differences: differences(&left, &right),
+    };
+    let answer = context.answer(&report, &catalogue);
+    if report.differences.is_empty() {
+        return Ok(answer.note("no fact and no knob differs"));
+    }
+    Ok(answer.exit(Exit::Findings))
+}
+
+/// Facts first, then knobs, place by place.
+fn differences(left: &Observation, right: &Observation) -> Vec<Difference> {
+    let (left, right) = (values(left), values(right));
+    let names: BTreeSet<&(String, String)> = left.keys().chain(right.keys()).collect();
+    let differing = names.into_iter().filter(|name| left.get(name) != right.get(name));
+    differing
+        .map(|name| Difference {
+            what: name.0.clone(),
+            place: (!name.1.is_empty()).then(|| name.1.clone()),
+            left: left.get(name).cloned(),
+            right: right.get(name).cloned(),
+        })
+        .collect()
+}
+
+/// Everything that is compared, by what it is and where. Identities differ always and say nothing.
+fn values(seen: &Observation) -> BTreeMap<(String, String), String> {
+    let mut values = BTreeMap::new();
+    let facts = serde_json::to_value(&seen.host).expect("facts are plain data");
+    for (name, fact) in facts.as_object().into_iter().flatten() {
+        if !fact.is_null() && !["host_id", "boot_id", "available_bytes", "root"].contains(&name.as_str()) {
+            let text = fact.as_str().map_or_else(|| fact.to_string(), str::to_owned);
+            values.insert((format!("host.{name}"), String::new()), text);
+        }
+    }
+    for (knob, readings) in &seen.knobs {
+        for reading in readings {
+            let value = reading.value.clone().or_else(|| reading.unread.clone()).unwrap_or_default();
+            values.insert((knob.to_string(), reading.place.clone()), value);
+        }
+    }
+    values
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::usage(error).hint("planish host record DIR makes a folder that can be read")
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        let occupied = matches!(error, RecordError::Occupied { .. });
+        let failure = Self::usage(error);
+        if occupied { failure.hint("name a folder that does not exist yet") } else { failure }
+    }
+}
