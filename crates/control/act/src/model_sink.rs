@@ -11,6 +11,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use planish_host::answers::{Condition, Derived};
 use planish_host::{Access, Answer, Host, Pattern, ReadError};
 use planish_model::Holder;
 use rustix::io::Errno;
@@ -54,6 +55,7 @@ impl<'a> ModelSink<'a> {
         }
         if let Some((errno, times)) = answer.errno
             && times.is_none_or(|times| count(&self.failed, place) < times)
+            && self.holds(answer.errno_while.as_ref())?
         {
             *self.failed.borrow_mut().entry(place.to_owned()).or_default() += 1;
             return Err(errno.into());
@@ -82,6 +84,11 @@ impl<'a> ModelSink<'a> {
         Ok(answer.readback.clone().unwrap_or(value))
     }
 
+    /// Whether a condition holds now; no condition always does.
+    fn holds(&self, condition: Option<&Condition>) -> io::Result<bool> {
+        condition.map_or(Ok(true), |held| Ok(in_force(&self.text(&held.place)?) == held.value))
+    }
+
     /// Stores a value, and then what the kernel does by itself when it changed.
     fn store(&self, place: &str, value: &str, answer: &Answer) -> io::Result<()> {
         let before = self.text(place)?;
@@ -105,7 +112,9 @@ impl<'a> ModelSink<'a> {
             let total: i64 = parts.map(|text| text.map(|text| as_number(&text))).sum::<io::Result<_>>()?;
             self.put(&sum.into, &total.to_string())?;
         }
-        for derived in &answer.derives {
+        let written = in_force(value);
+        let caused = |derived: &&Derived| derived.when.as_deref().is_none_or(|when| when == written);
+        for derived in answer.derives.iter().filter(caused) {
             self.put(&derived.place, &derived.value)?;
         }
         Ok(())
@@ -193,6 +202,12 @@ fn count(counts: &RefCell<BTreeMap<String, u32>>, place: &str) -> u32 {
     counts.borrow().get(place).copied().unwrap_or(0)
 }
 
+/// The word in brackets where a text has one, else the text.
+fn in_force(text: &str) -> &str {
+    let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    bracketed.map_or(text, |(word, _)| word)
+}
+
 fn as_number(text: &str) -> i64 {
     text.trim().parse().unwrap_or(0)
 }
@@ -224,6 +239,13 @@ place = "/sys/thp"
 selects = true
 derives = [{ place = "/proc/sys/vm/min_free_kbytes", value = "67584" }]
 [[answer]]
+place = "/sys/epp"
+errno = "EBUSY"
+errno_while = { place = "/sys/governor", value = "performance" }
+[[answer]]
+place = "/sys/governor"
+derives = [{ place = "/sys/epp", value = "performance", when = "performance" }]
+[[answer]]
 place = "/proc/sys/vm/dirty_bytes"
 range = { min = 8192 }
 zeroes = ["/proc/sys/vm/dirty_ratio"]
@@ -248,6 +270,8 @@ spreads = "/sys/node{n}/pool"
         let files = [
             ("/sys/managed", "0-3"),
             ("/sys/busy", "1"),
+            ("/sys/epp", "balance_power"),
+            ("/sys/governor", "powersave"),
             ("/sys/thp", "always [madvise] never"),
             ("/proc/sys/vm/min_free_kbytes", "1000"),
             ("/proc/sys/vm/dirty_bytes", "0"),
@@ -300,6 +324,18 @@ spreads = "/sys/node{n}/pool"
             sink.write("/sys/thp", "always").expect("offered");
             assert_eq!(read("/sys/thp"), "[always] madvise never");
             assert_eq!(read("/proc/sys/vm/min_free_kbytes"), "67584");
+        });
+    }
+
+    #[test]
+    fn a_governor_pins_the_hint_as_long_as_it_lasts() {
+        with_model(|sink, read| {
+            sink.write("/sys/governor", "performance").expect("offered");
+            assert_eq!(read("/sys/epp"), "performance");
+            assert_eq!(refusal(sink, "/sys/epp", "power"), Refusal::Busy);
+            sink.write("/sys/governor", "powersave").expect("offered");
+            assert_eq!(read("/sys/epp"), "performance", "the kernel does not remember the hint");
+            sink.write("/sys/epp", "power").expect("free again");
         });
     }
 

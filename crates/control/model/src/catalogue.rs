@@ -225,6 +225,14 @@ impl Catalogue {
         self.flatten(name, &mut Vec::new())
     }
 
+    /// A profile from the text of a file that is not in the catalogue, with everything that it inherits, checked.
+    ///
+    /// # Errors
+    /// Malformed text, and as [`Self::profile`].
+    pub fn parse_profile(&self, file: &str, text: &str) -> Result<Profile, CatalogueError> {
+        self.resolve(file, &parse(file, text)?)
+    }
+
     /// Checks a profile that is not in the catalogue (a trial's, a file of the user) and flattens it.
     ///
     /// # Errors

@@ -1,0 +1,244 @@
+//! `planish apply`: the one way by which a plan reaches a host.
+
+use std::time::Duration;
+
+use planish_act::{Sink, perform};
+use planish_journal::{Intent, Journal, JournalError};
+use planish_model::{
+    Closure, Drift, DriftState, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Plan, Undo,
+};
+
+use crate::error::PipelineError;
+use crate::persist::{self, Contents};
+use crate::session::Session;
+use crate::{gone, intent, undo, watch};
+
+/// How a plan is applied.
+#[derive(Clone, Debug, Default)]
+pub struct ApplyOptions {
+    /// Undo it by itself unless it is confirmed within so many seconds.
+    pub confirm_seconds: Option<u64>,
+    /// Also write files that bring the values back at the next boot.
+    pub persist: bool,
+    /// Why, for the journal.
+    pub reason: Option<String>,
+}
+
+/// What an apply did.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// Its entry; `None` when there was nothing to write.
+    pub entry: Option<EntryId>,
+    /// How each step ended; after a failure, also how each was taken back.
+    pub outcomes: Vec<Outcome>,
+    /// The host afterwards, looked at afresh.
+    pub drift: Drift,
+    /// How the command ends.
+    pub exit: Exit,
+    /// What to know or to do next.
+    pub hints: Vec<String>,
+}
+
+/// Writes a plan to the host, exactly and in order, or refuses it.
+///
+/// # Errors
+/// Refusals, before anything was written; a journal that failed half way, after the host was put back as far as
+/// possible. A step that the kernel refuses is no error: the steps before it are taken back, and `exit` tells.
+pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<Applied, PipelineError> {
+    intent::refuse_elsewhere(session, plan)?;
+    let sink = session.sink()?;
+    let mut journal = session.writer(Duration::ZERO)?;
+
+    // After this point no other planish writes this host.
+    gone::close(&mut journal, &session.host().boot_id())?;
+    if is_in_force(&journal, plan, options) {
+        return Ok(nothing_to_write(session, plan, &journal));
+    }
+    let steps = steps_to_write(session, plan, options, &journal, &*sink)?;
+    if steps.is_empty() {
+        return Ok(nothing_to_write(session, plan, &journal));
+    }
+
+    // After this point every original is on disk, and a kill leaves an entry that undo takes back.
+    let entry = journal.begin(announce(session, plan, options, &journal, steps))?;
+    if let Err(error) = watch::start(session, &journal, entry) {
+        journal.close(entry, Closure::Empty)?;
+        return Err(error);
+    }
+    let mut written = write(&mut journal, entry, options, &*sink);
+    if !written.failed && written.journal_failure.is_none() {
+        written.journal_failure = journal.applied(entry).err();
+    }
+    if let Some(source) = written.journal_failure {
+        let back = undo::take_back(&mut journal, &written.entry, false, &session.host().boot_id(), &*sink);
+        return Err(PipelineError::JournalHalfWay { entry, restored: !back.left, source });
+    }
+    if written.failed {
+        return put_back(session, plan, &mut journal, written, &*sink);
+    }
+
+    // After this point every step is written and read back; the fresh look trusts none of that.
+    let drift = look_again(session, Some(plan), &journal.ledger().entries);
+    let exit = exit_of(&written.outcomes, &drift);
+    let hints = hints(&written.outcomes, entry, options);
+    Ok(Applied { entry: Some(entry), outcomes: written.outcomes, drift, exit, hints })
+}
+
+/// Whether exactly this plan is in force already: a plan file that is applied twice.
+fn is_in_force(journal: &Journal, plan: &Plan, options: &ApplyOptions) -> bool {
+    let same = |entry: &Entry| {
+        let files = entry.steps.iter().any(|step| step.undo == Undo::File);
+        entry.is_open() && entry.plan == plan.hash && (files || !options.persist)
+    };
+    journal.ledger().entries.iter().any(same) && !plan.steps.is_empty()
+}
+
+fn nothing_to_write(session: &Session, plan: &Plan, journal: &Journal) -> Applied {
+    let drift = look_again(session, Some(plan), &journal.ledger().entries);
+    let exit = exit_of(&[], &drift);
+    Applied { entry: None, outcomes: Vec::new(), drift, exit, hints: Vec::new() }
+}
+
+/// The steps of the plan and of its files, each with its originals. Refuses what must not be begun.
+fn steps_to_write(
+    session: &Session,
+    plan: &Plan,
+    options: &ApplyOptions,
+    journal: &Journal,
+    sink: &dyn Sink,
+) -> Result<Vec<EntryStep>, PipelineError> {
+    let entries = &journal.ledger().entries;
+    let boot_id = session.host().boot_id();
+    let open: Vec<Entry> =
+        entries.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).cloned().collect();
+    let mut steps = intent::steps(session, plan, &open, sink)?;
+    if options.persist {
+        for step in persist::steps(plan) {
+            let contents = Contents::of(EntryId(0), &step, entries);
+            contents.refuse_foreign(&step.place, sink)?;
+            if !contents.has(&step) {
+                steps.push(step);
+            }
+        }
+    }
+    Ok(steps)
+}
+
+fn announce(
+    session: &Session,
+    plan: &Plan,
+    options: &ApplyOptions,
+    journal: &Journal,
+    steps: Vec<EntryStep>,
+) -> Intent {
+    Intent {
+        command: session.options.command.clone(),
+        reason: options.reason.clone(),
+        profile: plan.profile.clone(),
+        plan: plan.hash.clone(),
+        confirm_by: options.confirm_seconds.map(|seconds| journal.now().saturating_add(seconds)),
+        steps,
+    }
+}
+
+/// What the writes came to.
+struct Written {
+    /// The entry as it is now, with outcomes that a failed journal may not have.
+    entry: Entry,
+    outcomes: Vec<Outcome>,
+    failed: bool,
+    journal_failure: Option<JournalError>,
+}
+
+/// Writes step after step, each outcome into the journal before the next write. Stops at the first failure.
+fn write(journal: &mut Journal, id: EntryId, options: &ApplyOptions, sink: &dyn Sink) -> Written {
+    let entry = journal.ledger().entry(id).expect("it was begun just now").clone();
+    let mut written = Written { entry, outcomes: Vec::new(), failed: false, journal_failure: None };
+    let mut caused = Vec::new();
+    for index in 0..written.entry.steps.len() {
+        let step = &mut written.entry.steps[index];
+        let outcome = match step.undo {
+            // What must be confirmed first is not persisted before: a reboot would bring it back unconfirmed.
+            Undo::File if options.confirm_seconds.is_some() => continue,
+            Undo::File => Contents::of(id, step, &journal.ledger().entries).add(step, sink),
+            _ => perform(step, &caused, sink, &mut |write| Ok(journal.pool(id, index, write)?)),
+        };
+        caused.extend(outcome.caused.iter().cloned());
+        written.failed = is_failure(&outcome);
+        written.outcomes.push(outcome.clone());
+        step.outcome = Some(outcome.clone());
+        if let Err(error) = journal.outcome(id, index, outcome) {
+            written.journal_failure = Some(error);
+            break;
+        }
+        if written.failed {
+            break;
+        }
+    }
+    written
+}
+
+/// Whether an apply must not go on after this. A short grant and a changed read-back are told, not undone.
+fn is_failure(outcome: &Outcome) -> bool {
+    matches!(outcome.outcome, OutcomeKind::Failed | OutcomeKind::Vanished | OutcomeKind::Theirs)
+}
+
+/// After a failed step: takes back what was written, so that a plan is applied whole or not at all.
+fn put_back(
+    session: &Session,
+    plan: &Plan,
+    journal: &mut Journal,
+    written: Written,
+    sink: &dyn Sink,
+) -> Result<Applied, PipelineError> {
+    let (entry, mut outcomes) = (written.entry, written.outcomes);
+    let failed = outcomes.last().expect("a step failed").clone();
+    let boot_id = session.host().boot_id();
+    let command = format!("{} (put back)", session.options.command);
+    let back = undo::undo_entry(journal, &entry, &command, false, &boot_id, sink);
+    if let Some(source) = back.journal_failure {
+        return Err(PipelineError::JournalHalfWay { entry: entry.id, restored: !back.left, source });
+    }
+    let restored = !back.left && !back.outcomes.iter().any(|outcome| outcome.outcome == OutcomeKind::Theirs);
+    outcomes.extend(back.outcomes);
+    let reason = failed.detail.unwrap_or_else(|| "it is no longer there".to_owned());
+    let mut hints = vec![format!("{} failed: {reason}", failed.knob)];
+    if !restored {
+        hints.push(format!("what is left is in `planish log`; try again with: planish undo {}", entry.id));
+    }
+    let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
+    let drift = look_again(session, Some(plan), &journal.ledger().entries);
+    Ok(Applied { entry: Some(entry.id), outcomes, drift, exit, hints })
+}
+
+/// The host against a plan and the entries of this boot, looked at afresh.
+pub(crate) fn look_again(session: &Session, plan: Option<&Plan>, entries: &[Entry]) -> Drift {
+    let observation = session.observe();
+    let boot_id = &observation.host.boot_id;
+    let here = |entry: &&Entry| entry.is_open() && entry.boot_id == *boot_id;
+    let open: Vec<Entry> = entries.iter().filter(here).cloned().collect();
+    planish_verify::verify(session.catalogue(), plan, &open, &observation)
+}
+
+fn exit_of(outcomes: &[Outcome], drift: &Drift) -> Exit {
+    let short = |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Short | OutcomeKind::ReadsBack);
+    let drifted = drift.knobs.iter().any(|knob| knob.state == DriftState::Drift);
+    if drifted || outcomes.iter().any(short) { Exit::Findings } else { Exit::Done }
+}
+
+fn hints(outcomes: &[Outcome], entry: EntryId, options: &ApplyOptions) -> Vec<String> {
+    let mut hints = Vec::new();
+    for outcome in outcomes {
+        if let Some(short) = &outcome.short {
+            let (granted, asked) = (short.granted, short.asked);
+            hints.push(format!("{}: {granted} of {asked} pages granted: {}", outcome.place, short.reason));
+        }
+    }
+    if let Some(seconds) = options.confirm_seconds {
+        hints.push(format!("entry {entry} is undone in {seconds} s unless: planish confirm"));
+        if options.persist {
+            hints.push("the files for the next boot are written by planish confirm".to_owned());
+        }
+    }
+    hints
+}

@@ -1,0 +1,96 @@
+//! From a plan to the intent of an entry: the last look at the host before the first write.
+
+use planish_act::{Sink, stack};
+use planish_host::Access;
+use planish_model::{Coupling, Entry, EntryStep, KnobId, Original, Plan, Step, Undo};
+
+use crate::error::PipelineError;
+use crate::session::Session;
+
+/// Refuses a plan that is not for this host and this boot of it.
+pub(crate) fn refuse_elsewhere(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    if !plan.is_intact() {
+        return Err(PipelineError::Edited { hash: plan.hash.to_string() });
+    }
+    if plan.host_id != session.host().host_id() {
+        return Err(PipelineError::Elsewhere { what: "host" });
+    }
+    if plan.boot_id != session.host().boot_id() {
+        return Err(PipelineError::Elsewhere { what: "boot of this host" });
+    }
+    Ok(())
+}
+
+/// The steps of an entry, with every original as the host shows it at this moment.
+///
+/// Refuses before anything is written: a place that we may not write, and a host that shows anything else than
+/// the plan saw in any place that it names.
+pub(crate) fn steps(
+    session: &Session,
+    plan: &Plan,
+    open: &[Entry],
+    sink: &dyn Sink,
+) -> Result<Vec<EntryStep>, PipelineError> {
+    let mut moved = Vec::new();
+    let mut steps = Vec::new();
+    for step in &plan.steps {
+        refuse_unwritable(session, &step.place)?;
+        let mut originals = vec![look(session, sink, &step.knob, &step.place, &step.now, None, &mut moved)?];
+        for other in &step.coupled {
+            let coupling = Some(other.coupling);
+            originals.push(look(session, sink, &other.knob, &other.place, &other.now, coupling, &mut moved)?);
+        }
+        stack::link(&mut originals, open);
+        steps.push(entry_step(step, originals));
+    }
+    if moved.is_empty() { Ok(steps) } else { Err(PipelineError::Moved { moved }) }
+}
+
+fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
+    EntryStep {
+        knob: step.knob.clone(),
+        place: step.place.clone(),
+        wanted: step.wanted.clone(),
+        class: step.class,
+        undo: step.undo,
+        raise_pages: step.raise_pages,
+        // A pool is taken back by subtraction, whatever its size was: no other place is set back with it.
+        originals: match step.undo {
+            Undo::Subtract => originals.into_iter().filter(|original| original.coupling.is_none()).collect(),
+            _ => originals,
+        },
+        outcome: None,
+        begun: None,
+        undone: None,
+    }
+}
+
+/// The original at a place; notes when it is not what the plan saw.
+fn look(
+    session: &Session,
+    sink: &dyn Sink,
+    knob: &KnobId,
+    place: &str,
+    seen: &str,
+    coupling: Option<Coupling>,
+    moved: &mut Vec<String>,
+) -> Result<Original, PipelineError> {
+    let kind = session.sound_catalogue()?.knob(knob)?.r#type.clone();
+    let value = sink.read(place).map_err(PipelineError::Before)?;
+    if !kind.same(&value, seen) {
+        moved.push(format!("{place} is `{}`, the plan saw `{}`", kind.normal(&value), kind.normal(seen)));
+    }
+    let (knob, place) = (knob.clone(), place.to_owned());
+    Ok(Original { knob, place, r#type: kind, value, coupling, over: None })
+}
+
+fn refuse_unwritable(session: &Session, place: &str) -> Result<(), PipelineError> {
+    let why = match session.host().access(place) {
+        Access::Writable | Access::WriteOnly => return Ok(()),
+        Access::Absent => "it is not there".to_owned(),
+        Access::ReadOnly => "nobody may write it".to_owned(),
+        Access::ReadOnlyMount => "it is mounted read-only".to_owned(),
+        Access::Denied(why) => why,
+    };
+    Err(PipelineError::NotWritable { place: place.to_owned(), why })
+}

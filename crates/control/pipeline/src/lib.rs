@@ -1,0 +1,46 @@
+//! The commands of the control plane, each one readable from top to bottom on one screen.
+//!
+//! ```text
+//! observe -> decide -> act -> verify -> record
+//! ```
+//!
+//! Only this crate knows all stages. It holds no logic of its own beyond their order: which lock is taken before
+//! which read, what is on disk before which write, and what a failure leaves behind.
+//!
+//! Promises, each kept by a test that stops at every operation of the journal and at every write to the host:
+//! - nothing is written without a plan, and nothing before every original is on disk;
+//! - a kill at any moment leaves a host that `undo` brings back, or a difference that it names;
+//! - what someone else set since is kept, unless the user forces it;
+//! - applying twice writes nothing.
+
+#![forbid(unsafe_code)]
+
+mod apply;
+mod check;
+mod confirm;
+mod doctor;
+mod error;
+mod gone;
+mod intent;
+mod log;
+mod persist;
+mod plan;
+mod session;
+mod size;
+mod source;
+mod state;
+mod undo;
+mod watch;
+
+pub use apply::{Applied, ApplyOptions, apply};
+pub use check::{Checked, check};
+pub use confirm::confirm;
+pub use doctor::{Doctor, KnobStatus, doctor};
+pub use error::PipelineError;
+pub use log::log;
+pub use plan::{PlanOptions, plan};
+pub use session::{Seams, Session, SessionOptions};
+pub use size::{Service, SizeRequest, size};
+pub use source::Source;
+pub use undo::{Target, Undone, undo};
+pub use watch::{WATCH_COMMAND, keep_watch};

@@ -1,0 +1,14 @@
+//! `planish log`: what was done to this host.
+
+use planish_model::Entry;
+
+use crate::error::PipelineError;
+use crate::session::Session;
+
+/// All entries, oldest first, as a reboot since would have left them.
+///
+/// # Errors
+/// A journal that cannot be read.
+pub fn log(session: &Session) -> Result<Vec<Entry>, PipelineError> {
+    Ok(session.ledger()?.entries)
+}

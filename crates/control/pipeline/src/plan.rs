@@ -1,0 +1,40 @@
+//! `planish plan`: what would be written, and why. Any user may ask; nothing is written.
+
+use planish_model::{Class, KnobId, Plan};
+
+use crate::error::PipelineError;
+use crate::session::Session;
+use crate::size::{Service, SizeRequest, size};
+use crate::source::{Named, Source};
+
+/// What the user allows and names besides the profile.
+#[derive(Clone, Debug, Default)]
+pub struct PlanOptions {
+    /// Classes that may be set besides `safe`.
+    pub allow_classes: Vec<Class>,
+    /// Knobs that may be set whatever their class.
+    pub allow_knobs: Vec<KnobId>,
+    /// The service that pools are sized for.
+    pub service: Option<Service>,
+}
+
+/// The plan of a profile for this host as it is now, or the plan in a file as it was made.
+///
+/// # Errors
+/// Names that do not exist, a file that is no plan, a journal that cannot be read.
+pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result<Plan, PipelineError> {
+    let profile = match source.load(session)? {
+        Named::Plan(plan) => return Ok(plan),
+        Named::Profile(profile) => profile,
+    };
+    let request = options.service.clone().map(SizeRequest::Service);
+    let sizing = request.map(|request| size(session, &request, None)).transpose()?;
+    let observation = session.observe();
+    let options = planish_decide::Options {
+        allow_classes: options.allow_classes.clone(),
+        allow_knobs: options.allow_knobs.clone(),
+        sizing,
+    };
+    let open = session.open_entries()?;
+    Ok(planish_decide::plan(session.catalogue(), &observation, &profile, &open, &options)?)
+}

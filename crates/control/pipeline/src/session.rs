@@ -1,0 +1,166 @@
+//! One host, one state folder, one catalogue: what every command is given.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use planish_act::{LiveSink, ModelSink, Sink};
+use planish_host::Host;
+use planish_journal::{Author, FileStorage, HostLock, Journal, JournalError, Ledger, Storage, read};
+use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Observation};
+
+use crate::error::PipelineError;
+use crate::gone;
+use crate::state::{self, Folders};
+
+/// What a session is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// A recorded host (`--root`); the live one without it.
+    pub root: Option<PathBuf>,
+    /// State and configuration below this folder (`--state`); the usual places without it.
+    pub state: Option<PathBuf>,
+    /// A fixed time in seconds since 1970, for tests.
+    pub clock: Option<u64>,
+    /// The command line or trial, for the journal.
+    pub command: String,
+}
+
+/// Where crash tests put themselves: between the pipeline and the disk, and between the pipeline and the host.
+pub trait Seams {
+    /// The storage of the journal, or something around it.
+    fn storage(&self, storage: Box<dyn Storage>) -> Box<dyn Storage> {
+        storage
+    }
+
+    /// The way to write the host, or something around it.
+    fn sink<'a>(&'a self, sink: Box<dyn Sink + 'a>) -> Box<dyn Sink + 'a> {
+        sink
+    }
+
+    /// The program that keeps watch over an unconfirmed entry, where it is not the usual one.
+    fn watcher(&self, _entry: EntryId) -> Option<Command> {
+        None
+    }
+}
+
+/// Nothing in between.
+struct Direct;
+
+impl Seams for Direct {}
+
+/// One host, one state folder, one catalogue.
+pub struct Session {
+    pub(crate) options: SessionOptions,
+    host: Host,
+    folders: Folders,
+    catalogue: Catalogue,
+    /// Why the user's own rows are not in the catalogue. Undo does without them.
+    unsound: Option<Arc<CatalogueError>>,
+    seams: Box<dyn Seams>,
+}
+
+impl Session {
+    /// Opens the host and loads the catalogue with the user's own rows. Writes nothing.
+    ///
+    /// # Errors
+    /// No such recorded host. Wrong rows of the user are told by the commands that need them, so that undo
+    /// still works.
+    pub fn open(options: SessionOptions) -> Result<Self, PipelineError> {
+        Self::with_seams(options, Box::new(Direct))
+    }
+
+    /// A session of a crash test.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    #[doc(hidden)]
+    pub fn with_seams(options: SessionOptions, seams: Box<dyn Seams>) -> Result<Self, PipelineError> {
+        let host = match &options.root {
+            Some(folder) => Host::open(folder)?,
+            None => Host::live(),
+        };
+        let folders = Folders::of(&options);
+        let (catalogue, unsound) = match state::catalogue(&folders) {
+            Ok(catalogue) => (catalogue, None),
+            Err(error) => (Catalogue::embedded().map_err(Arc::new)?, Some(Arc::new(error))),
+        };
+        Ok(Self { options, host, folders, catalogue, unsound, seams })
+    }
+
+    /// The embedded catalogue and the user's own rows, if those are sound.
+    #[must_use]
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The folder of the journal and the proofs.
+    #[must_use]
+    pub fn state_folder(&self) -> &std::path::Path {
+        &self.folders.state
+    }
+
+    /// Reads the host, once.
+    #[must_use]
+    pub fn observe(&self) -> Observation {
+        planish_observe::observe(&self.host, &self.catalogue)
+    }
+
+    /// The catalogue for commands that must not go on without the user's own rows.
+    pub(crate) fn sound_catalogue(&self) -> Result<&Catalogue, PipelineError> {
+        match &self.unsound {
+            Some(error) => Err(PipelineError::Catalogue(Arc::clone(error))),
+            None => Ok(&self.catalogue),
+        }
+    }
+
+    /// The way to write the host.
+    pub(crate) fn sink(&self) -> Result<Box<dyn Sink + '_>, PipelineError> {
+        let sink: Box<dyn Sink + '_> =
+            if self.host.is_live() { Box::new(LiveSink) } else { Box::new(ModelSink::new(&self.host)?) };
+        Ok(self.seams.sink(sink))
+    }
+
+    pub(crate) fn watcher(&self, entry: EntryId) -> Option<Command> {
+        self.seams.watcher(entry)
+    }
+
+    /// The present time in seconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        let machine = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.options.clock.unwrap_or_else(machine)
+    }
+
+    /// The journal for writing, and with it the host-wide lock.
+    pub(crate) fn writer(&self, patience: Duration) -> Result<Journal, PipelineError> {
+        let lock = HostLock::acquire(&self.folders.lock, patience)?;
+        let storage = FileStorage::create(&self.folders.state)
+            .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
+        let author =
+            Author { boot_id: self.host.boot_id(), who: state::who(&self.host), clock: self.options.clock };
+        Ok(Journal::open(self.seams.storage(Box::new(storage)), lock, author)?)
+    }
+
+    /// The journal as it is, without the lock.
+    pub(crate) fn ledger(&self) -> Result<Ledger, PipelineError> {
+        let storage = FileStorage::look(&self.folders.state)
+            .map_err(|(path, source)| JournalError::Storage { what: "read", path, source })?;
+        let mut ledger = read(&storage)?;
+        gone::show(&mut ledger.entries, &self.host.boot_id());
+        Ok(ledger)
+    }
+
+    /// Entries that hold run-time values of this boot.
+    pub(crate) fn open_entries(&self) -> Result<Vec<Entry>, PipelineError> {
+        let boot = self.host.boot_id();
+        let open = |entry: &Entry| entry.is_open() && entry.boot_id == boot;
+        Ok(self.ledger()?.entries.into_iter().filter(open).collect())
+    }
+}

@@ -1,0 +1,164 @@
+//! `planish size`: how many huge pages a service needs, with the arithmetic.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use planish_decide::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest as Regions};
+use planish_host::Host;
+use planish_model::{Observation, Sizing, units};
+use planish_residency::{Process, status};
+
+use crate::error::PipelineError;
+use crate::session::Session;
+
+/// A running service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// By process id.
+    Pid(u32),
+    /// By the name of its program, as the kernel shows it: at most 15 bytes.
+    Name(String),
+}
+
+/// What is to be sized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizeRequest {
+    /// The shared segments that a running service maps.
+    Service(Service),
+    /// So many bytes.
+    Bytes(u64),
+    /// Regions of one size: each is rounded up to whole pages by itself.
+    Regions {
+        /// How many.
+        count: u64,
+        /// Bytes of each.
+        bytes: u64,
+    },
+    /// What a PostgreSQL server that is not running says that it will need (PostgreSQL 15 and newer).
+    Postgres {
+        /// Its data or configuration folder.
+        data: PathBuf,
+        /// The server program; found by the version in the folder without it.
+        program: Option<PathBuf>,
+    },
+}
+
+/// The pools that a service needs on this host, one alternative for each page size.
+///
+/// # Errors
+/// No such service, maps that we may not read, a server that does not tell.
+pub fn size(
+    session: &Session,
+    request: &SizeRequest,
+    headroom_percent: Option<u32>,
+) -> Result<Sizing, PipelineError> {
+    let observation = session.observe();
+    let (subject, regions) = regions(session.host(), &observation, request)?;
+    let headroom_percent = headroom_percent.unwrap_or(DEFAULT_HEADROOM_PERCENT);
+    Ok(planish_decide::size(&observation, &Regions { subject, regions, headroom_percent }))
+}
+
+fn regions(
+    host: &Host,
+    observation: &Observation,
+    request: &SizeRequest,
+) -> Result<(String, Vec<Region>), PipelineError> {
+    let region = |name: &str, count, bytes| vec![Region { name: name.to_owned(), count, bytes }];
+    Ok(match request {
+        SizeRequest::Bytes(bytes) => (units::bytes(*bytes), region("region", 1, *bytes)),
+        SizeRequest::Regions { count, bytes } => {
+            (format!("{count} regions of {}", units::bytes(*bytes)), region("region", *count, *bytes))
+        }
+        SizeRequest::Service(service) => of_service(host, observation, service)?,
+        SizeRequest::Postgres { data, program } => {
+            let pages = postgres_pages(data, program.as_deref())?;
+            let page_bytes = default_huge_page_bytes(host);
+            let name = "shared_memory_size_in_huge_pages";
+            (format!("postgres in {}", data.display()), region(name, pages, page_bytes))
+        }
+    })
+}
+
+/// The shared segments of the process of a service that maps most of them.
+fn of_service(
+    host: &Host,
+    observation: &Observation,
+    service: &Service,
+) -> Result<(String, Vec<Region>), PipelineError> {
+    let name = match service {
+        Service::Pid(pid) => pid.to_string(),
+        Service::Name(name) => name.clone(),
+    };
+    let pids = match service {
+        Service::Pid(pid) => vec![*pid],
+        Service::Name(name) => pids_of(host, name),
+    };
+    let unreadable = |source| PipelineError::ServiceMaps { service: name.clone(), source };
+    let mut largest: Option<(u64, u32, Process)> = None;
+    let mut refused = None;
+    for pid in pids {
+        match Process::read(host, pid) {
+            Ok(process) => {
+                let mapped = process.segments().iter().map(|segment| segment.bytes).sum();
+                if largest.as_ref().is_none_or(|(most, ..)| mapped > *most) {
+                    largest = Some((mapped, pid, process));
+                }
+            }
+            Err(error) => refused = Some(error),
+        }
+    }
+    let Some((_, pid, process)) = largest else {
+        return Err(refused.map_or(PipelineError::NoService { service: name.clone() }, unreadable));
+    };
+    let smallest_page = observation.host.huge_page_bytes.iter().min().copied().unwrap_or(0);
+    let worth_a_page = process.segments().into_iter().filter(|segment| segment.bytes >= smallest_page);
+    let regions = worth_a_page.map(|segment| Region { name: segment.name, count: 1, bytes: segment.bytes });
+    Ok((format!("{} (pid {pid})", process.status.name), regions.collect()))
+}
+
+/// Processes of a program, by its name in the kernel.
+fn pids_of(host: &Host, name: &str) -> Vec<u32> {
+    let short: String = name.chars().take(15).collect();
+    let pids = host.list("/proc").into_iter().filter_map(|name| name.parse().ok());
+    pids.filter(|pid| status(host, *pid).is_ok_and(|status| status.name == short)).collect()
+}
+
+/// The page size that a program gets which asks for huge pages and names none.
+fn default_huge_page_bytes(host: &Host) -> u64 {
+    let meminfo = host.read("/proc/meminfo").unwrap_or_default();
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("Hugepagesize:"));
+    let kilobytes = line.and_then(|value| value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(2048) * 1024
+}
+
+/// Asks a server program what its configuration comes to. It computes and ends; no server is started.
+fn postgres_pages(data: &Path, program: Option<&Path>) -> Result<u64, PipelineError> {
+    let program = program.map_or_else(|| postgres_program(data), Path::to_owned);
+    let failed = |message: String| PipelineError::Postgres { program: program.clone(), message };
+    let mut command = Command::new(&program);
+    // `-C` must be the first argument, and is then answered before the server looks who it is.
+    command.args(["-C", "shared_memory_size_in_huge_pages", "-D"]).arg(data);
+    if rustix::process::geteuid().is_root() {
+        let owner = fs::metadata(data).map_err(|error| failed(error.to_string()))?;
+        command.uid(owner.uid()).gid(owner.gid());
+    }
+    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    told.trim().parse().map_err(|_| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().last().unwrap_or("it says nothing");
+        let running = "; of a running server, size its process instead: planish size postgres";
+        failed(format!("{last}{}", if said.contains("postmaster.pid") { running } else { "" }))
+    })
+}
+
+/// The server program of the version that made a data folder.
+#[expect(clippy::disallowed_methods, reason = "reads the data folder that the user names, not the host")]
+fn postgres_program(data: &Path) -> PathBuf {
+    let version = fs::read_to_string(data.join("PG_VERSION")).unwrap_or_default();
+    let packaged = PathBuf::from(format!("/usr/lib/postgresql/{}/bin/postgres", version.trim()));
+    if packaged.exists() { packaged } else { PathBuf::from("postgres") }
+}

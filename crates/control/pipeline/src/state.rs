@@ -1,0 +1,146 @@
+//! Where state and configuration lie, who runs us, and the user's own rows.
+#![expect(clippy::disallowed_methods, reason = "reads the user's own files, not the host")]
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use planish_host::Host;
+use planish_model::{Catalogue, CatalogueError};
+
+use crate::session::SessionOptions;
+
+/// Folders of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    /// Journal and proofs.
+    pub state: PathBuf,
+    /// Own knobs and profiles, the later ones winning.
+    pub config: Vec<PathBuf>,
+    /// The lock of the host, wherever the state is.
+    pub lock: PathBuf,
+}
+
+impl Folders {
+    pub fn of(options: &SessionOptions) -> Self {
+        let is_root = rustix::process::geteuid().is_root();
+        let lock = match &options.root {
+            Some(root) => root.join("var/lib/planish/lock"),
+            None if is_root => PathBuf::from("/run/lock/planish.lock"),
+            None => xdg("XDG_RUNTIME_DIR", ".local/state").join("planish.lock"),
+        };
+        let (state, config) = match (&options.state, &options.root) {
+            (Some(folder), _) => (folder.join("var"), vec![folder.join("etc")]),
+            (None, Some(root)) => (root.join("var/lib/planish"), vec![root.join("etc/planish")]),
+            (None, None) if is_root => {
+                (PathBuf::from("/var/lib/planish"), vec![PathBuf::from("/etc/planish")])
+            }
+            (None, None) => (
+                xdg("XDG_STATE_HOME", ".local/state").join("planish"),
+                vec![PathBuf::from("/etc/planish"), xdg("XDG_CONFIG_HOME", ".config").join("planish")],
+            ),
+        };
+        Self { state, config, lock }
+    }
+}
+
+/// A folder of the XDG base directories, or its usual place below the home folder.
+fn xdg(variable: &str, usual: &str) -> PathBuf {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let named = env::var_os(variable).map(PathBuf::from).filter(absolute);
+    named.unwrap_or_else(|| {
+        let home = env::var_os("HOME").map(PathBuf::from).filter(absolute);
+        home.unwrap_or_else(env::temp_dir).join(usual)
+    })
+}
+
+/// The embedded catalogue with the user's own rows.
+pub(crate) fn catalogue(folders: &Folders) -> Result<Catalogue, CatalogueError> {
+    let mut catalogue = Catalogue::embedded()?;
+    for folder in &folders.config {
+        for (file, text) in own_files(&folder.join("knobs"))? {
+            catalogue.add_knobs(&file, &text)?;
+        }
+        for (file, text) in own_files(&folder.join("profiles"))? {
+            catalogue.add_profile(&file, &text)?;
+        }
+    }
+    catalogue.check()?;
+    Ok(catalogue)
+}
+
+/// The TOML files of a folder by name. A folder that is not there, or not ours to read, has none.
+fn own_files(folder: &Path) -> Result<Vec<(String, String)>, CatalogueError> {
+    let Ok(names) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+    let mut paths: Vec<PathBuf> = names.filter_map(|name| Some(name.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    let read = |path: PathBuf| {
+        let file = path.display().to_string();
+        let unreadable = |error: io::Error| CatalogueError::Malformed {
+            file: file.clone(),
+            line: 1,
+            column: 1,
+            message: error.to_string(),
+        };
+        fs::read_to_string(&path).map_err(unreadable).map(|text| (file.clone(), text))
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// The user, and under sudo who called it: `root (sudo ann)`.
+pub(crate) fn who(host: &Host) -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let users = if host.is_live() { host.read("/etc/passwd") } else { Host::live().read("/etc/passwd") };
+    let user = users.ok().and_then(|users| user_name(&users, uid)).unwrap_or_else(|| format!("uid {uid}"));
+    match env::var("SUDO_USER") {
+        Ok(caller) if !caller.is_empty() && caller != user => format!("{user} (sudo {caller})"),
+        _ => user,
+    }
+}
+
+/// The name of a user in the text of `/etc/passwd`.
+fn user_name(users: &str, uid: u32) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_found_by_number() {
+        let users = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n";
+        assert_eq!(user_name(users, 1000).as_deref(), Some("ann"));
+        assert_eq!(user_name(users, 7), None);
+    }
+
+    #[test]
+    fn state_names_both_folders_and_never_the_lock() {
+        let options = SessionOptions { state: Some(PathBuf::from("/s")), ..SessionOptions::default() };
+        let folders = Folders::of(&options);
+        assert_eq!(folders.state, Path::new("/s/var"));
+        assert_eq!(folders.config, [Path::new("/s/etc")]);
+        assert!(!folders.lock.starts_with("/s"), "the lock is host-wide");
+        let recorded = SessionOptions { root: Some(PathBuf::from("/r")), ..options };
+        assert_eq!(Folders::of(&recorded).lock, Path::new("/r/var/lib/planish/lock"));
+    }
+
+    #[test]
+    fn a_wrong_row_of_the_user_names_its_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = SessionOptions { state: Some(folder.path().to_owned()), ..SessionOptions::default() };
+        let folders = Folders::of(&options);
+        assert!(catalogue(&folders).is_ok(), "no folder, no rows");
+        let profiles = folder.path().join("etc/profiles");
+        fs::create_dir_all(&profiles).expect("ours");
+        fs::write(profiles.join("own.toml"), "name = \"own\"\nsummary = \n").expect("ours");
+        let error = catalogue(&folders).expect_err("malformed");
+        assert!(error.to_string().contains("own.toml:2:11: "), "{error}");
+    }
+}

@@ -1,0 +1,207 @@
+//! `planish undo`: the host as it was, save for what others have set since.
+
+use std::time::Duration;
+
+use planish_act::{Sink, stack, take_back as take_back_step};
+use planish_journal::{Journal, JournalError};
+use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
+
+use crate::error::PipelineError;
+use crate::gone;
+use crate::persist::Contents;
+use crate::session::Session;
+
+/// Which entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The newest that still holds something.
+    Newest,
+    /// This one.
+    Entry(EntryId),
+    /// All that still hold something, newest first.
+    All,
+}
+
+/// What an undo did.
+#[derive(Clone, Debug)]
+pub struct Undone {
+    /// Each entry with how its steps were taken back.
+    pub entries: Vec<(EntryId, Vec<Outcome>)>,
+    /// How the command ends.
+    pub exit: Exit,
+    /// What to know or to do next.
+    pub hints: Vec<String>,
+}
+
+/// Takes entries back, newest first. What someone else set since is kept and told, unless forced.
+///
+/// # Errors
+/// No such entry, a journal that cannot be used, another planish at work.
+pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, PipelineError> {
+    undo_selected(session, Duration::ZERO, force, |journal| select(journal, target, force))
+}
+
+/// Takes back the entries that are selected once the host is ours, waiting for another planish to finish.
+pub(crate) fn undo_selected(
+    session: &Session,
+    patience: Duration,
+    force: bool,
+    select: impl FnOnce(&Journal) -> Result<Vec<EntryId>, PipelineError>,
+) -> Result<Undone, PipelineError> {
+    let sink = session.sink()?;
+    let mut journal = session.writer(patience)?;
+    let boot_id = session.host().boot_id();
+    gone::close(&mut journal, &boot_id)?;
+
+    // After this point no other planish writes this host. What an entry holds follows from the journal alone.
+    let mut undone = Undone { entries: Vec::new(), exit: Exit::Done, hints: Vec::new() };
+    for id in select(&journal)? {
+        let entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
+        let back = undo_entry(&mut journal, &entry, &session.options.command, force, &boot_id, &*sink);
+        if let Some(source) = back.journal_failure {
+            return Err(PipelineError::JournalHalfWay { entry: id, restored: !back.left, source });
+        }
+        undone.hints.extend(hints(id, &back.outcomes));
+        undone.exit = worse(undone.exit, exit_of(&back));
+        undone.entries.push((id, back.outcomes));
+    }
+    Ok(undone)
+}
+
+/// The entries that a target means, newest first.
+fn select(journal: &Journal, target: Target, force: bool) -> Result<Vec<EntryId>, PipelineError> {
+    let ledger = journal.ledger();
+    let open = || ledger.entries.iter().rev().filter(|entry| entry.is_open()).map(|entry| entry.id);
+    Ok(match target {
+        Target::Newest => open().take(1).collect(),
+        Target::All => open().collect(),
+        Target::Entry(id) => {
+            let entry = ledger.entry(id).ok_or(JournalError::NoEntry { id })?;
+            // An entry that kept theirs is closed; force opens it once more.
+            let pending = entry.steps.iter().any(|step| is_pending(step, force));
+            if entry.is_open() || pending { vec![id] } else { Vec::new() }
+        }
+    })
+}
+
+/// Whether a step is still to be taken back.
+fn is_pending(step: &EntryStep, force: bool) -> bool {
+    let kept = step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Theirs);
+    !step.is_undone() || (force && kept)
+}
+
+/// How taking back an entry went.
+pub(crate) struct Back {
+    /// How each step that was still there was taken back, in the order of the writes.
+    pub outcomes: Vec<Outcome>,
+    /// Whether something of the entry is still on the host.
+    pub left: bool,
+    /// Why the journal does not say all of this.
+    pub journal_failure: Option<JournalError>,
+}
+
+/// Takes an entry back, with its beginning and its end in the journal.
+pub(crate) fn undo_entry(
+    journal: &mut Journal,
+    entry: &Entry,
+    command: &str,
+    force: bool,
+    boot_id: &str,
+    sink: &dyn Sink,
+) -> Back {
+    if let Err(error) = journal.begin_undo(entry.id, command, force) {
+        return Back { outcomes: Vec::new(), left: true, journal_failure: Some(error) };
+    }
+    let mut back = take_back(journal, entry, force, boot_id, sink);
+    let gone = |outcome: &Outcome| outcome.outcome == OutcomeKind::GoneWithReboot;
+    let ended = if back.left {
+        journal.left_open(entry.id)
+    } else if back.outcomes.iter().all(gone) && !back.outcomes.is_empty() {
+        journal.close(entry.id, Closure::GoneWithReboot)
+    } else {
+        journal.close(entry.id, Closure::Undone)
+    };
+    back.journal_failure = back.journal_failure.or(ended.err());
+    back
+}
+
+/// Takes the steps of an entry back, the last one first. A journal that fails does not keep values from going
+/// back; it keeps pools from being written, since after a kill nobody could tell whose the pages were.
+pub(crate) fn take_back(
+    journal: &mut Journal,
+    entry: &Entry,
+    force: bool,
+    boot_id: &str,
+    sink: &dyn Sink,
+) -> Back {
+    let mut back = Back { outcomes: Vec::new(), left: false, journal_failure: None };
+    for (index, step) in entry.steps.iter().enumerate().rev().filter(|(_, step)| is_pending(step, force)) {
+        let entries = &journal.ledger().entries;
+        let outcome = if gone::is_gone(entry, step, boot_id) {
+            gone::outcome(step)
+        } else if step.undo == Undo::File {
+            Contents::of(entry.id, step, entries).remove(step, force, sink)
+        } else if let Some(newer) = stack::covering(entry.id, step, entries) {
+            handed_over(step, newer)
+        } else {
+            let resolved = stack::resolved(step, entries);
+            take_back_step(&resolved, force, sink, &mut |write| Ok(journal.pool(entry.id, index, write)?))
+        };
+        back.left |= matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed);
+        if let Err(error) = journal.undone(entry.id, index, outcome.clone()) {
+            back.journal_failure.get_or_insert(error);
+        }
+        back.outcomes.push(outcome);
+    }
+    back.outcomes.reverse();
+    back
+}
+
+fn handed_over(step: &EntryStep, newer: EntryId) -> Outcome {
+    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::HandedOver);
+    outcome.detail = Some(format!("entry {newer} set it since: undoing that one brings the original back"));
+    outcome
+}
+
+fn exit_of(back: &Back) -> Exit {
+    let any = |kind: OutcomeKind| back.outcomes.iter().any(|outcome| outcome.outcome == kind);
+    if any(OutcomeKind::Failed) {
+        Exit::FailedNotRestored
+    } else if any(OutcomeKind::Theirs) || any(OutcomeKind::InUse) {
+        Exit::Findings
+    } else {
+        Exit::Done
+    }
+}
+
+fn worse(a: Exit, b: Exit) -> Exit {
+    if a.code() >= b.code() { a } else { b }
+}
+
+fn hints(id: EntryId, outcomes: &[Outcome]) -> Vec<String> {
+    let mut hints = Vec::new();
+    for outcome in outcomes {
+        let detail = outcome.detail.as_deref().unwrap_or("no reason is known");
+        match outcome.outcome {
+            OutcomeKind::Theirs => hints.push(format!("{}: {detail}", outcome.place)),
+            OutcomeKind::InUse => {
+                let holders: Vec<String> = outcome
+                    .holders
+                    .iter()
+                    .map(|held| format!("{} (pid {})", held.command, held.pid))
+                    .collect();
+                let who = if holders.is_empty() {
+                    "no running program maps them: look for files in a hugetlbfs and for shared segments \
+                     (ipcs -m)"
+                        .to_owned()
+                } else {
+                    format!("held by {}", holders.join(", "))
+                };
+                hints.push(format!("{}: {detail}, {who}; then again: planish undo {id}", outcome.place));
+            }
+            OutcomeKind::Failed => hints.push(format!("{} was not put back: {detail}", outcome.place)),
+            _ => {}
+        }
+    }
+    hints
+}

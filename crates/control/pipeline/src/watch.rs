@@ -1,0 +1,120 @@
+//! The dead-man timer of `apply --confirm`: if you cut yourself off, the host comes back by itself.
+//!
+//! The watcher is a process of its own that neither our end nor our terminal's can touch. It is started after the
+//! intent is on disk and before the first write, sleeps on a timer that also runs while the machine is
+//! suspended, and then undoes the entry if nobody has confirmed it. It needs nothing but the journal, so that it
+//! also takes back what an apply left that was killed half way. Where systemd is PID 1 it is a transient unit:
+//! a process in the session of a user would end with it.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use planish_journal::Journal;
+use planish_model::{Entry, EntryId, EntryState};
+use planish_sys::detach::{Alarm, spawn_detached};
+use rustix::mm::{MlockAllFlags, mlockall};
+
+use crate::error::PipelineError;
+use crate::session::Session;
+use crate::undo::{Undone, undo_selected};
+
+/// The hidden command that [`keep_watch`] is reached by.
+pub const WATCH_COMMAND: &str = "watch-confirm";
+/// How long the watcher waits for another planish to finish: it has nothing else to do.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Starts the watcher of an entry that must be confirmed.
+pub(crate) fn start(session: &Session, journal: &Journal, id: EntryId) -> Result<(), PipelineError> {
+    let entry = journal.ledger().entry(id).expect("it was begun just now");
+    if entry.confirm_by.is_none() {
+        return Ok(());
+    }
+    let mut command = match session.watcher(id) {
+        Some(command) => command,
+        None => own_command(session, id).map_err(PipelineError::Watch)?,
+    };
+    if session.host().is_live() && systemd_runs() && start_unit(&command, id) {
+        return Ok(());
+    }
+    spawn_detached(&mut command).map_err(PipelineError::Watch)
+}
+
+/// This program, told to watch.
+fn own_command(session: &Session, id: EntryId) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(WATCH_COMMAND).arg(id.to_string());
+    for (option, folder) in [("--root", &session.options.root), ("--state", &session.options.state)] {
+        if let Some(folder) = folder {
+            command.arg(option).arg(std::path::absolute(folder)?);
+        }
+    }
+    // Held by the helper, a folder could not be unmounted.
+    command.current_dir("/");
+    Ok(command)
+}
+
+/// Whether PID 1 is systemd: sd_booted(3).
+fn systemd_runs() -> bool {
+    Path::new("/run/systemd/system").is_dir()
+}
+
+/// Starts the watcher as a transient unit; false where that does not work.
+fn start_unit(command: &Command, id: EntryId) -> bool {
+    let unit = format!("--unit=planish-confirm-{id}-{}", std::process::id());
+    let started = Command::new("systemd-run")
+        .args(["--quiet", "--collect", "--no-ask-password", &unit, "--"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    started.is_ok_and(|status| status.success())
+}
+
+/// Waits until the deadline of an entry, then undoes it unless it was confirmed. The watcher's whole life.
+///
+/// # Errors
+/// As [`crate::undo()`]; there is nobody to tell, so the exit code and the journal must say it.
+pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, PipelineError> {
+    survive();
+    let entry = find(session, id)?;
+    let Some(deadline) = entry.confirm_by else { return Ok(None) };
+    let left = Duration::from_secs(deadline.saturating_sub(session.now()));
+    Alarm::after(left)
+        .and_then(|alarm| alarm.wait(None))
+        .map_err(|error| PipelineError::Watch(io::Error::other(error)))?;
+    if !must_go(&find(session, id)?) {
+        return Ok(None);
+    }
+    // Whoever holds the lock may be confirming it at this moment: ask once more when the host is ours.
+    let still = |journal: &Journal| {
+        let entry = journal.ledger().entry(id).filter(|entry| must_go(entry));
+        Ok(entry.map(|entry| entry.id).into_iter().collect())
+    };
+    undo_selected(session, PATIENCE, false, still).map(Some)
+}
+
+fn find(session: &Session, id: EntryId) -> Result<Entry, PipelineError> {
+    let ledger = session.ledger()?;
+    let entry = ledger.entry(id).ok_or(planish_journal::JournalError::NoEntry { id })?;
+    Ok(entry.clone())
+}
+
+/// Whether an entry is one that its watcher must take back.
+fn must_go(entry: &Entry) -> bool {
+    let unfinished = matches!(entry.state, EntryState::Unconfirmed | EntryState::Interrupted);
+    unfinished && entry.confirm_by.is_some()
+}
+
+/// Keeps the watcher in memory and out of the OOM killer's hands, as far as it is allowed to.
+fn survive() {
+    // Both are best effort: an ordinary user may do neither.
+    let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
+    if let Ok(mut score) = OpenOptions::new().write(true).open("/proc/self/oom_score_adj") {
+        let _ = score.write_all(b"-900\n");
+    }
+}
