@@ -2,7 +2,8 @@
 //!
 //! Pools come first, the largest pages first of all, since every other write and every second of waiting leaves
 //! memory more scattered. A value that the kernel recomputes when another one is set (`derives`) comes after it, or
-//! it would be overwritten at once; so does the other face of an alias.
+//! it would be overwritten at once. The other face of an alias comes before: once the governor `performance` pins the
+//! energy hint, writes of the hint are refused, on the way there and, in reverse order, on the way back.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalo
     });
 }
 
-/// How many wanted knobs must be set before this one: the longest chain of those that change it.
+/// How many wanted knobs must be set before this one: the longest chain of them.
 fn depth(id: &KnobId, wanted: &BTreeSet<KnobId>, catalogue: &Catalogue, path: &mut Vec<KnobId>) -> usize {
     if path.contains(id) {
         // Two knobs that change each other have no order: the id decides.
@@ -32,7 +33,8 @@ fn depth(id: &KnobId, wanted: &BTreeSet<KnobId>, catalogue: &Catalogue, path: &m
         .iter()
         .filter(|other| *other != id)
         .filter(|other| {
-            catalogue.knob(other).is_ok_and(|knob| knob.derives.contains(id) || knob.alias.contains(id))
+            let derives = catalogue.knob(other).is_ok_and(|knob| knob.derives.contains(id));
+            derives || catalogue.knob(id).is_ok_and(|knob| knob.alias.contains(other))
         })
         .map(|other| depth(other, wanted, catalogue, path) + 1)
         .max();

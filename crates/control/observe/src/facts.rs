@@ -120,10 +120,10 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
         "memory.available_percent",
         available.zip(total).and_then(|(part, whole)| percent(part, whole)),
     );
-    let mapped = get("AnonPages").unwrap_or(0) + get("Shmem").unwrap_or(0);
+    let mapped = get("AnonPages").unwrap_or(0).saturating_add(get("Shmem").unwrap_or(0));
     facts.bytes("memory.page_tables_bytes", get("PageTables"));
     facts.number("memory.page_tables_percent", get("PageTables").and_then(|tables| percent(tables, mapped)));
-    let min_free = number_of(observation, "vm.min_free_kbytes").map(|kib| kib as u64 * 1024);
+    let min_free = number_of(observation, "vm.min_free_kbytes").map(|kib| (kib * 1024.0) as u64);
     facts.bytes("memory.min_free_bytes", min_free);
     facts.number(
         "memory.min_free_percent",
@@ -148,7 +148,7 @@ fn counters(facts: &mut Facts, host: &Host, observation: &Observation) {
     facts.bytes("swap.in_pages", get("pswpin"));
     facts.bytes("thp.stalls", get("compact_stall"));
     let (given, refused) = (get("thp_fault_alloc"), get("thp_fault_fallback"));
-    let tried = given.zip(refused).map(|(given, refused)| given + refused);
+    let tried = given.zip(refused).map(|(given, refused)| given.saturating_add(refused));
     facts.number("thp.fallback_percent", refused.zip(tried).and_then(|(part, whole)| percent(part, whole)));
     facts.bytes("numa.hint_faults", get("numa_hint_faults"));
     facts.number("vm.swappiness", number_of(observation, "vm.swappiness"));
@@ -167,8 +167,9 @@ fn pools(facts: &mut Facts, host: &Host, observation: &Observation) {
         };
         let free =
             number("free_hugepages").unwrap_or(0).saturating_sub(number("resv_hugepages").unwrap_or(0));
-        idle += free.saturating_mul(*page_bytes);
-        overcommit += number("nr_overcommit_hugepages").unwrap_or(0).saturating_mul(*page_bytes);
+        idle = free.saturating_mul(*page_bytes).saturating_add(idle);
+        let allowed = number("nr_overcommit_hugepages").unwrap_or(0);
+        overcommit = allowed.saturating_mul(*page_bytes).saturating_add(overcommit);
     }
     facts.bytes("hugetlb.idle_bytes", Some(idle));
     facts.number("hugetlb.overcommit_percent", percent(overcommit, observation.host.available_bytes));
@@ -183,7 +184,7 @@ fn imbalance(observation: &Observation) -> Option<f64> {
         .iter()
         .map(|node| {
             let own = observation.pools.iter().filter(|pool| pool.node == Some(*node));
-            own.map(|pool| pool.pages.saturating_mul(pool.page_bytes)).sum()
+            own.fold(0, |sum: u64, pool| sum.saturating_add(pool.pages.saturating_mul(pool.page_bytes)))
         })
         .collect();
     let (least, most) = (bytes.iter().min()?, bytes.iter().max()?);

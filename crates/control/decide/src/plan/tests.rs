@@ -45,11 +45,11 @@ fn pools_come_first_and_derived_values_last() {
             "hugepages.1g",
             "hugepages.2m",
             "hugepages.2m",
-            "cpu.governor",
-            "cpu.governor",
+            "cpu.epp",
+            "cpu.epp",
             "thp.enabled",
-            "cpu.epp",
-            "cpu.epp",
+            "cpu.governor",
+            "cpu.governor",
             "vm.min_free_kbytes",
         ]
     );

@@ -1,0 +1,136 @@
+//! Whole trees: a large machine, a container, odd text, nothing at all.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use planish_host::Host;
+use planish_model::{Access, Catalogue, KnobId, Observation};
+
+const CPUS: u32 = 256;
+
+#[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path.trim_start_matches('/'));
+    std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
+    std::fs::write(path, text).expect("a file");
+}
+
+fn observe(root: &Path) -> Observation {
+    let catalogue = Catalogue::embedded().expect("sound");
+    planish_observe::observe(&Host::open(root).expect("a tree"), &catalogue)
+}
+
+fn places(observation: &Observation, id: &str) -> Vec<(String, Option<String>)> {
+    let readings = &observation.knobs[&KnobId::new(id)];
+    readings.iter().map(|reading| (reading.place.clone(), reading.value.clone())).collect()
+}
+
+/// A large machine as its kernel shows it: frequency, sleep states and limits of every CPU.
+fn large(root: &Path) {
+    write(root, "/proc/cpuinfo", "flags\t\t: fpu tsc\n");
+    write(
+        root,
+        "/proc/meminfo",
+        "MemTotal: 1056000000 kB\nMemAvailable: 1000000000 kB\nHugepagesize: 2048 kB\n",
+    );
+    write(root, "/sys/devices/system/cpu/online", &format!("0-{}\n", CPUS - 1));
+    for cpu in 0..CPUS {
+        let cpu = format!("/sys/devices/system/cpu/cpu{cpu}");
+        write(root, &format!("{cpu}/cpufreq/scaling_governor"), "powersave\n");
+        write(root, &format!("{cpu}/cpufreq/scaling_available_governors"), "performance powersave\n");
+        write(root, &format!("{cpu}/cpufreq/energy_performance_preference"), "balance_performance\n");
+        let hints = "default performance balance_performance balance_power power\n";
+        write(root, &format!("{cpu}/cpufreq/energy_performance_available_preferences"), hints);
+        write(root, &format!("{cpu}/power/pm_qos_resume_latency_us"), "0\n");
+        for (state, latency) in [(0, 0), (1, 2), (2, 10), (3, 133)] {
+            write(root, &format!("{cpu}/cpuidle/state{state}/disable"), "0\n");
+            write(root, &format!("{cpu}/cpuidle/state{state}/latency"), &format!("{latency}\n"));
+        }
+    }
+}
+
+#[test]
+fn a_large_machine_is_seen_whole_and_quickly() {
+    let tree = tempfile::tempdir().expect("a folder");
+    large(tree.path());
+    let start = Instant::now();
+    let observation = observe(tree.path());
+    let took = start.elapsed();
+    assert_eq!(observation.host.cpus_online, CPUS);
+    assert_eq!(observation.host.guest, None);
+    assert_eq!(places(&observation, "cpu.governor").len(), CPUS as usize);
+    assert_eq!(places(&observation, "cpu.idle_state_disable").len(), 4 * CPUS as usize);
+    let governor = &observation.knobs[&KnobId::new("cpu.governor")];
+    assert_eq!(governor[2].place, "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor");
+    assert_eq!(governor[0].offered, ["performance", "powersave"]);
+    // A debug build on a loaded machine: the bound only catches work that grows with the square of the CPUs.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn an_empty_tree_is_a_host_of_which_nothing_is_known() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/version", "Linux\n");
+    let observation = observe(tree.path());
+    assert!(observation.pools.is_empty());
+    assert_eq!(observation.host.nodes, [0]);
+    for (id, readings) in &observation.knobs {
+        assert_eq!(readings.len(), 1, "{id}");
+        assert_eq!(readings[0].access, Access::Absent, "{id}");
+    }
+    assert!(!observation.facts.contains_key("memory.available_percent"));
+}
+
+#[test]
+fn odd_text_is_kept_as_it_is_and_breaks_nothing() {
+    let tree = tempfile::tempdir().expect("a folder");
+    for file in ["meminfo", "vmstat", "stat", "buddyinfo", "cpuinfo", "cmdline", "swaps", "pressure/memory"] {
+        write(tree.path(), &format!("/proc/{file}"), "\u{fffd} : = ][ 18446744073709551616 kB\n\n-1\n");
+    }
+    write(tree.path(), "/proc/sys/vm/swappiness", "many\n");
+    write(tree.path(), "/proc/sys/vm/min_free_kbytes", "99999999999999999999\n");
+    write(tree.path(), "/sys/kernel/mm/hugepages/hugepages-xkB/nr_hugepages", "no\n");
+    write(tree.path(), "/sys/devices/system/node/online", "3-1,x\n");
+    write(tree.path(), "/etc/sysctl.d/50-x.conf", "=\nvm.swappiness\n = 3\nvm.swappiness = = 4\n");
+    let observation = observe(tree.path());
+    assert_eq!(places(&observation, "vm.swappiness")[0].1.as_deref(), Some("many"));
+    assert!(observation.host.huge_page_bytes.is_empty());
+}
+
+#[test]
+fn a_container_is_told_by_its_mounts_and_not_by_a_file_of_its_image() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/version", "Linux\n");
+    write(tree.path(), "/.dockerenv", "");
+    assert_eq!(observe(tree.path()).host.container.as_deref(), Some("/.dockerenv is there"));
+    write(tree.path(), "/proc/2/comm", "kthreadd\n");
+    assert_eq!(observe(tree.path()).host.container, None, "a virtual machine made from an image");
+}
+
+#[test]
+fn a_guest_is_told_by_its_cpu_and_a_cloud_vendor_alone_is_no_evidence() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/cpuinfo", "flags\t: fpu tsc\n");
+    write(tree.path(), "/sys/class/dmi/id/product_name", "KVM\n");
+    assert_eq!(observe(tree.path()).host.guest, None, "x86 without the flag is bare metal");
+    write(tree.path(), "/proc/cpuinfo", "flags\t: fpu hypervisor tsc\n");
+    assert_eq!(
+        observe(tree.path()).host.guest.as_deref(),
+        Some("hypervisor flag of the CPU, product_name KVM")
+    );
+    write(tree.path(), "/proc/cpuinfo", "Features\t: fp asimd\n");
+    assert_eq!(observe(tree.path()).host.guest.as_deref(), Some("product_name KVM"));
+}
+
+#[test]
+fn the_live_machine_is_observed_within_its_time() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let host = Host::live();
+    let start = Instant::now();
+    let observation = planish_observe::observe(&host, &catalogue);
+    let took = start.elapsed();
+    assert!(observation.host.memory_bytes > 0);
+    assert!(observation.knobs[&KnobId::new("vm.swappiness")][0].value.is_some());
+    // 50 ms is the promise of a release build; a debug build under test load gets ten times that.
+    assert!(took < Duration::from_millis(500), "{took:?}");
+}
