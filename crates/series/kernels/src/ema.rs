@@ -5,11 +5,14 @@ use crate::{KernelError, Keys};
 /// The recurrence `y = alpha * x + (1 - alpha) * y`, begun with the first value that is not null.
 ///
 /// A null neither moves nor ages the average: its row repeats the last one (pandas: `adjust=False,
-/// ignore_na=True`). Rows before the first value are NaN. State is carried, so chunks may be cut anywhere.
+/// ignore_na=True`). Rows before the first value are NaN. Infinities stay; two opposite ones leave NaN for
+/// good. State is carried, so chunks may be cut anywhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ema {
     alpha: f64,
+    /// NaN until the first value.
     last: f64,
+    has_begun: bool,
 }
 
 impl Ema {
@@ -22,7 +25,7 @@ impl Ema {
             let wanted = "above 0 and at most 1";
             return Err(KernelError::Parameter { name: "alpha", value: alpha.to_string(), wanted });
         }
-        Ok(Self { alpha, last: f64::NAN })
+        Ok(Self { alpha, last: f64::NAN, has_begun: false })
     }
 
     /// An average over about `span` rows: alpha is 2 / (span + 1).
@@ -48,9 +51,16 @@ impl Ema {
     /// Takes one value and returns the average after it.
     #[inline]
     pub fn push(&mut self, value: f64) -> f64 {
-        let moved = self.alpha * value + (1.0 - self.alpha) * self.last;
-        let started = if self.last.is_nan() { value } else { moved };
-        self.last = if value.is_nan() { self.last } else { started };
+        if !self.has_begun {
+            self.has_begun = !value.is_nan();
+            self.last = value;
+            return value;
+        }
+        // Each average waits for the one before it, so nothing but one multiplication and one addition may
+        // stand between them: whether the value is null decides the factors, not the result. Adding -0
+        // changes nothing.
+        let (kept, added) = if value.is_nan() { (1.0, -0.0) } else { (1.0 - self.alpha, self.alpha * value) };
+        self.last = kept * self.last + added;
         self.last
     }
 
@@ -140,6 +150,18 @@ mod tests {
     fn span_twenty_is_two_over_twenty_one() {
         let (span, alpha) = (Ema::with_span(20.0).unwrap(), Ema::with_alpha(2.0 / 21.0).unwrap());
         assert_eq!(span.alpha, alpha.alpha);
+    }
+
+    #[test]
+    fn opposite_infinities_leave_nan_wherever_the_chunk_is_cut() {
+        let values = [f64::INFINITY, f64::NEG_INFINITY, 1.0, f64::NAN, 2.0];
+        for cut in 0..values.len() {
+            let mut ema = Ema::with_alpha(0.5).unwrap();
+            let mut got = [0.0; 5];
+            ema.feed(&values[..cut], &mut got[..cut]).unwrap();
+            ema.feed(&values[cut..], &mut got[cut..]).unwrap();
+            assert!(got[0] == f64::INFINITY && got[1..].iter().all(|average| average.is_nan()));
+        }
     }
 
     #[test]

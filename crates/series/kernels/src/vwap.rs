@@ -1,6 +1,6 @@
 //! Volume-weighted average price.
 
-use crate::lanes::{LANES, fold};
+use crate::lanes::{self, BLOCK_ROWS};
 use crate::{KernelError, Keys};
 
 /// A VWAP in the making: two sums, which may be merged in any order.
@@ -29,29 +29,18 @@ impl Vwap {
 
     /// Adds the rows of two columns, which are of one length.
     pub(crate) fn absorb(&mut self, prices: &[f64], sizes: &[f64]) {
-        let (price_chunks, price_rest) = prices.as_chunks::<LANES>();
-        let (size_chunks, size_rest) = sizes.as_chunks::<LANES>();
-        let mut value = [0.0; LANES];
-        let mut weight = [0.0; LANES];
-        for (price, size) in price_chunks.iter().zip(size_chunks) {
-            for lane in 0..LANES {
-                let (added_value, added_weight) = row(price[lane], size[lane]);
-                value[lane] += added_value;
-                weight[lane] += added_weight;
-            }
-        }
-        self.merge(Self { value: fold(value), weight: fold(weight) });
-        for (&price, &size) in price_rest.iter().zip(size_rest) {
-            self.add(price, size);
+        for (prices, sizes) in prices.chunks(BLOCK_ROWS).zip(sizes.chunks(BLOCK_ROWS)) {
+            self.value += lanes::sum_of_known(prices, sizes, |price, size| price * size);
+            self.weight += lanes::sum_of_known(prices, sizes, |_, size| size);
         }
     }
 
     /// Adds one row.
     #[inline]
     pub fn add(&mut self, price: f64, size: f64) {
-        let (value, weight) = row(price, size);
-        self.value += value;
-        self.weight += weight;
+        let is_known = !price.is_nan() & !size.is_nan();
+        self.value += if is_known { price * size } else { 0.0 };
+        self.weight += if is_known { size } else { 0.0 };
     }
 
     /// Adds the rows of another part.
@@ -65,14 +54,6 @@ impl Vwap {
     pub fn mean(self) -> f64 {
         if self.weight == 0.0 { f64::NAN } else { self.value / self.weight }
     }
-}
-
-/// What one row adds to value and weight: nothing when either is null. Without a branch, so that lanes stay
-/// lanes.
-#[inline]
-fn row(price: f64, size: f64) -> (f64, f64) {
-    let known = !price.is_nan() & !size.is_nan();
-    if known { (price * size, size) } else { (0.0, 0.0) }
 }
 
 /// Adds each row to the VWAP of its key.

@@ -1,7 +1,8 @@
 //! Bars by time: open, high, low, close, volume, count and VWAP of each bucket.
 
+use crate::lanes::{self, BLOCK_ROWS};
 use crate::vwap::Vwap;
-use crate::{KernelError, Times, lanes};
+use crate::{KernelError, Times};
 
 /// One bar: the trades of `[start, start + width)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -129,12 +130,14 @@ impl Filling {
             self.open = known.clone().next().unwrap_or(f64::NAN);
         }
         self.close = known.next_back().unwrap_or(self.close);
-        let (low, high, count) = lanes::extremes(prices);
-        self.low = lanes::lower(self.low, low);
-        self.high = lanes::higher(self.high, high);
-        self.count += count;
-        self.volume += lanes::sum(sizes);
-        self.vwap.absorb(prices, sizes);
+        for (prices, sizes) in prices.chunks(BLOCK_ROWS).zip(sizes.chunks(BLOCK_ROWS)) {
+            let (low, high) = lanes::extremes(prices);
+            self.low = lanes::lower(self.low, low);
+            self.high = lanes::higher(self.high, high);
+            self.count += lanes::count(prices);
+            self.volume += lanes::sum(sizes);
+            self.vwap.absorb(prices, sizes);
+        }
     }
 
     fn bar(self) -> Bar {
