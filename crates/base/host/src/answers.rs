@@ -23,7 +23,12 @@
 //! [[answer]]
 //! place = "/sys/kernel/mm/transparent_hugepage/enabled"
 //! selects = true                               # "always [madvise] never"; a word not offered is EINVAL
-//! derives = [{ place = "/proc/sys/vm/min_free_kbytes", value = "67584" }]
+//! derives = [{ place = "/proc/sys/vm/min_free_kbytes", value = "67584", when = "always" }]
+//!
+//! [[answer]]
+//! place = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference"
+//! errno = "EBUSY"                              # ... only while another place says so
+//! errno_while = { place = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", value = "performance" }
 //!
 //! [[answer]]
 //! place = "/proc/sys/vm/dirty_bytes"
@@ -40,7 +45,8 @@
 //! Of several rows that match a place, the first to set `errno`, `range`, `clamp`, `grant`, `readback`, `spreads` or
 //! `vanish_after` counts; lists add up. A write is answered in this order: `vanish_after`, `errno`, `selects`,
 //! `range`, `clamp`, `grant`, `readback`; then the value is stored (in brackets where `selects`) and, if it
-//! changed, `zeroes`, `moves`, `spreads`, `sums` and `derives` follow. Holes of `place` may stand in every path;
+//! changed, `zeroes`, `moves`, `spreads`, `sums` and `derives` (those without `when` or with the word written) follow.
+//! Holes of `place` may stand in every path;
 //! in `sums`, holes that it does not name are summed over, and in `spreads`, new holes are spread over.
 
 use rustix::io::Errno;
@@ -60,6 +66,9 @@ pub struct Row {
     /// How many writes fail before they succeed; all without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
+    /// The write fails only while this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errno_while: Option<Condition>,
     /// Numbers outside are refused with EINVAL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<Bounds>,
@@ -128,6 +137,19 @@ pub struct Derived {
     pub place: String,
     /// What it then holds.
     pub value: String,
+    /// Only when this was written; whatever was written without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+}
+
+/// That a place holds a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// Path; holes of the row's place may stand in it.
+    pub place: String,
+    /// What it must hold.
+    pub value: String,
 }
 
 /// How one concrete place answers, its holes filled.
@@ -135,6 +157,8 @@ pub struct Derived {
 pub struct Answer {
     /// The write fails, and how often before it succeeds (`None`: always).
     pub errno: Option<(Errno, Option<u32>)>,
+    /// It fails only while this holds.
+    pub errno_while: Option<Condition>,
     /// Numbers outside are refused with EINVAL.
     pub range: Option<Bounds>,
     /// Numbers outside are taken to the nearest edge.
@@ -183,7 +207,8 @@ struct Ready {
     moves: Vec<Pattern>,
     sums: Vec<Pattern>,
     spreads: Option<Pattern>,
-    derives: Vec<(Pattern, String)>,
+    errno_while: Option<(Pattern, String)>,
+    derives: Vec<Pattern>,
     row: Row,
 }
 
@@ -238,17 +263,18 @@ impl Ready {
                     .ok_or_else(|| RowError::Row(format!("{name:?} is no name of an error")))?,
             ),
         };
-        let mut derives = Vec::new();
-        for derived in &row.derives {
-            derives.push((Pattern::parse(&derived.place)?, derived.value.clone()));
-        }
+        let condition = row.errno_while.as_ref();
+        let errno_while =
+            condition.map(|held| Pattern::parse(&held.place).map(|place| (place, held.value.clone())));
+        let derived: Vec<String> = row.derives.iter().map(|derived| derived.place.clone()).collect();
         let ready = Self {
             errno,
             zeroes: parse_all(&row.zeroes)?,
             moves: parse_all(&row.moves)?,
             sums: parse_all(&row.sums)?,
             spreads: row.spreads.as_deref().map(Pattern::parse).transpose()?,
-            derives,
+            errno_while: errno_while.transpose()?,
+            derives: parse_all(&derived)?,
             place,
             row: row.clone(),
         };
@@ -259,8 +285,9 @@ impl Ready {
     /// Every path that will be filled may use holes of the place only.
     fn check_holes(&self) -> Result<(), RowError> {
         let known = self.place.holes();
-        let derived = self.derives.iter().map(|(place, _)| place);
-        for path in self.zeroes.iter().chain(&self.moves).chain(&self.sums).chain(derived) {
+        let condition = self.errno_while.as_ref().map(|(place, _)| place);
+        let filled = self.zeroes.iter().chain(&self.moves).chain(&self.sums).chain(&self.derives);
+        for path in filled.chain(condition) {
             if let Some(hole) = path.holes().into_iter().find(|hole| !known.contains(hole)) {
                 return Err(RowError::Row(format!("{path}: {hole:?} is no hole of {}", self.place)));
             }
@@ -270,7 +297,12 @@ impl Ready {
 
     fn add_to(&self, answer: &mut Answer, captures: &Captures) {
         let filled = |path: &Pattern| path.fill(captures).expect("`check_holes` allows known holes only");
-        answer.errno = answer.errno.or(self.errno.map(|errno| (errno, self.row.times)));
+        if let (None, Some(errno)) = (answer.errno, self.errno) {
+            answer.errno = Some((errno, self.row.times));
+            let condition = self.errno_while.as_ref();
+            answer.errno_while =
+                condition.map(|(place, value)| Condition { place: filled(place), value: value.clone() });
+        }
         answer.range = answer.range.or(self.row.range);
         answer.clamp = answer.clamp.or(self.row.clamp);
         answer.grant = answer.grant.or(self.row.grant);
@@ -287,9 +319,8 @@ impl Ready {
         answer.sums.extend(
             self.sums.iter().map(|into| Sum { into: filled(into), over: self.summed(into, captures) }),
         );
-        answer.derives.extend(
-            self.derives.iter().map(|(place, value)| Derived { place: filled(place), value: value.clone() }),
-        );
+        let derives = self.derives.iter().zip(&self.row.derives);
+        answer.derives.extend(derives.map(|(place, row)| Derived { place: filled(place), ..row.clone() }));
     }
 
     /// The places of this row that `into` sums: the holes that it names are fixed.
@@ -394,11 +425,31 @@ mod tests {
     }
 
     #[test]
+    fn conditions_and_derived_places_have_their_holes_filled() {
+        let text = r#"
+            [[answer]]
+            place = "/cpu{cpu}/epp"
+            errno = "EBUSY"
+            errno_while = { place = "/cpu{cpu}/governor", value = "performance" }
+            [[answer]]
+            place = "/cpu{cpu}/governor"
+            derives = [{ place = "/cpu{cpu}/epp", value = "performance", when = "performance" }]
+        "#;
+        let answers = answers(text).unwrap();
+        let epp = answers.for_place("/cpu3/epp");
+        assert_eq!(epp.errno, Some((Errno::BUSY, None)));
+        assert_eq!(epp.errno_while.unwrap().place, "/cpu3/governor");
+        let derived = &answers.for_place("/cpu3/governor").derives[0];
+        assert_eq!((derived.place.as_str(), derived.when.as_deref()), ("/cpu3/epp", Some("performance")));
+    }
+
+    #[test]
     fn rows_that_mean_nothing_are_refused() {
         for odd in [
             "place = 'relative'",
             "place = '/a'\nerrno = 'EWHAT'",
             "place = '/a'\ntimes = 2",
+            "place = '/a'\nerrno = 'EIO'\nerrno_while = { place = '/b{x}', value = '1' }",
             "place = '/a{x}'\nzeroes = ['/b{y}']",
             "place = '/a{x}'\nmoves = ['/b{x']",
         ] {
