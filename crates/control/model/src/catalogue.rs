@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::{Computation, FindingRule, Knob, KnobId, Profile, Undo, ValueError, Want, nearest};
+use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, nearest};
+
+mod rules;
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -134,7 +136,7 @@ impl Catalogue {
     /// Malformed text, a name that is taken, a row that breaks a rule.
     pub fn add_knobs(&mut self, file: &str, text: &str) -> Result<(), CatalogueError> {
         for knob in parse::<KnobFile>(file, text)?.knob {
-            if let Some(rule) = broken_rule(&knob) {
+            if let Some(rule) = rules::broken_rule(&knob) {
                 return Err(CatalogueError::Rule { file: file.to_owned(), id: knob.id.to_string(), rule });
             }
             if self.knobs.contains_key(&knob.id) {
@@ -177,6 +179,11 @@ impl Catalogue {
         for knob in self.knobs.values() {
             for other in knob.coupled() {
                 self.knob_in(&format!("knob {}", knob.id), other)?;
+            }
+            let twin = knob.twin.as_ref().and_then(|twin| self.knobs.get(twin));
+            if twin.is_some_and(|twin| twin.twin.as_ref() != Some(&knob.id)) {
+                let (file, rule) = ("catalogue".to_owned(), "its twin does not name it as its own twin");
+                return Err(CatalogueError::Rule { file, id: knob.id.to_string(), rule });
             }
         }
         for name in self.profiles.keys() {
@@ -292,7 +299,7 @@ impl Catalogue {
         profile: &Profile,
     ) -> Result<(), CatalogueError> {
         let knob = self.knob_in(file, id)?;
-        if let Some(rule) = broken_want(knob, want, profile) {
+        if let Some(rule) = rules::broken_want(knob, want, profile) {
             return Err(CatalogueError::Rule { file: file.to_owned(), id: id.to_string(), rule });
         }
         if let Some(value) = want.literal() {
@@ -303,43 +310,6 @@ impl Catalogue {
             })?;
         }
         Ok(())
-    }
-}
-
-/// The rules that a type cannot express.
-fn broken_rule(knob: &Knob) -> Option<&'static str> {
-    let id = knob.id.as_str();
-    let dotted = id.contains('.')
-        && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c));
-    if !dotted {
-        return Some("an id is dotted and lower case");
-    }
-    if !knob.path.starts_with('/') {
-        return Some("a path starts at the root");
-    }
-    if [&knob.why, &knob.cost, &knob.source, &knob.proof].into_iter().any(|text| text.trim().is_empty()) {
-        return Some("why, cost, source and proof are said");
-    }
-    None
-}
-
-/// The rules that a wanted value must keep besides its type.
-fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
-    let pool = knob.undo == Undo::Subtract;
-    match want {
-        Want::Need { .. } | Want::From { from: Computation::ServicePool } if !pool => {
-            Some("is no pool: only pools are wanted by need_bytes or service_pool")
-        }
-        Want::Int(_) | Want::Text(_) | Want::Some { .. } if pool => {
-            Some("is a pool, which others raise and lower too: say { need_bytes = N }")
-        }
-        Want::From { from: Computation::MinFreeHalfPercent } if knob.id.as_str() != "vm.min_free_kbytes" => {
-            Some("min_free_half_percent is for vm.min_free_kbytes alone")
-        }
-        _ if knob.twin.as_ref().is_some_and(|twin| profile.want.contains_key(twin)) => {
-            Some("is wanted together with its twin, and setting one clears the other")
-        }
-        _ => None,
     }
 }
 
@@ -357,133 +327,4 @@ fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, Ca
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KNOB: &str = r#"
-[[knob]]
-id = "vm.swappiness"
-path = "/proc/sys/vm/swappiness"
-type = { int = "weight", min = 0, max = 200 }
-class = "safe"
-why = "w"
-cost = "c"
-source = "s"
-proof = "none yet"
-"#;
-
-    fn catalogue() -> Catalogue {
-        let mut catalogue = Catalogue::default();
-        catalogue.add_knobs("own.toml", KNOB).expect("a good row");
-        catalogue
-    }
-
-    #[test]
-    fn the_embedded_catalogue_is_sound() {
-        let catalogue = Catalogue::embedded().expect("sound");
-        for name in catalogue.profile_names() {
-            assert!(!catalogue.profile(name).expect("resolves").summary.is_empty(), "{name}");
-        }
-    }
-
-    #[test]
-    fn malformed_text_names_line_and_column() {
-        let error = catalogue().add_profile("own.toml", "name = \"x\"\nsummary = \n").expect_err("no value");
-        assert!(error.to_string().starts_with("own.toml:2:11: "), "{error}");
-    }
-
-    #[test]
-    fn an_unknown_knob_names_the_nearest() {
-        let mut catalogue = catalogue();
-        let text = "name = \"x\"\nsummary = \"s\"\n[want]\n\"vm.swapiness\" = 1\n";
-        catalogue.add_profile("own.toml", text).expect("well formed");
-        let error = catalogue.check().expect_err("no such knob");
-        assert_eq!(error.to_string(), "own.toml: no knob `vm.swapiness`; did you mean `vm.swappiness`?");
-    }
-
-    #[test]
-    fn own_values_win_over_inherited_ones() {
-        let mut catalogue = catalogue();
-        let base = "name = \"base\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = 1\n";
-        let own = "name = \"own\"\nsummary = \"s\"\ninherits = [\"base\"]\n[want]\n\"vm.swappiness\" = 5\n";
-        catalogue.add_profile("base.toml", base).expect("well formed");
-        catalogue.add_profile("own.toml", own).expect("well formed");
-        let profile = catalogue.profile("own").expect("resolves");
-        assert_eq!(profile.want[&KnobId::new("vm.swappiness")], Want::Int(5));
-    }
-
-    /// Two twins and a pool.
-    const COUPLED: &str = r#"
-[[knob]]
-id = "vm.dirty_bytes"
-path = "/proc/sys/vm/dirty_bytes"
-type = { int = "bytes", min = 8192 }
-twin = "vm.dirty_ratio"
-class = "safe"
-why = "w"
-cost = "c"
-source = "s"
-proof = "none yet"
-
-[[knob]]
-id = "vm.dirty_ratio"
-path = "/proc/sys/vm/dirty_ratio"
-type = { int = "percent", min = 0, max = 100 }
-twin = "vm.dirty_bytes"
-class = "safe"
-why = "w"
-cost = "c"
-source = "s"
-proof = "none yet"
-
-[[knob]]
-id = "hugepages.2m"
-path = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages"
-type = { int = "pages", min = 0 }
-undo = "subtract"
-class = "safe"
-why = "w"
-cost = "c"
-source = "s"
-proof = "none yet"
-"#;
-
-    fn profile_error(want: &str) -> String {
-        let mut catalogue = catalogue();
-        catalogue.add_knobs("coupled.toml", COUPLED).expect("good rows");
-        let text = format!("name = \"x\"\nsummary = \"s\"\n[want]\n{want}");
-        catalogue.add_profile("own.toml", &text).expect("well formed");
-        catalogue.check().expect_err("breaks a rule").to_string()
-    }
-
-    #[test]
-    fn a_pool_is_never_wanted_as_an_absolute_number() {
-        let error = profile_error("\"hugepages.2m\" = 512\n");
-        assert!(error.contains("say { need_bytes = N }"), "{error}");
-        let error = profile_error("\"vm.swappiness\" = { need_bytes = 512 }\n");
-        assert!(error.contains("is no pool"), "{error}");
-    }
-
-    #[test]
-    fn twins_are_never_wanted_together_but_a_heir_may_choose_the_other() {
-        let error = profile_error("\"vm.dirty_bytes\" = 8192\n\"vm.dirty_ratio\" = 10\n");
-        assert!(error.contains("its twin"), "{error}");
-        let mut catalogue = catalogue();
-        catalogue.add_knobs("coupled.toml", COUPLED).expect("good rows");
-        let base = "name = \"base\"\nsummary = \"s\"\n[want]\n\"vm.dirty_ratio\" = 10\n";
-        let own =
-            "name = \"own\"\nsummary = \"s\"\ninherits = [\"base\"]\n[want]\n\"vm.dirty_bytes\" = 8192\n";
-        catalogue.add_profile("base.toml", base).expect("well formed");
-        catalogue.add_profile("own.toml", own).expect("well formed");
-        let want = catalogue.profile("own").expect("resolves").want;
-        assert_eq!(want.keys().map(KnobId::as_str).collect::<Vec<_>>(), ["vm.dirty_bytes"]);
-    }
-
-    #[test]
-    fn a_cycle_is_named() {
-        let mut catalogue = catalogue();
-        catalogue.add_profile("a.toml", "name = \"a\"\nsummary = \"s\"\ninherits = [\"b\"]\n").expect("ok");
-        catalogue.add_profile("b.toml", "name = \"b\"\nsummary = \"s\"\ninherits = [\"a\"]\n").expect("ok");
-        assert_eq!(catalogue.check().expect_err("cycle").to_string(), "profile `a` inherits itself");
-    }
-}
+mod tests;

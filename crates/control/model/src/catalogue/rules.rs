@@ -1,0 +1,61 @@
+//! Rules of rows and of wanted values that a type cannot express.
+//!
+//! They hold for the rows of users as well as for ours: a row is data, and data must not be able to turn planish into
+//! something that writes anywhere, or that calls safe what cannot be taken back.
+
+use crate::{Class, Computation, Knob, Profile, Undo, Want};
+
+/// Files that cannot be set back before a reboot, whatever a row says of them.
+const ONEWAY: &[&str] = &[
+    "/proc/sys/kernel/kexec_load_disabled",
+    "/proc/sys/kernel/modules_disabled",
+    "/proc/sys/kernel/unprivileged_bpf_disabled",
+    "/proc/sys/kernel/yama/ptrace_scope",
+];
+
+/// Files that do something when they are written and have no old value.
+const ACTIONS: &[&str] =
+    &["/proc/sys/vm/compact_memory", "/proc/sys/vm/drop_caches", "/proc/sys/vm/stat_refresh"];
+
+/// The rule of rows that one breaks.
+pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
+    let id = knob.id.as_str();
+    let dotted = id.contains('.')
+        && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c));
+    if !dotted {
+        return Some("an id is dotted and lower case");
+    }
+    let kernel_file = knob.path.starts_with("/proc/sys/") || knob.path.starts_with("/sys/");
+    if !kernel_file || knob.path.split('/').any(|part| part == "." || part == "..") {
+        return Some("a place is a file below /proc/sys or /sys");
+    }
+    for (class, paths) in [(Class::Oneway, ONEWAY), (Class::Action, ACTIONS)] {
+        if paths.contains(&knob.path.as_str()) && knob.class != class {
+            return Some("cannot be taken back, and its class has to say so: oneway or action");
+        }
+    }
+    if [&knob.why, &knob.cost, &knob.source, &knob.proof].into_iter().any(|text| text.trim().is_empty()) {
+        return Some("why, cost, source and proof are said");
+    }
+    None
+}
+
+/// The rule of wanted values that one breaks, besides its type.
+pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
+    let pool = knob.undo == Undo::Subtract;
+    match want {
+        Want::Need { .. } | Want::From { from: Computation::ServicePool } if !pool => {
+            Some("is no pool: only pools are wanted by need_bytes or service_pool")
+        }
+        Want::Int(_) | Want::Text(_) | Want::Some { .. } if pool => {
+            Some("is a pool, which others raise and lower too: say { need_bytes = N }")
+        }
+        Want::From { from: Computation::MinFreeHalfPercent } if knob.id.as_str() != "vm.min_free_kbytes" => {
+            Some("min_free_half_percent is for vm.min_free_kbytes alone")
+        }
+        _ if knob.twin.as_ref().is_some_and(|twin| profile.want.contains_key(twin)) => {
+            Some("is wanted together with its twin, and setting one clears the other")
+        }
+        _ => None,
+    }
+}

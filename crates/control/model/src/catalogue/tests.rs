@@ -1,0 +1,152 @@
+//! Rows, profiles and the errors that users see.
+
+use super::*;
+
+const KNOB: &str = r#"
+[[knob]]
+id = "vm.swappiness"
+path = "/proc/sys/vm/swappiness"
+type = { int = "weight", min = 0, max = 200 }
+class = "safe"
+why = "w"
+cost = "c"
+source = "s"
+proof = "none yet"
+"#;
+
+fn catalogue() -> Catalogue {
+    let mut catalogue = Catalogue::default();
+    catalogue.add_knobs("own.toml", KNOB).expect("a good row");
+    catalogue
+}
+
+#[test]
+fn the_embedded_catalogue_is_sound() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for name in catalogue.profile_names() {
+        assert!(!catalogue.profile(name).expect("resolves").summary.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn malformed_text_names_line_and_column() {
+    let error = catalogue().add_profile("own.toml", "name = \"x\"\nsummary = \n").expect_err("no value");
+    assert!(error.to_string().starts_with("own.toml:2:11: "), "{error}");
+}
+
+#[test]
+fn an_unknown_knob_names_the_nearest() {
+    let mut catalogue = catalogue();
+    let text = "name = \"x\"\nsummary = \"s\"\n[want]\n\"vm.swapiness\" = 1\n";
+    catalogue.add_profile("own.toml", text).expect("well formed");
+    let error = catalogue.check().expect_err("no such knob");
+    assert_eq!(error.to_string(), "own.toml: no knob `vm.swapiness`; did you mean `vm.swappiness`?");
+}
+
+#[test]
+fn a_row_cannot_reach_outside_the_kernels_files_or_hide_what_it_does() {
+    let row = |path: &str, class: &str| {
+        let text = KNOB.replace("/proc/sys/vm/swappiness", path).replace("\"safe\"", class);
+        Catalogue::default().add_knobs("own.toml", &text).map_err(|error| error.to_string())
+    };
+    for path in ["/etc/passwd", "/proc/sysrq-trigger", "/sys/../etc/passwd", "vm.swappiness"] {
+        assert!(row(path, "\"safe\"").expect_err(path).contains("below /proc/sys or /sys"));
+    }
+    assert!(row("/proc/sys/kernel/modules_disabled", "\"safe\"").expect_err("one-way").contains("oneway"));
+    assert!(row("/proc/sys/kernel/modules_disabled", "\"oneway\"").is_ok());
+    assert!(row("/proc/sys/vm/drop_caches", "\"availability\"").expect_err("an action").contains("action"));
+    assert!(row("/proc/sys/vm/drop_caches", "\"action\"").is_ok());
+}
+
+#[test]
+fn twins_name_each_other() {
+    let mut catalogue = Catalogue::default();
+    let one_sided = COUPLED.replacen("twin = \"vm.dirty_bytes\"\n", "", 1);
+    catalogue.add_knobs("own.toml", &one_sided).expect("good rows");
+    assert!(catalogue.check().expect_err("one-sided").to_string().contains("its twin does not name it"));
+}
+
+#[test]
+fn own_values_win_over_inherited_ones() {
+    let mut catalogue = catalogue();
+    let base = "name = \"base\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = 1\n";
+    let own = "name = \"own\"\nsummary = \"s\"\ninherits = [\"base\"]\n[want]\n\"vm.swappiness\" = 5\n";
+    catalogue.add_profile("base.toml", base).expect("well formed");
+    catalogue.add_profile("own.toml", own).expect("well formed");
+    let profile = catalogue.profile("own").expect("resolves");
+    assert_eq!(profile.want[&KnobId::new("vm.swappiness")], Want::Int(5));
+}
+
+/// Two twins and a pool.
+const COUPLED: &str = r#"
+[[knob]]
+id = "vm.dirty_bytes"
+path = "/proc/sys/vm/dirty_bytes"
+type = { int = "bytes", min = 8192 }
+twin = "vm.dirty_ratio"
+class = "safe"
+why = "w"
+cost = "c"
+source = "s"
+proof = "none yet"
+
+[[knob]]
+id = "vm.dirty_ratio"
+path = "/proc/sys/vm/dirty_ratio"
+type = { int = "percent", min = 0, max = 100 }
+twin = "vm.dirty_bytes"
+class = "safe"
+why = "w"
+cost = "c"
+source = "s"
+proof = "none yet"
+
+[[knob]]
+id = "hugepages.2m"
+path = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages"
+type = { int = "pages", min = 0 }
+undo = "subtract"
+class = "safe"
+why = "w"
+cost = "c"
+source = "s"
+proof = "none yet"
+"#;
+
+fn profile_error(want: &str) -> String {
+    let mut catalogue = catalogue();
+    catalogue.add_knobs("coupled.toml", COUPLED).expect("good rows");
+    let text = format!("name = \"x\"\nsummary = \"s\"\n[want]\n{want}");
+    catalogue.add_profile("own.toml", &text).expect("well formed");
+    catalogue.check().expect_err("breaks a rule").to_string()
+}
+
+#[test]
+fn a_pool_is_never_wanted_as_an_absolute_number() {
+    let error = profile_error("\"hugepages.2m\" = 512\n");
+    assert!(error.contains("say { need_bytes = N }"), "{error}");
+    let error = profile_error("\"vm.swappiness\" = { need_bytes = 512 }\n");
+    assert!(error.contains("is no pool"), "{error}");
+}
+
+#[test]
+fn twins_are_never_wanted_together_but_a_heir_may_choose_the_other() {
+    let error = profile_error("\"vm.dirty_bytes\" = 8192\n\"vm.dirty_ratio\" = 10\n");
+    assert!(error.contains("its twin"), "{error}");
+    let mut catalogue = catalogue();
+    catalogue.add_knobs("coupled.toml", COUPLED).expect("good rows");
+    let base = "name = \"base\"\nsummary = \"s\"\n[want]\n\"vm.dirty_ratio\" = 10\n";
+    let own = "name = \"own\"\nsummary = \"s\"\ninherits = [\"base\"]\n[want]\n\"vm.dirty_bytes\" = 8192\n";
+    catalogue.add_profile("base.toml", base).expect("well formed");
+    catalogue.add_profile("own.toml", own).expect("well formed");
+    let want = catalogue.profile("own").expect("resolves").want;
+    assert_eq!(want.keys().map(KnobId::as_str).collect::<Vec<_>>(), ["vm.dirty_bytes"]);
+}
+
+#[test]
+fn a_cycle_is_named() {
+    let mut catalogue = catalogue();
+    catalogue.add_profile("a.toml", "name = \"a\"\nsummary = \"s\"\ninherits = [\"b\"]\n").expect("ok");
+    catalogue.add_profile("b.toml", "name = \"b\"\nsummary = \"s\"\ninherits = [\"a\"]\n").expect("ok");
+    assert_eq!(catalogue.check().expect_err("cycle").to_string(), "profile `a` inherits itself");
+}
