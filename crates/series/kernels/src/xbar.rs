@@ -216,6 +216,18 @@ mod tests {
     }
 
     #[test]
+    fn a_bar_of_many_blocks_equals_the_row_loop() {
+        let times: Vec<i64> = (-2000..7000).collect();
+        let cell =
+            |time: &i64, every: i64| if time % every == 0 { f64::NAN } else { (time * 37 % 1009) as f64 };
+        let prices: Vec<f64> = times.iter().map(|time| cell(time, 11)).collect();
+        let sizes: Vec<f64> = times.iter().map(|time| cell(time, 7).abs()).collect();
+        for cut in [0, 1, 3333] {
+            check_against_naive(&times, &prices, &sizes, 5000, &bars(&times, &prices, &sizes, 5000, cut));
+        }
+    }
+
+    #[test]
     fn minus_one_and_one_do_not_share_a_bar() {
         let got = bars(&[-1, 1], &[5.0, 6.0], &[1.0, 1.0], 10, 0);
         assert_eq!(got.iter().map(|bar| bar.start).collect::<Vec<_>>(), [-10, 0]);
