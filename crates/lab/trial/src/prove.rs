@@ -4,12 +4,14 @@
 //! arm as this machine has to spare while all of them are resident.
 
 use planish_model::{HostFacts, Want};
+use planish_pipeline::Session;
 
+use crate::control::Progress;
 use crate::error::TrialError;
 use crate::file::TrialFile;
 use crate::kernel;
 use crate::outcome::TrialOutcome;
-use crate::run::{Ground, run_on};
+use crate::run::{Ground, RunOptions, on_session, run_on};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -19,6 +21,18 @@ const SETS: [u64; 3] = [512 * MIB, 256 * MIB, 128 * MIB];
 
 /// What an arm takes beyond its working set: page tables, output columns, the program itself.
 const OVERHEAD: f64 = 1.25;
+
+/// `planish prove series` on the host of a session.
+///
+/// # Errors
+/// As [`series_on`].
+pub fn series(
+    session: &Session,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<TrialOutcome, TrialError> {
+    on_session(session, options, progress, series_on)
+}
 
 /// Runs the trial `series`, at a size that this machine has to spare.
 ///

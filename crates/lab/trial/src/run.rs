@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planish_model::EntryId;
+use planish_pipeline::Session;
 
 use crate::adapter::{AdapterKind, Load, SliceArm};
 use crate::arm::{Recipe, own_program};
@@ -11,10 +12,10 @@ use crate::child::Launch;
 use crate::control::{Phase, Progress, Stop, Tick};
 use crate::error::TrialError;
 use crate::file::TrialFile;
-use crate::host::HostControl;
+use crate::host::{HostControl, PipelineHost};
 use crate::ladder::{Confirm, Field, LadderOptions, SEED_LIMIT, check_only, climb, fresh_seed, host_error};
 use crate::outcome::{Refusal, RungVerdict, SelfCheck, TrialOutcome};
-use crate::proof::Proofs;
+use crate::proof::{Honesty, Proofs};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, ResidentField, Slicing};
 use crate::sample::ArmError;
 use crate::start::{StartField, StartPlan, stacked};
@@ -32,8 +33,8 @@ pub struct RunOptions {
     pub budget: Option<Duration>,
     /// The program that `planish` stands for in commands: the running one.
     pub program: PathBuf,
-    /// State folder (`--state`), where the journal and the proofs are.
-    pub state: Option<PathBuf>,
+    /// The command line that was typed: what root would have to type is made from it.
+    pub command: String,
     /// Ends the trial early.
     pub stop: Stop,
 }
@@ -48,6 +49,52 @@ pub struct Ground<'a> {
     pub proofs: &'a Proofs,
     /// Who listens.
     pub progress: &'a mut dyn Progress,
+}
+
+/// Runs a trial on the host of a session, and stores its proof in the state folder of it.
+///
+/// # Errors
+/// As [`run_on`].
+pub fn run(
+    trial: &TrialFile,
+    session: &Session,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<TrialOutcome, TrialError> {
+    on_session(session, options, progress, |ground| run_on(trial, ground))
+}
+
+/// Runs only the self-check of a trial, on the host of a session; `None` when it was stopped.
+///
+/// # Errors
+/// As [`run_on`].
+pub fn selfcheck(
+    trial: &TrialFile,
+    session: &Session,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<Option<SelfCheck>, TrialError> {
+    on_session(session, options, progress, |ground| selfcheck_on(trial, ground))
+}
+
+/// The false-keep rate of all placebos whose proofs are in the state folder of a session.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn honesty(session: &Session) -> Result<Honesty, TrialError> {
+    Proofs::of_state(session.state_folder()).honesty()
+}
+
+/// The ground of a session.
+pub(crate) fn on_session<T>(
+    session: &Session,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+    run: impl FnOnce(&mut Ground<'_>) -> Result<T, TrialError>,
+) -> Result<T, TrialError> {
+    let mut host = PipelineHost::new(session, &options.command);
+    let proofs = Proofs::of_state(session.state_folder());
+    run(&mut Ground { options, host: &mut host, proofs: &proofs, progress })
 }
 
 /// Runs a trial on a ground of the caller and leaves the host as it was, except for what is kept.

@@ -95,7 +95,7 @@ impl Bench {
             seed: Some(7),
             budget: None,
             program: "planish".into(),
-            state: None,
+            command: "planish trial run t.toml".to_owned(),
             stop: Stop::default(),
         };
         Self { folder, host, options }

@@ -1,10 +1,14 @@
 //! Host arms: settings that are applied for a unit or for a whole trial and taken back, through the pipeline
 //! and its journal.
 
+mod pipeline;
+
 use std::collections::BTreeMap;
 
 use planish_model::{EntryId, HostFacts, Profile};
 use serde_json::Value;
+
+pub use pipeline::PipelineHost;
 
 use crate::error::TrialError;
 use crate::sample::ArmError;

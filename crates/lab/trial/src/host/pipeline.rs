@@ -1,0 +1,211 @@
+//! The control plane of the live host: plan, apply and undo of `planish-pipeline`, with its journal.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::Duration;
+
+use planish_model::{
+    Access, EntryId, Exit, HostFacts, Observation, Outcome, OutcomeKind, Plan, Profile, Step, VerdictKind,
+};
+use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target};
+use serde_json::Value;
+
+use super::{Applied, HostControl};
+use crate::error::TrialError;
+use crate::sample::ArmError;
+
+/// How often an undo is tried while another planish is at work or pages are still being freed, and how long
+/// between.
+const TRIES: usize = 20;
+const WAIT: Duration = Duration::from_millis(250);
+
+/// The live host of a session.
+pub struct PipelineHost<'s> {
+    session: &'s Session,
+    command: String,
+    open: Vec<EntryId>,
+}
+
+impl<'s> PipelineHost<'s> {
+    /// The host of `session`; `command` is what root would have to type to get what we may not have.
+    #[must_use]
+    pub fn new(session: &'s Session, command: &str) -> Self {
+        Self { session, command: command.to_owned(), open: Vec::new() }
+    }
+
+    fn plan(&self, profile: &Profile) -> Result<Plan, PipelineError> {
+        planish_pipeline::plan(self.session, &Source::Inline(profile.clone()), &PlanOptions::default())
+    }
+
+    /// Why a step cannot be taken by this user on this host.
+    fn objection(&self, step: &Step, observation: &Observation) -> Option<ArmError> {
+        let access = observation.reading(&step.knob, &step.place).map(|reading| &reading.access)?;
+        match access {
+            Access::Writable => None,
+            Access::NeedsRoot => Some(ArmError::Unavailable {
+                reason: format!("only root may set {}", step.knob),
+                cure: format!("sudo {}", self.command),
+            }),
+            Access::ReadOnly(why) => {
+                Some(ArmError::unavailable(format!("{} cannot be written: {why}", step.knob)))
+            }
+            Access::Absent => Some(ArmError::unavailable(format!("{} is not there", step.place))),
+        }
+    }
+
+    /// What the fresh entry stands for, or why there is none.
+    fn settled(&mut self, plan: &Plan, done: planish_pipeline::Applied) -> Result<Applied, ArmError> {
+        match done.exit {
+            Exit::FailedRestored => return Err(ArmError::unavailable(done.hints.join("; "))),
+            Exit::FailedNotRestored => {
+                return Err(ArmError::Host { detail: done.hints.join("; "), restored: false });
+            }
+            _ => {}
+        }
+        self.open.extend(done.entry);
+        let mut values: BTreeMap<String, Value> = plan
+            .skipped
+            .iter()
+            .filter(|skipped| skipped.satisfied)
+            .filter_map(|skipped| Some((skipped.place.clone(), skipped.wanted.clone()?.into())))
+            .collect();
+        let read_back = |outcome: &Outcome| Some((outcome.place.clone(), outcome.read_back.clone()?.into()));
+        values.extend(done.outcomes.iter().filter_map(read_back));
+        let short = done.outcomes.iter().filter_map(shortfall).collect();
+        Ok(Applied { entry: done.entry, values, short })
+    }
+}
+
+/// Why a step that was written is not what was wanted.
+fn shortfall(outcome: &Outcome) -> Option<String> {
+    match (outcome.outcome, &outcome.short) {
+        (OutcomeKind::Short, Some(short)) => {
+            Some(format!("{} of {} pages were granted: {}", short.granted, short.asked, short.reason))
+        }
+        (OutcomeKind::Short | OutcomeKind::ReadsBack, _) => {
+            let detail = outcome.detail.as_deref().unwrap_or("it reads back as something else");
+            Some(format!("{}: {detail}", outcome.place))
+        }
+        _ => None,
+    }
+}
+
+/// An error with its causes in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// A refusal of the control plane as an arm that cannot be had; a host that was left half way as what it is.
+fn refused(error: &PipelineError) -> ArmError {
+    let detail = chain(error);
+    match error.exit() {
+        Exit::FailedRestored => ArmError::Host { detail, restored: true },
+        Exit::FailedNotRestored => ArmError::Host { detail, restored: false },
+        _ => ArmError::Unavailable {
+            reason: detail,
+            cure: error.hints().into_iter().next().unwrap_or_default(),
+        },
+    }
+}
+
+impl HostControl for PipelineHost<'_> {
+    fn facts(&self) -> HostFacts {
+        self.session.observe().host
+    }
+
+    fn can_have(&self, profile: &Profile) -> Result<(), ArmError> {
+        let plan = self.plan(profile).map_err(|error| refused(&error))?;
+        let missing = plan
+            .skipped
+            .iter()
+            .find(|skipped| !skipped.satisfied && !matches!(skipped.verdict.verdict, VerdictKind::Moot));
+        if let Some(missing) = missing {
+            let reason = format!("{}: {}", missing.knob, missing.verdict.reason);
+            return Err(ArmError::unavailable(reason));
+        }
+        let observation = self.session.observe();
+        plan.steps.iter().find_map(|step| self.objection(step, &observation)).map_or(Ok(()), Err)
+    }
+
+    fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
+        let plan = self.plan(profile).map_err(|error| refused(&error))?;
+        let options = ApplyOptions { reason: Some(profile.summary.clone()), ..ApplyOptions::default() };
+        let done = planish_pipeline::apply(self.session, &plan, &options).map_err(|error| refused(&error))?;
+        self.settled(&plan, done)
+    }
+
+    fn undo(&mut self, entry: EntryId) -> Result<(), ArmError> {
+        let mut last = String::new();
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                std::thread::sleep(WAIT);
+            }
+            match planish_pipeline::undo(self.session, Target::Entry(entry), false) {
+                Ok(undone) if undone.exit == Exit::Done => {
+                    self.open.retain(|open| *open != entry);
+                    return Ok(());
+                }
+                Ok(undone) => {
+                    let outcomes = undone.entries.iter().flat_map(|(_, outcomes)| outcomes);
+                    let theirs = |outcome: &Outcome| outcome.outcome == OutcomeKind::Theirs;
+                    if outcomes.clone().any(theirs) && !outcomes.clone().any(is_left) {
+                        self.open.retain(|open| *open != entry);
+                        let detail =
+                            format!("someone else set the host meanwhile: {}", undone.hints.join("; "));
+                        return Err(ArmError::Host { detail, restored: true });
+                    }
+                    last = undone.hints.join("; ");
+                }
+                Err(error) => last = chain(&error),
+            }
+        }
+        let detail = format!("entry {entry} of the journal cannot be undone: {last}");
+        Err(ArmError::Host { detail, restored: false })
+    }
+
+    fn undo_all(&mut self) -> Result<(), ArmError> {
+        let mut failed = Ok(());
+        for entry in self.open.clone().into_iter().rev() {
+            failed = failed.and(self.undo(entry));
+        }
+        failed
+    }
+
+    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError> {
+        let control = |error: PipelineError| TrialError::Control(Box::new(error));
+        let plan = self.plan(profile).map_err(control)?;
+        let options =
+            ApplyOptions { persist: true, reason: Some(reason.to_owned()), ..ApplyOptions::default() };
+        let done = planish_pipeline::apply(self.session, &plan, &options).map_err(control)?;
+        match (done.exit, done.entry) {
+            (Exit::Done | Exit::Findings, Some(entry)) => {
+                let hints = done.hints.iter().map(|hint| format!("; {hint}")).collect::<String>();
+                Ok(format!("persisted as entry {entry}: planish undo {entry}{hints}"))
+            }
+            (Exit::Done | Exit::Findings, None) => Ok("everything kept is on the host already".to_owned()),
+            (exit, _) => Err(TrialError::Host {
+                detail: done.hints.join("; "),
+                restored: exit != Exit::FailedNotRestored,
+            }),
+        }
+    }
+}
+
+impl Drop for PipelineHost<'_> {
+    fn drop(&mut self) {
+        // Only reached with open entries when a trial has panicked; the journal keeps what this cannot take
+        // back.
+        let _ = self.undo_all();
+    }
+}
+
+/// Whether something of a step is still on the host.
+fn is_left(outcome: &Outcome) -> bool {
+    matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed)
+}
