@@ -32,6 +32,17 @@ struct State {
     why_not: Vec<String>,
 }
 
+impl State {
+    /// Keeps each reason once, however many chunks met it.
+    fn note(&mut self, reasons: impl IntoIterator<Item = String>) {
+        for reason in reasons {
+            if !self.why_not.contains(&reason) {
+                self.why_not.push(reason);
+            }
+        }
+    }
+}
+
 impl Arena {
     /// Begins to describe an arena.
     pub fn builder() -> Builder {
@@ -162,73 +173,73 @@ impl Arena {
 
     /// A chunk of `wanted` bytes, or of `least` where memory is short; down the ladder if that is allowed.
     fn new_chunk(&self, wanted: usize, least: usize, state: &mut State) -> Result<Chunk, ArenaError> {
-        let mut why_not = Vec::new();
-        let rungs = self.rungs(&mut why_not);
-        let last = rungs.len() - 1;
+        let mut missed = Vec::new();
         let mut refusal = None;
-        'ladder: for (rung, &page) in rungs.iter().enumerate() {
-            for bytes in if wanted > least { vec![wanted, least] } else { vec![least] } {
-                if rung < last && wastes_half(bytes, page) {
-                    why_not.push(format!("{bytes} bytes would not fill half of their {page}"));
-                    continue;
+        for (page, bytes) in self.attempts(wanted, least, &mut missed) {
+            match self.try_chunk(page, bytes) {
+                Ok((chunk, shortfall)) => {
+                    // That a larger chunk of the same pages could not be had is no fault of this one.
+                    missed.retain(|(other, _)| *other != page);
+                    state.note(missed.into_iter().map(|(_, why)| why).chain(shortfall));
+                    state.next_bytes = self.asked.growth.after(chunk.len());
+                    return Ok(chunk);
                 }
-                match self.try_chunk(page, bytes, &mut why_not) {
-                    Ok(chunk) => {
-                        let growth = self.asked.growth;
-                        state.next_bytes =
-                            chunk.len().saturating_mul(2).max(growth.first_bytes).min(growth.cap_bytes);
-                        for reason in why_not {
-                            if !state.why_not.contains(&reason) {
-                                state.why_not.push(reason);
-                            }
-                        }
-                        return Ok(chunk);
-                    }
-                    Err(error) => {
-                        why_not.push(error.to_string());
-                        // No other size or page helps against a placement that is not allowed.
-                        let is_final =
-                            matches!(error, ArenaError::Placement { .. } | ArenaError::ReadBack { .. });
-                        refusal = Some(error);
-                        if is_final {
-                            break 'ladder;
-                        }
-                    }
+                // No other size or page helps against these.
+                Err(error @ (ArenaError::Placement { .. } | ArenaError::ReadBack { .. })) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    missed.push((page, error.to_string()));
+                    refusal = Some(error);
                 }
             }
         }
         Err(refusal.expect("the last rung is always tried"))
     }
 
-    /// The pages to try in turn; only the first where a fallback is refused.
-    fn rungs(&self, why_not: &mut Vec<String>) -> Vec<Page> {
-        let wished = match self.asked.preference {
-            Preference::Largest => None,
-            Preference::From(page) => Some(page),
-        };
-        let ladder = self.offer.ladder(self.asked.preference);
-        match (self.asked.fallback, wished) {
-            (Fallback::Refuse, Some(page)) => vec![page],
-            (Fallback::Refuse, None) => ladder.into_iter().take(1).collect(),
-            (Fallback::Allow, wished) => {
-                if let Some(page) = wished.filter(|&page| !self.offer.has(page)) {
-                    why_not.push(format!("this kernel has no {page}"));
+    /// The pages and sizes to try in turn; those that are not tried go to `missed`, with the reason.
+    fn attempts(&self, wanted: usize, least: usize, missed: &mut Vec<(Page, String)>) -> Vec<(Page, usize)> {
+        let mut attempts = Vec::new();
+        let rungs = self.rungs();
+        if let Preference::From(page) = self.asked.preference
+            && rungs[0] != page
+        {
+            missed.push((page, format!("this kernel has no {page}")));
+        }
+        let last = rungs[rungs.len() - 1];
+        for page in rungs {
+            let sizes = [Some(wanted), (least < wanted).then_some(least)];
+            for bytes in sizes.into_iter().flatten() {
+                if page != last && wastes_half(bytes, page) {
+                    missed.push((page, format!("{bytes} bytes would not fill half of their {page}")));
+                } else {
+                    attempts.push((page, bytes));
                 }
-                ladder
             }
         }
+        attempts
     }
 
-    fn try_chunk(&self, page: Page, bytes: usize, why_not: &mut Vec<String>) -> Result<Chunk, ArenaError> {
-        let Builder { nodes, threads, .. } = &self.asked;
-        let chunk = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer }.grant()?;
-        match (chunk.check_backing(), self.asked.fallback) {
-            (Err(error), Fallback::Refuse) => Err(error),
-            (Err(error), Fallback::Allow) => {
-                why_not.push(error.to_string());
-                Ok(chunk)
+    /// The pages to try in turn, at least one; only the first where a fallback is refused.
+    fn rungs(&self) -> Vec<Page> {
+        let mut ladder = self.offer.ladder(self.asked.preference);
+        if self.asked.fallback == Fallback::Refuse {
+            if let Preference::From(page) = self.asked.preference {
+                return vec![page];
             }
-            (Ok(()), _) => Ok(chunk),
+            ladder.truncate(1);
+        }
+        ladder
+    }
+
+    /// A chunk, and in what it falls short of the wish where that is allowed.
+    fn try_chunk(&self, page: Page, bytes: usize) -> Result<(Chunk, Option<String>), ArenaError> {
+        let Builder { nodes, threads, fallback, .. } = &self.asked;
+        let chunk = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer }.grant()?;
+        match (chunk.check_backing(), fallback) {
+            (Ok(()), _) => Ok((chunk, None)),
+            (Err(error), Fallback::Allow) => Ok((chunk, Some(error.to_string()))),
+            (Err(error), Fallback::Refuse) => Err(error),
         }
     }
 

@@ -74,6 +74,13 @@ impl Default for Growth {
     }
 }
 
+impl Growth {
+    /// Bytes of the chunk after one of `bytes`.
+    pub(crate) fn after(&self, bytes: usize) -> usize {
+        bytes.saturating_mul(2).max(self.first_bytes).min(self.cap_bytes)
+    }
+}
+
 /// Collects what an arena is asked for.
 #[derive(Debug, Clone)]
 pub struct Builder {

@@ -152,6 +152,15 @@ fn five_megabytes_take_no_gigabyte_page() {
     assert!(!achieved.why_not.is_empty());
 }
 
+/// A first chunk of 2^46 bytes cannot be had, the slice itself can: nothing is amiss then.
+#[test]
+fn short_memory_gives_a_chunk_of_what_is_needed() {
+    let growth = Growth { first_bytes: 1 << 46, cap_bytes: 1 << 46 };
+    let arena = on(Page::Base).growth(growth).build().unwrap();
+    assert_eq!(arena.alloc_slice::<u8>(MB).unwrap().len(), MB);
+    assert_all_on(&arena, Page::Base);
+}
+
 #[test]
 fn memory_lies_on_the_node_that_it_was_bound_to() {
     let test = "memory_lies_on_the_node_that_it_was_bound_to";
