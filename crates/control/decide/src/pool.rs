@@ -3,6 +3,7 @@
 //! A pool is shared by everybody on the host, so it is only ever *raised by our own need*: what is in it already was
 //! reserved by someone for something, also when it looks free. What entries of this boot were granted for the same
 //! profile counts as met, so that a second apply writes nothing; pages of another profile belong to another service.
+//! What a running service has from the pool already counts as met, too, whoever reserved it.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,8 @@ pub(crate) struct Raise<'a> {
     pub(crate) pool: &'a PoolReading,
     /// Pages that must be there for us.
     pub(crate) need: u64,
-    /// Pages of them that open entries hold already.
-    pub(crate) held: u64,
+    /// Pages of them that are there already: held by open entries, or used by the service.
+    pub(crate) met: u64,
     /// The arithmetic, for people.
     pub(crate) because: String,
 }
@@ -26,7 +27,7 @@ pub(crate) struct Raise<'a> {
 impl Raise<'_> {
     /// Pages that are still to be added.
     pub(crate) fn pages(&self) -> u64 {
-        self.need.saturating_sub(self.held)
+        self.need.saturating_sub(self.met)
     }
 
     /// What the file must be set to. The kernel counts surplus pages as part of what the file shows, and takes what
@@ -70,13 +71,14 @@ pub(crate) fn raises<'a>(
     let arithmetic = wanted.arithmetic;
     let mut raises = Vec::new();
     for (knob, pool) in pools {
-        let Some(&need) = wanted.pages.get(&pool.node) else { continue };
+        let Some(&(need, used)) = wanted.pages.get(&pool.node) else { continue };
         let held = held(open, observation, profile, &pool.place);
         let mut because = arithmetic.clone();
         if held > 0 {
             because += &format!("; {held} of them held since an earlier apply");
         }
-        raises.push(Raise { knob, pool, need, held, because });
+        // What the service uses may be what was held for it: the two are not added.
+        raises.push(Raise { knob, pool, need, met: held.max(used), because });
     }
     Ok(raises)
 }
@@ -116,9 +118,9 @@ fn no_pool(observation: &Observation) -> String {
     format!("this kernel offers huge pages of {}", sizes.join(" and "))
 }
 
-/// Pages by node, and how they came about.
+/// Pages by node, needed and in use already, and how they came about.
 struct Wanted {
-    pages: BTreeMap<Option<u32>, u64>,
+    pages: BTreeMap<Option<u32>, (u64, u64)>,
     arithmetic: String,
 }
 
@@ -138,13 +140,14 @@ fn by_bytes(
                 [_] => size,
                 several => format!("{size}, over {} nodes", several.len()),
             };
-            Ok(Wanted { pages: spread(pages, &over), arithmetic })
+            let pages = spread(pages, &over).into_iter().map(|(node, pages)| (node, (pages, 0))).collect();
+            Ok(Wanted { pages, arithmetic })
         }
         Nodes::Each(each) => {
             if let Some(missing) = each.iter().find(|node| !nodes.contains(&Some(**node))) {
                 return Err(format!("there is no pool on node {missing}"));
             }
-            let pages = each.iter().map(|node| (Some(*node), pages)).collect();
+            let pages = each.iter().map(|node| (Some(*node), (pages, 0))).collect();
             Ok(Wanted { pages, arithmetic: format!("{size} on each node named") })
         }
     }
@@ -155,19 +158,23 @@ fn by_service(sizing: &Sizing, page_bytes: u64, nodes: &[Option<u32>]) -> Result
         .rows
         .iter()
         .filter(|row| row.page_bytes == page_bytes && nodes.contains(&row.node))
-        .map(|row| (row.node, row.pages))
+        .map(|row| (row.node, (row.pages, row.used)))
         .collect();
     if pages.is_empty() {
         return Err(format!("{} was not sized in pages of {}", sizing.subject, bytes(page_bytes)));
     }
-    let total: u64 = pages.values().sum();
-    let arithmetic = format!(
+    let total: u64 = pages.values().map(|(need, _)| need).sum();
+    let used: u64 = pages.values().map(|(_, used)| used).sum();
+    let mut arithmetic = format!(
         "{} maps {}; with {} % headroom {total} pages of {}",
         sizing.subject,
         bytes(sizing.need_bytes),
         sizing.headroom_percent,
         bytes(page_bytes)
     );
+    if used > 0 {
+        arithmetic += &format!(", and it has {used} of them already");
+    }
     Ok(Wanted { pages, arithmetic })
 }
 

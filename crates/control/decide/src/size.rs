@@ -21,6 +21,15 @@ pub struct Region {
     pub count: u64,
     /// Bytes of each.
     pub bytes: u64,
+    /// Size in bytes of the reserved huge pages that it lies on already; `None` for one on ordinary pages.
+    pub pool_page_bytes: Option<u64>,
+}
+
+impl Region {
+    /// Whole pages of a size that all of them need.
+    fn pages(&self, page_bytes: u64) -> u64 {
+        self.count.saturating_mul(self.bytes.div_ceil(page_bytes))
+    }
 }
 
 /// What is to be sized.
@@ -64,9 +73,9 @@ pub fn size(observation: &Observation, request: &SizeRequest) -> Sizing {
 
 /// The rows of one page size and their line of arithmetic.
 fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) -> (Vec<SizeRow>, String) {
-    let whole: u64 = request.regions.iter().fold(0, |sum: u64, region| {
-        sum.saturating_add(region.count.saturating_mul(region.bytes.div_ceil(page_bytes)))
-    });
+    let whole = request.regions.iter().fold(0, |sum: u64, r| sum.saturating_add(r.pages(page_bytes)));
+    let in_pool = request.regions.iter().filter(|region| region.pool_page_bytes == Some(page_bytes));
+    let used = in_pool.fold(0, |sum: u64, region| sum.saturating_add(region.pages(page_bytes)));
     let headroom = u128::from(whole) * u128::from(request.headroom_percent);
     let pages = u64::try_from(u128::from(whole) + headroom.div_ceil(100)).unwrap_or(u64::MAX);
     let pools: Vec<_> = observation.pools.iter().filter(|pool| pool.page_bytes == page_bytes).collect();
@@ -74,9 +83,10 @@ fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) ->
     let per_node = pools.iter().any(|pool| pool.node.is_some());
     let nodes: Vec<_> =
         pools.iter().map(|pool| pool.node).filter(|node| node.is_some() == per_node).collect();
-    let shares = spread(pages, &spread_nodes(&nodes, observation));
+    let nodes = spread_nodes(&nodes, observation);
+    let (shares, used_shares) = (spread(pages, &nodes), spread(used, &nodes));
     let total = pages.saturating_mul(page_bytes);
-    let refused = Budget::of(&observation.host).refusal(total);
+    let refused = Budget::of(&observation.host).refusal((pages - used).saturating_mul(page_bytes));
     let rows: Vec<SizeRow> = shares
         .iter()
         .map(|(node, pages)| SizeRow {
@@ -84,6 +94,7 @@ fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) ->
             page_bytes,
             pages: *pages,
             bytes: pages.saturating_mul(page_bytes),
+            used: used_shares[node],
             free: pools.iter().find(|pool| pool.node == *node).map_or(0, |pool| pool.free),
             refused: refused.clone(),
         })
@@ -98,6 +109,9 @@ fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) ->
         let shares: Vec<String> = rows.iter().map(|row| row.pages.to_string()).collect();
         line += &format!(", over {} nodes: {}", rows.len(), shares.join(" + "));
     }
+    if used > 0 {
+        line += &format!("; {used} of them it has already");
+    }
     if let Some(refused) = refused {
         line += &format!("; refused: {refused}");
     }
@@ -111,10 +125,14 @@ mod tests {
     use super::*;
     use crate::testing::observation;
 
+    fn region() -> Region {
+        Region { name: "region".to_owned(), count: 1, bytes: 0, pool_page_bytes: None }
+    }
+
     fn request(regions: &[(u64, u64)], headroom_percent: u32) -> SizeRequest {
         let regions = regions
             .iter()
-            .map(|(count, bytes)| Region { name: "region".to_owned(), count: *count, bytes: *bytes })
+            .map(|(count, bytes)| Region { count: *count, bytes: *bytes, ..region() })
             .collect();
         SizeRequest { subject: "engine".to_owned(), regions, headroom_percent }
     }
@@ -132,6 +150,17 @@ mod tests {
             ]
         );
         assert_eq!(sizing.need_bytes, 1_940_000_000 + (6 << 20));
+    }
+
+    #[test]
+    fn what_the_service_has_already_is_told_apart() {
+        let mut request = request(&[(1, 10 << 21), (1, 4 << 21)], 0);
+        request.regions[0].pool_page_bytes = Some(2 << 20);
+        let sizing = size(&observation(), &request);
+        let rows: Vec<_> = sizing.rows.iter().map(|row| (row.node, row.pages, row.used)).collect();
+        assert_eq!(rows[..2], [(Some(0), 7, 5), (Some(1), 7, 5)]);
+        assert!(sizing.arithmetic[2].ends_with("; 10 of them it has already"), "{}", sizing.arithmetic[2]);
+        assert_eq!(rows[2].2, 0, "not from the pool of other pages");
     }
 
     #[test]

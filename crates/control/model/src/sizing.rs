@@ -14,6 +14,8 @@ pub struct SizeRow {
     pub pages: u64,
     /// The same in bytes.
     pub bytes: u64,
+    /// Pages of them that the service has from the pool already, whoever reserved them.
+    pub used: u64,
     /// Pages of the pool that nobody uses now.
     pub free: u64,
     /// Whether the node can give that much and leave the host its reserve, and why not.

@@ -66,7 +66,9 @@ fn regions(
     observation: &Observation,
     request: &SizeRequest,
 ) -> Result<(String, Vec<Region>), PipelineError> {
-    let region = |name: &str, count, bytes| vec![Region { name: name.to_owned(), count, bytes }];
+    let region = |name: &str, count, bytes| {
+        vec![Region { name: name.to_owned(), count, bytes, pool_page_bytes: None }]
+    };
     Ok(match request {
         SizeRequest::Bytes(bytes) => (units::bytes(*bytes), region("region", 1, *bytes)),
         SizeRequest::Regions { count, bytes } => {
@@ -115,7 +117,12 @@ fn of_service(
     };
     let smallest_page = observation.host.huge_page_bytes.iter().min().copied().unwrap_or(0);
     let worth_a_page = process.segments().into_iter().filter(|segment| segment.bytes >= smallest_page);
-    let regions = worth_a_page.map(|segment| Region { name: segment.name, count: 1, bytes: segment.bytes });
+    let regions = worth_a_page.map(|segment| Region {
+        count: 1,
+        bytes: segment.bytes,
+        pool_page_bytes: segment.is_hugetlb.then_some(segment.page_bytes),
+        name: segment.name,
+    });
     Ok((format!("{} (pid {pid})", process.status.name), regions.collect()))
 }
 

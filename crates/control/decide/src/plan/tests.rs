@@ -165,7 +165,12 @@ fn a_service_pool_waits_for_its_service_and_follows_its_rows() {
     assert!(only_skip(&plan).verdict.reason.contains("--service"));
     let request = crate::SizeRequest {
         subject: "engine (pid 9)".to_owned(),
-        regions: vec![crate::Region { name: "segment".to_owned(), count: 1, bytes: 10 << 21 }],
+        regions: vec![crate::Region {
+            name: "segment".to_owned(),
+            count: 1,
+            bytes: 10 << 21,
+            pool_page_bytes: None,
+        }],
         headroom_percent: 20,
     };
     let sizing = Some(crate::size(&observation(), &request));
@@ -174,6 +179,30 @@ fn a_service_pool_waits_for_its_service_and_follows_its_rows() {
     assert_eq!(raised, [(Some(6), "6"), (Some(6), "14")]);
     let because = plan.steps[0].because.as_deref().expect("arithmetic");
     assert_eq!(because, "engine (pid 9) maps 20 MiB; with 20 % headroom 12 pages of 2 MiB");
+}
+
+#[test]
+fn a_service_that_runs_on_a_pool_already_is_not_given_a_second_one() {
+    let want = [("hugepages.2m", Want::From { from: Computation::ServicePool })];
+    let region = crate::Region {
+        name: "segment".to_owned(),
+        count: 1,
+        bytes: 10 << 21,
+        pool_page_bytes: Some(2 << 20),
+    };
+    let request = |headroom_percent| crate::SizeRequest {
+        subject: "engine (pid 9)".to_owned(),
+        regions: vec![region.clone()],
+        headroom_percent,
+    };
+    let planned = |headroom| {
+        let sizing = Some(crate::size(&observation(), &request(headroom)));
+        made(&observation(), &want, &Options { sizing, ..Options::default() })
+    };
+    assert!(planned(0).steps.is_empty());
+    assert!(planned(0).skipped.iter().all(|skipped| skipped.satisfied));
+    let raised: Vec<_> = planned(20).steps.iter().map(|step| step.raise_pages).collect();
+    assert_eq!(raised, [Some(1), Some(1)], "the headroom is missing");
 }
 
 #[test]
