@@ -12,6 +12,7 @@ mod host;
 mod kernel;
 mod ladder;
 mod outcome;
+pub mod postgres;
 mod proof;
 pub mod prove;
 mod resident;

@@ -1,6 +1,7 @@
-//! `planish prove series`: what page sizes and pinning give the embedded workload on this machine.
+//! `planish prove`: the experiments that come with the program.
 //!
-//! The experiment is the shipped trial file `series`; what is added here is its size: as many bytes for each
+//! `planish prove postgres` is [`crate::postgres`]. `planish prove series` tells what page sizes and pinning give the
+//! embedded workload on this machine. The experiment is the shipped trial file `series`; what is added here is its size: as many bytes for each
 //! arm as this machine has to spare while all of them are resident.
 
 use planish_model::{HostFacts, Want};
@@ -11,6 +12,7 @@ use crate::error::TrialError;
 use crate::file::TrialFile;
 use crate::kernel;
 use crate::outcome::TrialOutcome;
+use crate::postgres::{self, PostgresOptions};
 use crate::run::{Ground, RunOptions, on_session, run_on};
 
 const MIB: u64 = 1 << 20;
@@ -32,6 +34,19 @@ pub fn series(
     progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
     on_session(session, options, progress, series_on)
+}
+
+/// `planish prove postgres` on the host of a session.
+///
+/// # Errors
+/// As [`postgres::prove_on`].
+pub fn postgres(
+    session: &Session,
+    wishes: &PostgresOptions,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<TrialOutcome, TrialError> {
+    on_session(session, options, progress, |ground| postgres::prove_on(wishes, ground))
 }
 
 /// Runs the trial `series`, at a size that this machine has to spare.

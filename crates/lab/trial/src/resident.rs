@@ -54,13 +54,13 @@ pub enum Freshness {
 }
 
 /// The arms of a resident ladder.
-pub struct ResidentArms {
+pub struct ResidentArms<'a> {
     /// What every rung is compared with.
-    pub baseline: Box<dyn ResidentArm>,
+    pub baseline: Box<dyn ResidentArm + 'a>,
     /// The rungs, in their planned order.
-    pub rungs: Vec<Box<dyn ResidentArm>>,
+    pub rungs: Vec<Box<dyn ResidentArm + 'a>>,
     /// A second instance of the baseline: hidden while the trial runs.
-    pub placebo: Box<dyn ResidentArm>,
+    pub placebo: Box<dyn ResidentArm + 'a>,
 }
 
 /// How slices are cut.
@@ -77,7 +77,7 @@ pub struct Slicing {
 /// # Errors
 /// The baseline does not run or does not report the primary metric, or the numbers allow no conclusion.
 pub fn run_resident(
-    arms: ResidentArms,
+    arms: ResidentArms<'_>,
     slicing: Slicing,
     options: &LadderOptions,
     progress: &mut dyn Progress,
@@ -88,15 +88,15 @@ pub fn run_resident(
 }
 
 /// The resident arms as the ladder sees them: the baseline first, the placebo last.
-pub(crate) struct ResidentField {
-    arms: Vec<Box<dyn ResidentArm>>,
+pub(crate) struct ResidentField<'a> {
+    arms: Vec<Box<dyn ResidentArm + 'a>>,
     slicing: Slicing,
     primary: String,
     stop: Stop,
 }
 
-impl ResidentField {
-    pub(crate) fn new(arms: ResidentArms, slicing: Slicing, primary: String, stop: Stop) -> Self {
+impl<'a> ResidentField<'a> {
+    pub(crate) fn new(arms: ResidentArms<'a>, slicing: Slicing, primary: String, stop: Stop) -> Self {
         let ResidentArms { baseline, rungs, placebo } = arms;
         let arms = [baseline].into_iter().chain(rungs).chain([placebo]).collect();
         Self { arms, slicing, primary, stop }
@@ -156,7 +156,7 @@ impl ResidentField {
     }
 }
 
-impl Field for ResidentField {
+impl Field for ResidentField<'_> {
     fn unit(&self) -> UnitKind {
         match self.slicing.freshness {
             Freshness::Resident => UnitKind::Slice,

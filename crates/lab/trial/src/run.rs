@@ -39,6 +39,18 @@ pub struct RunOptions {
     pub stop: Stop,
 }
 
+impl RunOptions {
+    /// The seed that was asked for, that of the trial's file, or a fresh one.
+    pub(crate) fn checked_seed(&self, of_file: Option<u64>) -> Result<u64, TrialError> {
+        let seed = self.seed.or(of_file).unwrap_or_else(fresh_seed);
+        if seed < SEED_LIMIT {
+            return Ok(seed);
+        }
+        let cure = "give one below 2^53".to_owned();
+        Err(TrialError::Refused { what: format!("the seed {seed} is too large"), cure })
+    }
+}
+
 /// Everything that a run stands on.
 pub struct Ground<'a> {
     /// How it is run.
@@ -159,11 +171,7 @@ fn with_field<T>(
 
 fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOptions, TrialError> {
     let options = ground.options;
-    let seed = options.seed.or(trial.seed).unwrap_or_else(fresh_seed);
-    if seed >= SEED_LIMIT {
-        let cure = "give one below 2^53".to_owned();
-        return Err(TrialError::Refused { what: format!("the seed {seed} is too large"), cure });
-    }
+    let seed = options.checked_seed(trial.seed)?;
     let seconds = if options.quick { trial.quick.budget_seconds } else { trial.budget_seconds };
     let confirm = if options.quick {
         Confirm::Skip { because: "the short form has no time for it".to_owned() }
@@ -218,7 +226,7 @@ fn resident_field(
     trial: &TrialFile,
     recipes: &[Recipe],
     ground: &mut Ground<'_>,
-) -> Result<ResidentField, TrialError> {
+) -> Result<ResidentField<'static>, TrialError> {
     let mut arms: Vec<Box<dyn ResidentArm>> = Vec::new();
     for recipe in recipes.iter().chain(recipes.first()) {
         let pool = match recipe.profile(trial.name.get_ref()) {

@@ -125,7 +125,7 @@ impl ResidentArm for Fake {
 }
 
 /// A ladder over `rungs`, its baseline and placebo at 100 ns.
-pub fn arms(rungs: Vec<Fake>, sigma: f64, seed: u64) -> ResidentArms {
+pub fn arms(rungs: Vec<Fake>, sigma: f64, seed: u64) -> ResidentArms<'static> {
     ResidentArms {
         baseline: Fake::new("4k", 100.0, sigma, seed * 7 + 1).boxed(),
         rungs: rungs.into_iter().map(Fake::boxed).collect(),

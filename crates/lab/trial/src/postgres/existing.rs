@@ -1,0 +1,230 @@
+//! `planish prove postgres --conn`: an existing cluster, read and never changed.
+//!
+//! A running server cannot be moved to other pages, and restarting it is the owner's decision. So nothing is
+//! measured here: the server is asked what it has, `/proc` is asked what it really got, and the lines that would
+//! change it are proposed, with what they do to the next start.
+
+use std::time::Duration;
+
+use postgres::{Client, Config, NoTls};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::install::Version;
+use super::proof::Proof;
+use super::server::sql_error;
+use crate::error::TrialError;
+
+/// How long the server may take to let us in, and to answer a question.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const SESSION: &str = "SET default_transaction_read_only = on; SET statement_timeout = '10s'";
+
+/// What an existing cluster has, and what would change it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Existing {
+    /// Its version, such as `15.18`.
+    pub version: String,
+    /// `shared_buffers` in bytes.
+    pub shared_buffers_bytes: u64,
+    /// `huge_pages`: off, on or try.
+    pub huge_pages: String,
+    /// `huge_pages_status` (PostgreSQL 17): what came of it at the start, in the server's own words.
+    pub huge_pages_status: Option<String>,
+    /// Page size that the pool must have: the setting, or the default size of this host.
+    pub page_bytes: Option<u64>,
+    /// Pages that the next start will need (PostgreSQL 15).
+    pub pages_needed: Option<u64>,
+    /// Bytes of the database that we are connected to.
+    pub database_bytes: i64,
+    /// `max_connections`: each connection has page tables of its own.
+    pub connections_max: u64,
+    /// What the memory of our own backend lies on; `None` for a server on another machine, or one whose `/proc`
+    /// we may not read, with the reason in `remarks`.
+    pub achieved: Option<crate::outcome::Achieved>,
+    /// Lines for postgresql.conf, in order.
+    pub conf: Vec<ConfLine>,
+    /// What to know before a restart, and what could not be seen.
+    pub remarks: Vec<String>,
+    /// The next command to type.
+    pub next: String,
+}
+
+/// A proposed line of postgresql.conf.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ConfLine {
+    /// The line.
+    pub line: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Reads the cluster behind a connection string (`host=/var/run/postgresql dbname=app`, or a URL).
+///
+/// # Errors
+/// The string is malformed, the server does not let us in or does not answer.
+pub fn inspect(conn: &str, default_huge_page_bytes: Option<u64>) -> Result<Existing, TrialError> {
+    let mut config: Config = conn.parse().map_err(|error: postgres::Error| TrialError::Refused {
+        what: format!("--conn: {error}"),
+        cure: "write it as host=/var/run/postgresql user=postgres dbname=postgres".to_owned(),
+    })?;
+    config.connect_timeout(CONNECT_LIMIT).application_name("planish");
+    let refused = |error: postgres::Error| TrialError::Refused {
+        what: format!("the cluster does not answer: {}", sql_error(&error)),
+        cure: "try the same string with psql".to_owned(),
+    };
+    let mut client = config.connect(NoTls).map_err(refused)?;
+    client.batch_execute(SESSION).map_err(refused)?;
+    let mut server = Questions { client };
+    server.answer(default_huge_page_bytes).map_err(refused)
+}
+
+struct Questions {
+    client: Client,
+}
+
+impl Questions {
+    /// A setting in its base unit; `None` for one that this version does not have.
+    fn setting(&mut self, name: &str) -> Result<Option<String>, postgres::Error> {
+        let row = self.client.query_opt("SELECT setting FROM pg_settings WHERE name = $1", &[&name])?;
+        Ok(row.map(|row| row.get(0)))
+    }
+
+    fn number(&mut self, name: &str) -> Result<Option<u64>, postgres::Error> {
+        Ok(self.setting(name)?.and_then(|text| text.parse().ok()))
+    }
+
+    fn answer(&mut self, default_page_bytes: Option<u64>) -> Result<Existing, postgres::Error> {
+        let version =
+            Version::from_number(u32::try_from(self.number("server_version_num")?.unwrap_or(0)).unwrap_or(0));
+        let blocks = self.number("shared_buffers")?.unwrap_or(0);
+        let block_bytes = self.number("block_size")?.unwrap_or(8192);
+        let set_page_bytes =
+            self.number("huge_page_size")?.filter(|&kilobytes| kilobytes > 0).map(|kib| kib << 10);
+        let row =
+            self.client.query_one("SELECT pg_backend_pid(), pg_database_size(current_database())", &[])?;
+        let (backend, database_bytes): (i32, i64) = (row.get(0), row.get(1));
+        let local: bool = self
+            .client
+            .query_one(
+                "SELECT coalesce(inet_server_addr() << '127.0.0.0/8' OR inet_server_addr() = '::1', true)",
+                &[],
+            )?
+            .get(0);
+        let mut existing = Existing {
+            version: version.to_string(),
+            shared_buffers_bytes: blocks * block_bytes,
+            huge_pages: self.setting("huge_pages")?.unwrap_or_else(|| "off".to_owned()),
+            huge_pages_status: self.setting("huge_pages_status")?,
+            page_bytes: set_page_bytes.or(default_page_bytes),
+            pages_needed: self.number("shared_memory_size_in_huge_pages")?,
+            database_bytes,
+            connections_max: self.number("max_connections")?.unwrap_or(0),
+            achieved: None,
+            conf: Vec::new(),
+            remarks: Vec::new(),
+            next: String::new(),
+        };
+        existing.look_at_backend(local, backend.unsigned_abs());
+        existing.propose(version);
+        Ok(existing)
+    }
+}
+
+impl Existing {
+    fn look_at_backend(&mut self, local: bool, backend: u32) {
+        if !local {
+            self.remarks
+                .push("the server is on another machine: what its memory lies on cannot be seen".to_owned());
+            return;
+        }
+        match Proof::of(std::iter::once(backend)) {
+            Ok(proof) => self.achieved = Some(proof.facts()),
+            Err(error) => self.remarks.push(format!(
+                "what its memory lies on cannot be seen ({error}); run as root, or as the server's user"
+            )),
+        }
+    }
+
+    fn propose(&mut self, version: Version) {
+        let has_huge =
+            self.achieved.as_ref().and_then(|it| it.backing.as_deref()).is_some_and(|it| it != "base");
+        if has_huge {
+            self.remarks.push("its shared memory lies on huge pages already".to_owned());
+            self.next = "planish prove postgres".to_owned();
+            return;
+        }
+        let line = |line: &str, why: &str| ConfLine { line: line.to_owned(), why: why.to_owned() };
+        self.conf.push(line(
+            "huge_pages = on",
+            "fails loudly when the pool is short; `try`, the default, falls back to base pages without a word",
+        ));
+        if version.chooses_page_size() {
+            self.conf.push(line(
+                "huge_page_size = 2MB",
+                "says which pool is meant, whatever the host's default size",
+            ));
+        }
+        let pages = self.pages_needed.map_or_else(
+            || {
+                let bytes = self.shared_buffers_bytes / 10 * 11;
+                format!(
+                    "about {} pages of 2 MB (PostgreSQL {version} cannot tell exactly)",
+                    bytes.div_ceil(2 << 20)
+                )
+            },
+            |pages| format!("{pages} pages"),
+        );
+        self.remarks.push(format!(
+            "the pool must hold {pages} BEFORE the next start: with huge_pages = on and a short pool the server does \
+             not start (\"could not map anonymous shared memory\"); with try it starts on base pages"
+        ));
+        self.remarks.push("both settings take effect at a restart of the server only".to_owned());
+        self.next = "planish size --bytes, then planish plan postgres --service PID".to_owned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn existing() -> Existing {
+        Existing {
+            version: "15.18".to_owned(),
+            shared_buffers_bytes: 1 << 30,
+            huge_pages: "try".to_owned(),
+            huge_pages_status: None,
+            page_bytes: Some(2 << 20),
+            pages_needed: Some(540),
+            database_bytes: 0,
+            connections_max: 100,
+            achieved: None,
+            conf: Vec::new(),
+            remarks: Vec::new(),
+            next: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_proposal_says_what_a_short_pool_does() {
+        let mut existing = existing();
+        existing.propose(Version { major: 15, minor: 18 });
+        let lines: Vec<_> = existing.conf.iter().map(|it| it.line.as_str()).collect();
+        assert_eq!(lines, ["huge_pages = on", "huge_page_size = 2MB"]);
+        assert!(existing.remarks[0].contains("540 pages BEFORE the next start"), "{:?}", existing.remarks);
+    }
+
+    #[test]
+    fn an_old_server_is_not_given_a_setting_that_it_lacks() {
+        let mut existing = Existing { pages_needed: None, ..existing() };
+        existing.propose(Version { major: 13, minor: 1 });
+        assert_eq!(existing.conf.len(), 1);
+        assert!(existing.remarks[0].contains("about 564 pages"), "{:?}", existing.remarks);
+    }
+
+    #[test]
+    fn a_malformed_string_is_refused_with_an_example() {
+        let error = inspect("host=", None).expect_err("no host");
+        assert_eq!(error.exit(), planish_model::Exit::Refused);
+        assert!(!error.hints().is_empty());
+    }
+}

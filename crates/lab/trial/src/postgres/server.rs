@@ -1,0 +1,248 @@
+//! A PostgreSQL server of our own: its data, its start, its certain end, and what its memory really lies on.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use postgres::{Client, Config, NoTls};
+
+use super::budget::Budget;
+use super::install::Install;
+use super::room::Room;
+use crate::child::{Service, last_words};
+use crate::control::Stop;
+use crate::error::TrialError;
+use crate::sample::ArmError;
+
+/// The database that holds the tables.
+const DATABASE: &str = "postgres";
+
+/// How long a server may take to answer, and to end.
+const START_LIMIT: Duration = Duration::from_secs(60);
+const END_GRACE: Duration = Duration::from_secs(20);
+
+/// Settings of every server: nothing of its own moves while a slice is timed, and nothing listens on a
+/// network. `fsync` is off because the data lives as long as the trial.
+const SETTINGS: &[(&str, &str)] = &[
+    ("listen_addresses", ""),
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("wal_level", "minimal"),
+    ("max_wal_senders", "0"),
+    ("max_wal_size", "8GB"),
+    ("checkpoint_timeout", "1d"),
+    ("bgwriter_lru_maxpages", "0"),
+    ("autovacuum", "off"),
+    ("jit", "off"),
+    ("max_parallel_workers_per_gather", "0"),
+    ("logging_collector", "off"),
+    ("max_connections", "64"),
+];
+
+/// Which pages the shared memory of a server shall lie on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Base pages.
+    Base,
+    /// Transparent huge pages of shared memory, as far as the host gives them.
+    Thp,
+    /// Pages of this size from the reserved pool, or no start at all.
+    Huge(u64),
+}
+
+impl Pages {
+    /// The settings that ask for them. `huge_pages=on` fails loudly; `try` would fall back without a word.
+    pub(crate) fn settings(self, install: &Install) -> Vec<(String, String)> {
+        let mut settings = Vec::new();
+        let huge = matches!(self, Self::Huge(_));
+        settings.push(("huge_pages".to_owned(), if huge { "on" } else { "off" }.to_owned()));
+        if let (Self::Huge(bytes), true) = (self, install.version.chooses_page_size()) {
+            settings.push(("huge_page_size".to_owned(), format!("{}kB", bytes >> 10)));
+        }
+        settings
+    }
+}
+
+/// Makes the data set that every server gets a copy of.
+pub(crate) fn make_seed(
+    install: &Install,
+    room: &Room,
+    budget: &Budget,
+    stop: &Stop,
+) -> Result<(), TrialError> {
+    let mut command = Command::new(install.program("initdb"));
+    command.arg("-D").arg(room.data("seed")).args(["-U", &room.account().name, "-A", "trust", "-E", "UTF8"]);
+    command.args(["--no-sync", "--locale=C"]).current_dir(room.data("s"));
+    let output = room.account().dress(&mut command).output();
+    let output = output.map_err(|source| TrialError::File { path: install.program("initdb"), source })?;
+    if !output.status.success() {
+        return Err(TrialError::Refused {
+            what: format!("initdb failed: {}", last_words(&String::from_utf8_lossy(&output.stderr))),
+            cure: "run initdb by hand in an empty folder to see why".to_owned(),
+        });
+    }
+    let baseline =
+        |error: ArmError| TrialError::Baseline { name: "seed".to_owned(), detail: error.to_string() };
+    let mut server = Server::new(install.clone(), "seed", room, Pages::Base, budget);
+    server.start(stop).map_err(baseline)?;
+    let mut client = server.connect().map_err(baseline)?;
+    for statement in tables(budget) {
+        if stop.is_set() {
+            return Err(baseline(ArmError::Stopped));
+        }
+        client.batch_execute(&statement).map_err(|error| baseline(ArmError::crashed(sql_error(&error))))?;
+    }
+    drop(client);
+    server.stop();
+    Ok(())
+}
+
+/// The tables of `pgbench -i`, made by the server itself: many packages come without the pgbench program.
+fn tables(budget: &Budget) -> Vec<String> {
+    let (scale, rows) = (budget.scale, budget.rows());
+    let per = super::budget::ROWS_PER_SCALE;
+    vec![
+        "create table pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))"
+            .to_owned(),
+        // Table and rows in one transaction: with wal_level = minimal none of it goes through the log.
+        format!(
+            "begin;
+             create table pgbench_branches (bid int not null, bbalance int, filler char(88));
+             insert into pgbench_branches select b, 0, null from generate_series(1, {scale}) b;
+             create table pgbench_tellers (tid int not null, bid int, tbalance int, filler char(84));
+             insert into pgbench_tellers select t, (t - 1) / 10 + 1, 0, null from generate_series(1, {scale} * 10) t;
+             create table pgbench_accounts (aid int not null, bid int, abalance int, filler char(84));
+             insert into pgbench_accounts select a, (a - 1) / {per} + 1, 0, '' from generate_series(1, {rows}) a;
+             commit"
+        ),
+        "alter table pgbench_branches add primary key (bid)".to_owned(),
+        "alter table pgbench_tellers add primary key (tid)".to_owned(),
+        "alter table pgbench_accounts add primary key (aid)".to_owned(),
+        "vacuum (freeze, analyze)".to_owned(),
+        "checkpoint".to_owned(),
+    ]
+}
+
+/// A server on its own copy of the data, reached by a socket in the room.
+#[derive(Debug)]
+pub(crate) struct Server {
+    install: Install,
+    data: PathBuf,
+    sockets: PathBuf,
+    user: String,
+    port: u16,
+    launch: crate::child::Launch,
+    service: Option<Service>,
+}
+
+impl Server {
+    /// A server on the data folder `name` of the room. The port only names the socket: no other server can
+    /// have it in this private folder, so that ports which are taken on the host do not matter.
+    pub(crate) fn new(install: Install, name: &str, room: &Room, pages: Pages, budget: &Budget) -> Self {
+        let data = room.data(name);
+        // FNV-1a of the name, so that each server of a room has its own socket whatever the order of starts.
+        let hash = name
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let port = 40_000 + u16::try_from(hash % 20_000).expect("below 20,000");
+        let mut command = vec![install.program("postgres").display().to_string()];
+        command.extend(["-D".to_owned(), data.display().to_string()]);
+        let mut set = |name: &str, value: &str| command.extend(["-c".to_owned(), format!("{name}={value}")]);
+        for (name, value) in SETTINGS {
+            set(name, value);
+        }
+        set("unix_socket_directories", &room.sockets().display().to_string());
+        set("port", &port.to_string());
+        set("shared_buffers", &format!("{}kB", budget.shared_buffers_bytes >> 10));
+        for (name, value) in pages.settings(&install) {
+            set(&name, &value);
+        }
+        let launch = room.launch(command);
+        let user = room.account().name.clone();
+        Self { install, data, sockets: room.sockets(), user, port, launch, service: None }
+    }
+
+    /// Starts it and waits until it answers.
+    pub(crate) fn start(&mut self, stop: &Stop) -> Result<(), ArmError> {
+        self.stop();
+        // Left by a server that was killed; the folder is private, so no other server can own it.
+        let _ = std::fs::remove_file(self.data.join("postmaster.pid"));
+        self.service = Some(Service::start(&self.launch, 0)?);
+        let begun = Instant::now();
+        loop {
+            if let Some(service) = &mut self.service {
+                service.check().map_err(|error| self.explain(error))?;
+            }
+            if self.connect().is_ok() {
+                return Ok(());
+            }
+            if begun.elapsed() > START_LIMIT {
+                self.stop();
+                return Err(ArmError::TimedOut { after: START_LIMIT });
+            }
+            if !stop.sleep(Duration::from_millis(50)) {
+                return Err(ArmError::Stopped);
+            }
+        }
+    }
+
+    /// A pool that is too small is an arm that cannot be had; everything else is a crash.
+    fn explain(&self, error: ArmError) -> ArmError {
+        match error {
+            ArmError::Crashed { detail } if detail.contains("could not map anonymous shared memory") => {
+                ArmError::Unavailable {
+                    reason: format!("the huge pages that were granted do not hold the server: {detail}"),
+                    cure: "planish size --bytes N, then reserve the pool early after boot".to_owned(),
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// A new connection.
+    pub(crate) fn connect(&self) -> Result<Client, ArmError> {
+        let mut config = Config::new();
+        config.host_path(&self.sockets).port(self.port).user(&self.user).dbname(DATABASE);
+        config.connect_timeout(Duration::from_secs(5));
+        config.connect(NoTls).map_err(|error| ArmError::crashed(sql_error(&error)))
+    }
+
+    /// How many huge pages of `bytes` the server will need, as it tells itself (PostgreSQL 15), else from its
+    /// shared buffers and the usual tenth beside them.
+    pub(crate) fn pages_needed(&self, bytes: u64, budget: &Budget) -> u64 {
+        let told = || {
+            let mut command = Command::new(&self.launch.command[0]);
+            command.args(&self.launch.command[1..]).args(["-C", "shared_memory_size_in_huge_pages"]);
+            if let Some((user, group)) = self.launch.user {
+                std::os::unix::process::CommandExt::uid(&mut command, user);
+                std::os::unix::process::CommandExt::gid(&mut command, group);
+            }
+            let output = command.output().ok().filter(|output| output.status.success())?;
+            String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().ok()
+        };
+        let told = if self.install.version.counts_pages() { told() } else { None };
+        told.unwrap_or_else(|| (budget.shared_buffers_bytes / 10 * 11 + (32 << 20)).div_ceil(bytes))
+    }
+
+    /// Ends it: connections are gone by now, so that it does so at once.
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut service) = self.service.take() {
+            service.stop(END_GRACE);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The server's own words, where it said some.
+pub(crate) fn sql_error(error: &postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(told) => format!("{} ({})", told.message(), told.code().code()),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,119 @@
+//! A real PostgreSQL, small: every arm that this machine can have is proved, and nothing stays behind.
+
+use std::time::Duration;
+
+use planish_model::{EntryId, HostFacts, Profile};
+
+use super::*;
+use crate::control::Silent;
+use crate::host::{Applied, HostControl};
+use crate::outcome::RungVerdict;
+use crate::proof::Proofs;
+use crate::sample::ArmError;
+
+/// A host that grants nothing, as an ordinary user sees it.
+#[derive(Debug)]
+struct NoRights(HostFacts);
+
+impl HostControl for NoRights {
+    fn facts(&self) -> HostFacts {
+        self.0.clone()
+    }
+
+    fn can_have(&self, _profile: &Profile) -> Result<(), ArmError> {
+        Err(ArmError::Unavailable { reason: "needs root".to_owned(), cure: "sudo".to_owned() })
+    }
+
+    fn apply(&mut self, _profile: &Profile) -> Result<Applied, ArmError> {
+        unreachable!("nothing may be applied that cannot be had")
+    }
+
+    fn undo(&mut self, _entry: EntryId) -> Result<(), ArmError> {
+        unreachable!("nothing was applied")
+    }
+
+    fn undo_all(&mut self) -> Result<(), ArmError> {
+        Ok(())
+    }
+
+    fn persist(&mut self, _profile: &Profile, _reason: &str) -> Result<String, TrialError> {
+        unreachable!("nothing is kept")
+    }
+}
+
+/// The smallest run, told to end by `stop`.
+fn prove(workload: Option<PathBuf>, stop: &Stop) -> Result<TrialOutcome, TrialError> {
+    let wishes = PostgresOptions {
+        scale: Some(1),
+        shared_buffers_bytes: None,
+        clients: 1,
+        workload,
+        bin_folder: None,
+    };
+    let options = RunOptions {
+        quick: true,
+        keep: false,
+        seed: Some(1),
+        budget: Some(Duration::from_secs(16)),
+        program: PathBuf::from("planish"),
+        command: "planish prove postgres".to_owned(),
+        stop: stop.clone(),
+    };
+    let available = kernel::memory_available_bytes().unwrap_or(1 << 32);
+    let facts = HostFacts { memory_bytes: available, available_bytes: available, ..HostFacts::default() };
+    let folder = tempfile::tempdir().expect("a folder");
+    let proofs = Proofs::of_state(folder.path());
+    let mut host = NoRights(facts);
+    prove_on(
+        &wishes,
+        &mut Ground { options: &options, host: &mut host, proofs: &proofs, progress: &mut Silent },
+    )
+}
+
+fn installed(test: &str) -> bool {
+    let found = Install::find(None).is_ok();
+    if !found {
+        planish_skip::skip(test, "no PostgreSQL server is installed here");
+    }
+    found
+}
+
+fn rooms_of_ours() -> usize {
+    let prefix = format!("planish-pg-{}-", std::process::id());
+    let above =
+        if std::path::Path::new("/var/tmp").is_dir() { "/var/tmp".into() } else { std::env::temp_dir() };
+    #[expect(clippy::disallowed_methods, reason = "our own folders")]
+    let entries = std::fs::read_dir(above).expect("it is there").flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).count()
+}
+
+/// One test for all that needs servers: two of them at once would count each other's rooms.
+#[test]
+fn a_real_postgresql_is_compared_and_leaves_nothing() {
+    if !installed("a_real_postgresql_is_compared_and_leaves_nothing") {
+        return;
+    }
+    let stop = Stop::default();
+    let outcome = prove(None, &stop).expect("it runs");
+
+    let baseline = outcome.baseline_achieved.as_ref().expect("the baseline was read back");
+    assert_eq!((baseline.verified, baseline.backing.as_deref()), (true, Some("base")));
+    for rung in outcome.real_rungs() {
+        assert_eq!(rung.verdict, RungVerdict::Unavailable, "{}", rung.name);
+        assert!(rung.effect.is_none() && rung.reason.contains("needs root"), "{}", rung.reason);
+    }
+    assert!(outcome.selfcheck.is_some_and(|check| check.pairs >= 8), "{:?}", outcome.notes);
+    assert!(outcome.notes.iter().any(|note| note.contains("PostgreSQL")), "{:?}", outcome.notes);
+    assert_eq!(rooms_of_ours(), 0);
+
+    // Told to stop before it begins: an error or an empty outcome, and still nothing left.
+    stop.set();
+    let _ = prove(None, &stop);
+    assert_eq!(rooms_of_ours(), 0);
+}
+
+#[test]
+fn a_script_that_cannot_be_read_is_named() {
+    let error = prove(Some("/nonexistent/own.sql".into()), &Stop::default()).expect_err("no file");
+    assert!(error.to_string().contains("/nonexistent/own.sql"), "{error}");
+}
