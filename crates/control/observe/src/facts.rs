@@ -26,6 +26,7 @@ pub const FACTS: &[(&str, &str)] = &[
     ("memory.available_bytes", "memory that can be had without swapping"),
     ("memory.available_percent", "the same as a share of all memory"),
     ("memory.min_free_bytes", "the reserve of `vm.min_free_kbytes`"),
+    ("memory.min_free_own_percent", "the same against what the kernel would choose by itself"),
     ("memory.min_free_percent", "the same as a share of all memory"),
     ("memory.page_tables_bytes", "page tables of all processes"),
     ("memory.page_tables_percent", "the same against anonymous and shared memory"),
@@ -129,6 +130,8 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
         "memory.min_free_percent",
         min_free.zip(total).and_then(|(part, whole)| percent(part, whole)),
     );
+    let own = min_free_of_kernel(host, observation);
+    facts.number("memory.min_free_own_percent", min_free.and_then(|min_free| percent(min_free, own)));
     let pressure = host.read("/proc/pressure/memory").ok();
     facts.number("memory.stall_percent", pressure.as_deref().and_then(tables::pressure_some_percent));
     let used = get("SwapTotal").zip(get("SwapFree")).map(|(total, free)| total.saturating_sub(free));
@@ -139,6 +142,19 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
     facts.bytes("thp.anon_bytes", get("AnonHugePages"));
     facts.bytes("thp.shmem_bytes", get("ShmemHugePages"));
     facts.bytes("hugetlb.total_bytes", get("Hugetlb"));
+}
+
+/// The reserve that the kernel chooses by itself, in bytes. With transparent huge pages it is eleven page blocks for
+/// each zone and at most a twentieth of memory (`mm/khugepaged.c`, `set_recommended_min_free_kbytes`): megabytes with
+/// 4 KiB pages, gigabytes with 64 KiB ones. Without them it grows with the square root of memory
+/// (`mm/page_alloc.c`, `calculate_min_free_kbytes`).
+fn min_free_of_kernel(host: &Host, observation: &Observation) -> u64 {
+    let memory = observation.host.memory_bytes;
+    let plain = ((memory / 1024).saturating_mul(16).isqrt().clamp(128, 262_144)) * 1024;
+    let block = host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").unwrap_or_default();
+    let block: u64 = block.trim().parse().unwrap_or(0);
+    let zones = observation.buddy.len() as u64;
+    plain.max(block.saturating_mul(11).saturating_mul(zones).min(memory / 20))
 }
 
 fn counters(facts: &mut Facts, host: &Host, observation: &Observation) {
