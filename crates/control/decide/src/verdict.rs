@@ -76,7 +76,9 @@ fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
             "no driver offers it: look for it in the firmware set-up",
         );
     }
-    Verdict::new(VerdictKind::Absent, "this kernel does not have it")
+    let nothing =
+        if knob.has_holes() { "nothing on this machine has it" } else { "this kernel does not have it" };
+    Verdict::new(VerdictKind::Absent, nothing)
 }
 
 /// Whether a kernel release is older than a `major.minor` version. Odd text is never older.
