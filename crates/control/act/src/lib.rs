@@ -28,5 +28,5 @@ pub mod three_way;
 pub use error::{ActError, Operation, Refusal, SinkError};
 pub use model_sink::ModelSink;
 pub use perform::{perform, take_back};
-pub use pool::Recorder;
+pub use pool::{Recorder, settle};
 pub use sink::{LiveSink, Sink};

@@ -5,6 +5,7 @@ use planish_model::{Caused, Coupling, EntryStep, Original, Outcome, OutcomeKind,
 use crate::error::{Refusal, SinkError};
 use crate::pool::{self, Recorder};
 use crate::sink::Sink;
+use crate::stack::Resolved;
 use crate::three_way::{self, Whose};
 
 /// Writes a step of an entry whose intent is on disk.
@@ -19,15 +20,16 @@ pub fn perform(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink, record: &m
     }
 }
 
-/// Takes a step back. `step` has its originals resolved (see [`crate::stack`]); `force` overwrites theirs too.
-pub fn take_back(step: &EntryStep, force: bool, sink: &dyn Sink, record: &mut Recorder<'_>) -> Outcome {
+/// Takes a step back. `force` overwrites theirs, too.
+pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut Recorder<'_>) -> Outcome {
+    let step = &resolved.step;
     let wrote_nothing = |kind| step.outcome.as_ref().is_some_and(|outcome| outcome.outcome == kind);
     let outcome = |kind| Outcome::new(step.knob.clone(), step.place.clone(), kind);
     match step.undo {
         Undo::Subtract => pool::lower(step, sink, force, record),
         Undo::None => outcome(OutcomeKind::Satisfied),
         Undo::Restore if wrote_nothing(OutcomeKind::Satisfied) => outcome(OutcomeKind::Satisfied),
-        Undo::Restore => restore(step, force, sink),
+        Undo::Restore => restore(resolved, force, sink),
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
     }
 }
@@ -119,7 +121,8 @@ fn writable(kind: &ValueType, shown: &str) -> String {
 }
 
 /// Puts the original back, if the place still shows what is ours.
-fn restore(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
+    let Resolved { step, inherited } = resolved;
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     let Some(original) = step.original() else {
         outcome.outcome = OutcomeKind::Satisfied;
@@ -132,11 +135,11 @@ fn restore(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
     let others: Vec<(&Original, String, Whose)> = coupled_texts(step, sink)
         .into_iter()
         .map(|(other, text)| {
-            let whose = three_way::coupled(step, other, &text);
+            let whose = three_way::coupled(step, inherited, other, &text);
             (other, text, whose)
         })
         .collect();
-    let whose = three_way::own(step, original, &now);
+    let whose = three_way::own(step, inherited, original, &now);
     if whose == Whose::Theirs && !force {
         outcome.outcome = OutcomeKind::Theirs;
         outcome.detail =
@@ -144,25 +147,38 @@ fn restore(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
         outcome.read_back = Some(now);
         return outcome;
     }
-    if whose == Whose::Original && !others.iter().any(|(_, _, whose)| *whose == Whose::Ours) {
+    let due = |whose: Whose| whose == Whose::Ours || (force && whose != Whose::Original);
+    let is_twin = |other: &Original| other.coupling == Some(Coupling::Twin);
+    outcome.read_back = Some(now);
+    if due(whose) || others.iter().any(|(other, _, whose)| is_twin(other) && due(*whose)) {
+        if !write_back(step, original, sink, &mut outcome) {
+            return outcome;
+        }
+    } else if !others.iter().any(|(_, _, whose)| due(*whose)) {
         outcome.outcome = OutcomeKind::Satisfied;
-        outcome.read_back = Some(now);
         keep_theirs(&mut outcome, step, &others);
-        return outcome;
-    }
-    let live = three_way::live_one(step, original);
-    if let Err(error) = sink.write(&live.place, &writable(&live.r#type, &live.value)) {
-        outcome.read_back = sink.read(&step.place).ok();
-        return refused(outcome, &error);
-    }
-    outcome.read_back = sink.read(&step.place).ok();
-    if !outcome.read_back.as_ref().is_some_and(|text| original.r#type.same(text, &original.value)) {
-        outcome.outcome = OutcomeKind::Failed;
-        outcome.detail = Some(format!("`{}` was written back and did not stay", original.value));
         return outcome;
     }
     settle_others(&mut outcome, step, &others, force, sink);
     outcome
+}
+
+/// Writes the original, or its live twin, and reads it back; false when it did not come back.
+fn write_back(step: &EntryStep, original: &Original, sink: &dyn Sink, outcome: &mut Outcome) -> bool {
+    let live = three_way::live_one(step, original);
+    let written = sink.write(&live.place, &writable(&live.r#type, &live.value));
+    outcome.read_back = sink.read(&step.place).ok();
+    let is_back = |text: &String| original.r#type.same(text, &original.value);
+    if let Err(error) = written {
+        outcome.outcome = kind_of(&error);
+        outcome.detail = Some(error.in_full());
+    } else if !outcome.read_back.as_ref().is_some_and(is_back) {
+        outcome.outcome = OutcomeKind::Failed;
+        outcome.detail = Some(format!("`{}` was written back and did not stay", original.value));
+    } else {
+        return true;
+    }
+    false
 }
 
 /// After a step is back: sets back what its write had changed elsewhere, and what going back changed again.
@@ -239,7 +255,12 @@ mod tests {
     }
 
     fn undo(step: &EntryStep, kernel: &Kernel) -> Outcome {
-        take_back(step, false, kernel, &mut |_| Ok(()))
+        undo_with(step, false, kernel)
+    }
+
+    fn undo_with(step: &EntryStep, force: bool, kernel: &Kernel) -> Outcome {
+        let resolved = Resolved { step: step.clone(), inherited: Vec::new() };
+        take_back(&resolved, force, kernel, &mut |_| Ok(()))
     }
 
     fn kind(step: &EntryStep) -> OutcomeKind {
@@ -299,7 +320,7 @@ mod tests {
         kernel.put(MIN_FREE, "999");
         let outcome = undo(&done, &kernel);
         assert_eq!((outcome.outcome, kernel.get(MIN_FREE).as_str()), (OutcomeKind::Theirs, "999"));
-        let forced = take_back(&done, true, &kernel, &mut |_| Ok(()));
+        let forced = undo_with(&done, true, &kernel);
         assert_eq!((forced.outcome, kernel.get(MIN_FREE).as_str()), (OutcomeKind::Done, "100"));
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn raise(step: &EntryStep, sink: &dyn Sink, record: &mut Recorder<'_>
     let mut pause = FIRST_PAUSE;
     for attempt in 1..=TRIES {
         // From what is there now: whoever changed the pool since is neither undone nor counted as ours.
-        match pool.change(record, |now| now + (asked - granted)) {
+        match pool.change(granted, record, |now| now + (asked - granted)) {
             Ok((from, to)) => granted += to.saturating_sub(from).min(asked - granted),
             Err(why) => {
                 outcome.outcome = OutcomeKind::Failed;
@@ -62,30 +62,50 @@ pub(crate) fn raise(step: &EntryStep, sink: &dyn Sink, record: &mut Recorder<'_>
     outcome
 }
 
+/// Finds out how far a write came that a kill interrupted. To be done before anything else changes the pool,
+/// since afterwards its size tells nothing any more. `None` when there is nothing to find out.
+pub fn settle(step: &EntryStep, sink: &dyn Sink) -> Option<Outcome> {
+    step.begun?;
+    let now = Pool { sink, place: &step.place }.pages().ok()?;
+    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
+    outcome.read_back = Some(now.to_string());
+    match held(step, now) {
+        Held::Pages(pages) => {
+            if step.raise_pages != Some(pages) {
+                outcome.outcome = OutcomeKind::Short;
+            }
+            outcome.granted_pages = Some(pages);
+            outcome.detail = Some("counted after a kill".to_owned());
+        }
+        Held::Unclear(pages) => {
+            outcome.outcome = OutcomeKind::Theirs;
+            outcome.granted_pages = Some(pages);
+            outcome.detail = Some(format!(
+                "a kill interrupted a write of this pool and someone changed it since: up to {pages} of its \
+                 {now} pages may be ours; --force gives them back"
+            ));
+        }
+    }
+    Some(outcome)
+}
+
 /// Lowers a pool by what a step was granted, and by no page that someone uses.
 pub(crate) fn lower(step: &EntryStep, sink: &dyn Sink, force: bool, record: &mut Recorder<'_>) -> Outcome {
     let pool = Pool { sink, place: &step.place };
+    let settled = settle(step, sink);
+    let known = settled.as_ref().or(step.undone.as_ref()).or(step.outcome.as_ref());
+    if let Some(unclear) = known.filter(|known| known.outcome == OutcomeKind::Theirs && !force) {
+        return unclear.clone();
+    }
+    let ours = known.and_then(|known| known.granted_pages).unwrap_or(0);
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
-    let ours = match pool.pages() {
-        Err(error) => return failed(outcome, &error),
-        Ok(now) => match held(step, now) {
-            Held::Pages(pages) => pages,
-            Held::Unclear(pages) if force => pages,
-            Held::Unclear(pages) => {
-                outcome.outcome = OutcomeKind::Theirs;
-                outcome.read_back = Some(now.to_string());
-                outcome.detail = Some(format!(
-                    "a kill interrupted a write of this pool and someone changed it since: up to {pages} of its \
-                     {now} pages may be ours; --force gives them back"
-                ));
-                return outcome;
-            }
-        },
-    };
+    if let Err(error) = pool.pages() {
+        return failed(outcome, &error);
+    }
     let spare = pool.unused().unwrap_or(ours);
     let mut left = ours;
     if ours > 0 && spare > 0 {
-        match pool.change(record, |now| now - ours.min(spare).min(now)) {
+        match pool.change(ours, record, |now| now - ours.min(spare).min(now)) {
             Ok((from, to)) => left -= from.saturating_sub(to).min(left),
             Err(why) => {
                 outcome.outcome = OutcomeKind::Failed;
@@ -146,12 +166,13 @@ impl Pool<'_> {
     /// One recorded write, computed from the size of this moment. Returns the sizes before and after.
     fn change(
         &self,
+        held: u64,
         record: &mut Recorder<'_>,
         target: impl FnOnce(u64) -> u64,
     ) -> Result<(u64, u64), String> {
         let from = self.pages().map_err(|error| error.in_full())?;
         let to = target(from);
-        record(PoolWrite { from, to })
+        record(PoolWrite { held, from, to })
             .map_err(|error| format!("not written, since not recorded: {error}"))?;
         self.sink.write(self.place, &to.to_string()).map_err(|error| error.in_full())?;
         let after = self.pages().map_err(|error| error.in_full())?;
@@ -310,7 +331,7 @@ mod tests {
     fn after_a_kill_and_a_stranger_the_pool_is_left_and_told() {
         let kernel = kernel(50);
         let mut step = pool_step(PLACE, 0, 8);
-        step.begun = Some(PoolWrite { from: 0, to: 8 });
+        step.begun = Some(PoolWrite { held: 0, from: 0, to: 8 });
         let outcome = lowered(&step, &kernel);
         assert_eq!(outcome.outcome, OutcomeKind::Theirs);
         assert!(outcome.detail.expect("why").contains("up to 8 of its 50 pages may be ours"));

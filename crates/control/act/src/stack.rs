@@ -8,7 +8,7 @@
 //! B's intent notes that its original is what A had left (`over: A`). That link counts only once A is undone:
 //! a value that an administrator set between A and B is an original of its own.
 
-use planish_model::{Coupling, Entry, EntryId, EntryStep, Original, Undo};
+use planish_model::{Caused, Coupling, Entry, EntryId, EntryStep, Original, Undo};
 
 /// Notes in new originals which open entry had left each of them.
 pub fn link(originals: &mut [Original], open: &[Entry]) {
@@ -51,17 +51,27 @@ pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<Entr
     newer.filter(|entry| entry.steps.iter().any(covers)).map(|entry| entry.id).next()
 }
 
-/// A step with the originals that count now: those of undone entries that it was applied over.
+/// A step as it is to be taken back now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The step, with the originals that count now: those of undone entries that it was applied over.
+    pub step: EntryStep,
+    /// What those entries had left at its places: not someone else's.
+    pub inherited: Vec<Caused>,
+}
+
+/// A step with the originals that count now.
 #[must_use]
-pub fn resolved(step: &EntryStep, entries: &[Entry]) -> EntryStep {
-    let mut step = step.clone();
-    for original in &mut step.originals {
+pub fn resolved(step: &EntryStep, entries: &[Entry]) -> Resolved {
+    let mut resolved = Resolved { step: step.clone(), inherited: Vec::new() };
+    for original in &mut resolved.step.originals {
         while let Some(older) = original.over.and_then(|id| undone_original(id, &original.place, entries)) {
-            original.value.clone_from(&older.value);
+            let left = std::mem::replace(&mut original.value, older.value.clone());
+            resolved.inherited.push(Caused { place: original.place.clone(), value: left });
             original.over = older.over;
         }
     }
-    step
+    resolved
 }
 
 /// The original that an undone step of an entry had at a place.
@@ -127,7 +137,7 @@ mod tests {
     }
 
     fn resolved_original(entries: &[Entry], index: usize) -> String {
-        resolved(&entries[index].steps[0], entries).originals[0].value.clone()
+        resolved(&entries[index].steps[0], entries).step.originals[0].value.clone()
     }
 
     #[test]

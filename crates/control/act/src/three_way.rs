@@ -8,7 +8,7 @@
 //! - an *alias* or *derived* place that our write changed is set back last, since restoring the step makes the
 //!   kernel compute it once more; if it is theirs by then, the kernel's new answer is not allowed to replace it.
 
-use planish_model::{Coupling, EntryStep, Original};
+use planish_model::{Caused, Coupling, EntryStep, Original};
 
 /// Whose value a place shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,14 @@ pub enum Whose {
     Unclear,
 }
 
-/// Whose value the place of a step shows.
+/// Whose value the place of a step shows. `inherited` is what undone entries below it had left (see
+/// [`crate::stack`]): ours, too.
 #[must_use]
-pub fn own(step: &EntryStep, original: &Original, now: &str) -> Whose {
+pub fn own(step: &EntryStep, inherited: &[Caused], original: &Original, now: &str) -> Whose {
     let same = |text: &str| original.r#type.same(now, text);
     if same(&original.value) {
         Whose::Original
-    } else if same(step.ours()) || (step.outcome.is_none() && same(&step.wanted)) {
+    } else if same(step.ours()) || was_left(inherited, original, now) {
         Whose::Ours
     } else {
         Whose::Theirs
@@ -38,10 +39,13 @@ pub fn own(step: &EntryStep, original: &Original, now: &str) -> Whose {
 
 /// Whose value a coupled place of a step shows.
 #[must_use]
-pub fn coupled(step: &EntryStep, original: &Original, now: &str) -> Whose {
+pub fn coupled(step: &EntryStep, inherited: &[Caused], original: &Original, now: &str) -> Whose {
     let same = |text: &str| original.r#type.same(now, text);
     if same(&original.value) {
         return Whose::Original;
+    }
+    if was_left(inherited, original, now) {
+        return Whose::Ours;
     }
     let Some(outcome) = &step.outcome else {
         let cleared = original.coupling == Some(Coupling::Twin) && same("0");
@@ -51,6 +55,11 @@ pub fn coupled(step: &EntryStep, original: &Original, now: &str) -> Whose {
         Some(caused) if same(&caused.value) => Whose::Ours,
         _ => Whose::Theirs,
     }
+}
+
+/// Whether a place shows what an undone entry had left there.
+fn was_left(inherited: &[Caused], original: &Original, now: &str) -> bool {
+    inherited.iter().any(|left| left.place == original.place && original.r#type.same(now, &left.value))
 }
 
 /// The original that must be written to bring a step's place and its twin back: the live one of the two.
@@ -77,21 +86,20 @@ pub enum Held {
 /// was done, as long as nobody else changed the pool meanwhile. A size outside tells that somebody did.
 #[must_use]
 pub fn held(step: &EntryStep, now: u64) -> Held {
-    let known = step.pages_held();
     let Some(write) = step.begun else {
-        return Held::Pages(known);
+        return Held::Pages(step.pages_held());
     };
     let (low, high) = (write.from.min(write.to), write.from.max(write.to));
     if (low..=high).contains(&now) {
-        Held::Pages((known + now).saturating_sub(write.from))
+        Held::Pages((write.held + now).saturating_sub(write.from))
     } else {
-        Held::Unclear(known + write.to.saturating_sub(write.from))
+        Held::Unclear(write.held + write.to.saturating_sub(write.from))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{Caused, KnobId, Outcome, OutcomeKind, PoolWrite};
+    use planish_model::{KnobId, Outcome, OutcomeKind, PoolWrite};
     use proptest::prelude::*;
 
     use super::*;
@@ -116,9 +124,9 @@ mod tests {
         let mut step = step("64", vec![original("own", "32", None)]);
         step.outcome = outcome("60", &[]);
         let first = step.originals[0].clone();
-        assert_eq!(own(&step, &first, "60\n"), Whose::Ours);
-        assert_eq!(own(&step, &first, "64"), Whose::Theirs, "somebody wrote it again and it held");
-        assert_eq!(own(&step, &first, " 32 "), Whose::Original);
+        assert_eq!(own(&step, &[], &first, "60\n"), Whose::Ours);
+        assert_eq!(own(&step, &[], &first, "64"), Whose::Theirs, "somebody wrote it again and it held");
+        assert_eq!(own(&step, &[], &first, " 32 "), Whose::Original);
     }
 
     #[test]
@@ -136,19 +144,19 @@ mod tests {
     fn a_coupled_place_is_ours_only_with_evidence() {
         let derived = original("min_free", "100", Some(Coupling::Derived));
         let mut step = step("1", vec![original("own", "0", None), derived.clone()]);
-        assert_eq!(coupled(&step, &derived, "100"), Whose::Original);
-        assert_eq!(coupled(&step, &derived, "300"), Whose::Unclear, "killed before it could look");
+        assert_eq!(coupled(&step, &[], &derived, "100"), Whose::Original);
+        assert_eq!(coupled(&step, &[], &derived, "300"), Whose::Unclear, "killed before it could look");
         step.outcome = outcome("1", &[("min_free", "300")]);
-        assert_eq!(coupled(&step, &derived, "300"), Whose::Ours);
-        assert_eq!(coupled(&step, &derived, "301"), Whose::Theirs);
+        assert_eq!(coupled(&step, &[], &derived, "300"), Whose::Ours);
+        assert_eq!(coupled(&step, &[], &derived, "301"), Whose::Theirs);
     }
 
     #[test]
     fn a_cleared_twin_needs_no_evidence() {
         let twin = original("ratio", "20", Some(Coupling::Twin));
         let step = step("4096", vec![original("own", "0", None), twin.clone()]);
-        assert_eq!(coupled(&step, &twin, "0"), Whose::Ours);
-        assert_eq!(coupled(&step, &twin, "15"), Whose::Unclear);
+        assert_eq!(coupled(&step, &[], &twin, "0"), Whose::Ours);
+        assert_eq!(coupled(&step, &[], &twin, "15"), Whose::Unclear);
     }
 
     proptest! {
@@ -156,15 +164,12 @@ mod tests {
         #[test]
         fn a_kill_never_loses_count_of_pages(from in 0u64..50, raise in 1u64..50, done in 0u64..=50) {
             let mut step = pool_step("own", from, raise);
-            step.begun = Some(PoolWrite { from, to: from + raise });
+            step.begun = Some(PoolWrite { held: 0, from, to: from + raise });
             let done = done.min(raise);
             prop_assert_eq!(held(&step, from + done), Held::Pages(done));
             prop_assert_eq!(held(&step, from + raise + 1), Held::Unclear(raise));
 
-            let mut granted = outcome("", &[]).expect("made");
-            granted.granted_pages = Some(raise);
-            step.outcome = Some(granted);
-            step.begun = Some(PoolWrite { from: from + raise, to: from });
+            step.begun = Some(PoolWrite { held: raise, from: from + raise, to: from });
             prop_assert_eq!(held(&step, from + raise - done), Held::Pages(raise - done));
         }
     }

@@ -43,6 +43,8 @@ impl Ledger {
                 let step = self.step(entry, step)?;
                 step.begun = None;
                 step.outcome = Some(outcome);
+                // Also said of a pool that a kill left in the middle of an undo: then this is newer.
+                step.undone = None;
             }
             Event::Undone { entry, step, outcome } => {
                 let step = self.step(entry, step)?;

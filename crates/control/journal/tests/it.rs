@@ -70,7 +70,7 @@ fn outcome(step: &EntryStep, kind: OutcomeKind) -> Outcome {
 fn live_and_end(journal: &mut Journal) -> EntryId {
     let entry = journal.begin(intent(Some(1_763_600_060))).expect("room");
     let steps = journal.ledger().entry(entry).expect("begun").steps.clone();
-    journal.pool(entry, 0, PoolWrite { from: 4, to: 8 }).expect("room");
+    journal.pool(entry, 0, PoolWrite { held: 0, from: 4, to: 8 }).expect("room");
     journal.outcome(entry, 0, outcome(&steps[0], OutcomeKind::Done)).expect("room");
     journal.outcome(entry, 1, outcome(&steps[1], OutcomeKind::ReadsBack)).expect("room");
     journal.applied(entry).expect("room");

@@ -47,6 +47,8 @@ pub struct Caused {
 /// A write of a pool's size, recorded before it is made: after a kill it tells whose the pages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolWrite {
+    /// Pages of the pool that were the step's before.
+    pub held: u64,
     /// Pages of the pool before.
     pub from: u64,
     /// Pages written.

@@ -11,7 +11,7 @@ use planish_model::{
 use crate::error::PipelineError;
 use crate::persist::{self, Contents};
 use crate::session::Session;
-use crate::{gone, intent, undo, watch};
+use crate::{gone, intent, settle, undo, watch};
 
 /// How a plan is applied.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
 
     // After this point no other planish writes this host.
     gone::close(&mut journal, &session.host().boot_id())?;
+    settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
     if is_in_force(&journal, plan, options) {
         return Ok(nothing_to_write(session, plan, &journal));
     }
@@ -199,7 +200,7 @@ fn put_back(
     if let Some(source) = back.journal_failure {
         return Err(PipelineError::JournalHalfWay { entry: entry.id, restored: !back.left, source });
     }
-    let restored = !back.left && !back.outcomes.iter().any(|outcome| outcome.outcome == OutcomeKind::Theirs);
+    let restored = !back.left && back.outcomes.iter().all(|outcome| is_back(&entry, outcome));
     outcomes.extend(back.outcomes);
     let reason = failed.detail.unwrap_or_else(|| "it is no longer there".to_owned());
     let mut hints = vec![format!("{} failed: {reason}", failed.knob)];
@@ -209,6 +210,18 @@ fn put_back(
     let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
     Ok(Applied { entry: Some(entry.id), outcomes, drift, exit, hints })
+}
+
+/// Whether a place is as it was. One that vanished is, as long as nothing was written to it.
+fn is_back(entry: &Entry, back: &Outcome) -> bool {
+    match back.outcome {
+        OutcomeKind::Vanished => {
+            let written = entry.steps.iter().filter(|step| step.place == back.place);
+            let mut written = written.filter_map(|step| step.outcome.as_ref());
+            !written.any(|outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::ReadsBack))
+        }
+        kind => matches!(kind, OutcomeKind::Done | OutcomeKind::Satisfied | OutcomeKind::HandedOver),
+    }
 }
 
 /// The host against a plan and the entries of this boot, looked at afresh.

@@ -26,6 +26,7 @@ mod log;
 mod persist;
 mod plan;
 mod session;
+mod settle;
 mod size;
 mod source;
 mod state;

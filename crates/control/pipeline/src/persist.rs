@@ -96,11 +96,15 @@ impl Contents {
         };
         let others =
             || all.clone().filter(|(other, step)| *other != id && in_file(step)).map(|(_, step)| step);
+        // A kill may have come between the write of the file and its outcome.
+        let unsure = |step: &EntryStep| !step.is_undone() && step.outcome.is_none();
+        let maybe = all.clone().filter(|(other, step)| *other != id && unsure(step)).map(|(_, step)| step);
         let texts = all.clone().flat_map(|(_, step)| [&step.outcome, &step.undone]);
+        let written = texts.filter_map(|outcome| outcome.as_ref()?.read_back.clone());
         Self {
             with: content(others().chain(std::iter::once(step))),
             without: content(others()),
-            written: texts.filter_map(|outcome| outcome.as_ref()?.read_back.clone()).collect(),
+            written: written.chain(content(others().chain(maybe))).collect(),
         }
     }
 

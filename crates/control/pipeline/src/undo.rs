@@ -7,9 +7,9 @@ use planish_journal::{Journal, JournalError};
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 
 use crate::error::PipelineError;
-use crate::gone;
 use crate::persist::Contents;
 use crate::session::Session;
+use crate::{gone, settle};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub(crate) fn undo_selected(
     let mut journal = session.writer(patience)?;
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
+    settle::pools(&mut journal, &boot_id, &*sink)?;
 
     // After this point no other planish writes this host. What an entry holds follows from the journal alone.
     let mut undone = Undone { entries: Vec::new(), exit: Exit::Done, hints: Vec::new() };

@@ -1,0 +1,228 @@
+//! A kill before, in and after every operation of the journal and every write to the host; then undo.
+//!
+//! After each kill the host must come back byte for byte, or undo must name each place where it did not; what it
+//! names must come back with `--force`. Nothing of the pipeline runs after a kill: see [`crate::faults`].
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use planish_model::{EntryState, Exit, Nodes, Outcome, Want};
+use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, confirm, undo};
+
+use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
+use crate::tree::*;
+
+/// What is killed.
+type Scene = dyn Fn(&Session);
+
+fn apply_everything(session: &Session) {
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let plan = plan_of(session, &everything());
+    apply(session, &plan, &options).expect("the host takes it");
+}
+
+fn second() -> Source {
+    profile(
+        "second",
+        &[
+            ("vm.swappiness", Want::Int(1)),
+            ("vm.dirty_ratio", Want::Int(5)),
+            ("thp.enabled", Want::Text("never".to_owned())),
+            ("hugepages.2m", Want::Need { need_bytes: 8 << 20, nodes: Nodes::Each(vec![1]) }),
+        ],
+    )
+}
+
+fn undo_everything(session: &Session) {
+    undo(session, Target::All, false).expect("undone");
+}
+
+/// Kills a scene at every operation, each time on a fresh host that `prepare` was run on; returns how many kills
+/// there were, and how many of them left a difference that undo named.
+fn kill_everywhere(make: &dyn Fn() -> Tree, prepare: &Scene, scene: &Scene) -> (usize, usize) {
+    let counter = Fuse::counting();
+    let tree = make();
+    prepare(&tree.session());
+    scene(&fused(tree.options(), &counter));
+    let (mut kills, mut named) = (0, 0);
+    for operation in 0..counter.operations() {
+        for moment in MOMENTS {
+            let tree = make();
+            let start = tree.snapshot();
+            prepare(&tree.session());
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            let ended = until_killed(|| scene(&session));
+            assert!(ended.is_none(), "operation {operation} of {} was never reached", counter.operations());
+            drop(session);
+            let left = come_back(&tree, &start, &format!("killed {moment:?} operation {operation}"));
+            named += usize::from(!left.is_empty());
+            kills += 1;
+        }
+    }
+    (kills, named)
+}
+
+/// Undoes everything and compares with the start; returns the differences that undo named.
+fn come_back(tree: &Tree, start: &BTreeMap<String, String>, when: &str) -> Vec<String> {
+    let undone = undo(&tree.session(), Target::All, false).unwrap_or_else(|error| panic!("{when}: {error}"));
+    let left = differences(start, &tree.snapshot());
+    let outcomes: Vec<Outcome> = tree
+        .entries()
+        .into_iter()
+        .flat_map(|entry| entry.steps.into_iter().filter_map(|step| step.undone))
+        .collect();
+    for place in &left {
+        let names = |outcome: &&Outcome| {
+            outcome.place == *place || outcome.detail.as_ref().is_some_and(|detail| detail.contains(place))
+        };
+        let named = outcomes.iter().any(|outcome| outcome.detail.is_some() && names(&outcome));
+        assert!(named, "{when}: {place} is `{}` and nobody says so: {outcomes:#?}", tree.get(place));
+        assert_eq!(undone.exit, Exit::Findings, "{when}: a difference is a finding");
+    }
+    for entry in tree.entries().iter().rev() {
+        assert!(!entry.is_open(), "{when}: entry {} is still open", entry.id);
+        if !left.is_empty() {
+            undo(&tree.session(), Target::Entry(entry.id), true).expect("forced");
+        }
+    }
+    assert_eq!(differences(start, &tree.snapshot()), [""; 0], "{when}: what was named comes back by force");
+    left
+}
+
+#[test]
+fn an_apply_that_is_killed_anywhere_comes_back() {
+    let (kills, named) = kill_everywhere(&Tree::new, &|_| {}, &apply_everything);
+    assert!(kills >= 40, "{kills}");
+    // Only between a write that derives a value and the look at it: `min_free_kbytes` after THP.
+    assert!(named <= 4, "{named} of {kills} kills left a difference");
+}
+
+#[test]
+fn an_undo_that_is_killed_anywhere_comes_back() {
+    let (kills, named) = kill_everywhere(&Tree::new, &apply_everything, &undo_everything);
+    assert!(kills >= 40, "{kills}");
+    assert_eq!(named, 0);
+}
+
+#[test]
+fn a_second_apply_over_a_first_that_is_killed_anywhere_comes_back() {
+    let over = |session: &Session| {
+        let plan = plan_of(session, &second());
+        apply(session, &plan, &ApplyOptions::default()).expect("the host takes it");
+    };
+    let (kills, named) = kill_everywhere(&Tree::new, &apply_everything, &over);
+    assert!(kills >= 40, "{kills}");
+    assert!(named <= 4, "{named} of {kills} kills left a difference");
+}
+
+#[test]
+fn an_undo_of_two_that_is_killed_anywhere_comes_back() {
+    let both = |session: &Session| {
+        apply_everything(session);
+        let plan = plan_of(session, &second());
+        apply(session, &plan, &ApplyOptions::default()).expect("the host takes it");
+    };
+    for first in [None, Some(1)] {
+        let undo_both = move |session: &Session| {
+            if let Some(id) = first {
+                undo(session, Target::Entry(planish_model::EntryId(id)), false).expect("undone");
+            }
+            undo_everything(session);
+        };
+        let (kills, named) = kill_everywhere(&Tree::new, &both, &undo_both);
+        assert!(kills >= 40, "{kills}");
+        assert_eq!(named, 0, "first {first:?}");
+    }
+}
+
+#[test]
+fn a_put_back_that_is_killed_anywhere_comes_back() {
+    let failing = || Tree::answering(&format!("[[answer]]\nplace = \"{ZONE_RECLAIM}\"\nerrno = \"EIO\"\n"));
+    let scene = |session: &Session| {
+        let plan = plan_of(session, &everything());
+        let applied = apply(session, &plan, &ApplyOptions::default()).expect("a failed step is no error");
+        assert_eq!(applied.exit, Exit::FailedRestored);
+    };
+    let (kills, named) = kill_everywhere(&failing, &|_| {}, &scene);
+    assert!(kills >= 40, "{kills}");
+    assert!(named <= 4, "{named} of {kills} kills left a difference");
+}
+
+#[test]
+fn a_confirm_that_is_killed_anywhere_comes_back() {
+    let counter = Fuse::counting();
+    let tree = waiting();
+    confirm(&fused(tree.options(), &counter)).expect("confirmed");
+    for operation in 0..counter.operations() {
+        for moment in MOMENTS {
+            let tree = waiting();
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| confirm(&session)).is_none());
+            come_back(&tree, &Tree::new().snapshot(), &format!("killed {moment:?} operation {operation}"));
+        }
+    }
+    assert!(counter.operations() >= 6, "{}", counter.operations());
+}
+
+/// A host with an entry that waits to be confirmed.
+fn waiting() -> Tree {
+    let tree = Tree::new();
+    let session = crate::watch::without_watcher(&tree);
+    let options = ApplyOptions { confirm_seconds: Some(3600), persist: true, ..ApplyOptions::default() };
+    apply(&session, &plan_of(&session, &everything()), &options).expect("applied");
+    tree
+}
+
+#[test]
+fn an_apply_that_was_killed_can_be_applied_again_and_undone() {
+    let counter = Fuse::counting();
+    apply_everything(&fused(Tree::new().options(), &counter));
+    let mut named = 0;
+    for operation in 0..counter.operations() {
+        for moment in [Moment::Before, Moment::After] {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            until_killed(|| apply_everything(&session));
+            drop(session);
+            apply_everything(&tree.session());
+            let left =
+                come_back(&tree, &start, &format!("killed {moment:?} operation {operation}, applied again"));
+            named += usize::from(!left.is_empty());
+        }
+    }
+    assert!(named <= 4, "{named} kills left a difference");
+}
+
+/// The machine loses power: of the journal only what was synced is on the disk, and run-time values are those of
+/// the next boot. Files are whole or not there.
+#[test]
+fn a_power_cut_anywhere_leaves_nothing_but_files_that_go() {
+    let counter = Fuse::counting();
+    apply_everything(&fused(Tree::new().options(), &counter));
+    let mut states = Vec::new();
+    for operation in 0..counter.operations() {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let synced = Rc::new(crate::faults::Synced::default());
+        let fuse = Fuse::at(operation, Moment::After);
+        let session = crate::faults::losing(tree.options(), &fuse, &synced);
+        assert!(until_killed(|| apply_everything(&session)).is_none());
+        drop(session);
+        cut_to(&tree.root().join("var/lib/planish/journal.jsonl"), synced.bytes());
+        tree.reboot(&start);
+        let undone = undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "cut after operation {operation}: {:#?}", undone.entries);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "cut after operation {operation}");
+        states.extend(tree.entries().first().map(|entry| entry.state));
+    }
+    assert!(states.iter().all(|state| matches!(state, EntryState::Closed(_))), "{states:?}");
+    assert!(!states.is_empty());
+}
+
+fn cut_to(journal: &Path, bytes: u64) {
+    if let Ok(file) = std::fs::OpenOptions::new().write(true).open(journal) {
+        file.set_len(bytes).expect("ours");
+    }
+}

@@ -1,0 +1,178 @@
+//! Kills at every operation: a fuse between the pipeline and its disk, and between it and its host.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use planish_act::{Sink, SinkError};
+use planish_journal::Storage;
+use planish_model::Holder;
+use planish_pipeline::{Seams, Session, SessionOptions};
+
+/// At which side of an operation the kill comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before it.
+    Before,
+    /// In its middle: half of the bytes of an append are in the file. Any other operation is whole.
+    Torn,
+    /// After it.
+    After,
+}
+
+pub const MOMENTS: [Moment; 3] = [Moment::Before, Moment::Torn, Moment::After];
+
+/// Counts operations and kills at one of them.
+#[derive(Debug)]
+pub struct Fuse {
+    left: Cell<Option<usize>>,
+    moment: Moment,
+    operations: Cell<usize>,
+}
+
+/// What a kill unwinds with. Nothing catches it but [`until_killed`]: no code of the pipeline runs after it.
+struct Killed;
+
+impl Fuse {
+    pub fn at(operation: usize, moment: Moment) -> Rc<Self> {
+        Rc::new(Self { left: Cell::new(Some(operation)), moment, operations: Cell::default() })
+    }
+
+    /// One that never blows, and counts.
+    pub fn counting() -> Rc<Self> {
+        Rc::new(Self { left: Cell::new(None), moment: Moment::After, operations: Cell::default() })
+    }
+
+    pub fn operations(&self) -> usize {
+        self.operations.get()
+    }
+
+    /// Runs an operation, or as much of it as comes before the kill.
+    fn pass<T>(&self, whole: impl FnOnce() -> T, half: impl FnOnce()) -> T {
+        self.operations.set(self.operations.get() + 1);
+        let left = self.left.get();
+        self.left.set(left.and_then(|left| left.checked_sub(1)));
+        if left != Some(0) {
+            return whole();
+        }
+        match self.moment {
+            Moment::Before => {}
+            Moment::Torn => half(),
+            Moment::After => drop(whole()),
+        }
+        resume_unwind(Box::new(Killed))
+    }
+}
+
+/// Runs until it ends (`Some`) or is killed (`None`).
+pub fn until_killed<T>(run: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(run))
+        .map_err(|cause: Box<dyn Any + Send>| {
+            if !cause.is::<Killed>() {
+                resume_unwind(cause);
+            }
+        })
+        .ok()
+}
+
+/// A session whose every operation passes a fuse.
+pub fn fused(options: SessionOptions, fuse: &Rc<Fuse>) -> Session {
+    losing(options, fuse, &Rc::default())
+}
+
+/// The same on a disk that keeps only what was synced.
+pub fn losing(options: SessionOptions, fuse: &Rc<Fuse>, synced: &Rc<Synced>) -> Session {
+    let seams = FusedSeams { fuse: Rc::clone(fuse), synced: Rc::clone(synced) };
+    Session::with_seams(options, Box::new(seams)).expect("a host")
+}
+
+/// How much of a journal survives a power cut.
+#[derive(Debug, Default)]
+pub struct Synced(Cell<u64>);
+
+impl Synced {
+    pub fn bytes(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+struct FusedSeams {
+    fuse: Rc<Fuse>,
+    synced: Rc<Synced>,
+}
+
+impl Seams for FusedSeams {
+    fn storage(&self, inner: Box<dyn Storage>) -> Box<dyn Storage> {
+        Box::new(FusedStorage { inner, fuse: Rc::clone(&self.fuse), synced: Rc::clone(&self.synced) })
+    }
+
+    fn sink<'a>(&'a self, inner: Box<dyn Sink + 'a>) -> Box<dyn Sink + 'a> {
+        Box::new(FusedSink { inner, fuse: &self.fuse })
+    }
+}
+
+struct FusedStorage {
+    inner: Box<dyn Storage>,
+    fuse: Rc<Fuse>,
+    synced: Rc<Synced>,
+}
+
+impl Storage for FusedStorage {
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+    fn read(&self) -> io::Result<Vec<u8>> {
+        self.inner.read()
+    }
+    fn cut(&self, length: u64) -> io::Result<()> {
+        self.fuse.pass(|| self.inner.cut(length), || ())
+    }
+    fn reserve(&self, bytes: u64) -> io::Result<()> {
+        self.fuse.pass(|| self.inner.reserve(bytes), || ())
+    }
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let half = || self.inner.append(&bytes[..bytes.len() / 2]).expect("room");
+        self.fuse.pass(|| self.inner.append(bytes), half)
+    }
+    fn sync(&self) -> io::Result<()> {
+        let whole = || {
+            self.inner.sync()?;
+            self.synced.0.set(self.inner.read()?.len() as u64);
+            Ok(())
+        };
+        self.fuse.pass(whole, || ())
+    }
+}
+
+struct FusedSink<'a> {
+    inner: Box<dyn Sink + 'a>,
+    fuse: &'a Fuse,
+}
+
+impl Sink for FusedSink<'_> {
+    fn read(&self, place: &str) -> Result<String, SinkError> {
+        self.inner.read(place)
+    }
+    fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
+        self.fuse.pass(|| self.inner.write(place, value), || ())
+    }
+    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+        self.inner.read_file(path)
+    }
+    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+        self.fuse.pass(|| self.inner.replace_file(path, content), || ())
+    }
+    fn pause(&self, time: Duration) {
+        self.inner.pause(time);
+    }
+    fn page_bytes(&self) -> u64 {
+        self.inner.page_bytes()
+    }
+    fn holders(&self, page_bytes: u64) -> Vec<Holder> {
+        self.inner.holders(page_bytes)
+    }
+}

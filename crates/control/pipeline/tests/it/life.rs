@@ -1,0 +1,354 @@
+//! Apply, check, undo and log as their users see them.
+
+use std::time::Duration;
+
+use planish_journal::HostLock;
+use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, OutcomeKind, Want};
+use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confirm, undo};
+
+use crate::tree::*;
+
+fn apply_here(tree: &Tree, source: &planish_pipeline::Source) -> planish_pipeline::Applied {
+    let session = tree.session();
+    let plan = plan_of(&session, source);
+    apply(&session, &plan, &ApplyOptions::default()).expect("applied")
+}
+
+fn undo_all(tree: &Tree) -> planish_pipeline::Undone {
+    undo(&tree.session(), Target::All, false).expect("undone")
+}
+
+#[test]
+fn a_plan_reaches_the_host_and_goes_again() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let applied = apply_here(&tree, &everything());
+    assert_eq!(applied.exit, Exit::Done, "{:#?}", applied.outcomes);
+    let values = [SWAPPINESS, STAT_INTERVAL, DIRTY_BYTES, DIRTY_RATIO, MIN_FREE].map(|place| tree.get(place));
+    assert_eq!(values, ["10\n", "10\n", "536870912\n", "0\n", "90112\n"]);
+    assert_eq!(tree.get(THP), "always [madvise] never\n");
+    assert_eq!([pool(0), pool(1)].map(|place| tree.get(&place)), ["11\n", "8\n"]);
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.entries);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert_eq!(tree.entries()[0].state, EntryState::Closed(Closure::Undone));
+}
+
+#[test]
+fn applying_twice_writes_nothing() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let plan = plan_of(&session, &everything());
+    apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+    let after = tree.snapshot();
+    let again = apply(&session, &plan, &ApplyOptions::default()).expect("in force");
+    assert_eq!((again.entry, again.exit), (None, Exit::Done));
+    let fresh = apply_here(&tree, &everything());
+    assert_eq!((fresh.entry, fresh.outcomes.len()), (None, 0), "{:#?}", fresh.outcomes);
+    assert_eq!(differences(&after, &tree.snapshot()), [""; 0]);
+    assert_eq!(tree.entries().len(), 1);
+}
+
+#[test]
+fn a_host_that_moved_is_refused() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let plan = plan_of(&session, &everything());
+    tree.edit(SWAPPINESS, "33");
+    tree.edit(MIN_FREE, "1234");
+    let start = tree.snapshot();
+    let error = apply(&session, &plan, &ApplyOptions::default()).expect_err("moved");
+    assert_eq!(error.exit(), Exit::Refused);
+    let text = error.to_string();
+    assert!(text.contains("/proc/sys/vm/swappiness is `33`, the plan saw `60`"), "{text}");
+    assert!(text.contains("min_free_kbytes is `1234`"), "derived places count, too: {text}");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().is_empty());
+}
+
+#[test]
+fn a_plan_for_another_boot_or_host_is_refused() {
+    let tree = Tree::new();
+    let plan = plan_of(&tree.session(), &everything());
+    tree.put(BOOT_ID, "another\n");
+    let error = apply(&tree.session(), &plan, &ApplyOptions::default()).expect_err("another boot");
+    assert_eq!(
+        (error.to_string().as_str(), error.exit()),
+        ("the plan is for another boot of this host", Exit::Refused)
+    );
+    let mut other = plan.clone();
+    other.host_id = "another".to_owned();
+    let error = apply(&tree.session(), &other, &ApplyOptions::default()).expect_err("edited");
+    assert!(matches!(error, PipelineError::Edited { .. }), "{error}");
+}
+
+#[test]
+fn a_recording_that_is_no_fixture_is_not_written() {
+    let tree = Tree::new();
+    let plan = plan_of(&tree.session(), &everything());
+    let meta = tree.get("/meta.toml").replace("writable = true", "writable = false");
+    tree.put("/meta.toml", &meta);
+    let start = tree.snapshot();
+    let error = apply(&tree.session(), &plan, &ApplyOptions::default()).expect_err("not writable");
+    assert_eq!(error.exit(), Exit::Refused);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_place_that_may_not_be_written_refuses_the_whole_plan() {
+    let tree = Tree::new();
+    let plan = plan_of(&tree.session(), &everything());
+    let meta = tree.get("/meta.toml");
+    tree.put(
+        "/meta.toml",
+        &meta.replace("writable = true", "writable = true\nread_only = [\"/sys/kernel/mm\"]"),
+    );
+    let error = apply(&tree.session(), &plan, &ApplyOptions::default()).expect_err("read-only");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("cannot write /sys/kernel/mm/transparent_hugepage/enabled: it is mounted"),
+        "{text}"
+    );
+    assert_eq!(tree.get(SWAPPINESS), "60\n", "nothing before it was written either");
+}
+
+#[test]
+fn a_step_that_fails_puts_back_those_before_it() {
+    for errno in ["EIO", "EPERM", "EBUSY", "EINVAL", "ENOENT"] {
+        let tree = Tree::answering(&format!("[[answer]]\nplace = \"{ZONE_RECLAIM}\"\nerrno = \"{errno}\"\n"));
+        let start = tree.snapshot();
+        let applied = apply_here(&tree, &everything());
+        assert_eq!(applied.exit, Exit::FailedRestored, "{errno}: {:#?}", applied.outcomes);
+        assert!(applied.hints[0].starts_with("vm.zone_reclaim_mode failed: "), "{:?}", applied.hints);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{errno}");
+        assert_eq!(tree.entries()[0].state, EntryState::Closed(Closure::Undone), "{errno}");
+    }
+}
+
+#[test]
+fn what_cannot_be_put_back_is_told_and_tried_again() {
+    // The pool's first raise is granted; the value after it fails, and so does lowering the pool.
+    let rows = format!(
+        "[[answer]]\nplace = \"{ZONE_RECLAIM}\"\nerrno = \"EIO\"\n\
+         [[answer]]\nplace = \"{SWAPPINESS}\"\nvanish_after = 1\n"
+    );
+    let tree = Tree::answering(&rows);
+    let applied = apply_here(&tree, &everything());
+    let vanished = applied.outcomes.iter().any(|outcome| outcome.outcome == OutcomeKind::Vanished);
+    assert!(vanished, "{:#?}", applied.outcomes);
+    assert_eq!(applied.exit, Exit::FailedNotRestored);
+}
+
+#[test]
+fn theirs_is_kept_and_told_until_it_is_forced() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_here(&tree, &everything());
+    tree.edit(SWAPPINESS, "33");
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Findings);
+    assert!(
+        undone.hints[0].contains("someone set it since: ours was `10`, before it `60`"),
+        "{:?}",
+        undone.hints
+    );
+    assert_eq!(differences(&start, &tree.snapshot()), [SWAPPINESS]);
+    let forced = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("forced");
+    assert_eq!(forced.exit, Exit::Done, "{:#?}", forced.entries);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn nothing_to_undo_is_no_error_and_an_unknown_entry_is() {
+    let tree = Tree::new();
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    let error = undo(&tree.session(), Target::Entry(EntryId(7)), false).expect_err("no such entry");
+    assert_eq!(error.exit(), Exit::Usage);
+    apply_here(&tree, &everything());
+    undo_all(&tree);
+    let again = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("closed already");
+    assert!(again.entries.is_empty());
+}
+
+#[test]
+fn two_entries_can_go_in_any_order() {
+    for order in [[2, 1], [1, 2]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_here(&tree, &everything());
+        let second = profile(
+            "second",
+            &[
+                ("vm.swappiness", Want::Int(1)),
+                ("vm.dirty_ratio", Want::Int(5)),
+                ("thp.enabled", Want::Text("never".to_owned())),
+                (
+                    "hugepages.2m",
+                    Want::Need { need_bytes: 8 << 20, nodes: planish_model::Nodes::Each(vec![1]) },
+                ),
+            ],
+        );
+        apply_here(&tree, &second);
+        assert_eq!((tree.get(SWAPPINESS).as_str(), tree.get(&pool(1)).as_str()), ("1\n", "12\n"));
+        for id in order {
+            let undone = undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
+            assert_eq!(undone.exit, Exit::Done, "{order:?} {:#?}", undone.entries);
+        }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+    }
+}
+
+#[test]
+fn a_reboot_takes_run_time_values_and_nothing_is_written_for_them() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_here(&tree, &everything());
+    tree.reboot(&start);
+    tree.put(SWAPPINESS, "10\n"); // set at boot by someone else, to our value
+    assert_eq!(tree.entries()[0].state, EntryState::Closed(Closure::GoneWithReboot));
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, undone.entries.len()), (Exit::Done, 0));
+    assert_eq!(tree.get(SWAPPINESS), "10\n");
+}
+
+#[test]
+fn files_for_the_next_boot_come_and_go() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let session = tree.session();
+    let first = apply(&session, &plan_of(&session, &everything()), &options).expect("applied");
+    assert_eq!(first.exit, Exit::Done, "{:#?}", first.outcomes);
+    let sysctl = tree.get(SYSCTL_FILE);
+    assert!(sysctl.contains("\nvm.swappiness = 10\n"), "{sysctl}");
+    assert!(tree.get(TMPFILES_FILE).contains(&format!("w {THP} - - - - madvise\n")));
+    let second = profile("second", &[("vm.swappiness", Want::Int(1))]);
+    apply(&session, &plan_of(&session, &second), &options).expect("applied");
+    let both = tree.get(SYSCTL_FILE);
+    assert!(both.contains("vm.swappiness = 1\n") && !both.contains("swappiness = 10"), "{both}");
+    tree.reboot(&start);
+    undo(&tree.session(), Target::Entry(EntryId(2)), false).expect("undone");
+    assert_eq!(tree.get(SYSCTL_FILE), sysctl, "the lines of the first entry are back, byte for byte");
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.entries);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_file_of_someone_else_is_refused_or_kept() {
+    let tree = Tree::new();
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    tree.put(SYSCTL_FILE, "vm.swappiness = 99\n");
+    let plan = plan_of(&tree.session(), &everything());
+    let error = apply(&tree.session(), &plan, &options).expect_err("theirs");
+    assert!(matches!(error, PipelineError::ForeignFile { .. }), "{error}");
+    assert_eq!(tree.get(SWAPPINESS), "60\n");
+    tree.remove(SYSCTL_FILE);
+    apply(&tree.session(), &plan, &options).expect("applied");
+    tree.put(SYSCTL_FILE, "# edited\n");
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Findings);
+    assert_eq!(tree.get(SYSCTL_FILE), "# edited\n");
+}
+
+#[test]
+fn pages_in_use_keep_the_entry_open() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_here(&tree, &everything());
+    let free = pool(1).replace("nr_", "free_");
+    tree.put(&free, "2\n");
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Findings);
+    assert_eq!((tree.get(&pool(0)).as_str(), tree.get(&pool(1)).as_str()), ("3\n", "6\n"));
+    assert!(undone.hints.iter().any(|hint| hint.contains("6 of 8 pages are in use")), "{:?}", undone.hints);
+    assert!(tree.entries()[0].is_open());
+    tree.put(&free, "6\n");
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_short_grant_is_a_finding_with_its_reason() {
+    let rows = format!("[[answer]]\nplace = \"{}\"\nclamp = {{ max = 2 }}\n", pool(1));
+    let tree = Tree::answering(&rows);
+    let start = tree.snapshot();
+    let applied = apply_here(&tree, &everything());
+    assert_eq!(applied.exit, Exit::Findings);
+    assert!(
+        applied.hints[0].contains("2 of 8 pages granted: free memory is in pieces"),
+        "{:?}",
+        applied.hints
+    );
+    undo_all(&tree);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_value_that_reads_back_changed_is_ours() {
+    let tree = Tree::answering(&format!("[[answer]]\nplace = \"{SWAPPINESS}\"\nclamp = {{ min = 20 }}\n"));
+    let start = tree.snapshot();
+    let applied = apply_here(&tree, &everything());
+    assert_eq!((applied.exit, tree.get(SWAPPINESS).as_str()), (Exit::Findings, "20\n"));
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn check_names_drift_and_its_place() {
+    let tree = Tree::new();
+    apply_here(&tree, &everything());
+    let drifted = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("readable");
+        let drift = checked.drift.knobs.into_iter().filter(|knob| knob.state == DriftState::Drift);
+        drift.map(|knob| knob.place).collect::<Vec<_>>()
+    };
+    assert_eq!(drifted(&tree), [""; 0]);
+    tree.edit(SWAPPINESS, "33");
+    assert_eq!(drifted(&tree), [SWAPPINESS]);
+    let against = check(&tree.session(), Some(&everything())).expect("readable");
+    assert_eq!(against.exit, Exit::Findings);
+}
+
+#[test]
+fn a_second_planish_is_refused_with_the_pid_of_the_first() {
+    let tree = Tree::new();
+    let plan = plan_of(&tree.session(), &everything());
+    let lock = HostLock::acquire(&tree.root().join("var/lib/planish/lock"), Duration::ZERO).expect("free");
+    let error = apply(&tree.session(), &plan, &ApplyOptions::default()).expect_err("locked");
+    assert_eq!(error.exit(), Exit::Refused);
+    let source = std::error::Error::source(&error).expect("why").to_string();
+    assert!(source.contains(&format!("pid {}", std::process::id())), "{source}");
+    drop(lock);
+    apply(&tree.session(), &plan, &ApplyOptions::default()).expect("free again");
+}
+
+#[test]
+fn undo_works_with_a_broken_catalogue_of_the_user() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_here(&tree, &everything());
+    tree.put("/etc/planish/profiles/own.toml", "name = \n");
+    let session = tree.session();
+    let error = check(&session, None).expect_err("a wrong row");
+    assert_eq!(error.exit(), Exit::Usage);
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    tree.remove("/etc/planish/profiles/own.toml");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn confirm_keeps_what_was_applied_on_trial_and_only_then_persists_it() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let options = ApplyOptions { confirm_seconds: Some(3600), persist: true, ..ApplyOptions::default() };
+    let session_quiet = crate::watch::without_watcher(&tree);
+    let applied = apply(&session_quiet, &plan_of(&session, &everything()), &options).expect("applied");
+    assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
+    assert_eq!(tree.get(SYSCTL_FILE), "", "a reboot must not bring back what nobody confirmed");
+    assert_eq!(confirm(&session).expect("confirmed"), [applied.entry.expect("written")]);
+    assert!(tree.get(SYSCTL_FILE).contains("vm.swappiness = 10"));
+    assert_eq!(tree.entries()[0].state, EntryState::Open);
+    assert_eq!(confirm(&session).expect("nothing waits"), []);
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+}

@@ -1,0 +1,241 @@
+//! A small two-node host in a temporary folder, with a kernel that answers as kernels do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want};
+use planish_pipeline::{PlanOptions, Session, SessionOptions, Source, log, plan};
+use tempfile::TempDir;
+
+pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+pub const STAT_INTERVAL: &str = "/proc/sys/vm/stat_interval";
+pub const ZONE_RECLAIM: &str = "/proc/sys/vm/zone_reclaim_mode";
+pub const DIRTY_BYTES: &str = "/proc/sys/vm/dirty_bytes";
+pub const DIRTY_RATIO: &str = "/proc/sys/vm/dirty_ratio";
+pub const MIN_FREE: &str = "/proc/sys/vm/min_free_kbytes";
+pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
+pub const TMPFILES_FILE: &str = "/etc/tmpfiles.d/90-planish.conf";
+
+/// The pool of 2 MB pages of a node.
+pub fn pool(node: u32) -> String {
+    format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages")
+}
+
+const META: &str = r#"
+name = "small-2n"
+origin = "hand-made"
+arch = "x86_64"
+kernel = "6.12.0"
+page_bytes = 4096
+writable = true
+
+[modes]
+"0644" = ["/proc/sys/vm/*", "/sys/kernel/mm/**", "/sys/devices/system/node/**"]
+"0200" = ["/sys/devices/system/node/node{node}/compact"]
+
+[[answer]]
+place = "/proc/sys/vm/dirty_bytes"
+range = { min = 8192 }
+zeroes = ["/proc/sys/vm/dirty_ratio"]
+
+[[answer]]
+place = "/proc/sys/vm/dirty_ratio"
+zeroes = ["/proc/sys/vm/dirty_bytes"]
+
+[[answer]]
+place = "/sys/kernel/mm/transparent_hugepage/enabled"
+selects = true
+derives = [{ place = "/proc/sys/vm/min_free_kbytes", value = "90112" }]
+
+[[answer]]
+place = "/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/nr_hugepages"
+grant = 5
+moves = ["/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/free_hugepages"]
+sums = ["/sys/kernel/mm/hugepages/hugepages-{kb}kB/nr_hugepages"]
+"#;
+
+/// Files of the host besides `meta.toml`.
+const FILES: &[(&str, &str)] = &[
+    (
+        "/proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: Model\nflags\t\t: fpu\n\nprocessor\t: 1\nmodel name\t: Model\n",
+    ),
+    (
+        "/proc/meminfo",
+        "MemTotal:       67108864 kB\nMemAvailable:   60000000 kB\nHugepagesize:       2048 kB\n",
+    ),
+    (
+        "/proc/buddyinfo",
+        "Node 0, zone Normal 9 9 9 9 9 9 9 9 9 7 5\nNode 1, zone Normal 9 9 9 9 9 9 9 9 9 0 0\n",
+    ),
+    ("/proc/cmdline", "quiet\n"),
+    ("/proc/2/comm", "kthreadd\n"),
+    (BOOT_ID, "11111111-2222-3333-4444-555555555555\n"),
+    (SWAPPINESS, "60\n"),
+    (STAT_INTERVAL, "1\n"),
+    (ZONE_RECLAIM, "1\n"),
+    (DIRTY_BYTES, "0\n"),
+    (DIRTY_RATIO, "20\n"),
+    (MIN_FREE, "67584\n"),
+    (THP, "[always] madvise never\n"),
+    ("/sys/devices/system/cpu/online", "0-1\n"),
+    ("/sys/devices/system/node/has_cpu", "0-1\n"),
+    ("/sys/devices/system/node/has_memory", "0-1\n"),
+    ("/sys/devices/system/node/online", "0-1\n"),
+    ("/sys/devices/system/node/node0/cpulist", "0\n"),
+    ("/sys/devices/system/node/node1/cpulist", "1\n"),
+    ("/sys/devices/system/node/node0/compact", ""),
+    ("/sys/devices/system/node/node1/compact", ""),
+    ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "3\n"),
+    ("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "3\n"),
+    ("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages", "3\n"),
+    ("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/surplus_hugepages", "0\n"),
+    ("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "0\n"),
+    ("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "0\n"),
+    ("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/surplus_hugepages", "0\n"),
+    ("/etc/sysctl.d/10-other.conf", "vm.overcommit_ratio = 50\n"),
+    ("/etc/tmpfiles.d/other.conf", "d /run/other 0755 root root -\n"),
+];
+
+/// A host that may be harmed.
+pub struct Tree {
+    folder: TempDir,
+}
+
+impl Tree {
+    pub fn new() -> Self {
+        // In memory where that is possible: a sync to a disk costs a thousand times more, and these tests make
+        // tens of thousands.
+        let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary folder");
+        let tree = Self { folder };
+        tree.put("/meta.toml", META);
+        FILES.iter().for_each(|(path, text)| tree.put(path, text));
+        tree
+    }
+
+    /// The same with more answers of its kernel.
+    pub fn answering(rows: &str) -> Self {
+        let tree = Self::new();
+        tree.put("/meta.toml", &format!("{META}{rows}"));
+        tree
+    }
+
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn real(&self, path: &str) -> PathBuf {
+        self.root().join(path.trim_start_matches('/'))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "makes the fixture")]
+    pub fn put(&self, path: &str, text: &str) {
+        let real = self.real(path);
+        fs::create_dir_all(real.parent().expect("below the root")).expect("ours");
+        fs::write(real, text).expect("ours");
+    }
+
+    /// The text of a file; empty when it is not there.
+    #[expect(clippy::disallowed_methods, reason = "looks at the fixture from outside")]
+    pub fn get(&self, path: &str) -> String {
+        fs::read_to_string(self.real(path)).unwrap_or_default()
+    }
+
+    pub fn remove(&self, path: &str) {
+        fs::remove_file(self.real(path)).expect("it was there");
+    }
+
+    /// What an administrator does with another tool: a write through the same kernel.
+    pub fn edit(&self, place: &str, value: &str) {
+        let host = planish_host::Host::open(self.root()).expect("a host");
+        let sink = planish_act::ModelSink::new(&host).expect("writable");
+        planish_act::Sink::write(&sink, place, value).expect("the kernel takes it");
+    }
+
+    /// Every file of the host with its content, save the state of planish.
+    pub fn snapshot(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        collect(self.root(), self.root(), &mut files);
+        files
+    }
+
+    pub fn options(&self) -> SessionOptions {
+        SessionOptions {
+            root: Some(self.root().to_owned()),
+            clock: Some(1_763_600_000),
+            command: "test".to_owned(),
+            ..SessionOptions::default()
+        }
+    }
+
+    pub fn session(&self) -> Session {
+        Session::open(self.options()).expect("a host")
+    }
+
+    pub fn entries(&self) -> Vec<Entry> {
+        log(&self.session()).expect("a sound journal")
+    }
+
+    /// The machine goes down and comes up again: run-time values are those of `start`, files stay.
+    pub fn reboot(&self, start: &BTreeMap<String, String>) {
+        for (path, text) in start {
+            if path.starts_with("/proc/") || path.starts_with("/sys/") {
+                self.put(path, text);
+            }
+        }
+        self.put(BOOT_ID, "99999999-2222-3333-4444-555555555555\n");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "looks at the fixture from outside")]
+fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("readable").path();
+        let name = format!("/{}", path.strip_prefix(root).expect("below the root").display());
+        if path.is_dir() {
+            if name != "/var/lib/planish" {
+                collect(root, &path, files);
+            }
+        } else {
+            files.insert(name, fs::read_to_string(&path).expect("text"));
+        }
+    }
+}
+
+/// Where two snapshots differ, without the boot.
+pub fn differences(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec<String> {
+    let places = a.keys().chain(b.keys()).filter(|place| *place != BOOT_ID && a.get(*place) != b.get(*place));
+    let mut places: Vec<String> = places.cloned().collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// A profile of values.
+pub fn profile(name: &str, want: &[(&str, Want)]) -> Source {
+    let want = want.iter().map(|(id, want)| (KnobId::new(*id), want.clone())).collect();
+    Source::Inline(Profile { name: name.to_owned(), summary: "a test".to_owned(), inherits: vec![], want })
+}
+
+/// Everything at once: plain values, a twin, a derived value, and a pool that is granted in pieces.
+pub fn everything() -> Source {
+    profile(
+        "everything",
+        &[
+            ("vm.swappiness", Want::Int(10)),
+            ("vm.stat_interval", Want::Int(10)),
+            ("vm.zone_reclaim_mode", Want::Int(0)),
+            ("vm.dirty_bytes", Want::Int(1 << 29)),
+            ("thp.enabled", Want::Text("madvise".to_owned())),
+            ("hugepages.2m", Want::Need { need_bytes: 32 << 20, nodes: Nodes::Spread }),
+        ],
+    )
+}
+
+/// The plan of a source for a tree.
+pub fn plan_of(session: &Session, source: &Source) -> Plan {
+    plan(session, source, &PlanOptions::default()).expect("a plan")
+}

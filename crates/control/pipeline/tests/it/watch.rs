@@ -1,0 +1,114 @@
+//! The dead-man timer: a process of its own that undoes what nobody confirmed.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use planish_model::{EntryId, EntryState, Exit};
+use planish_pipeline::{ApplyOptions, Seams, Session, SessionOptions, apply, confirm, keep_watch};
+
+use crate::tree::*;
+
+/// The variable that makes [`watcher_process`] work: root folder and entry.
+const WATCHES: &str = "PLANISH_TEST_WATCHES";
+
+struct Watched(SessionOptions);
+
+impl Seams for Watched {
+    /// This test program, told to be the watcher.
+    fn watcher(&self, entry: EntryId) -> Option<Command> {
+        let mut command = Command::new(std::env::current_exe().expect("a test knows its program"));
+        let root = self.0.root.as_ref().expect("a recorded host").display();
+        command.args(["--exact", "watch::watcher_process"]).env(WATCHES, format!("{entry} {root}"));
+        Some(command)
+    }
+}
+
+struct Unwatched;
+
+impl Seams for Unwatched {
+    fn watcher(&self, _: EntryId) -> Option<Command> {
+        Some(Command::new("true"))
+    }
+}
+
+/// A session that starts no timer.
+pub fn without_watcher(tree: &Tree) -> Session {
+    Session::with_seams(tree.options(), Box::new(Unwatched)).expect("a host")
+}
+
+fn watched(tree: &Tree) -> Session {
+    Session::with_seams(tree.options(), Box::new(Watched(tree.options()))).expect("a host")
+}
+
+/// Not a test of its own: the watcher that the others start.
+#[test]
+fn watcher_process() {
+    let Ok(task) = std::env::var(WATCHES) else { return };
+    let (entry, root) = task.split_once(' ').expect("entry and root");
+    let options = SessionOptions {
+        root: Some(root.into()),
+        command: "watcher".to_owned(),
+        clock: Some(1_763_600_000),
+        ..SessionOptions::default()
+    };
+    let session = Session::open(options).expect("a host");
+    keep_watch(&session, EntryId(entry.parse().expect("a number"))).expect("watched");
+}
+
+fn apply_for(tree: &Tree, seconds: u64) {
+    let session = watched(tree);
+    let plan = plan_of(&session, &everything());
+    let options = ApplyOptions { confirm_seconds: Some(seconds), ..ApplyOptions::default() };
+    let applied = apply(&session, &plan, &options).expect("applied");
+    assert_eq!(applied.exit, Exit::Done, "{:#?}", applied.outcomes);
+    assert_eq!(tree.get(SWAPPINESS), "10\n");
+}
+
+/// Waits for a condition; the machine may be busy.
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(30), "{what} never came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_nobody_confirms_goes_by_itself() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_for(&tree, 1);
+    assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
+    eventually("the undo", || !tree.entries()[0].is_open());
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn what_is_confirmed_stays() {
+    let tree = Tree::new();
+    apply_for(&tree, 2);
+    let session = tree.session();
+    assert_eq!(confirm(&session).expect("in time"), [EntryId(1)]);
+    // Past the deadline, with time for a slow watcher to wake up and do harm.
+    std::thread::sleep(Duration::from_millis(3500));
+    assert_eq!((tree.get(SWAPPINESS).as_str(), tree.entries()[0].state), ("10\n", EntryState::Open));
+}
+
+#[test]
+fn a_timer_that_cannot_start_refuses_before_the_first_write() {
+    struct Broken;
+    impl Seams for Broken {
+        fn watcher(&self, _: EntryId) -> Option<Command> {
+            Some(Command::new("/nonexistent/planish"))
+        }
+    }
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let session = Session::with_seams(tree.options(), Box::new(Broken)).expect("a host");
+    let plan = plan_of(&session, &everything());
+    let options = ApplyOptions { confirm_seconds: Some(60), ..ApplyOptions::default() };
+    let error = apply(&session, &plan, &options).expect_err("no timer");
+    assert_eq!(error.exit(), Exit::Refused);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(!tree.entries()[0].is_open());
+}
