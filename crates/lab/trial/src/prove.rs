@@ -1,8 +1,9 @@
 //! `planish prove`: the experiments that come with the program.
 //!
-//! `planish prove postgres` is [`crate::postgres`]. `planish prove series` tells what page sizes and pinning give the
-//! embedded workload on this machine. The experiment is the shipped trial file `series`; what is added here is its size: as many bytes for each
-//! arm as this machine has to spare while all of them are resident.
+//! `planish prove postgres` is [`crate::postgres`]. `planish prove series` tells what page sizes and pinning
+//! give the embedded workload on this machine. The experiment is the shipped trial file `series`; what is
+//! added here is its size: as many bytes for each arm as this machine has to spare while all of them are
+//! resident.
 
 use planish_model::{HostFacts, Want};
 use planish_pipeline::Session;
@@ -20,6 +21,9 @@ const GIB: u64 = 1 << 30;
 
 /// Working sets of one arm that are tried, the largest first.
 const SETS: [u64; 3] = [512 * MIB, 256 * MIB, 128 * MIB];
+
+/// Largest working set of the short form: each unit is a fresh start, and most of a start is filling the set.
+const QUICK_SET: u64 = 128 * MIB;
 
 /// What an arm takes beyond its working set: page tables, output columns, the program itself.
 const OVERHEAD: f64 = 1.25;
@@ -57,7 +61,8 @@ pub fn series_on(ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
     let mut trial = TrialFile::shipped("series")?;
     let facts = ground.host.facts();
     let available = kernel::memory_available_bytes().unwrap_or(facts.available_bytes);
-    let bytes = set_bytes(&trial, &facts, available)?;
+    let most = if ground.options.quick { QUICK_SET } else { SETS[0] };
+    let bytes = set_bytes(&trial, &facts, available)?.min(most);
     size(&mut trial, bytes);
     run_on(&trial, ground)
 }

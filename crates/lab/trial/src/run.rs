@@ -237,7 +237,9 @@ fn resident_field(
     }
     let placebo = arms.pop().expect("the baseline was added twice");
     let baseline = arms.remove(0);
-    let freshness = match trial.workload.slices_per_start.filter(|_| !ground.options.quick) {
+    let quick = ground.options.quick;
+    let slices = if quick { trial.quick.slices_per_start } else { trial.workload.slices_per_start };
+    let freshness = match slices {
         Some(slices) => Freshness::Restart { slices },
         None => Freshness::Resident,
     };

@@ -18,14 +18,21 @@ pub(super) fn histogram() -> Histogram<u64> {
         .expect("the bounds are in order and three digits are few")
 }
 
-/// Adds quantiles, standard deviation and interquartile range. A quantile needs ten operations beyond it to
-/// mean anything; where there are fewer it is left out.
+/// Quantiles by the name of their metric.
+const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p99_9_ns", 0.999)];
+
+/// Whether so many operations give this metric a meaning: a quantile needs ten beyond it.
+pub(super) fn is_meant(metric: &str, count: f64) -> bool {
+    let quantile = QUANTILES.iter().find(|(name, _)| *name == metric);
+    // A hair of slack, since 1 - 0.99 is not a hundredth to the last bit.
+    quantile.is_none_or(|(_, quantile)| count * (1.0 - quantile) >= 9.999)
+}
+
+/// Adds quantiles, standard deviation and interquartile range.
 pub(super) fn add(sample: &mut Sample, latencies: &Histogram<u64>) {
     let count = latencies.len() as f64;
-    for (name, quantile) in [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p99_9_ns", 0.999)] {
-        if count * (1.0 - quantile) >= 10.0 {
-            sample.put(name, "ns", Better::Lower, latencies.value_at_quantile(quantile) as f64);
-        }
+    for (name, quantile) in QUANTILES.into_iter().filter(|(name, _)| is_meant(name, count)) {
+        sample.put(name, "ns", Better::Lower, latencies.value_at_quantile(quantile) as f64);
     }
     if latencies.is_empty() {
         return;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::latency;
 use crate::child::{Launch, PADDING_MAX, Talker};
 use crate::collect::{Snapshot, add_process};
 use crate::control::Stop;
@@ -155,14 +156,22 @@ impl Answer {
         if let Some(errors) = self.errors {
             sample.put("error_rate", "share", Better::Lower, errors / (errors + self.ops));
         }
+        self.add_latencies(&mut sample);
+        sample.collect("faults", "", self.faults.ok_or_else(|| "the program does not tell".to_owned()));
+        Ok(sample)
+    }
+
+    /// Latencies under the names that other adapters use. A quantile with fewer than ten operations beyond it
+    /// is left out, where the program tells how many there were.
+    fn add_latencies(&self, sample: &mut Sample) {
+        let count = self.latency_ns.get("count").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
         for (key, value) in &self.latency_ns {
+            let Some(value) = value.as_f64().filter(|_| key != "count") else { continue };
             let name = if key == "stddev" { "sd_ns".to_owned() } else { format!("{key}_ns") };
-            if let Some(value) = value.as_f64().filter(|_| key != "count") {
+            if latency::is_meant(&name, count) {
                 sample.put(&name, "ns", Better::Lower, value);
             }
         }
-        sample.collect("faults", "", self.faults.ok_or_else(|| "the program does not tell".to_owned()));
-        Ok(sample)
     }
 }
 
@@ -194,6 +203,14 @@ done"#;
         assert!(sample.collectors["vmpte_kb"].value.is_ok());
         arm.stop();
         assert!(arm.slice(Duration::from_millis(1), 7).is_err());
+    }
+
+    #[test]
+    fn a_tail_of_a_few_operations_is_left_out() {
+        let answer = r#"{"ops":9,"wall_ns":9,"latency_ns":{"count":534,"p90":5,"p99":7,"stddev":2}}"#;
+        let sample = serde_json::from_str::<Answer>(answer).expect("plain").sample().expect("it worked");
+        assert_eq!((sample.value("p90_ns"), sample.value("sd_ns")), (Some(5.0), Some(2.0)));
+        assert_eq!((sample.value("p99_ns"), sample.value("count_ns")), (None, None));
     }
 
     #[test]

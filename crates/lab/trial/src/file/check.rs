@@ -166,9 +166,7 @@ fn arms(trial: &TrialFile) -> Found {
     for arm in [&trial.baseline].into_iter().chain(&trial.rung) {
         cpus(arm)?;
         profile(arm, &catalogue)?;
-        let resident =
-            trial.workload.adapter == AdapterKind::Slices && trial.workload.slices_per_start.is_none();
-        if resident {
+        if trial.workload.adapter == AdapterKind::Slices {
             only_pools(arm)?;
         }
     }
@@ -211,7 +209,7 @@ fn only_pools(arm: &ArmSpec) -> Found {
         Some(span) => Err((
             span,
             "arms that are resident together share the host: only pools of huge pages can be wanted; \
-             `slices_per_start` makes each unit a fresh start"
+             the adapter `number` runs them one after the other"
                 .to_owned(),
         )),
         None => Ok(()),
@@ -280,7 +278,7 @@ mod tests {
         let slices = "[workload]\nadapter = \"slices\"\ncommand = [\"a\"]\n";
         let rung = "[[rung]]\nname = \"a\"\nprofile = \"series\"\n";
         assert!(error(&format!("{HEAD}{slices}{rung}")).contains("share the host"));
-        let fresh = format!("{HEAD}{slices}slices_per_start = 4\n{rung}");
-        assert!(TrialFile::parse("t.toml", &fresh).is_ok());
+        let pool = "[[rung]]\nname = \"a\"\nwant = { \"hugepages.2m\" = { need_bytes = 1 } }\n";
+        assert!(TrialFile::parse("t.toml", &format!("{HEAD}{slices}{pool}")).is_ok());
     }
 }

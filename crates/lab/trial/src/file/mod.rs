@@ -173,13 +173,15 @@ pub struct ArmSpec {
 pub struct QuickSpec {
     /// Time for everything, in seconds.
     pub budget_seconds: f64,
+    /// `slices`: slices of each fresh start. Without it programs stay resident and one slice is the unit.
+    pub slices_per_start: Option<usize>,
     /// Arguments of every arm, after its own.
     pub args: Vec<String>,
 }
 
 impl Default for QuickSpec {
     fn default() -> Self {
-        Self { budget_seconds: 90.0, args: Vec::new() }
+        Self { budget_seconds: 90.0, slices_per_start: None, args: Vec::new() }
     }
 }
 

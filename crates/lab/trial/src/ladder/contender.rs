@@ -5,7 +5,7 @@ use planish_stats::{Conclusion, Reason};
 use super::race::Run;
 use super::rows;
 use super::{LadderOptions, Refusal};
-use crate::outcome::{Achieved, Confirmed, Rung, RungVerdict, TrialOutcome};
+use crate::outcome::{Achieved, Confirmed, Gain, Rung, RungVerdict, TrialOutcome};
 use crate::sample::ArmError;
 
 /// A rung, the placebo included.
@@ -81,6 +81,12 @@ impl Contender {
         conclusion.and_then(|conclusion| conclusion.effect).map_or(f64::NEG_INFINITY, |effect| effect.value)
     }
 
+    /// The gain of its own pairs, with its interval.
+    pub(super) fn gain(&self, options: &LadderOptions) -> Option<Gain> {
+        let effect = self.run.as_ref()?.sequential.conclusion()?.effect?;
+        Some(rows::gain(rows::better(options.primary.better), &effect))
+    }
+
     /// A kept rung was run again as a part of the stack, or left out of it.
     pub(super) fn share_fate(&mut self, stack: &Self, left_out: bool) {
         if left_out {
@@ -121,10 +127,9 @@ impl Contender {
 
     /// The rung as it is told. Where it was confirmed, `reason` says by how much.
     pub(super) fn into_rung(self, options: &LadderOptions) -> Rung {
-        let direction = rows::better(options.primary.better);
         let conclusion = self.run.as_ref().and_then(|run| run.sequential.conclusion());
         let effect = conclusion.and_then(|conclusion| conclusion.effect);
-        let gain = effect.map(|effect| rows::gain(direction, &effect));
+        let gain = self.gain(options);
         let verdict = self.verdict.unwrap_or(RungVerdict::Inconclusive);
         let empty = Vec::new();
         let pairs = self.run.as_ref().map_or(&empty, |run| &run.pairs);

@@ -177,6 +177,26 @@ fn restarts_sample_the_layout_that_slices_cannot_see() {
 }
 
 #[test]
+fn slices_of_one_process_each_do_not_pass_their_layout_off_as_a_gain() {
+    // The layouts of these processes differ by several per cent, and stay.
+    let (mut kept, mut doubted) = (0, 0);
+    for seed in 0..40 {
+        let null = Fake::new("null", 100.0, 0.003, 5 * seed + 1).layout(0.03);
+        let arms = ResidentArms {
+            baseline: Fake::new("4k", 100.0, 0.003, 5 * seed + 2).layout(0.03).boxed(),
+            rungs: vec![null.boxed(), Fake::new("thp", 60.0, 0.003, 5 * seed + 3).layout(0.03).boxed()],
+            placebo: Fake::new("4k again", 100.0, 0.003, 5 * seed + 4).layout(0.03).boxed(),
+        };
+        let outcome = run(arms, seed);
+        assert_eq!(rung(&outcome, "thp").verdict, RungVerdict::Keep, "40 % is more than any layout");
+        kept += usize::from(rung(&outcome, "null").verdict == RungVerdict::Keep);
+        doubted += usize::from(rung(&outcome, "null").reason.contains("layout"));
+    }
+    // A quarter of such rungs would be kept without the doubt: better by chance, and so again when confirmed.
+    assert!(kept <= 4 && doubted >= 4, "{kept} kept, {doubted} doubted");
+}
+
+#[test]
 fn a_stop_ends_everything_and_returns_what_is_known() {
     let stop = Stop::default();
     let rung_arm = Fake::new("thp", 80.0, 0.01, 3).fault(Fault::StopsTrialAt(5, stop.clone()));
