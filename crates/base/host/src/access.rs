@@ -55,14 +55,19 @@ pub(crate) fn look(path: &Path) -> Access {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Access::Absent;
     }
-    // Asked for the file and not for its device: a container binds a part of one /proc read-only over another.
-    let read_only = statvfs(path).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
     let refused = match accessat(CWD, path, Wish::WRITE_OK, AtFlags::EACCESS) {
         Ok(()) | Err(Errno::ROFS) => Ok(()),
         Err(Errno::ACCESS) => Err(Access::other_user(stat.st_mode)),
         Err(errno) => Err(format!("the system refuses it ({errno})")),
     };
-    Access::of(stat.st_mode, read_only, refused)
+    Access::of(stat.st_mode, is_read_only(path), refused)
+}
+
+/// Whether the mount that holds `path` is read-only.
+///
+/// Asked for the path and not for its device: a container binds a part of one /proc read-only over another.
+pub(crate) fn is_read_only(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@ use crate::natural::natural_order;
 use crate::pattern::{Captures, Component, Pattern};
 use crate::resolve::{self, Resolved};
 
+/// Name of the file that stands in an otherwise empty folder of a recording.
+pub(crate) const KEEP: &str = ".keep";
+
 /// A machine to read. Paths are always those of the machine: absolute, `/` between components.
 #[derive(Debug)]
 pub struct Host {
@@ -122,6 +125,7 @@ impl Host {
         let Ok(entries) = entries else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| self.is_live() || name != KEEP);
         names.sort_by(|a, b| natural_order(a, b));
         names
     }
@@ -156,7 +160,22 @@ impl Host {
         let mode = description.mode(path);
         let allowed = description.meta.root || mode & 0o002 != 0;
         let refused = if allowed { Ok(()) } else { Err(Access::other_user(mode)) };
-        Access::of(mode, description.is_read_only(path), refused)
+        Access::of(mode, description.read_only_folder(path).is_some(), refused)
+    }
+
+    /// The topmost folder above `path` that lies on the same read-only mount, by the looks of it; `None` when `path`
+    /// can be written as far as mounts go.
+    pub(crate) fn read_only_folder(&self, path: &str) -> Option<String> {
+        if let Some(description) = self.description() {
+            return description.read_only_folder(path).map(str::to_owned);
+        }
+        let mut top = None;
+        let mut folder = path.rsplit_once('/')?.0;
+        while self.is_live() && !folder.is_empty() && access::is_read_only(Path::new(folder)) {
+            top = Some(folder.to_owned());
+            folder = folder.rsplit_once('/')?.0;
+        }
+        top
     }
 
     /// Permission bits of the file at `path`, of the recording where it is one.
@@ -362,7 +381,7 @@ mod tests {
             host.glob(&pattern).into_iter().map(|at| at.captures["disk"].clone()).collect();
         assert_eq!(disks, ["sda", "sda9", "sda10"]);
         let all = host.glob(&Pattern::parse("/sys/**").unwrap());
-        assert_eq!(all.len(), 5, "links are not followed: {all:?}");
+        assert_eq!(all.len(), 4, "links are not followed, .keep is not shown: {all:?}");
         assert_eq!(host.read_link("/sys/block/sda").as_deref(), Some("../devices/pci/block/sda"));
         assert_eq!(
             host.canonical("/sys/block/sda/queue").as_deref(),

@@ -134,11 +134,11 @@ impl Description {
         found.map_or(0o444, |(_, mode)| *mode)
     }
 
-    /// Whether `path` lies on a read-only mount.
-    pub fn is_read_only(&self, path: &str) -> bool {
+    /// The folder above `path` that is mounted read-only, if one is.
+    pub fn read_only_folder(&self, path: &str) -> Option<&str> {
         let below =
-            |folder: &String| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        self.meta.read_only.iter().any(below)
+            |folder: &&String| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        self.meta.read_only.iter().find(below).map(String::as_str)
     }
 }
 
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn a_read_only_folder_is_no_prefix_of_a_name() {
         let description = parse(TEXT).unwrap();
-        assert!(description.is_read_only("/proc/sys/vm/swappiness"));
-        assert!(!description.is_read_only("/proc/sysvipc/shm"));
+        assert_eq!(description.read_only_folder("/proc/sys/vm/swappiness"), Some("/proc/sys"));
+        assert_eq!(description.read_only_folder("/proc/sysvipc/shm"), None);
     }
 
     #[test]

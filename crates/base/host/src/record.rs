@@ -1,7 +1,9 @@
 //! Copies what was asked of a machine into a folder that answers the same.
 //!
 //! Exactly the paths that were asked for are copied, with the links on the way, so that a recording is as small as
-//! it can be and holds nothing that nobody looked at. Folders that were listed keep their sub-folders' names.
+//! it can be and holds nothing that nobody looked at. Of folders that were listed, links are kept, since /sys tells by
+//! them what belongs where; a folder that stays empty gets a file `.keep`, which [`Host::list`] does not show, because
+//! version control keeps no empty folders.
 #![expect(clippy::disallowed_methods, reason = "the copy is our own file, not the host")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +17,7 @@ use rustix::io::Errno;
 use crate::access::Access;
 use crate::answers::name_of_errno;
 use crate::error::{ReadError, RecordError};
-use crate::host::Host;
+use crate::host::{Host, KEEP};
 use crate::meta::{Meta, Origin};
 use crate::redact::{Redactions, Redactor};
 
@@ -50,11 +52,13 @@ pub fn record(
         modes: BTreeMap::new(),
         unreadable: BTreeMap::new(),
         read_only: BTreeSet::new(),
+        folders: Vec::new(),
         recorded: Recorded { files: 0, unreadable: 0, bytes: 0 },
     };
     for path in paths {
         copy.path(path)?;
     }
+    copy.keep_folders()?;
     let Copy { modes, unreadable, read_only, mut recorded, .. } = copy;
     recorded.unreadable = unreadable.len();
     let meta = Meta {
@@ -69,7 +73,7 @@ pub fn record(
         unreadable,
         ..meta
     };
-    let text = toml::to_string(&meta).map_err(|source| RecordError::Meta { source })?;
+    let text = toml::to_string_pretty(&meta).map_err(|source| RecordError::Meta { source })?;
     write(&dest.join("meta.toml"), text.as_bytes())?;
     Ok(recorded)
 }
@@ -91,6 +95,8 @@ struct Copy<'a> {
     modes: BTreeMap<u32, Vec<String>>,
     unreadable: BTreeMap<String, String>,
     read_only: BTreeSet<String>,
+    /// Folders of the copy that were asked for themselves.
+    folders: Vec<PathBuf>,
     recorded: Recorded,
 }
 
@@ -105,7 +111,8 @@ impl Copy<'_> {
         let real = self.dest.join(&resolved.path);
         if metadata.is_dir() {
             make_folder(&real)?;
-            self.sub_folders(path)
+            self.folders.push(real);
+            self.links_in(path)
         } else if metadata.is_file() {
             self.file(path, &real)
         } else {
@@ -124,20 +131,29 @@ impl Copy<'_> {
         }
     }
 
-    /// Keeps the names in a folder that was listed, as far as they are folders: a file without its content would lie.
-    /// Processes are left out, because a recording is of a machine and not of a moment.
-    fn sub_folders(&self, path: &str) -> Result<(), RecordError> {
+    /// Keeps the links in a folder that was listed. Its files and folders are kept when they are asked for: a file
+    /// without its content would lie.
+    fn links_in(&self, path: &str) -> Result<(), RecordError> {
         for name in self.host.list(path) {
-            if path == "/proc" && name.bytes().all(|byte| byte.is_ascii_digit()) {
-                continue;
-            }
             let below = format!("{}/{name}", path.trim_end_matches('/'));
-            let is_folder = self.host.real_path(&below).is_ok_and(|real| real.is_dir());
-            if let (true, Ok(resolved)) = (is_folder, self.host.resolve(&below)) {
+            let Ok(resolved) = self.host.resolve(&below) else { continue };
+            if self.host.read_link(&below).is_some()
+                && self.host.real_path(&below).is_ok_and(|real| real.is_dir())
+            {
                 for link in &resolved.links {
                     self.link(&link.at, &link.target)?;
                 }
-                make_folder(&self.dest.join(&resolved.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a file into the folders that stayed empty.
+    fn keep_folders(&self) -> Result<(), RecordError> {
+        for folder in &self.folders {
+            let mut entries = fs::read_dir(folder).map_err(|error| RecordError::io(folder, error))?;
+            if entries.next().is_none() {
+                write(&folder.join(KEEP), b"")?;
             }
         }
         Ok(())
@@ -147,8 +163,8 @@ impl Copy<'_> {
         if let Some(mode) = self.host.mode(path).filter(|mode| *mode != 0o444) {
             self.modes.entry(mode).or_default().push(path.to_owned());
         }
-        if let (Access::ReadOnlyMount, Some((folder, _))) = (self.host.access(path), path.rsplit_once('/')) {
-            self.read_only.insert(folder.to_owned());
+        if self.host.access(path) == Access::ReadOnlyMount {
+            self.read_only.extend(self.host.read_only_folder(path));
         }
         let bytes = match self.host.read_bytes(path) {
             Ok(bytes) => bytes,

@@ -2,7 +2,8 @@
 //!
 //! The same thing gets the same replacement throughout one recording, so that what belongs together still does.
 //! What is replaced: whole files that hold a serial number; MAC addresses, UUIDs and 32-digit ids; IP addresses;
-//! the host name. Replacements come from ranges that are reserved for documentation (RFC 5737, 3849) or are
+//! the host name; on the kernel command line, the first program and its arguments; names of control groups and mounts
+//! that no observation needs. Replacements come from ranges that are reserved for documentation (RFC 5737, 3849) or are
 //! locally administered, so that nobody takes them for real ones.
 
 use std::collections::HashMap;
@@ -90,6 +91,20 @@ impl Redactor {
         if self.redactions.names && NAME_FILES.contains(&path) {
             return whole(text, "host");
         }
+        match path {
+            "/proc/cmdline" if self.redactions.names => self.redact_words(&without_init(text)),
+            "/proc/mounts" | "/proc/self/mounts" if self.redactions.names => {
+                self.redact_words(&kernel_mounts(text))
+            }
+            _ if self.redactions.names && path.starts_with("/proc/") && path.ends_with("/cgroup") => {
+                self.redact_words(&without_groups(text))
+            }
+            _ => self.redact_words(text),
+        }
+    }
+
+    /// The text with every word replaced that identifies something.
+    fn redact_words(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(start) = rest.find(is_token) {
@@ -153,6 +168,58 @@ impl Redactor {
         let next = self.known.keys().filter(|(known, _)| *known == kind).count() + 1;
         *self.known.entry((kind, token.to_ascii_lowercase())).or_insert(next)
     }
+}
+
+/// The kernel command line without the program that it starts and what it tells that program: not the kernel's, and
+/// where people put keys.
+fn without_init(text: &str) -> String {
+    let kernel = text.trim_end().split(" -- ").next().unwrap_or_default();
+    let word = |word: &str| match word.split_once('=') {
+        Some((key @ ("init" | "rdinit"), _)) => format!("{key}=/redacted"),
+        _ => word.to_owned(),
+    };
+    kernel.split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// /proc/mounts without anybody's disks, servers and folders: the root and what the kernel itself provides.
+fn kernel_mounts(text: &str) -> String {
+    const KERNEL: [&str; 8] =
+        ["cgroup", "cgroup2", "cpuset", "debugfs", "hugetlbfs", "proc", "sysfs", "tracefs"];
+    let is_kept = |line: &&str| {
+        let mut words = line.split(' ').skip(1);
+        words.next() == Some("/") || words.next().is_some_and(|kind| KERNEL.contains(&kind))
+    };
+    text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
+}
+
+/// /proc/PID/cgroup without the names of groups, but for what tells a container and for the groups of the controllers
+/// whose files are read (cpuset, and all of version 2).
+fn without_groups(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, group) = (parts.next(), parts.next(), parts.next());
+        match (id, controllers, group) {
+            (Some(id), Some(controllers), Some(group))
+                if !controllers.is_empty() && !controllers.split(',').any(|name| name == "cpuset") =>
+            {
+                let group: Vec<&str> = group.split('/').map(known_group).collect();
+                out += &format!("{id}:{controllers}:{}\n", group.join("/"));
+            }
+            _ => out += &format!("{line}\n"),
+        }
+    }
+    out
+}
+
+/// The name of a group where it says what it is and not whose.
+fn known_group(name: &str) -> &str {
+    const RUNTIMES: [&str; 5] = ["containerd", "docker", "kubepods", "libpod", "lxc"];
+    const KINDS: [&str; 3] = [".scope", ".service", ".slice"];
+    let known = name.is_empty()
+        || RUNTIMES.iter().any(|runtime| name.contains(runtime))
+        || KINDS.iter().any(|kind| name.ends_with(kind));
+    if known { name } else { "redacted" }
 }
 
 /// Replaces a whole content and keeps its line end.
@@ -230,11 +297,30 @@ mod tests {
                 "/proc/cmdline",
                 "root=UUID=0a1b2c3d-0000-1111-2222-333344445555 ip=10.1.2.3::10.1.2.1 quiet"
             ),
-            "root=UUID=00000000-0000-4000-8000-000000000001 ip=192.0.2.1::192.0.2.2 quiet"
+            "root=UUID=00000000-0000-4000-8000-000000000001 ip=192.0.2.1::192.0.2.2 quiet\n"
         );
-        assert_eq!(redact("/proc/cmdline", "root=PARTUUID=1a2b3c4d-02 ro"), "root=PARTUUID=00000001-01 ro");
+        assert_eq!(redact("/proc/cmdline", "root=PARTUUID=1a2b3c4d-02 ro"), "root=PARTUUID=00000001-01 ro\n");
         assert_eq!(redact("/etc/hosts", "10.0.0.7 orion.example orion\n"), "192.0.2.1 host.example host\n");
         assert_eq!(redact("/x", "fe80::1 and ::1."), "2001:db8::1 and ::1.");
+    }
+
+    #[test]
+    fn what_is_not_the_kernels_is_cut() {
+        assert_eq!(
+            redact("/proc/cmdline", "quiet rdinit=/agent hugepages=4 -- --key secret\n"),
+            "quiet rdinit=/redacted hugepages=4\n"
+        );
+        let mounts =
+            "/dev/sda1 / ext4 rw 0 0\nnas:/home /home nfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
+        let kept = "/dev/sda1 / ext4 rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
+        assert_eq!(redact("/proc/mounts", mounts), kept);
+        assert_eq!(
+            redact(
+                "/proc/self/cgroup",
+                "4:memory:/tenant/docker-7\n3:cpuset:/a/b\n1:cpu:/user.slice\n0::/c\n"
+            ),
+            "4:memory:/redacted/docker-7\n3:cpuset:/a/b\n1:cpu:/user.slice\n0::/c\n"
+        );
     }
 
     #[test]
