@@ -33,6 +33,6 @@ pub use error::{OpenError, ReadError, RecordError};
 pub use host::{Host, Match};
 pub use meta::{Meta, Origin};
 pub use natural::natural_order;
-pub use pattern::{Captures, Pattern, PatternError};
+pub use pattern::{Captures, Pattern, PatternError, WILD_MAX};
 pub use record::{Recorded, record};
 pub use redact::{Redactions, Redactor};

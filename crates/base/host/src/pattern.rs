@@ -6,10 +6,15 @@
 //!   component (`cpu{cpu}`, `hugepages-{kb}kB`) it takes digits only, because that is how the kernel numbers its
 //!   folders: `cpu{cpu}` must not find `cpufreq`. A name that returns must find the same text again.
 //! - `*` takes any characters of a component, none included, and remembers nothing.
+//! - A component has at most [`WILD_MAX`] of these, and a hole only once: patterns come from files that users write, and
+//!   matching must stay quick whatever they hold.
 //! - `**` as the last component takes everything below.
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Most holes and stars of one component.
+pub const WILD_MAX: usize = 8;
 
 /// What the holes of a pattern found, by name.
 pub type Captures = BTreeMap<String, String>;
@@ -51,6 +56,16 @@ pub enum PatternError {
         /// The text.
         pattern: String,
     },
+    /// A component has more than [`WILD_MAX`] holes and stars, or a hole twice.
+    #[error(
+        "{pattern:?} has a component {component:?} with a hole twice or more than {WILD_MAX} holes and stars"
+    )]
+    Wild {
+        /// The text.
+        pattern: String,
+        /// The component.
+        component: String,
+    },
     /// `.`, `..` or an empty component, or `**` before the end.
     #[error("{pattern:?} has a component {component:?}, which names no place")]
     Component {
@@ -76,8 +91,12 @@ impl Pattern {
                 let component = component.to_owned();
                 return Err(PatternError::Component { pattern: pattern(), component });
             }
-            let parsed = Component::parse(component);
-            components.push(parsed.ok_or_else(|| PatternError::Hole { pattern: pattern() })?);
+            let parsed =
+                Component::parse(component).ok_or_else(|| PatternError::Hole { pattern: pattern() })?;
+            if parsed.is_too_wild() {
+                return Err(PatternError::Wild { pattern: pattern(), component: component.to_owned() });
+            }
+            components.push(parsed);
         }
         Ok(Self { text: pattern(), components, open_ended })
     }
@@ -173,7 +192,8 @@ impl Component {
         let mut rest = text;
         while !rest.is_empty() {
             let (part, used) = match rest.as_bytes()[0] {
-                b'*' => (Part::Any, 1),
+                // Several stars in a row say no more than one.
+                b'*' => (Part::Any, rest.len() - rest.trim_start_matches('*').len()),
                 b'{' => {
                     let end = rest.find('}')?;
                     let name = &rest[1..end];
@@ -214,9 +234,30 @@ impl Component {
         }
     }
 
+    fn is_too_wild(&self) -> bool {
+        let mut names: Vec<&str> = Vec::new();
+        let mut wild = 0;
+        for part in &self.parts {
+            match part {
+                Part::Text(_) => continue,
+                Part::Any => {}
+                Part::Hole { name, .. } if names.contains(&name.as_str()) => return true,
+                Part::Hole { name, .. } => names.push(name),
+            }
+            wild += 1;
+        }
+        wild > WILD_MAX
+    }
+
     /// `known` and what the holes find in `name`; `None` when it does not match.
     pub(crate) fn matches(&self, name: &str, known: &Captures) -> Option<Captures> {
-        match_parts(&self.parts, name, known)
+        let mut search = Search { name, known, dead: vec![false; (self.parts.len() + 1) * (name.len() + 1)] };
+        let mut found = Vec::new();
+        search.fits(&self.parts, 0, &mut found).then(|| {
+            let mut captures = known.clone();
+            captures.extend(found.into_iter().map(|(hole, taken)| (hole.to_owned(), taken.to_owned())));
+            captures
+        })
     }
 }
 
@@ -233,32 +274,50 @@ impl fmt::Display for Component {
     }
 }
 
-/// Matches by trying the longest text for each hole first. Components are short and have few holes.
-fn match_parts(parts: &[Part], name: &str, known: &Captures) -> Option<Captures> {
-    let Some((part, rest)) = parts.split_first() else {
-        return name.is_empty().then(|| known.clone());
-    };
-    match part {
-        Part::Text(text) => match_parts(rest, name.strip_prefix(text.as_str())?, known),
-        Part::Any => splits(name, 0).find_map(|(_, after)| match_parts(rest, after, known)),
-        Part::Hole { name: hole, digits } => splits(name, 1).find_map(|(taken, after)| {
-            if *digits && !taken.bytes().all(|byte| byte.is_ascii_digit()) {
-                return None;
+/// Matches by trying the longest text for each hole first, and never the same rest of parts at the same place twice:
+/// whether the rest fits depends on nothing else, because no hole returns within a component.
+struct Search<'a> {
+    name: &'a str,
+    known: &'a Captures,
+    /// By number of parts left and place in the name: known not to fit.
+    dead: Vec<bool>,
+}
+
+impl<'a> Search<'a> {
+    /// Whether `parts` fit the name from byte `at`; adds what the holes took, the last one first.
+    fn fits<'p>(&mut self, parts: &'p [Part], at: usize, found: &mut Vec<(&'p str, &'a str)>) -> bool {
+        let Some((part, rest)) = parts.split_first() else { return at == self.name.len() };
+        let state = parts.len() * (self.name.len() + 1) + at;
+        if self.dead[state] {
+            return false;
+        }
+        let left = &self.name[at..];
+        let fits = match part {
+            Part::Text(text) => left.starts_with(text.as_str()) && self.fits(rest, at + text.len(), found),
+            Part::Any => ends(left, 0).any(|end| self.fits(rest, at + end, found)),
+            Part::Hole { name, digits } => {
+                let known = self.known.get(name);
+                ends(left, 1).any(|end| {
+                    let taken = &left[..end];
+                    let allowed = !*digits || taken.bytes().all(|byte| byte.is_ascii_digit());
+                    let same = known.is_none_or(|before| before == taken);
+                    let fits = allowed && same && self.fits(rest, at + end, found);
+                    if fits {
+                        found.push((name, taken));
+                    }
+                    fits
+                })
             }
-            if known.get(hole).is_some_and(|before| before != taken) {
-                return None;
-            }
-            let mut captures = known.clone();
-            captures.insert(hole.clone(), taken.to_owned());
-            match_parts(rest, after, &captures)
-        }),
+        };
+        self.dead[state] = !fits;
+        fits
     }
 }
 
-/// Ways to cut `name` in two, the longest first part first, which has at least `least` characters.
-fn splits(name: &str, least: usize) -> impl Iterator<Item = (&str, &str)> {
-    let cuts = name.char_indices().map(|(at, _)| at).chain([name.len()]).skip(least);
-    cuts.collect::<Vec<_>>().into_iter().rev().map(|at| name.split_at(at))
+/// Where a first part of `text` can end that has at least `least` characters, the longest first.
+fn ends(text: &str, least: usize) -> impl Iterator<Item = usize> {
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(least);
+    ends.collect::<Vec<_>>().into_iter().rev()
 }
 
 #[cfg(test)]
@@ -316,6 +375,19 @@ mod tests {
     fn what_is_no_pattern_is_refused() {
         for odd in ["", "proc", "/", "/a//b", "/a/../b", "/a/{}/b", "/a/{b", "/a/b}", "/a/{b c}", "/a/**/b"] {
             assert!(Pattern::parse(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn no_pattern_makes_matching_slow() {
+        let name = "a".repeat(255);
+        let start = std::time::Instant::now();
+        for wild in ["*a*a*a*a*a*a*a*b", "{a}a{b}a{c}a{d}a{e}a{f}a{g}b", &format!("{}b", "*".repeat(200))] {
+            assert!(Pattern::parse(&format!("/{wild}")).unwrap().captures(&format!("/{name}")).is_none());
+        }
+        assert!(start.elapsed() < std::time::Duration::from_secs(5));
+        for too_wild in ["/*a*a*a*a*a*a*a*a*", "/{x}-{x}"] {
+            assert!(matches!(Pattern::parse(too_wild), Err(PatternError::Wild { .. })), "{too_wild}");
         }
     }
 
