@@ -1,11 +1,12 @@
-//! Findings: the audit rules of the catalogue applied to the facts of an observation, and what a profile misses.
+//! Findings: the audit rules of the catalogue applied to the facts of an observation, and what a profile
+//! misses.
 
 use planish_model::{
     Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, Observation, Plan, Severity, Step, units,
 };
 
-/// What the host loses, the gravest first: every rule of the catalogue whose limits all hold, and with a plan every
-/// knob that is not as its profile wants.
+/// What the host loses, the gravest first: every rule of the catalogue whose limits all hold, and with a plan
+/// every knob that is not as its profile wants.
 #[must_use]
 pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&Plan>) -> Vec<Finding> {
     let mut findings: Vec<Finding> =

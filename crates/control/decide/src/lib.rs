@@ -1,8 +1,8 @@
 //! What follows from what was seen: a plan, findings, sizes, and a verdict per knob.
 //!
-//! Everything here is pure. It reads an [`Observation`](planish_model::Observation), the catalogue and a profile,
-//! and no crate below it can open a file: what this crate decides can be decided again, on another machine, from
-//! a recorded host, and comes out the same.
+//! Everything here is pure. It reads an [`Observation`](planish_model::Observation), the catalogue and a
+//! profile, and no crate below it can open a file: what this crate decides can be decided again, on another
+//! machine, from a recorded host, and comes out the same.
 //!
 //! - [`verdict`]: can this knob be set here, and what is the evidence?
 //! - [`plan`]: profile in, writes out, in the order of their dependencies;

@@ -1,9 +1,10 @@
 //! The order of a plan's steps: what another step depends on is written first.
 //!
-//! Pools come first, the largest pages first of all, since every other write and every second of waiting leaves
-//! memory more scattered. A value that the kernel recomputes when another one is set (`derives`) comes after it, or
-//! it would be overwritten at once. The other face of an alias comes before: once the governor `performance` pins the
-//! energy hint, writes of the hint are refused, on the way there and, in reverse order, on the way back.
+//! Pools come first, the largest pages first of all, since every other write and every second of waiting
+//! leaves memory more scattered. A value that the kernel recomputes when another one is set (`derives`) comes
+//! after it, or it would be overwritten at once. The other face of an alias comes before: once the governor
+//! `performance` pins the energy hint, writes of the hint are refused, on the way there and, in reverse
+//! order, on the way back.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

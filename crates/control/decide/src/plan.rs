@@ -13,7 +13,8 @@ use crate::{order, verdict};
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Classes that may be set besides `safe`. `security` is never allowed as a class, only by naming the knob.
+    /// Classes that may be set besides `safe`. `security` is never allowed as a class, only by naming the
+    /// knob.
     pub allow_classes: Vec<Class>,
     /// Knobs that may be set whatever their class, save one-way ones and actions.
     pub allow_knobs: Vec<KnobId>,
@@ -23,8 +24,8 @@ pub struct Options {
 
 /// Everything that will be written to make the host what the profile wants, in order.
 ///
-/// `profile` is resolved: nothing is inherited any more. `open` holds the open entries of the journal; pages that
-/// those of this boot hold for the same profile are not asked for again.
+/// `profile` is resolved: nothing is inherited any more. `open` holds the open entries of the journal; pages
+/// that those of this boot hold for the same profile are not asked for again.
 ///
 /// # Errors
 /// A knob in the profile or in the options that the catalogue does not have.
@@ -159,8 +160,8 @@ impl<'a> Draft<'a> {
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
     }
 
-    /// Places that a write of this one changes too, with the values that must be kept. Pools have none: they are
-    /// taken back by subtraction, and their aliases follow.
+    /// Places that a write of this one changes too, with the values that must be kept. Pools have none: they
+    /// are taken back by subtraction, and their aliases follow.
     fn coupled(&self, knob: &Knob, place: &str) -> Vec<Coupled> {
         if knob.undo == Undo::Subtract {
             return Vec::new();
@@ -215,7 +216,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Turns pools into steps as far as the host's memory goes. A need is granted on all its nodes or on none.
+    /// Turns pools into steps as far as the host's memory goes. A need is granted on all its nodes or on
+    /// none.
     fn grant_pools(&mut self) {
         let mut budget = Budget::of(&self.observation.host);
         let mut pools = std::mem::take(&mut self.pools);

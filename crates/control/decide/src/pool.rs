@@ -1,9 +1,10 @@
 //! Pool arithmetic: from a need in bytes to pages on each node.
 //!
-//! A pool is shared by everybody on the host, so it is only ever *raised by our own need*: what is in it already was
-//! reserved by someone for something, also when it looks free. What entries of this boot were granted for the same
-//! profile counts as met, so that a second apply writes nothing; pages of another profile belong to another service.
-//! What a running service has from the pool already counts as met, too, whoever reserved it.
+//! A pool is shared by everybody on the host, so it is only ever *raised by our own need*: what is in it
+//! already was reserved by someone for something, also when it looks free. What entries of this boot were
+//! granted for the same profile counts as met, so that a second apply writes nothing; pages of another
+//! profile belong to another service. What a running service has from the pool already counts as met, too,
+//! whoever reserved it.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +31,8 @@ impl Raise<'_> {
         self.need.saturating_sub(self.met)
     }
 
-    /// What the file must be set to. The kernel counts surplus pages as part of what the file shows, and takes what
-    /// is written as the number without them (`mm/hugetlb.c`, `set_max_huge_pages`).
+    /// What the file must be set to. The kernel counts surplus pages as part of what the file shows, and
+    /// takes what is written as the number without them (`mm/hugetlb.c`, `set_max_huge_pages`).
     pub(crate) fn wanted(&self) -> u64 {
         self.pool.pages.saturating_sub(self.pool.surplus).saturating_add(self.pages())
     }
@@ -178,8 +179,8 @@ fn by_service(sizing: &Sizing, page_bytes: u64, nodes: &[Option<u32>]) -> Result
     Ok(Wanted { pages, arithmetic })
 }
 
-/// The nodes that a pool is spread over: those with memory and CPUs. A memory-only node (CXL) is slower memory and
-/// is used when it is named; where no node has both, all nodes of the pool count.
+/// The nodes that a pool is spread over: those with memory and CPUs. A memory-only node (CXL) is slower
+/// memory and is used when it is named; where no node has both, all nodes of the pool count.
 pub(crate) fn spread_nodes(nodes: &[Option<u32>], observation: &Observation) -> Vec<Option<u32>> {
     let local = |node: &&Option<u32>| node.is_none_or(|node| observation.host.cpu_nodes.contains(&node));
     let over: Vec<_> = nodes.iter().filter(local).copied().collect();

@@ -1,8 +1,8 @@
 //! How many huge pages a service needs.
 //!
-//! Each shared region is rounded up to whole pages by itself, since no two regions share a page; headroom comes on
-//! top; the sum is spread over the nodes with CPUs. The arithmetic is part of the answer: a number that nobody can
-//! follow is a number that nobody dares to reserve.
+//! Each shared region is rounded up to whole pages by itself, since no two regions share a page; headroom
+//! comes on top; the sum is spread over the nodes with CPUs. The arithmetic is part of the answer: a number
+//! that nobody can follow is a number that nobody dares to reserve.
 
 use planish_model::{Observation, SizeRow, Sizing, units::bytes};
 
@@ -188,7 +188,8 @@ mod tests {
             for page_bytes in [2_u64 << 20, 1 << 30] {
                 let own = sizing.rows.iter().filter(|row| row.page_bytes == page_bytes);
                 let pages: u64 = own.clone().map(|row| row.pages).sum();
-                let whole: u64 = regions.iter().map(|(count, bytes)| count * bytes.div_ceil(page_bytes)).sum();
+                let each = regions.iter().map(|(count, bytes)| count * bytes.div_ceil(page_bytes));
+                let whole: u64 = each.sum();
                 prop_assert!(pages >= whole);
                 prop_assert!(pages <= whole + (whole * u64::from(headroom)).div_ceil(100));
                 prop_assert_eq!(own.map(|row| row.bytes).sum::<u64>(), pages * page_bytes);

@@ -1,7 +1,8 @@
 //! The verdict on a knob at a place: what the evidence says about setting it on this host.
 //!
-//! Verdicts come from probing (does the file exist, who may write it) and never from a product's name. A thing that
-//! cannot exist here is not a failure; a thing that can be set but means nothing here is told apart from both.
+//! Verdicts come from probing (does the file exist, who may write it) and never from a product's name. A
+//! thing that cannot exist here is not a failure; a thing that can be set but means nothing here is told
+//! apart from both.
 
 use planish_model::{Access, HostFacts, Knob, Observation, Reading, Verdict, VerdictKind, When};
 

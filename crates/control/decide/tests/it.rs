@@ -1,6 +1,7 @@
 //! Every recorded machine with every profile: what is planned, what is skipped, what is found.
 //!
-//! Goldens are texts that people can review: `INSTA_UPDATE=always cargo test -p planish-decide --test it` rewrites them.
+//! Goldens are texts that people can review: `INSTA_UPDATE=always cargo test -p planish-decide --test it`
+//! rewrites them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ fn skip_line(skipped: &[Skipped]) -> String {
 fn text_of(catalogue: &Catalogue, observation: &Observation) -> String {
     let host = &observation.host;
     let mut text = format!(
-        "{} {}, {} CPUs, nodes {:?} (with CPUs {:?}), {} MiB, base page {} B, huge pages {:?}\nguest: {}\ncontainer: {}\n",
+        "{} {}, {} CPUs, nodes {:?} (with CPUs {:?}), {} MiB, base page {} B, huge pages {:?}\n\
+         guest: {}\ncontainer: {}\n",
         host.kernel,
         host.arch,
         host.cpus_online,

@@ -1,9 +1,10 @@
 //! Places of a knob: how one row of the catalogue addresses many files.
 //!
-//! A path such as `/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor` has *holes*. A place is that path
-//! with every hole filled; what fills the holes tells which places of two coupled knobs belong together.
+//! A path such as `/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor` has *holes*. A place is that
+//! path with every hole filled; what fills the holes tells which places of two coupled knobs belong together.
 
-/// What fills the holes of `pattern` at `place`, by name and in order; `None` when `place` is none of its places.
+/// What fills the holes of `pattern` at `place`, by name and in order; `None` when `place` is none of its
+/// places.
 ///
 /// A hole stands for one or more characters and never for a slash.
 #[must_use]
@@ -137,7 +138,9 @@ mod tests {
         }
 
         #[test]
-        fn a_star_on_both_sides_finds_every_part(text in "[a-c]{0,12}", from in 0_usize..12, len in 0_usize..12) {
+        fn a_star_on_both_sides_finds_every_part(
+            text in "[a-c]{0,12}", from in 0_usize..12, len in 0_usize..12,
+        ) {
             let from = from.min(text.len());
             let to = (from + len).min(text.len());
             let pattern = format!("*{}*", &text[from..to]);

@@ -1,6 +1,7 @@
 //! The named facts that finding rules compare: the one list of them.
 //!
-//! A fact whose files are missing here is missing too, and a rule over it says nothing. Names end with their unit.
+//! A fact whose files are missing here is missing too, and a rule over it says nothing. Names end with their
+//! unit.
 
 use std::collections::BTreeMap;
 
@@ -144,10 +145,10 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
     facts.bytes("hugetlb.total_bytes", get("Hugetlb"));
 }
 
-/// The reserve that the kernel chooses by itself, in bytes. With transparent huge pages it is eleven page blocks for
-/// each zone and at most a twentieth of memory (`mm/khugepaged.c`, `set_recommended_min_free_kbytes`): megabytes with
-/// 4 KiB pages, gigabytes with 64 KiB ones. Without them it grows with the square root of memory
-/// (`mm/page_alloc.c`, `calculate_min_free_kbytes`).
+/// The reserve that the kernel chooses by itself, in bytes. With transparent huge pages it is eleven page
+/// blocks for each zone and at most a twentieth of memory (`mm/khugepaged.c`,
+/// `set_recommended_min_free_kbytes`): megabytes with 4 KiB pages, gigabytes with 64 KiB ones. Without them
+/// it grows with the square root of memory (`mm/page_alloc.c`, `calculate_min_free_kbytes`).
 fn min_free_of_kernel(host: &Host, observation: &Observation) -> u64 {
     let memory = observation.host.memory_bytes;
     let plain = ((memory / 1024).saturating_mul(16).isqrt().clamp(128, 262_144)) * 1024;

@@ -59,7 +59,8 @@ fn why_unread(error: &ReadError) -> String {
     }
 }
 
-/// The words that this host offers: from the file that lists them, or from a value that shows its alternatives.
+/// The words that this host offers: from the file that lists them, or from a value that shows its
+/// alternatives.
 fn offered(host: &Host, knob: &Knob, path: &str, value: Option<&str>) -> Vec<String> {
     let words = |text: &str| -> Vec<String> {
         text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()

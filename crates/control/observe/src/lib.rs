@@ -1,11 +1,12 @@
 //! A host as one value: [`observe`] reads everything that decide and verify will ask for, once.
 //!
-//! Invariants: nothing is opened for writing, nothing is started, and no file that is missing, odd or forbidden is an
-//! error. What could not be read is said to be so ([`Reading::unread`](planish_model::Reading)), since "I may not
-//! look" and "it is not there" lead to different verdicts.
+//! Invariants: nothing is opened for writing, nothing is started, and no file that is missing, odd or
+//! forbidden is an error. What could not be read is said to be so
+//! ([`Reading::unread`](planish_model::Reading)), since "I may not look" and "it is not there" lead to
+//! different verdicts.
 //!
-//! Everything is read through a [`Host`](planish_host::Host), live or recorded, and the host remembers what was asked
-//! for: recording a machine copies exactly the files that this crate reads.
+//! Everything is read through a [`Host`](planish_host::Host), live or recorded, and the host remembers what
+//! was asked for: recording a machine copies exactly the files that this crate reads.
 //!
 //! | module | reads |
 //! |---|---|

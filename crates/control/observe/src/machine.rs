@@ -1,7 +1,7 @@
 //! Facts of the machine: what it is, and whether something stands between us and the metal.
 //!
-//! A guest and a container are told by evidence that the hypervisor or runtime cannot help leaving, not by names:
-//! an image that carries `/.dockerenv` may well run as a virtual machine of its own.
+//! A guest and a container are told by evidence that the hypervisor or runtime cannot help leaving, not by
+//! names: an image that carries `/.dockerenv` may well run as a virtual machine of its own.
 
 use planish_host::{Access, Host};
 use planish_model::HostFacts;
@@ -132,8 +132,8 @@ fn container(host: &Host) -> Option<String> {
     if host.access("/proc/sys/vm/swappiness") == Access::ReadOnlyMount {
         return Some("/proc/sys is mounted read-only".to_owned());
     }
-    // Kernel threads are seen in the first PID namespace only: whoever sees them is not in a container, whatever
-    // files the image left behind.
+    // Kernel threads are seen in the first PID namespace only: whoever sees them is not in a container,
+    // whatever files the image left behind.
     if host.read("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd") {
         return None;
     }

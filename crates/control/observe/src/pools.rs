@@ -6,8 +6,8 @@ use planish_model::{BuddyRow, HostFacts, PoolReading};
 const PER_NODE: &str = "/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/nr_hugepages";
 const GLOBAL: &str = "/sys/kernel/mm/hugepages/hugepages-{kb}kB/nr_hugepages";
 
-/// The pools, smallest pages first, then by node. Where the kernel has per-node pools the global ones show the same
-/// pages once more and are left out.
+/// The pools, smallest pages first, then by node. Where the kernel has per-node pools the global ones show
+/// the same pages once more and are left out.
 pub(crate) fn read(host: &Host, facts: &HostFacts) -> Vec<PoolReading> {
     if facts.huge_page_bytes.is_empty() {
         return Vec::new();

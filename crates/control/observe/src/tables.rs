@@ -1,6 +1,7 @@
 //! The kernel's tables of names and numbers: `/proc/meminfo`, `/proc/vmstat` and their like.
 //!
-//! Pure functions over text. A line that is not understood is passed over: kernels add lines and never explain them.
+//! Pure functions over text. A line that is not understood is passed over: kernels add lines and never
+//! explain them.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,8 @@ mod tests {
     proptest! {
         #[test]
         fn odd_text_is_passed_over(text in "\\PC{0,200}") {
-            let _ = (meminfo(&text), vmstat(&text), pressure_some_percent(&text), steal_percent(&text), swaps(&text));
+            let _ = (meminfo(&text), vmstat(&text), swaps(&text));
+            let _ = (pressure_some_percent(&text), steal_percent(&text));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! One place against its wish, against the files that a boot will read, and against what our own steps caused.
+//! One place against its wish, against the files that a boot will read, and against what our own steps
+//! caused.
 
 use planish_model::{
     Access, Catalogue, DriftState, Entry, EntryId, FactValue, Knob, KnobCheck, Observation, Persisted,

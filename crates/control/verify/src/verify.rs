@@ -7,9 +7,9 @@ use crate::wish::{of_entries, of_plan};
 
 /// Compares a fresh observation with what it should show.
 ///
-/// With a plan: the places that it names, whether it was applied or not. Without one: every place of every knob, held
-/// against what the open entries of this boot left there, and where they left nothing, against what the host's own
-/// files say. Entries of another boot hold nothing on this one and are passed over.
+/// With a plan: the places that it names, whether it was applied or not. Without one: every place of every
+/// knob, held against what the open entries of this boot left there, and where they left nothing, against
+/// what the host's own files say. Entries of another boot hold nothing on this one and are passed over.
 #[must_use]
 pub fn verify(
     catalogue: &Catalogue,

@@ -1,7 +1,7 @@
 //! Rules of rows and of wanted values that a type cannot express.
 //!
-//! They hold for the rows of users as well as for ours: a row is data, and data must not be able to turn planish into
-//! something that writes anywhere, or that calls safe what cannot be taken back.
+//! They hold for the rows of users as well as for ours: a row is data, and data must not be able to turn
+//! planish into something that writes anywhere, or that calls safe what cannot be taken back.
 
 use crate::{Class, Computation, Knob, Profile, Undo, Want};
 

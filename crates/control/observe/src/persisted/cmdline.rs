@@ -95,7 +95,8 @@ mod tests {
     fn arguments_lead_to_places() {
         assert_eq!(
             found(
-                "quiet transparent_hugepage=never numa_balancing=disable sysctl.vm.swappiness=3 -- nmi_watchdog=1"
+                "quiet transparent_hugepage=never numa_balancing=disable sysctl.vm.swappiness=3 \
+                 -- nmi_watchdog=1"
             ),
             [
                 pair("/sys/kernel/mm/transparent_hugepage/enabled", "never"),

@@ -1,11 +1,11 @@
 //! What the next boot will set, and which file says so.
 //!
-//! Three sources are read, in the order in which a boot applies them: the kernel command line, `tmpfiles.d` (which
-//! writes to /sys) and `sysctl.d` (which writes to /proc/sys). The last one wins; the others are kept as overridden,
-//! so that a user who edits the wrong file learns which one is right.
+//! Three sources are read, in the order in which a boot applies them: the kernel command line, `tmpfiles.d`
+//! (which writes to /sys) and `sysctl.d` (which writes to /proc/sys). The last one wins; the others are kept
+//! as overridden, so that a user who edits the wrong file learns which one is right.
 //!
-//! Non-goals: the entry that the boot loader will choose (the command line is that of the running kernel), udev rules
-//! and daemons that write later.
+//! Non-goals: the entry that the boot loader will choose (the command line is that of the running kernel),
+//! udev rules and daemons that write later.
 
 mod cmdline;
 mod sysctl;
@@ -81,7 +81,8 @@ pub(crate) fn read(
     persisted
 }
 
-/// `vm.nr_hugepages` and `vm.nr_overcommit_hugepages` are other names of files in /sys, for the default page size.
+/// `vm.nr_hugepages` and `vm.nr_overcommit_hugepages` are other names of files in /sys, for the default page
+/// size.
 fn sysfs_twin(path: &str, default_page: Option<u64>) -> Option<String> {
     let file = path.strip_prefix("/proc/sys/vm/")?;
     let kib = default_page? / 1024;
@@ -102,8 +103,8 @@ fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
     Some(Persisted { value: last.value.clone(), source: last.source.clone(), overridden })
 }
 
-/// Configuration files of a kind in the order in which they are applied: sorted by name over all folders, and of one
-/// name only the file of the first folder, which may be empty to mask the others.
+/// Configuration files of a kind in the order in which they are applied: sorted by name over all folders, and
+/// of one name only the file of the first folder, which may be empty to mask the others.
 pub(crate) fn files(host: &Host, folders: &[&str], extension: &str) -> Vec<String> {
     let mut by_name: BTreeMap<String, String> = BTreeMap::new();
     for folder in folders {

@@ -61,7 +61,8 @@ fn parse(text: &str, file: &str) -> Vec<Setting> {
         .collect()
 }
 
-/// The path of a key. The first separator decides: `net.ipv4.conf.eth0/1.forwarding` or `net/ipv4/conf/eth0.1/...`.
+/// The path of a key. The first separator decides: `net.ipv4.conf.eth0/1.forwarding` or
+/// `net/ipv4/conf/eth0.1/...`.
 pub(super) fn path_of(key: &str) -> String {
     let dotted = key.find(['.', '/']).is_some_and(|at| key.as_bytes()[at] == b'.');
     let path: String = if dotted {

@@ -1,4 +1,5 @@
-//! `tmpfiles.d(5)`: lines of type `w` write a value to a file at boot, which is how settings of /sys are kept.
+//! `tmpfiles.d(5)`: lines of type `w` write a value to a file at boot, which is how settings of /sys are
+//! kept.
 //!
 //! Files are sorted by name over all folders; of several lines for one path the first counts.
 
