@@ -1,8 +1,8 @@
 //! Copies what was asked of a machine into a folder that answers the same.
 //!
 //! Exactly the paths that were asked for are copied, with the links on the way, so that a recording is as small as
-//! it can be and holds nothing that nobody looked at. Of folders that were listed, links are kept, since /sys tells by
-//! them what belongs where; a folder that stays empty gets a file `.keep`, which [`Host::list`] does not show, because
+//! it can be and holds nothing that nobody looked at. Of folders that were asked for, links are kept that lead to something
+//! in the copy, since /sys tells by them what belongs where; a folder that stays empty gets a file `.keep`, which [`Host::list`] does not show, because
 //! version control keeps no empty folders.
 #![expect(clippy::disallowed_methods, reason = "the copy is our own file, not the host")]
 
@@ -20,6 +20,7 @@ use crate::error::{ReadError, RecordError};
 use crate::host::{Host, KEEP};
 use crate::meta::{Meta, Origin};
 use crate::redact::{Redactions, Redactor};
+use crate::resolve::resolve;
 
 /// What a recording came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +53,14 @@ pub fn record(
         modes: BTreeMap::new(),
         unreadable: BTreeMap::new(),
         read_only: BTreeSet::new(),
+        links: Vec::new(),
         folders: Vec::new(),
         recorded: Recorded { files: 0, unreadable: 0, bytes: 0 },
     };
     for path in paths {
         copy.path(path)?;
     }
-    copy.keep_folders()?;
+    copy.tidy()?;
     let Copy { modes, unreadable, read_only, mut recorded, .. } = copy;
     recorded.unreadable = unreadable.len();
     let meta = Meta {
@@ -95,6 +97,8 @@ struct Copy<'a> {
     modes: BTreeMap<u32, Vec<String>>,
     unreadable: BTreeMap<String, String>,
     read_only: BTreeSet<String>,
+    /// Links of the copy, from its root.
+    links: Vec<PathBuf>,
     /// Folders of the copy that were asked for themselves.
     folders: Vec<PathBuf>,
     recorded: Recorded,
@@ -120,20 +124,22 @@ impl Copy<'_> {
         }
     }
 
-    fn link(&self, at: &Path, target: &Path) -> Result<(), RecordError> {
-        let at = self.dest.join(at);
-        if let Some(parent) = at.parent() {
+    fn link(&mut self, at: &Path, target: &Path) -> Result<(), RecordError> {
+        let real = self.dest.join(at);
+        if let Some(parent) = real.parent() {
             make_folder(parent)?;
         }
-        match symlink(target, &at) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(RecordError::io(&at, error)),
-            _ => Ok(()),
+        match symlink(target, &real) {
+            Ok(()) => self.links.push(at.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(RecordError::io(&real, error)),
         }
+        Ok(())
     }
 
-    /// Keeps the links in a folder that was listed. Its files and folders are kept when they are asked for: a file
+    /// Keeps the links in a folder that was asked for. Its files and folders are kept when they are asked for: a file
     /// without its content would lie.
-    fn links_in(&self, path: &str) -> Result<(), RecordError> {
+    fn links_in(&mut self, path: &str) -> Result<(), RecordError> {
         for name in self.host.list(path) {
             let below = format!("{}/{name}", path.trim_end_matches('/'));
             let Ok(resolved) = self.host.resolve(&below) else { continue };
@@ -148,8 +154,16 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Puts a file into the folders that stayed empty.
-    fn keep_folders(&self) -> Result<(), RecordError> {
+    /// Takes away links that lead to nothing that was copied, and puts a file into the folders that stayed empty.
+    fn tidy(&self) -> Result<(), RecordError> {
+        for link in &self.links {
+            // Not by the system's own look-up, which would follow an absolute link out of the copy.
+            let path = link.to_string_lossy();
+            if !resolve(self.dest, &path).is_ok_and(|found| self.dest.join(found.path).exists()) {
+                let link = self.dest.join(link);
+                fs::remove_file(&link).map_err(|error| RecordError::io(&link, error))?;
+            }
+        }
         for folder in &self.folders {
             let mut entries = fs::read_dir(folder).map_err(|error| RecordError::io(folder, error))?;
             if entries.next().is_none() {
