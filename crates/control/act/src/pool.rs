@@ -81,8 +81,8 @@ pub fn settle(step: &EntryStep, sink: &dyn Sink) -> Option<Outcome> {
             outcome.outcome = OutcomeKind::Theirs;
             outcome.granted_pages = Some(pages);
             outcome.detail = Some(format!(
-                "a kill interrupted a write of this pool and someone changed it since: up to {pages} of its \
-                 {now} pages may be ours; --force gives them back"
+                "a kill interrupted a write of this pool: {pages} of its {now} pages are ours, unless someone \
+                 changed it since; --force gives them back"
             ));
         }
     }
@@ -334,7 +334,7 @@ mod tests {
         step.begun = Some(PoolWrite { held: 0, from: 0, to: 8 });
         let outcome = lowered(&step, &kernel);
         assert_eq!(outcome.outcome, OutcomeKind::Theirs);
-        assert!(outcome.detail.expect("why").contains("up to 8 of its 50 pages may be ours"));
+        assert!(outcome.detail.expect("why").contains("8 of its 50 pages are ours, unless"));
         assert_eq!(lower(&step, &kernel, true, &mut |_| Ok(())).granted_pages, Some(0));
         assert_eq!(kernel.get(PLACE), "42");
     }

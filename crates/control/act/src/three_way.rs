@@ -8,7 +8,7 @@
 //! - an *alias* or *derived* place that our write changed is set back last, since restoring the step makes the
 //!   kernel compute it once more; if it is theirs by then, the kernel's new answer is not allowed to replace it.
 
-use planish_model::{Caused, Coupling, EntryStep, Original};
+use planish_model::{Caused, Coupling, EntryStep, Original, PoolWrite};
 
 /// Whose value a place shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,31 +75,28 @@ pub fn live_one<'a>(step: &'a EntryStep, own: &'a Original) -> &'a Original {
 pub enum Held {
     /// This many pages are ours.
     Pages(u64),
-    /// A kill interrupted a write of the pool, and the size now does not tell how far it came: this many pages
-    /// at most are ours.
+    /// A kill interrupted a write of the pool, and the size now does not prove how far it came: this many pages
+    /// are ours, if nobody else changed the pool since.
     Unclear(u64),
 }
 
 /// How many pages of a pool a step holds.
 ///
-/// A write that was begun took the pool from `from` towards `to`; a size between them tells how much of it
-/// was done, as long as nobody else changed the pool meanwhile. A size outside tells that somebody did.
+/// A write that was begun took the pool from one size towards another. Only those two sizes prove something: one
+/// in between is a grant that the kill cut short (the kernel stops at a signal), or a stranger's doing.
 #[must_use]
 pub fn held(step: &EntryStep, now: u64) -> Held {
-    let Some(write) = step.begun else {
+    let Some(PoolWrite { held, from, to }) = step.begun else {
         return Held::Pages(step.pages_held());
     };
-    let (low, high) = (write.from.min(write.to), write.from.max(write.to));
-    if (low..=high).contains(&now) {
-        Held::Pages((write.held + now).saturating_sub(write.from))
-    } else {
-        Held::Unclear(write.held + write.to.saturating_sub(write.from))
-    }
+    let reached = now.clamp(from.min(to), from.max(to));
+    let pages = (held + reached).saturating_sub(from);
+    if now == from || now == to { Held::Pages(pages) } else { Held::Unclear(pages) }
 }
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{KnobId, Outcome, OutcomeKind, PoolWrite};
+    use planish_model::{KnobId, Outcome, OutcomeKind};
     use proptest::prelude::*;
 
     use super::*;
@@ -160,17 +157,21 @@ mod tests {
     }
 
     proptest! {
-        /// A raise and a later lowering, killed at any point of either: what is held is what was changed.
+        /// A raise and a later lowering, killed before or after the write: what is held is what was changed. At
+        /// any other size nothing is proved.
         #[test]
-        fn a_kill_never_loses_count_of_pages(from in 0u64..50, raise in 1u64..50, done in 0u64..=50) {
+        fn a_kill_never_loses_count_of_pages(from in 0u64..50, raise in 1u64..50, now in 0u64..200) {
             let mut step = pool_step("own", from, raise);
             step.begun = Some(PoolWrite { held: 0, from, to: from + raise });
-            let done = done.min(raise);
-            prop_assert_eq!(held(&step, from + done), Held::Pages(done));
-            prop_assert_eq!(held(&step, from + raise + 1), Held::Unclear(raise));
-
+            prop_assert_eq!(held(&step, from), Held::Pages(0));
+            prop_assert_eq!(held(&step, from + raise), Held::Pages(raise));
+            if now != from && now != from + raise {
+                let likely = now.clamp(from, from + raise) - from;
+                prop_assert_eq!(held(&step, now), Held::Unclear(likely));
+            }
             step.begun = Some(PoolWrite { held: raise, from: from + raise, to: from });
-            prop_assert_eq!(held(&step, from + raise - done), Held::Pages(raise - done));
+            prop_assert_eq!(held(&step, from + raise), Held::Pages(raise));
+            prop_assert_eq!(held(&step, from), Held::Pages(0));
         }
     }
 }

@@ -3,5 +3,6 @@
 mod crash;
 mod faults;
 mod life;
+mod random;
 mod tree;
 mod watch;

@@ -1,0 +1,166 @@
+//! Random lives: applies, undos, kills and strangers in any order.
+
+use std::collections::BTreeMap;
+
+use planish_model::{EntryId, Nodes, Want};
+use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, plan, undo};
+use proptest::prelude::*;
+
+use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
+use crate::tree::*;
+
+/// One thing that happens to a host.
+#[derive(Clone, Debug)]
+enum Event {
+    Apply(usize),
+    /// An apply that is killed at an operation.
+    KilledApply(usize, usize, Moment),
+    /// An undo of the newest entry, or of one by number.
+    Undo(Option<u64>),
+    /// An undo of everything that is killed at an operation.
+    KilledUndo(usize, Moment),
+    /// Someone else sets a value that no profile wants.
+    Edit(usize, u32),
+    /// Someone else raises the pool of a node.
+    Raise(u32, u64),
+}
+
+/// Places that strangers edit, with a base that keeps their values apart from ours.
+const EDITED: [(&str, u32); 3] = [(SWAPPINESS, 100), (STAT_INTERVAL, 200), (DIRTY_RATIO, 40)];
+
+fn source(number: usize) -> Source {
+    let pool = |need_bytes, nodes| Want::Need { need_bytes, nodes };
+    let word = |text: &str| Want::Text(text.to_owned());
+    let wants: [&[(&str, Want)]; 4] = [
+        &[
+            ("vm.swappiness", Want::Int(10)),
+            ("vm.dirty_bytes", Want::Int(1 << 29)),
+            ("thp.enabled", word("madvise")),
+        ],
+        &[
+            ("vm.swappiness", Want::Int(1)),
+            ("vm.dirty_ratio", Want::Int(5)),
+            ("vm.stat_interval", Want::Int(10)),
+        ],
+        // Larger than anything that strangers add: a pool at exactly the size of a killed write proves the write.
+        &[("hugepages.2m", pool(400 << 20, Nodes::Spread)), ("vm.stat_interval", Want::Int(60))],
+        &[("hugepages.2m", pool(200 << 20, Nodes::Each(vec![0]))), ("thp.enabled", word("never"))],
+    ];
+    profile(&format!("profile-{number}"), wants[number % wants.len()])
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    proptest::sample::select(&MOMENTS[..])
+}
+
+fn ours() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => (0usize..4).prop_map(Event::Apply),
+        1 => (0usize..4, 0usize..20, moment()).prop_map(|(number, at, when)| Event::KilledApply(number, at, when)),
+        2 => proptest::option::of(1u64..4).prop_map(Event::Undo),
+        1 => (0usize..20, moment()).prop_map(|(at, when)| Event::KilledUndo(at, when)),
+    ]
+}
+
+fn anybodys() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => ours(),
+        1 => (0usize..3, 1u32..9).prop_map(|(place, value)| Event::Edit(place, value)),
+        1 => (0u32..2, 1u64..3).prop_map(|(node, pages)| Event::Raise(node, pages)),
+    ]
+}
+
+fn apply_in(session: &Session, number: usize) {
+    // A host that moved since the plan was made is refused; here nothing happens in between.
+    let plan = plan(session, &source(number), &planish_pipeline::PlanOptions::default()).expect("a plan");
+    apply(session, &plan, &ApplyOptions::default()).expect("the host takes it");
+}
+
+fn run(tree: &Tree, event: &Event) {
+    match event {
+        Event::Apply(number) => apply_in(&tree.session(), *number),
+        Event::KilledApply(number, at, when) => {
+            let session = fused(tree.options(), &Fuse::at(*at, *when));
+            until_killed(|| apply_in(&session, *number));
+        }
+        Event::Undo(None) => drop(undo(&tree.session(), Target::Newest, false).expect("undone")),
+        Event::Undo(Some(id)) => {
+            // An entry that was never made is an error, and changes nothing.
+            let _ = undo(&tree.session(), Target::Entry(EntryId(*id)), false);
+        }
+        Event::KilledUndo(at, when) => {
+            let session = fused(tree.options(), &Fuse::at(*at, *when));
+            until_killed(|| drop(undo(&session, Target::All, false).expect("undone")));
+        }
+        Event::Edit(place, value) => {
+            let (place, base) = EDITED[*place];
+            tree.edit(place, &(base + value).to_string());
+        }
+        Event::Raise(node, pages) => {
+            let now: u64 = tree.get(&pool(*node)).trim().parse().expect("pages");
+            tree.edit(&pool(*node), &(now + pages).to_string());
+        }
+    }
+}
+
+fn is_undo(event: &Event) -> bool {
+    matches!(event, Event::Undo(_) | Event::KilledUndo(..))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Nobody interferes: whatever planish did, and wherever it was killed, everything goes again. Only a kill may
+    /// leave a derived value or a pool that was granted in part, and force brings those back.
+    #[test]
+    fn undoing_all_is_the_start(events in proptest::collection::vec(ours(), 1..9)) {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        events.iter().for_each(|event| run(&tree, event));
+        undo(&tree.session(), Target::All, false).expect("undone");
+        let killed = events.iter().any(|event| matches!(event, Event::KilledApply(..) | Event::KilledUndo(..)));
+        let left = differences(&start, &tree.snapshot());
+        let known = |place: &String| place == MIN_FREE || place.contains("/hugepages-");
+        prop_assert!(left.is_empty() || (killed && left.iter().all(known)), "{:?}", left);
+        for entry in tree.entries().iter().rev() {
+            prop_assert!(!entry.is_open());
+            undo(&tree.session(), Target::Entry(entry.id), true).expect("forced");
+        }
+        prop_assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+
+    /// Someone else interferes: no undo writes over a value of theirs, and no page of theirs is taken.
+    #[test]
+    fn theirs_is_never_written_over(events in proptest::collection::vec(anybodys(), 1..12)) {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let mut theirs = BTreeMap::new();
+        let mut raised = [0, 0];
+        for event in events.iter().chain([&Event::Undo(None); 6]) {
+            match event {
+                Event::Edit(place, value) => {
+                    theirs.insert(EDITED[*place].0, (EDITED[*place].1 + value).to_string());
+                }
+                Event::Raise(node, pages) => raised[*node as usize] += pages,
+                _ => {}
+            }
+            run(&tree, event);
+            if is_undo(event) {
+                for (place, value) in &theirs {
+                    let now = tree.get(place);
+                    prop_assert_eq!(now.trim(), value, "{} after {:?}", place, event);
+                }
+            } else {
+                // An apply is asked to set them; setting dirty_bytes clears dirty_ratio.
+                theirs.retain(|place, value| tree.get(place).trim() == value);
+            }
+        }
+        undo(&tree.session(), Target::All, false).expect("undone");
+        for node in [0, 1] {
+            let pages = |text: &str| text.trim().parse::<u64>().expect("pages");
+            let before = pages(&start[&pool(node)]);
+            let after = pages(&tree.get(&pool(node)));
+            prop_assert!(after >= before + raised[node as usize], "node {}: {} of {:?}", node, after, raised);
+        }
+    }
+}
