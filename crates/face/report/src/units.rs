@@ -14,11 +14,12 @@ pub fn gain(fraction: f64) -> String {
 #[must_use]
 pub fn seconds(span: f64) -> String {
     let whole = span.round() as u64;
+    let minutes = (span / 60.0).round() as u64;
     match whole {
         _ if span < 0.9995 => format!("{:.0} ms", span * 1000.0),
         0..60 => format!("{span:.1} s"),
         60..3600 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
     }
 }
 
@@ -47,6 +48,7 @@ mod tests {
             (12.34, "12.3 s"),
             (200.0, "3 min 20 s"),
             (7500.0, "2 h 5 min"),
+            (7199.0, "2 h 0 min"),
         ] {
             assert_eq!(seconds(span), text);
         }
