@@ -1,0 +1,118 @@
+//! A trial as one HTML page that needs nothing else: no other file, no network, no script.
+//!
+//! The page answers first and proves after: the verdict in a sentence, the ladder of intervals, the table,
+//! the single pairs, the noise of the machine, every metric, what was not done and its cure, the machine,
+//! the method, and the command that repeats it. It holds the whole [`TrialOutcome`] as JSON; each figure
+//! names its place in there (see [`markup`]), so that a test in a browser, or a reader, can hold one against
+//! the other.
+//!
+//! A verdict is never told by colour alone, but by a word and the shape of its mark. The page is a function
+//! of the outcome: the same value gives the same bytes.
+
+mod details;
+mod figure;
+mod machine;
+mod markup;
+mod noise;
+mod rungs;
+mod svg;
+mod words;
+
+use askama::Template;
+use planish_trial::TrialOutcome;
+
+use self::details::Details;
+use self::figure::Figure;
+use self::machine::Line;
+use self::markup::{Html, Quote, json_for_script};
+use self::noise::Noise;
+use self::rungs::Ladder;
+use self::words::Headline;
+
+/// What the template fills in.
+#[derive(Template)]
+#[template(path = "trial.html")]
+struct TrialPage<'a> {
+    title: String,
+    headline: Headline,
+    summary: Quote,
+    compared: Html,
+    min_gain: Figure,
+    ladder: Ladder,
+    noise: Option<Noise>,
+    discarded: Vec<Discarded>,
+    details: Vec<Details>,
+    machine: Vec<Line>,
+    run: Vec<Line>,
+    refused: Vec<Refused>,
+    notes: Vec<Quote>,
+    method: [Html; 5],
+    repeat: String,
+    json: String,
+    outcome: &'a TrialOutcome,
+}
+
+/// Something that was not done.
+struct Refused {
+    what: Quote,
+    why: Quote,
+    cure: Quote,
+}
+
+/// A block that was run again.
+struct Discarded {
+    block: Figure,
+    reason: Quote,
+}
+
+/// The page of a trial.
+#[must_use]
+pub fn trial_html(outcome: &TrialOutcome) -> String {
+    let notes = outcome.notes.iter().enumerate();
+    let json = serde_json::to_string(outcome).expect("an outcome is plain data with text keys");
+    let page = TrialPage {
+        title: format!("{} on {}: planish trial", outcome.trial, outcome.host.cpu_model),
+        headline: words::headline(outcome),
+        summary: Quote::new("/summary", &outcome.summary),
+        compared: words::compared(outcome),
+        min_gain: Figure::plain_gain("/min_gain", outcome.min_gain),
+        ladder: Ladder::of(outcome),
+        noise: Noise::of(outcome),
+        discarded: discarded(outcome),
+        details: details::details(outcome),
+        machine: machine::machine(&outcome.host),
+        run: machine::run(outcome),
+        refused: refused(outcome),
+        notes: notes.map(|(index, note)| Quote::new(format!("/notes/{index}"), note)).collect(),
+        method: words::method(outcome),
+        repeat: words::repeat(outcome),
+        json: json_for_script(&json),
+        outcome,
+    };
+    page.render().expect("writing into a String does not fail")
+}
+
+fn refused(outcome: &TrialOutcome) -> Vec<Refused> {
+    let quote = |index: usize, part: &str, text: &str| Quote::new(format!("/refused/{index}/{part}"), text);
+    let refused = outcome.refused.iter().enumerate();
+    refused
+        .map(|(index, refusal)| Refused {
+            what: quote(index, "what", &refusal.what),
+            why: quote(index, "why", &refusal.why),
+            cure: quote(index, "cure", &refusal.cure),
+        })
+        .collect()
+}
+
+fn discarded(outcome: &TrialOutcome) -> Vec<Discarded> {
+    let discards = outcome.discarded.iter().enumerate();
+    discards
+        .map(|(index, discard)| {
+            let at = format!("/discarded/{index}");
+            Discarded {
+                block: Figure::count(format!("{at}/block"), discard.block as u64),
+                reason: Quote::new(format!("{at}/reason"), &discard.reason),
+            }
+        })
+        .collect()
+}

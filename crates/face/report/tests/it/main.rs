@@ -1,0 +1,7 @@
+//! The HTML page of a trial: as recorded, as parsed, and as a browser draws it.
+
+#![expect(clippy::disallowed_methods, reason = "the browser reads a copy of the page from a file")]
+
+mod browser;
+mod fixed;
+mod page;
