@@ -1,8 +1,9 @@
 //! How a kernel answers writes, as data: the `[[answer]]` rows of a writable recorded machine.
 //!
-//! Writing to a real kernel is not writing to a file: it refuses, clamps, grants less, reads back otherwise, and
-//! changes files that nobody wrote to. Rows say so for the places of a recorded machine; `planish-act` executes
-//! them on a copy, so that apply, undo and every refusal are tested without a host that could be harmed.
+//! Writing to a real kernel is not writing to a file: it refuses, clamps, grants less, reads back otherwise,
+//! and changes files that nobody wrote to. Rows say so for the places of a recorded machine; `planish-act`
+//! executes them on a copy, so that apply, undo and every refusal are tested without a host that could be
+//! harmed.
 //!
 //! ```toml
 //! [[answer]]
@@ -28,7 +29,9 @@
 //! [[answer]]
 //! place = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference"
 //! errno = "EBUSY"                              # ... only while another place says so
-//! errno_while = { place = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", value = "performance" }
+//! [answer.errno_while]
+//! place = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
+//! value = "performance"
 //!
 //! [[answer]]
 //! place = "/proc/sys/vm/dirty_bytes"
@@ -42,11 +45,11 @@
 //! vanish_after = 1                             # the file is gone after so many writes that succeeded
 //! ```
 //!
-//! Of several rows that match a place, the first to set `errno`, `range`, `clamp`, `grant`, `readback`, `spreads` or
-//! `vanish_after` counts; lists add up. A write is answered in this order: `vanish_after`, `errno`, `selects`,
-//! `range`, `clamp`, `grant`, `readback`; then the value is stored (in brackets where `selects`) and, if it
-//! changed, `zeroes`, `moves`, `spreads`, `sums` and `derives` (those without `when` or with the word written) follow.
-//! Holes of `place` may stand in every path;
+//! Of several rows that match a place, the first to set `errno`, `range`, `clamp`, `grant`, `readback`,
+//! `spreads` or `vanish_after` counts; lists add up. A write is answered in this order: `vanish_after`,
+//! `errno`, `selects`, `range`, `clamp`, `grant`, `readback`; then the value is stored (in brackets where
+//! `selects`) and, if it changed, `zeroes`, `moves`, `spreads`, `sums` and `derives` (those without `when` or
+//! with the word written) follow. Holes of `place` may stand in every path;
 //! in `sums`, holes that it does not name are summed over, and in `spreads`, new holes are spread over.
 
 use rustix::io::Errno;

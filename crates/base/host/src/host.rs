@@ -116,7 +116,8 @@ impl Host {
         self.real_path(path).and_then(fs::read).map_err(|source| ReadError::of(path, source))
     }
 
-    /// Names in the folder at `path`, in natural order (`cpu2` before `cpu10`); none when it cannot be listed.
+    /// Names in the folder at `path`, in natural order (`cpu2` before `cpu10`); none when it cannot be
+    /// listed.
     ///
     /// A folder that is not there is no error, because the kernel shows only what the machine has.
     pub fn list(&self, path: &str) -> Vec<String> {
@@ -163,8 +164,8 @@ impl Host {
         Access::of(mode, description.read_only_folder(path).is_some(), refused)
     }
 
-    /// The topmost folder above `path` that lies on the same read-only mount, by the looks of it; `None` when `path`
-    /// can be written as far as mounts go.
+    /// The topmost folder above `path` that lies on the same read-only mount, by the looks of it; `None` when
+    /// `path` can be written as far as mounts go.
     pub(crate) fn read_only_folder(&self, path: &str) -> Option<String> {
         if let Some(description) = self.description() {
             return description.read_only_folder(path).map(str::to_owned);

@@ -66,8 +66,8 @@ impl Host {
 
     /// Size of a base page in bytes.
     ///
-    /// A bare tree does not say it; it follows from the huge page of the page-middle level, which is a table full of
-    /// base pages: `huge = base / 8 * base`.
+    /// A bare tree does not say it; it follows from the huge page of the page-middle level, which is a table
+    /// full of base pages: `huge = base / 8 * base`.
     pub fn page_bytes(&self) -> u64 {
         if let Some(meta) = self.meta() {
             return meta.page_bytes;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! hosts/metal-2s/
-//! ├── meta.toml     what the files cannot say: modes, origin, how writes are answered   (Meta, Answers)
+//! ├── meta.toml     what the files cannot say: modes, origin, how writes are answered (Meta, Answers)
 //! ├── proc/ sys/    trees as the kernel shows them, symbolic links kept
 //! └── etc/ boot/ usr/
 //! ```

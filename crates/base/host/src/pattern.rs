@@ -2,12 +2,13 @@
 //!
 //! One row of the catalogue addresses many places. A pattern is a path whose components may have holes:
 //!
-//! - `{name}` takes one or more characters of a component and remembers them. Straight after other text of its
-//!   component (`cpu{cpu}`, `hugepages-{kb}kB`) it takes digits only, because that is how the kernel numbers its
-//!   folders: `cpu{cpu}` must not find `cpufreq`. A name that returns must find the same text again.
+//! - `{name}` takes one or more characters of a component and remembers them. Straight after other text of
+//!   its component (`cpu{cpu}`, `hugepages-{kb}kB`) it takes digits only, because that is how the kernel
+//!   numbers its folders: `cpu{cpu}` must not find `cpufreq`. A name that returns must find the same text
+//!   again.
 //! - `*` takes any characters of a component, none included, and remembers nothing.
-//! - A component has at most [`WILD_MAX`] of these, and a hole only once: patterns come from files that users write, and
-//!   matching must stay quick whatever they hold.
+//! - A component has at most [`WILD_MAX`] of these, and a hole only once: patterns come from files that users
+//!   write, and matching must stay quick whatever they hold.
 //! - `**` as the last component takes everything below.
 
 use std::collections::BTreeMap;
@@ -274,8 +275,8 @@ impl fmt::Display for Component {
     }
 }
 
-/// Matches by trying the longest text for each hole first, and never the same rest of parts at the same place twice:
-/// whether the rest fits depends on nothing else, because no hole returns within a component.
+/// Matches by trying the longest text for each hole first, and never the same rest of parts at the same place
+/// twice: whether the rest fits depends on nothing else, because no hole returns within a component.
 struct Search<'a> {
     name: &'a str,
     known: &'a Captures,

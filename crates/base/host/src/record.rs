@@ -1,9 +1,9 @@
 //! Copies what was asked of a machine into a folder that answers the same.
 //!
-//! Exactly the paths that were asked for are copied, with the links on the way, so that a recording is as small as
-//! it can be and holds nothing that nobody looked at. Of folders that were asked for, links are kept that lead to something
-//! in the copy, since /sys tells by them what belongs where; a folder that stays empty gets a file `.keep`, which [`Host::list`] does not show, because
-//! version control keeps no empty folders.
+//! Exactly the paths that were asked for are copied, with the links on the way, so that a recording is as
+//! small as it can be and holds nothing that nobody looked at. Of folders that were asked for, links are kept
+//! that lead to something in the copy, since /sys tells by them what belongs where; a folder that stays empty
+//! gets a file `.keep`, which [`Host::list`] does not show, because version control keeps no empty folders.
 #![expect(clippy::disallowed_methods, reason = "the copy is our own file, not the host")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +35,9 @@ pub struct Recorded {
 
 /// Copies `paths` of `host` to the new folder `dest`, described by `meta`.
 ///
-/// Of `meta`, the name, the note, the date and the virtualisation count; the rest is filled in from the machine.
-/// `paths` is usually [`Host::reads`] after everything was observed; paths that are not there are left out.
+/// Of `meta`, the name, the note, the date and the virtualisation count; the rest is filled in from the
+/// machine. `paths` is usually [`Host::reads`] after everything was observed; paths that are not there are
+/// left out.
 pub fn record(
     host: &Host,
     paths: &[String],
@@ -137,8 +138,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Keeps the links in a folder that was asked for. Its files and folders are kept when they are asked for: a file
-    /// without its content would lie.
+    /// Keeps the links in a folder that was asked for. Its files and folders are kept when they are asked
+    /// for: a file without its content would lie.
     fn links_in(&mut self, path: &str) -> Result<(), RecordError> {
         for name in self.host.list(path) {
             let below = format!("{}/{name}", path.trim_end_matches('/'));
@@ -154,7 +155,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Takes away links that lead to nothing that was copied, and puts a file into the folders that stayed empty.
+    /// Takes away links that lead to nothing that was copied, and puts a file into the folders that stayed
+    /// empty.
     fn tidy(&self) -> Result<(), RecordError> {
         for link in &self.links {
             // Not by the system's own look-up, which would follow an absolute link out of the copy.

@@ -1,15 +1,17 @@
 //! Where the memory of a process lies: what it is for, on which pages, on which node.
 //!
-//! Read from /proc/PID/{smaps,numa_maps,status} of a live or recorded machine, touching no page of the process.
+//! Read from /proc/PID/{smaps,numa_maps,status} of a live or recorded machine, touching no page of the
+//! process.
 //!
 //! What these files cannot tell is not guessed:
 //! - They show the pages that *this* process has mapped. Of a shared segment that others have filled, most is
-//!   missing (measured: 4 % of PostgreSQL's in its postmaster); [`Segment::bytes`] is therefore the length of the
-//!   mapping, which is what a pool must hold, and not what is resident here.
-//! - smaps tells huge pages that are mapped as such from all others. Memory on pages between the two sizes (mTHP)
-//!   is counted as [`Backing::Base`].
-//! - numa_maps tells nodes and smaps tells pages, of the same mapping but not of the same page: where a mapping lies
-//!   on several nodes *and* on pages of several sizes, its rows are split in proportion and say so.
+//!   missing (measured: 4 % of PostgreSQL's in its postmaster); [`Segment::bytes`] is therefore the length of
+//!   the mapping, which is what a pool must hold, and not what is resident here.
+//! - smaps tells huge pages that are mapped as such from all others. Memory on pages between the two sizes
+//!   (mTHP) is counted as [`Backing::Base`].
+//! - numa_maps tells nodes and smaps tells pages, of the same mapping but not of the same page: where a
+//!   mapping lies on several nodes *and* on pages of several sizes, its rows are split in proportion and say
+//!   so.
 #![forbid(unsafe_code)]
 
 mod numa_maps;

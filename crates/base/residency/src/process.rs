@@ -101,8 +101,9 @@ impl Process {
 
     /// Resident bytes by backing of the mappings that lie in `range`, whole ones only.
     ///
-    /// For memory that we mapped ourselves: the kernel may have split our mapping in several, but joins one of ours
-    /// with a neighbour only when both are alike; [`Process::covers`] tells whether that has happened.
+    /// For memory that we mapped ourselves: the kernel may have split our mapping in several, but joins one
+    /// of ours with a neighbour only when both are alike; [`Process::covers`] tells whether that has
+    /// happened.
     pub fn within(&self, range: &Range<u64>) -> Backings {
         let mut total = Backings::default();
         let inside = |region: &&Region| range.start <= region.range.start && region.range.end <= range.end;
@@ -224,6 +225,30 @@ mod tests {
         }
         let rows = process.rows();
         assert!(rows.iter().any(|row| row.backing == Backing::Thp && row.kind == Kind::Anon));
+    }
+
+    #[test]
+    fn pages_from_a_pool_are_told_by_size() {
+        let test = "pages_from_a_pool_are_told_by_size";
+        let sizes = planish_sys::pages::hugetlb_bytes();
+        // Takes pages that are free in a pool already and raises none.
+        let mapped = sizes.into_iter().filter_map(|page_bytes| {
+            let options = MapOptions { populate: true, ..MapOptions::new(PageRequest::HugeTlb(page_bytes)) };
+            map_anonymous(page_bytes, options).ok()
+        });
+        let mapped: Vec<_> = mapped.collect();
+        if mapped.is_empty() {
+            return planish_skip::skip(test, "no pool of this machine has a free page");
+        }
+        let process = Process::read_self(&Host::live()).unwrap();
+        for mapping in &mapped {
+            let start = mapping.as_ptr().addr() as u64;
+            let region = process.region_at(start).unwrap();
+            let page_bytes = mapping.page_bytes() as u64;
+            assert_eq!((region.kind, region.page_bytes), (Kind::Anon, page_bytes));
+            let backings = process.within(&(start..start + mapping.len() as u64));
+            assert_eq!((backings.hugetlb_bytes, backings.total_bytes()), (page_bytes, page_bytes));
+        }
     }
 
     #[test]

@@ -180,7 +180,8 @@ mod tests {
     fn rows_join_pages_and_nodes() {
         let regions = parse_smaps(
             "1000-9000 rw-p 00000000 00:00 0\nRss: 6144 kB\nAnonHugePages: 4096 kB\n\
-             a000-b000 rw-s 00000000 00:0f 9   /anon_hugepage (deleted)\nKernelPageSize: 2048 kB\nShared_Hugetlb: 6144 kB\n\
+             a000-b000 rw-s 00000000 00:0f 9   /anon_hugepage (deleted)\n\
+             KernelPageSize: 2048 kB\nShared_Hugetlb: 6144 kB\n\
              c000-d000 rw-p 00000000 00:00 0 [heap]\nRss: 8 kB\n",
         )
         .unwrap();
@@ -221,7 +222,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn splitting_loses_nothing(bytes in 0u64..1 << 50, nodes in proptest::collection::vec((0u32..8, 0u64..1 << 50), 0..6)) {
+        fn splitting_loses_nothing(
+            bytes in 0u64..1 << 50,
+            nodes in proptest::collection::vec((0u32..8, 0u64..1 << 50), 0..6),
+        ) {
             let parts = split(bytes, &nodes);
             prop_assert_eq!(parts.iter().map(|(_, part)| part).sum::<u64>(), bytes);
         }

@@ -1,6 +1,7 @@
 //! `/proc/PID/smaps`: one block per mapping.
 //!
-//! Source: `show_smap` in fs/proc/task_mmu.c. Numbers are in kB; a field that this kernel does not print counts as 0.
+//! Source: `show_smap` in fs/proc/task_mmu.c. Numbers are in kB; a field that this kernel does not print
+//! counts as 0.
 
 use std::ops::Range;
 
@@ -164,7 +165,8 @@ pub fn parse_rollup(text: &str) -> Result<Rollup, String> {
     })
 }
 
-/// `Rss:   12 kB` as key and value; `None` for the first line of a block, whose first word is a range of addresses.
+/// `Rss:   12 kB` as key and value; `None` for the first line of a block, whose first word is a range of
+/// addresses.
 fn field_of(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -260,7 +262,8 @@ fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
     }
 }
 
-/// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX shared.
+/// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX
+/// shared.
 fn is_segment(name: &str) -> bool {
     ["/dev/zero (deleted)", "/anon_hugepage", "/SYSV", "/memfd:", "/dev/shm/"]
         .iter()
@@ -356,9 +359,13 @@ a000-b000 r--p 00000000 fe:00 78                     /usr/share/zoneinfo
         assert!(parse_rollup("").is_err());
     }
 
+    /// Headers, fields and rubbish, in any order.
+    const PIECES: &str = "([0-9a-f]{1,4}-[0-9a-f]{1,4} rw-p 0 0:0 0|Rss: +[0-9]{1,22} kB|\
+                          Shared_Hugetlb: [0-9]{1,17} kB|.{0,8}|\n){0,12}";
+
     proptest! {
         #[test]
-        fn no_text_panics(text in "([0-9a-f]{1,4}-[0-9a-f]{1,4} rw-p 0 0:0 0|Rss: +[0-9]{1,22} kB|Shared_Hugetlb: [0-9]{1,17} kB|.{0,8}|\n){0,12}") {
+        fn no_text_panics(text in PIECES) {
             for region in parse_smaps(&text).unwrap_or_default() {
                 let _ = (region.base_bytes(), region.thp_bytes(), region.bytes());
             }

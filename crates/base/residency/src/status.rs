@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn the_cheap_facts() {
-        let text = "Name:\tpostgres\nUid:\t100\t101\t102\t103\nVmRSS:\t    1784 kB\nVmPTE:\t      44 kB\nThreads:\t3\nHugetlbPages:\t    2048 kB\n";
+        let text = "Name:\tpostgres\nUid:\t100\t101\t102\t103\nVmRSS:\t    1784 kB\nVmPTE:\t      44 kB\n\
+                    Threads:\t3\nHugetlbPages:\t    2048 kB\n";
         let status = parse_status(text);
         assert_eq!((status.name.as_str(), status.threads, status.user), ("postgres", 3, Some(101)));
         assert_eq!((status.page_table_bytes, status.hugetlb_bytes), (44 << 10, 2 << 20));

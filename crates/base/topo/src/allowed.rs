@@ -1,7 +1,7 @@
 //! Which CPUs the observing process may use.
 //!
-//! Affinity and cpuset both restrict it. `/proc/self/status` shows their intersection on a live machine; a recording
-//! may have the cgroup's files only, so both are read.
+//! Affinity and cpuset both restrict it. `/proc/self/status` shows their intersection on a live machine; a
+//! recording may have the cgroup's files only, so both are read.
 
 use planish_sys::CpuSet;
 
@@ -45,7 +45,8 @@ fn by_cgroup(reader: &mut Reader) -> Option<CpuSet> {
     None
 }
 
-/// The set in the file of `group` or, where the controller is not enabled so far down, of the next group above.
+/// The set in the file of `group` or, where the controller is not enabled so far down, of the next group
+/// above.
 fn nearest(reader: &mut Reader, mount: &str, group: &str, file: &str) -> Option<CpuSet> {
     let mut group = group.trim_end_matches('/');
     loop {

@@ -19,7 +19,8 @@ pub struct Cpu {
     pub package: Option<u32>,
     /// Number of its die within the package, where the kernel tells (Linux 5.2).
     pub die: Option<u32>,
-    /// Number of its cluster (cores that share a cache below the package's), where the kernel tells (Linux 5.16).
+    /// Number of its cluster (cores that share a cache below the package's), where the kernel tells (Linux
+    /// 5.16).
     pub cluster: Option<u32>,
     /// NUMA node that it belongs to.
     pub node: Option<u32>,

@@ -1,10 +1,12 @@
 //! CPUs, caches, NUMA nodes, devices and interrupts of a machine, live or recorded.
 //!
-//! Everything is read from /sys and /proc through a [`Host`](planish_host::Host) and nothing is assumed: CPUs may be
-//! offline, node numbers sparse, nodes without CPUs or without memory, kernels without NUMA. What the kernel says in
-//! words that cannot be understood is not dropped in silence but listed in [`Topology::oddities`].
+//! Everything is read from /sys and /proc through a [`Host`](planish_host::Host) and nothing is assumed: CPUs
+//! may be offline, node numbers sparse, nodes without CPUs or without memory, kernels without NUMA. What the
+//! kernel says in words that cannot be understood is not dropped in silence but listed in
+//! [`Topology::oddities`].
 //!
-//! Source: Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
+//! Source: Documentation/admin-guide/cputopology.rst,
+//! Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
 #![forbid(unsafe_code)]
 
 mod allowed;

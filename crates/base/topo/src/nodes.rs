@@ -20,7 +20,8 @@ pub struct Node {
     pub memory_bytes: u64,
     /// What of it is free, in bytes.
     pub free_bytes: u64,
-    /// Distances to all nodes in the order of [`crate::Topology::nodes`]; 10 is its own memory. Empty where untold.
+    /// Distances to all nodes in the order of [`crate::Topology::nodes`]; 10 is its own memory. Empty where
+    /// untold.
     pub distances: Vec<u32>,
     /// Its pools of huge pages, by page size.
     pub pools: Vec<Pool>,
@@ -39,7 +40,8 @@ pub struct Pool {
     pub surplus: u64,
 }
 
-/// All nodes, by number, and whether the kernel has NUMA at all. Without it there is one node with everything.
+/// All nodes, by number, and whether the kernel has NUMA at all. Without it there is one node with
+/// everything.
 pub(crate) fn read(reader: &mut Reader, cpus: &[Cpu]) -> (Vec<Node>, bool) {
     let folders: NodeSet = reader.numbered(NODE, "node").into_iter().collect();
     let online: Option<NodeSet> = reader.list(&format!("{NODE}/online"));
@@ -103,7 +105,8 @@ fn pools(reader: &mut Reader, folder: &str) -> Vec<Pool> {
     pools
 }
 
-/// Tells each CPU its node: from the nodes' lists, or from the link in the CPU's folder, which offline ones keep.
+/// Tells each CPU its node: from the nodes' lists, or from the link in the CPU's folder, which offline ones
+/// keep.
 pub(crate) fn assign(reader: &Reader, nodes: &[Node], numa: bool, cpus: &mut [Cpu]) {
     for cpu in cpus {
         let listed = nodes.iter().find(|node| node.cpus.contains(cpu.id)).map(|node| node.id);

@@ -26,7 +26,8 @@ impl<'a> Reader<'a> {
         Self { host, oddities: Vec::new() }
     }
 
-    /// The text without white space at its ends, nor the NUL that some kernels put after a CPU list (Linux 5.15).
+    /// The text without white space at its ends, nor the NUL that some kernels put after a CPU list (Linux
+    /// 5.15).
     pub fn text(&self, path: &str) -> Option<String> {
         let text = self.host.read(path).ok()?;
         Some(text.trim_matches(|character: char| character.is_whitespace() || character == '\0').to_owned())

@@ -92,8 +92,8 @@ fn agree(topology: &Topology, root: &Path, name: &str) {
     let set = |list: String| CpuSet::parse_list(&list).expect(BROKEN);
     let allowed = hwloc(root, &["--physical-output", "--intersect", "pu", "machine:0"]);
     assert_eq!(topology.allowed(), set(allowed), "allowed CPUs of {name}");
-    // Each question starts hwloc anew, which is slow: the first and the last node stand for all. It gives a node
-    // without CPUs those of its nearest neighbours.
+    // Each question starts hwloc anew, which is slow: the first and the last node stand for all. It gives a
+    // node without CPUs those of its nearest neighbours.
     for node in topology.nodes.first().into_iter().chain(topology.nodes.last()) {
         if !node.cpus.is_empty() {
             let object = format!("numanode:{}", node.id);
