@@ -71,8 +71,10 @@ fn begin(setup: &ChildSetup, parent: Pid) -> std::result::Result<(), Errno> {
 /// Waits for `child` and tells what it, and the children that it waited for, have used.
 ///
 /// Takes the child, because afterwards its PID may belong to another process. To wait with a limit, wait for its
-/// [`process::pidfd`] first.
-pub fn wait_with_usage(child: Child) -> Result<(ExitStatus, Usage)> {
+/// [`process::pidfd`] first. Its standard input is closed if we still hold the other end: a child that reads to the
+/// end would wait for us while we wait for it.
+pub fn wait_with_usage(mut child: Child) -> Result<(ExitStatus, Usage)> {
+    drop(child.stdin.take());
     let pid = i32::try_from(child.id()).expect("a PID is an int in the kernel");
     let mut status = 0;
     // SAFETY: `rusage` is plain integers, for which all-zero is a value.
@@ -129,6 +131,19 @@ mod tests {
         assert!(usage.cpu() > Duration::ZERO && usage.cpu() < Duration::from_secs(20));
         assert!(usage.faults_minor > 0 && usage.resident_bytes_max > 64 << 10);
         assert!(usage_children().unwrap().cpu() >= usage.cpu());
+    }
+
+    #[test]
+    fn a_child_that_reads_to_the_end_is_not_waited_for_in_vain() {
+        let mut command = shell("cat; exit 3");
+        let child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let fd = pidfd(pid).unwrap();
+        let waiter = std::thread::spawn(move || wait_with_usage(child).unwrap().0.code());
+        if !wait_readable(&fd, Some(Duration::from_secs(20))).unwrap() {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        assert_eq!(waiter.join().unwrap(), Some(3));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::FlockOperation;
@@ -31,7 +32,8 @@ pub enum TryLock {
 impl LockFile {
     /// Locks the file at `path`, which is made if need be (mode 0644), without waiting.
     pub fn try_acquire(path: &Path) -> io::Result<TryLock> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).truncate(false).mode(0o644).open(path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 // Only to tell others who holds it; the lock itself is in the kernel.
@@ -40,10 +42,11 @@ impl LockFile {
                 Ok(TryLock::Ours(Self { file }))
             }
             Err(Errno::WOULDBLOCK) => {
-                let mut text = String::new();
+                let mut text = Vec::new();
                 file.rewind()?;
-                file.take(16).read_to_string(&mut text)?;
-                Ok(TryLock::Held(text.trim().parse().ok().and_then(Pid::from_raw)))
+                file.take(16).read_to_end(&mut text)?;
+                let pid = std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok());
+                Ok(TryLock::Held(pid.and_then(Pid::from_raw)))
             }
             Err(errno) => Err(errno.into()),
         }
@@ -69,6 +72,9 @@ mod tests {
         let TryLock::Ours(lock) = LockFile::try_acquire(&path).unwrap() else { panic!("nobody else has it") };
         let TryLock::Held(holder) = LockFile::try_acquire(&path).unwrap() else { panic!("we have it") };
         assert_eq!(holder, Some(rustix::process::getpid()));
+        (&lock.file).write_all(&[0xff; 20]).unwrap();
+        let TryLock::Held(holder) = LockFile::try_acquire(&path).unwrap() else { panic!("we have it") };
+        assert_eq!(holder, None, "a file that says nothing still holds");
         drop(lock);
         assert!(matches!(LockFile::try_acquire(&path).unwrap(), TryLock::Ours(_)));
     }

@@ -128,9 +128,20 @@ impl Mapping {
 
     /// Drops the contents of `range`: the next touch sees zeroes, on freshly allocated pages.
     ///
+    /// On pages from a pool the range is whole pages of it: the kernel would round the end down and drop less, or
+    /// nothing, without a word (`madvise_dontneed_free_valid_vma` in mm/madvise.c).
+    ///
     /// Not an [`Advice`], because it changes contents and so needs the mapping to itself.
     pub fn discard(&mut self, range: Range<usize>) -> Result<()> {
-        self.madvise(range, raw::MADV_DONTNEED)
+        let unit = match self.request {
+            PageRequest::HugeTlb(page_bytes) => page_bytes,
+            PageRequest::Base | PageRequest::Thp => pages::base_bytes(),
+        };
+        if range.start.is_multiple_of(unit) && range.end.is_multiple_of(unit) {
+            self.madvise(range, raw::MADV_DONTNEED)
+        } else {
+            Err(self.range_error(&range))
+        }
     }
 
     fn madvise(&self, range: Range<usize>, advice: u32) -> Result<()> {
@@ -355,6 +366,27 @@ mod tests {
         write_ends(&mapping);
         mapping.discard(0..base).unwrap();
         // SAFETY: inside the mapping, whose only user this test is.
+        assert_eq!(unsafe { mapping.as_ptr().read() }, 0);
+    }
+
+    #[test]
+    fn part_of_a_page_from_a_pool_is_not_discarded_in_silence() {
+        let test = "part_of_a_page_from_a_pool_is_not_discarded_in_silence";
+        let Some(page_bytes) = pages::hugetlb_bytes().into_iter().next() else {
+            return planish_skip::skip(test, "this kernel has no pools");
+        };
+        let mut mapping = match map_anonymous(1, MapOptions::new(PageRequest::HugeTlb(page_bytes))) {
+            Ok(mapping) => mapping,
+            Err(error) => return planish_skip::skip(test, error),
+        };
+        if let Err(error) = mapping.advise(Advice::PopulateWrite) {
+            return planish_skip::skip(test, error);
+        }
+        write_ends(&mapping);
+        let part = mapping.discard(0..pages::base_bytes());
+        assert!(matches!(part, Err(Error::Range { .. })), "{part:?}");
+        mapping.discard(0..page_bytes).unwrap();
+        // SAFETY: inside the mapping, whose only user this test is; its page was there and is free for it.
         assert_eq!(unsafe { mapping.as_ptr().read() }, 0);
     }
 }

@@ -103,8 +103,10 @@ pub fn pidfd(pid: Pid) -> Result<OwnedFd> {
 }
 
 /// Waits until `fd` is readable (a pidfd: until the process has ended); false when the time is up first.
+///
+/// A timeout beyond what the clock can show is none.
 pub fn wait_readable(fd: impl AsFd, timeout: Option<Duration>) -> Result<bool> {
-    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.map(|left| Timespec {
@@ -195,6 +197,13 @@ mod tests {
         assert!(thread_cpu_time() > thread && cpu_time(None).unwrap() > whole);
         let me = rustix::process::getpid();
         assert!(cpu_time(Some(me)).unwrap() >= whole);
+    }
+
+    #[test]
+    fn the_longest_wait_is_one_without_end() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(writer);
+        assert!(wait_readable(&reader, Some(Duration::MAX)).unwrap(), "the end of a pipe is readable");
     }
 
     #[test]
