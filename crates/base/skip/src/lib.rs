@@ -1,12 +1,17 @@
-//! How a test says aloud that this machine cannot run it.
+//! What tests that meet the real machine share: a way to say that it cannot run them, and a turn at it.
 //!
 //! A test that needs a capability (a node, a pool, a right, a tool) and finds none must neither fail nor pass
-//! in silence. It calls [`skip`] and returns; `./x test` counts and lists what was said.
+//! in silence. It calls [`skip`] and returns; `./x test` counts and lists what was said. A test that takes pages
+//! from a pool, or loads the machine, has it to itself as long as it holds a [`Turn`].
 #![forbid(unsafe_code)]
+
+mod turn;
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
+
+pub use turn::Turn;
 
 /// Says `SKIP <test>: <reason>` on stderr and in the file that PLANISH_SKIPS names, if it does.
 ///
@@ -14,7 +19,9 @@ use std::io::Write;
 /// When that file cannot be written: a skip that nobody hears of is what this function exists to prevent.
 pub fn skip(test: &str, reason: impl Display) {
     let line = format!("SKIP {test}: {reason}\n");
-    eprint!("{line}");
+    // Not by eprint!, which the test harness keeps to itself when the test passes, as one that skips does. Where
+    // stderr is closed, the file is left to tell.
+    let _ = std::io::stderr().write_all(line.as_bytes());
     let Some(path) = std::env::var_os("PLANISH_SKIPS") else { return };
     // One write of one line in append mode: tests of several processes do not tear each other's lines.
     let file = OpenOptions::new().append(true).create(true).open(&path);
@@ -35,12 +42,12 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_is_appended_to_the_named_file() {
+    fn a_skip_is_heard_and_appended_to_the_named_file() {
         let path = std::env::temp_dir().join(format!("planish-skip-{}", std::process::id()));
         for _ in 0..2 {
             let program = std::env::current_exe().expect("a test knows its own path");
             let outcome = Command::new(program)
-                .args(["--exact", "tests::child_that_skips", "--nocapture"])
+                .args(["--exact", "tests::child_that_skips"])
                 .env("PLANISH_SKIP_CHILD", "1")
                 .env("PLANISH_SKIPS", &path)
                 .output()
