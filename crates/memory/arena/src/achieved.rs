@@ -49,16 +49,24 @@ impl Achieved {
         self.backing.iter().filter(|backing| backing.page == page).map(|backing| backing.bytes).sum()
     }
 
-    /// Whether every byte that is there lies on the page that was asked for.
+    /// Whether every byte that is there lies on the page that was asked for. Where bytes are mapped and the kernel
+    /// shows none of them, nothing is known to be as asked for.
     pub fn is_as_requested(&self) -> bool {
-        let Preference::From(page) = self.requested else { return self.why_not.is_empty() };
-        self.backing.iter().all(|backing| backing.page == page)
+        match self.requested {
+            Preference::Largest => self.why_not.is_empty(),
+            Preference::From(page) => self.mapped_bytes == 0 || is_all_on(&self.backing, page),
+        }
     }
 
     /// The kind of page that most of the bytes lie on; `None` for an empty arena.
     pub fn mostly(&self) -> Option<Page> {
         self.backing.first().map(|backing| backing.page)
     }
+}
+
+/// Whether something is there, and all of it on `page`.
+pub(crate) fn is_all_on(backing: &[Backing], page: Page) -> bool {
+    !backing.is_empty() && backing.iter().all(|backing| backing.page == page)
 }
 
 /// Bytes of `ranges` (sorted, disjoint) on each kind of page.
@@ -145,9 +153,13 @@ pub(crate) fn node_bytes_of(ranges: &[(Range<usize>, usize)]) -> planish_sys::Re
     const BATCH: usize = 1 << 16;
     let mut bytes = BTreeMap::new();
     for (range, stride) in ranges {
-        let addresses: Vec<usize> = range.clone().step_by(*stride).collect();
-        for batch in addresses.chunks(BATCH) {
-            for at in pages_at(None, batch)? {
+        let mut addresses = range.clone().step_by(*stride);
+        loop {
+            let batch: Vec<usize> = addresses.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                break;
+            }
+            for at in pages_at(None, &batch)? {
                 if let PageAt::Node(node) = at {
                     *bytes.entry(node).or_default() += stride;
                 }
@@ -197,6 +209,24 @@ VmFlags: rd wr mr mw me de ht
         let ours = 0x7f00_0000_0000..0x7f00_0030_0000;
         let wanted = [(Page::Thp, M), (Page::Base, M)];
         assert_eq!(account(SAMPLE, &[ours]), wanted.map(|(page, bytes)| Backing { page, bytes }));
+    }
+
+    /// A kernel that tells no hugetlb fields, or memory that is all swapped out.
+    #[test]
+    fn what_the_kernel_does_not_show_is_not_as_requested() {
+        let page = Page::HugeTlb(2 * M);
+        let shown = |backing: Vec<Backing>, mapped_bytes| Achieved {
+            requested: Preference::From(page),
+            mapped_bytes,
+            absent_bytes: mapped_bytes,
+            backing,
+            node_bytes: None,
+            why_not: Vec::new(),
+        };
+        assert!(!shown(vec![], 2 * M).is_as_requested());
+        assert!(shown(vec![Backing { page, bytes: 2 * M }], 2 * M).is_as_requested());
+        assert!(!shown(vec![Backing { page: Page::Base, bytes: 2 * M }], 2 * M).is_as_requested());
+        assert!(shown(vec![], 0).is_as_requested(), "an empty arena misses nothing");
     }
 
     #[test]

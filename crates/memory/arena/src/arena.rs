@@ -97,6 +97,9 @@ impl Arena {
     /// # Errors
     /// As [`alloc_slice`](Self::alloc_slice).
     pub fn reserve(&self, bytes: usize) -> Result<(), ArenaError> {
+        if bytes == 0 {
+            return Ok(());
+        }
         let mut state = self.lock();
         let has_room = state.chunks.last().is_some_and(|chunk| chunk.len() - chunk.used() >= bytes);
         if !has_room {

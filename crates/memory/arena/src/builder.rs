@@ -24,6 +24,9 @@ pub enum NodeChoice {
 
 impl NodeChoice {
     /// Only on this node.
+    ///
+    /// # Panics
+    /// When `node` is beyond [`ID_MAX`](planish_sys::set::ID_MAX), which no kernel's number of a node is.
     pub fn only(node: u32) -> Self {
         Self::Bind([node].into_iter().collect())
     }

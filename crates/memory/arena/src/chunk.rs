@@ -7,7 +7,7 @@ use planish_sys::policy::Existing;
 use planish_sys::{Advice, MapOptions, Mapping, map_anonymous};
 use rustix::mm::{MprotectFlags, mprotect};
 
-use crate::achieved::{SMAPS, backing_of};
+use crate::achieved::{SMAPS, backing_of, is_all_on};
 use crate::builder::NodeChoice;
 use crate::error::ArenaError;
 use crate::facts;
@@ -175,11 +175,11 @@ impl Chunk {
         }
     }
 
-    /// Fails unless all that is there lies on the pages that were asked for.
+    /// Fails unless all that is there, and not nothing, lies on the pages that were asked for.
     pub(crate) fn check_backing(&self) -> Result<(), ArenaError> {
         let backing =
             backing_of(&[self.range()]).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
-        if backing.iter().all(|backing| backing.page == self.page) {
+        if is_all_on(&backing, self.page) {
             return Ok(());
         }
         let had_bytes =

@@ -23,7 +23,8 @@ pub(crate) fn pool_free(page_bytes: usize, nodes: Option<&NodeSet>) -> Option<u6
     let promised = number(&format!("/sys/kernel/mm/{pool}/resv_hugepages"))?;
     let surplus = number(&format!("/sys/kernel/mm/{pool}/nr_overcommit_hugepages"))?
         .saturating_sub(number(&format!("/sys/kernel/mm/{pool}/surplus_hugepages"))?);
-    let unpromised = all.saturating_sub(promised) + surplus;
+    // Saturating: nr_overcommit_hugepages may be set to anything up to the largest number.
+    let unpromised = all.saturating_sub(promised).saturating_add(surplus);
     let Some(nodes) = nodes else { return Some(unpromised) };
     let on_nodes: Option<u64> = nodes
         .iter()

@@ -133,7 +133,8 @@ fn more_memory_than_there_is_is_refused_before_it_is_touched() {
 
 #[test]
 fn a_page_that_the_kernel_lacks_is_an_error_or_the_next_rung() {
-    let _alone = pool::hold();
+    let test = "a_page_that_the_kernel_lacks_is_an_error_or_the_next_rung";
+    let Some(_turn) = pool::turn(test) else { return };
     let page = Page::HugeTlb(128 << 30);
     let error = on(page).capacity(MB).build().unwrap_err();
     assert!(matches!(error, ArenaError::NoSuchPage { .. }), "{error}");
@@ -145,7 +146,7 @@ fn a_page_that_the_kernel_lacks_is_an_error_or_the_next_rung() {
 
 #[test]
 fn five_megabytes_take_no_gigabyte_page() {
-    let _alone = pool::hold();
+    let Some(_turn) = pool::turn("five_megabytes_take_no_gigabyte_page") else { return };
     let arena = on(Page::HugeTlb(1 << 30)).fallback(Fallback::Allow).capacity(5 * MB).build().unwrap();
     let achieved = arena.achieved().unwrap();
     assert!(achieved.mapped_bytes < 16 * MB, "{achieved:?}");
@@ -197,7 +198,9 @@ fn chunks_double_up_to_the_cap() {
 #[test]
 fn nothing_and_too_much() {
     let arena = Arena::builder().build().unwrap();
+    arena.reserve(0).unwrap();
     assert!(arena.alloc_slice::<u64>(0).unwrap().is_empty());
+    assert!(arena.alloc_slice::<[u64; 0]>(7).unwrap().len() == 7);
     assert_eq!(arena.achieved().unwrap().mostly(), None);
     for count in [usize::MAX, usize::MAX / 8, isize::MAX as usize] {
         let error = arena.alloc_slice::<u64>(count).unwrap_err();

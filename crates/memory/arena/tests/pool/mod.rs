@@ -2,29 +2,22 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test of huge pages needs a pool of the running machine")]
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use planish_skip::skip;
+use planish_skip::{Turn, skip};
 
 /// Pages that the test may use. Whoever holds it is alone with the pools among the tests of this machine.
 pub struct Pool {
     folder: PathBuf,
     raised: u64,
-    _machine: File,
-    _process: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
-/// Held by each test of this program that may take pages from a pool, so that they do not count each other's.
-static POOLS: Mutex<()> = Mutex::new(());
-
-/// Keeps the other tests of this program off the pools.
-pub fn hold() -> MutexGuard<'static, ()> {
-    // A test that failed with the lock held has given its pages back; its failure is told once.
-    POOLS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Keeps the other tests off the pools, so that they do not count each other's pages; or a word why not.
+pub fn turn(test: &str) -> Option<Turn> {
+    Turn::wait().map_err(|reason| skip(test, reason)).ok()
 }
 
 impl Pool {
@@ -58,16 +51,9 @@ impl Drop for Pool {
 
 /// At least `pages` free pages of `page_bytes`, or a word why not.
 pub fn borrow(test: &str, page_bytes: usize, pages: u64) -> Option<Pool> {
-    let process = hold();
-    let machine = match lock() {
-        Ok(machine) => machine,
-        Err(reason) => {
-            skip(test, reason);
-            return None;
-        }
-    };
+    let turn = turn(test)?;
     let folder = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page_bytes / 1024).into();
-    let mut pool = Pool { folder, raised: 0, _machine: machine, _process: process };
+    let mut pool = Pool { folder, raised: 0, _turn: turn };
     let missing = match pool.read("free_hugepages") {
         Ok(free) => pages.saturating_sub(free),
         Err(error) => {
@@ -89,19 +75,4 @@ pub fn borrow(test: &str, page_bytes: usize, pages: u64) -> Option<Pool> {
         }
     }
     Some(pool)
-}
-
-/// The lock of heavy work on this machine, waited for at most a minute.
-fn lock() -> Result<File, String> {
-    let path = std::env::temp_dir().join("heavy.lock");
-    let file = File::options().create(true).append(true).open(&path);
-    let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
-    let patience = Instant::now() + Duration::from_secs(60);
-    while Instant::now() < patience {
-        if file.try_lock().is_ok() {
-            return Ok(file);
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Err("another test or trial held the machine for a minute".into())
 }
