@@ -21,6 +21,9 @@ pub(crate) const SYMBOLS: usize = 100;
 const QUERY_ROWS_MAX: usize = 16 << 10;
 /// Fewer rows than this say nothing about memory.
 const ROWS_MIN: usize = 4096;
+/// More threads than Linux has CPUs for measure nothing; and the standard library aborts the process when memory
+/// for a thread's stack cannot be mapped, which begins at some 16,000 (vm.max_map_count).
+const THREADS_MAX: usize = 8192;
 /// Mean distance of two trades, and of two quotes, in nanoseconds.
 pub(crate) const GAP_NS: i64 = 1000;
 /// Reach of the window join to both sides: about 64 quotes in all.
@@ -50,14 +53,17 @@ impl Layout {
         if options.queries.is_empty() {
             return Err(WorkloadError::NoQuery);
         }
+        let threads = options.threads.get();
+        if threads > THREADS_MAX {
+            return Err(WorkloadError::Threads { threads, most: THREADS_MAX });
+        }
         let has_lookup = options.queries.contains(&Query::Lookup);
         let has_ticks = options.queries.iter().any(|&query| query != Query::Lookup);
-        let buffers =
-            |rows: usize| options.threads.get().saturating_mul(rows).saturating_mul(BUFFER_ROW_BYTES);
-        let slices = 8 + 4 * options.threads.get();
+        let buffers = |rows: usize| threads * rows * BUFFER_ROW_BYTES;
+        let slices = 8 + 4 * threads;
         let query_rows =
             if options.bytes / 8 > buffers(QUERY_ROWS_MAX) { QUERY_ROWS_MAX } else { ROWS_MIN / 4 };
-        let overhead_bytes = buffers(query_rows).saturating_add(slices * LINE_BYTES);
+        let overhead_bytes = buffers(query_rows) + slices * LINE_BYTES;
         let shares = usize::from(has_lookup) + usize::from(has_ticks);
         let share_bytes = options.bytes.saturating_sub(overhead_bytes) / shares;
         let ticks = if has_ticks { share_bytes / TICK_BYTES } else { 0 };
@@ -66,8 +72,7 @@ impl Layout {
         if is_enough(ticks, has_ticks) && is_enough(buckets, has_lookup) {
             return Ok(Self { ticks, buckets, query_rows });
         }
-        let least_bytes =
-            overhead_bytes.saturating_add(shares * ROWS_MIN * TICK_BYTES.max(size_of::<Bucket>()));
+        let least_bytes = overhead_bytes + shares * ROWS_MIN * TICK_BYTES.max(size_of::<Bucket>());
         Err(WorkloadError::TooSmall { bytes: options.bytes, least_bytes })
     }
 
@@ -274,6 +279,10 @@ mod tests {
         let WorkloadError::TooSmall { bytes: 1000, least_bytes } = error else { panic!("{error}") };
         assert!(Layout::of(&options(least_bytes, &Query::ALL, 2)).is_ok());
         assert!(matches!(Layout::of(&options(1 << 30, &[], 1)), Err(WorkloadError::NoQuery)));
+        for threads in [THREADS_MAX + 1, usize::MAX] {
+            let error = Layout::of(&options(usize::MAX, &Query::ALL, threads)).unwrap_err();
+            assert!(matches!(error, WorkloadError::Threads { most: THREADS_MAX, .. }), "{error}");
+        }
     }
 
     #[test]

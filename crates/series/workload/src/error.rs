@@ -22,6 +22,20 @@ pub enum WorkloadError {
     /// No query was chosen.
     #[error("no query was chosen")]
     NoQuery,
+    /// More threads than any machine has CPUs for.
+    #[error("{threads} threads are too many, at most {most} can be had")]
+    Threads {
+        /// What was given.
+        threads: usize,
+        /// The most that can be had.
+        most: usize,
+    },
+    /// A number that no NUMA node can have.
+    #[error("no NUMA node is numbered {node}")]
+    NoNode {
+        /// What was given.
+        node: u32,
+    },
     /// The working set is too small to measure anything.
     #[error("a working set of {bytes} bytes is too small, wanted {least_bytes}")]
     TooSmall {

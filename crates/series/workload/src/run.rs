@@ -11,12 +11,13 @@
 //!   in   quit, or the end of input               it ends
 //! ```
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::thread::Scope;
 use std::time::Duration;
 
 use planish_arena::{Arena, NodeChoice, Page, Preference};
 use planish_sys::process::{Usage, set_thp_disabled, usage_self};
+use planish_sys::set::ID_MAX;
 use planish_sys::{CpuSet, affinity};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Serialize;
@@ -33,6 +34,9 @@ pub const SCHEMA: &str = "planish.workload/1";
 
 /// Longest slice that is run: longer is a mistake in the units.
 const SLICE_MILLIS_MAX: u64 = 600_000;
+
+/// Longest command that is read whole.
+const LINE_BYTES_MAX: u64 = 256;
 
 /// Runs the workload as this whole process: standard input and output are its own.
 ///
@@ -51,7 +55,7 @@ pub fn run(options: &Options) -> Result<(), WorkloadError> {
         let attempt = "do without transparent huge pages";
         set_thp_disabled(true).map_err(|source| WorkloadError::Process { attempt, source })?;
     }
-    run_with(options, std::io::stdin().lock(), std::io::stdout().lock())
+    run_with(options, io::stdin().lock(), io::stdout().lock())
 }
 
 /// Runs the workload with the given input and output, changing nothing of the process but the CPUs of the
@@ -61,6 +65,9 @@ pub fn run(options: &Options) -> Result<(), WorkloadError> {
 /// See [`WorkloadError`].
 pub fn run_with(options: &Options, input: impl BufRead, mut out: impl Write) -> Result<(), WorkloadError> {
     let layout = Layout::of(options)?;
+    if let Some(node) = options.node.filter(|node| *node > ID_MAX) {
+        return Err(WorkloadError::NoNode { node });
+    }
     // Before the first touch: where no node is named, memory lies where the thread runs that faults it in.
     if let Some(cpus) = &options.cpus {
         pin_to(cpus)?;
@@ -97,14 +104,14 @@ fn pin_to(cpus: &CpuSet) -> Result<(), WorkloadError> {
     if absent.is_empty() { Ok(()) } else { Err(WorkloadError::CpuAbsent { cpus: absent.to_string() }) }
 }
 
-fn serve(crew: &Crew, input: impl BufRead, out: &mut impl Write) -> Result<(), WorkloadError> {
+fn serve(crew: &Crew, mut input: impl BufRead, out: &mut impl Write) -> Result<(), WorkloadError> {
     #[derive(Serialize)]
     struct Refusal {
         event: &'static str,
         message: String,
     }
-    for line in input.lines() {
-        let line = line.map_err(|source| WorkloadError::Stream { attempt: "read a command", source })?;
+    let read_error = |source| WorkloadError::Stream { attempt: "read a command", source };
+    while let Some(line) = read_line(&mut input).map_err(read_error)? {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             [] => {}
             ["quit"] => return Ok(()),
@@ -127,6 +134,22 @@ fn serve(crew: &Crew, input: impl BufRead, out: &mut impl Write) -> Result<(), W
         }
     }
     Ok(())
+}
+
+/// The next line, `None` at the end of input. Bytes that are no text, and the end of a line that is longer than any
+/// command, are shown as such: they make a wrong command, which is answered, and neither end the server nor fill
+/// its memory.
+fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes)? == 0 {
+        return Ok(None);
+    }
+    let is_cut = bytes.len() as u64 == LINE_BYTES_MAX && bytes.last() != Some(&b'\n');
+    if is_cut {
+        input.skip_until(b'\n')?;
+        bytes.extend_from_slice(" ...".as_bytes());
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()))
 }
 
 /// Prints one line and sends it off.
