@@ -1,8 +1,8 @@
 //! From a profile to a plan: which writes, in which order, and what is left alone for which reason.
 
 use planish_model::{
-    Catalogue, Class, Computation, Coupled, Coupling, Entry, Knob, KnobId, Observation, Plan, Profile,
-    Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want, place,
+    Catalogue, Class, Computation, Coupled, Coupling, Entry, EntryId, Knob, KnobId, Observation, OutcomeKind,
+    Plan, Profile, Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;
@@ -156,8 +156,27 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let now = reading.value.clone().unwrap_or_default();
+        if let Some(entry) = self.made_otherwise(knob, &reading.place, &now, wanted) {
+            let reason = format!("entry {entry} wrote it, and this host made `{}` of it", now.trim());
+            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         let coupled = self.coupled(knob, &reading.place);
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
+    }
+
+    /// The open entry of this boot that wrote the wanted value and read back the one that is there now: writing
+    /// it once more would bring nothing.
+    fn made_otherwise(&self, knob: &Knob, place: &str, now: &str, wanted: &str) -> Option<EntryId> {
+        let boot = &self.observation.host.boot_id;
+        let own = self.open.iter().filter(|entry| entry.is_open() && &entry.boot_id == boot);
+        let mut steps = own.flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
+        steps.find_map(|(id, step)| {
+            let outcome = step.outcome.as_ref()?;
+            let made = outcome.outcome == OutcomeKind::ReadsBack && step.place == place && !step.is_undone();
+            let same = knob.r#type.same(&step.wanted, wanted) && knob.r#type.same(step.ours(), now);
+            (made && same).then_some(id)
+        })
     }
 
     /// Places that a write of this one changes too, with the values that must be kept. Pools have none: they

@@ -131,6 +131,6 @@ fn the_live_machine_is_observed_within_its_time() {
     let took = start.elapsed();
     assert!(observation.host.memory_bytes > 0);
     assert!(observation.knobs[&KnobId::new("vm.swappiness")][0].value.is_some());
-    // 50 ms is the promise of a release build; a debug build under test load gets ten times that.
-    assert!(took < Duration::from_millis(500), "{took:?}");
+    // 50 ms is the promise of a release build on a quiet machine; this one only catches a pass gone wrong.
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }

@@ -18,7 +18,10 @@ pub fn verify(
     observation: &Observation,
 ) -> Drift {
     let bench = Bench { catalogue, observation, open };
-    let wishes = plan.map_or_else(|| of_entries(open, observation), of_plan);
+    let wishes = match plan {
+        Some(plan) => of_plan(plan, catalogue),
+        None => of_entries(open, observation),
+    };
     let mut knobs = Vec::new();
     if plan.is_none() {
         for knob in catalogue.knobs() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Entry, EntryId, KnobId, Observation, Plan, Undo, Verdict};
+use planish_model::{Catalogue, Entry, EntryId, KnobId, Observation, Plan, Undo, Verdict};
 
 /// What one place should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub(crate) enum Wish {
 pub(crate) type Wishes = BTreeMap<(KnobId, String), Wish>;
 
 /// What a plan wants: its steps, what is so already, and what it leaves alone.
-pub(crate) fn of_plan(plan: &Plan) -> Wishes {
+pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
+    let is_pool = |id| catalogue.knob(id).is_ok_and(|knob| knob.undo == Undo::Subtract);
     let mut wishes = Wishes::new();
     for step in &plan.steps {
         let wish = match step.raise_pages.and_then(|_| step.wanted.trim().parse().ok()) {
@@ -40,7 +41,11 @@ pub(crate) fn of_plan(plan: &Plan) -> Wishes {
     }
     for skipped in &plan.skipped {
         let wish = match &skipped.wanted {
-            Some(text) if skipped.satisfied => Wish::Value { text: text.clone(), by: None },
+            Some(text) if skipped.satisfied => match text.trim().parse() {
+                // Others may raise a pool further.
+                Ok(pages) if is_pool(&skipped.knob) => Wish::Pages(pages),
+                _ => Wish::Value { text: text.clone(), by: None },
+            },
             text => Wish::Skipped { text: text.clone(), verdict: skipped.verdict.clone() },
         };
         wishes.insert((skipped.knob.clone(), skipped.place.clone()), wish);

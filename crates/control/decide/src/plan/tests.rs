@@ -206,6 +206,26 @@ fn a_service_that_runs_on_a_pool_already_is_not_given_a_second_one() {
 }
 
 #[test]
+fn a_value_that_the_host_made_something_else_of_is_not_written_again() {
+    let place = "/proc/sys/vm/swappiness";
+    let mut entry = crate::testing::entry_holding("series", place, 0);
+    let step = &mut entry.steps[0];
+    (step.knob, step.wanted, step.undo) = (KnobId::new("vm.swappiness"), "10".to_owned(), Undo::Restore);
+    let outcome = step.outcome.as_mut().expect("it ran");
+    (outcome.outcome, outcome.read_back) = (OutcomeKind::ReadsBack, Some("60".to_owned()));
+    let planned = |want, entry: &Entry| {
+        let profile = profile(&[("vm.swappiness", Want::Int(want))]);
+        let open = [entry.clone()];
+        plan(&catalogue(), &observation(), &profile, &open, &Options::default()).expect("known knobs")
+    };
+    let verdict = only_skip(&planned(10, &entry)).verdict.clone();
+    assert_eq!(verdict.reason, "entry 1 wrote it, and this host made `60` of it");
+    assert_eq!(planned(20, &entry).steps.len(), 1, "another value may be tried");
+    entry.boot_id = "another boot".to_owned();
+    assert_eq!(planned(10, &entry).steps.len(), 1, "another boot may answer otherwise");
+}
+
+#[test]
 fn min_free_is_half_a_percent_and_never_less_than_now() {
     let want = [("vm.min_free_kbytes", Want::From { from: Computation::MinFreeHalfPercent })];
     assert_eq!(plan_of(&want).steps[0].wanted, "83886");

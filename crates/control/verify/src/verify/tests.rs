@@ -215,6 +215,23 @@ fn pools_of_several_entries_add_up() {
 }
 
 #[test]
+fn a_pool_that_someone_raised_further_is_no_drift() {
+    let mut raise = step("hugepages.2m", POOL, "8");
+    raise.raise_pages = Some(8);
+    let raised = plan(vec![raise], vec![]);
+    assert_eq!(check(Some(&raised), &[], &host(), POOL).0, DriftState::Ok);
+    let skipped = |wanted: &str| Skipped {
+        knob: KnobId::new("hugepages.2m"),
+        place: POOL.to_owned(),
+        wanted: Some(wanted.to_owned()),
+        verdict: Verdict::new(VerdictKind::Settable, ""),
+        satisfied: true,
+    };
+    assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
+    assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
+}
+
+#[test]
 fn what_cannot_be_here_is_never_red() {
     let pattern = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
     let skipped = Skipped {
