@@ -9,7 +9,7 @@ use super::rungs::at_rung;
 use super::words;
 
 /// Metrics in the order in which people ask for them; others follow by name.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 24] = [
     "cpu_ns_per_op",
     "user_ns_per_op",
     "system_ns_per_op",
@@ -22,10 +22,12 @@ const ORDER: [&str; 22] = [
     "ops_per_s",
     "lookup_ops_per_s",
     "tps",
+    "mean_ns",
     "p50_ns",
     "p90_ns",
     "p99_ns",
     "p999_ns",
+    "p99_9_ns",
     "max_ns",
     "sd_ns",
     "iqr_ns",
@@ -39,6 +41,8 @@ pub(super) struct Details {
     pub(super) name: Quote,
     pub(super) metrics: Vec<Metric>,
     pub(super) collectors: Vec<Collector>,
+    /// Names of the columns in which nothing happened in either arm.
+    pub(super) still: Vec<String>,
     /// Columns that this machine cannot count, gathered by their reason.
     pub(super) missing: Vec<Missing>,
     pub(super) guards: Vec<Guard>,
@@ -99,10 +103,12 @@ impl Details {
         names.sort_by_key(|name| (**name != outcome.primary.name, place(name)));
         let metric = |name: &String| Metric::of(outcome, &at, name, &rung.metrics[name]);
         let counted = rung.collectors.iter().filter(|(_, row)| row.available);
+        let (still, moved): (Vec<_>, Vec<_>) = counted.partition(|(_, row)| is_still(row));
         Self {
             name: Quote::new(format!("{at}/name"), &rung.name),
             metrics: names.into_iter().map(metric).collect(),
-            collectors: counted.map(|(name, row)| Collector::of(&at, name, row)).collect(),
+            collectors: moved.into_iter().map(|(name, row)| Collector::of(&at, name, row)).collect(),
+            still: still.into_iter().map(|(name, _)| name.clone()).collect(),
             missing: missing(&at, rung),
             guards: rung.guards.iter().enumerate().map(|(n, row)| Guard::of(&at, n, row)).collect(),
             facts: rung.achieved.as_ref().map_or(Vec::new(), |achieved| facts(&at, achieved)),
@@ -112,6 +118,7 @@ impl Details {
     fn has_any(&self) -> bool {
         !(self.metrics.is_empty()
             && self.collectors.is_empty()
+            && self.still.is_empty()
             && self.missing.is_empty()
             && self.guards.is_empty()
             && self.facts.is_empty())
@@ -145,6 +152,10 @@ impl Collector {
             value: value("value", row.value),
         }
     }
+}
+
+fn is_still(row: &CollectorRow) -> bool {
+    row.baseline == Some(0.0) && row.value == Some(0.0)
 }
 
 /// Columns without a counter, those with the same reason together.
@@ -185,26 +196,44 @@ impl Guard {
 
 /// What was read back, numbers in the unit that the end of their name tells.
 fn facts(at: &str, achieved: &Achieved) -> Vec<Fact> {
-    let value = |name: &str, value: &Value| {
-        let at = member(&format!("{at}/achieved/facts"), name);
-        match value {
-            Value::Number(number) => {
-                number_fact(at, name, number.as_f64()?).map(|it| Html::default().then(it))
-            }
-            Value::String(text) => Some(Html::default().then(Quote::new(at, text))),
-            other => Some(Html::default().text(&other.to_string())),
-        }
-    };
-    let told = achieved.facts.iter().filter_map(|(name, it)| Some((name, value(name, it)?)));
-    told.map(|(name, value)| Fact { name: name.clone(), value }).collect()
+    let at = format!("{at}/achieved/facts");
+    let told = achieved.facts.iter();
+    told.map(|(name, value)| Fact { name: name.clone(), value: fact(&member(&at, name), unit(name), value) })
+        .collect()
 }
 
-fn number_fact(at: String, name: &str, value: f64) -> Option<Figure> {
-    let unit = match name.rsplit('_').next() {
+fn fact(at: &str, unit: &str, value: &Value) -> Html {
+    let none = Html::default();
+    let parts: Vec<Html> = match value {
+        Value::Number(number) => {
+            let figure = number.as_f64().and_then(|number| Figure::quantity(at, number, unit));
+            return figure.map_or(none, |figure| Html::default().then(figure));
+        }
+        Value::String(text) => return none.then(Quote::new(at, text)),
+        Value::Bool(yes) => return none.text(if *yes { "yes" } else { "no" }),
+        Value::Null => Vec::new(),
+        Value::Array(list) => {
+            let parts = list.iter().enumerate();
+            parts.map(|(index, part)| fact(&format!("{at}/{index}"), unit, part)).collect()
+        }
+        Value::Object(map) => {
+            let parts = map.iter();
+            parts
+                .map(|(key, part)| {
+                    Html::default().text(key).text(": ").then(fact(&member(at, key), unit, part))
+                })
+                .collect()
+        }
+    };
+    let joined = parts.into_iter().reduce(|all, part| all.text(", ").then(part));
+    joined.unwrap_or_else(|| none.text("none"))
+}
+
+fn unit(name: &str) -> &'static str {
+    match name.rsplit('_').next() {
         Some("bytes") => "B",
-        Some("kb" | "KiB") => "kB",
+        Some("kb") => "kB",
         Some("ns") => "ns",
         _ => "",
-    };
-    Figure::quantity(at, value, unit)
+    }
 }

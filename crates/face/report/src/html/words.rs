@@ -2,7 +2,7 @@
 
 use planish_trial::{Better, Gain, MetricSpec, Rung, RungVerdict, SelfCheckVerdict, TrialOutcome, UnitKind};
 
-use super::figure::Figure;
+use super::figure::{Figure, interval};
 use super::markup::{Html, Quote};
 use super::rungs::at_rung;
 use crate::units;
@@ -41,10 +41,11 @@ pub(super) fn metric(name: &str) -> &str {
         "user_s" => "user CPU",
         "system_s" => "system CPU",
         "wall_s" => "wall time",
+        "mean_ns" => "mean latency",
         "p50_ns" => "median latency",
         "p90_ns" => "p90 latency",
         "p99_ns" => "p99 latency",
-        "p999_ns" => "p99.9 latency",
+        "p999_ns" | "p99_9_ns" => "p99.9 latency",
         "max_ns" => "longest latency",
         "sd_ns" => "standard deviation of latency",
         "iqr_ns" => "interquartile range of latency",
@@ -90,6 +91,19 @@ pub(super) fn headline(outcome: &TrialOutcome) -> Headline {
             say("inconclusive", "Nothing is worth keeping here, and not every rung could be decided.")
         }
     }
+}
+
+/// A warning under the answer: a placebo that differs from the baseline, whatever its verdict, shows by how
+/// much two arms differ here without any change.
+pub(super) fn caution(outcome: &TrialOutcome) -> Option<Html> {
+    let (index, rung) = outcome.rungs.iter().enumerate().find(|(_, rung)| is_placebo(rung))?;
+    let gain = super::rungs::gain(rung).filter(|gain| gain.low > 0.0 || gain.high < 0.0)?;
+    Some(
+        Html::default()
+            .text("The placebo, which changes nothing, differs from the baseline: ")
+            .then(interval(&at_rung(index), gain))
+            .text(". Believe only gains that lie clear beyond that."),
+    )
 }
 
 pub(super) fn is_placebo(rung: &Rung) -> bool {
@@ -139,6 +153,13 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
         UnitKind::Slice => "All arms stay resident and work in short slices; one slice is one replicate.",
         UnitKind::Start => "Every replicate is a fresh start of the program.",
     };
+    let placebo = match outcome.unit {
+        UnitKind::Slice => {
+            "A process keeps its memory layout, so a rung must gain more than this other process of the \
+             baseline differs by."
+        }
+        UnitKind::Start => "Were it kept, nothing here should be believed.",
+    };
     let share = |at: &str, value| Figure::share(at, value);
     [
         Html::default()
@@ -155,10 +176,9 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
             )
             .then(share("/alpha", outcome.alpha))
             .text("."),
-        Html::default().text(
-            "The baseline is first compared with itself, and a hidden placebo runs among the rungs: were it \
-             kept, nothing here should be believed.",
-        ),
+        Html::default()
+            .text("The baseline is first compared with itself, and a hidden placebo runs among the rungs. ")
+            .text(placebo),
         Html::default()
             .text("A rung is kept when its interval is clear of zero, its gain at least ")
             .then(share("/min_gain", outcome.min_gain))

@@ -21,7 +21,14 @@ pub fn series() -> TrialOutcome {
     thp.reason = "the interval is clear of zero and the gain is at least 1.0 %".to_owned();
     thp.confirmed = Some(confirmed(0.039, 0.012));
     let mut two = rung(&mut rng, "2m", 0.071, 0.023, 24, RungVerdict::Keep);
-    two.achieved = achieved("hugetlb-2m", &[("hugetlb_bytes", json!(536_870_912))]);
+    two.achieved = achieved(
+        "hugetlb-2m",
+        &[
+            ("as_requested", json!(true)),
+            ("node_bytes", json!({"0": 268_435_456, "1": 268_435_456})),
+            ("why_not", json!([])),
+        ],
+    );
     two.reason = "the interval is clear of zero and the gain is at least 1.0 %".to_owned();
     two.confirmed = Some(confirmed(0.068, 0.011));
     two.pair_logs[5] = 1.25;
@@ -249,6 +256,7 @@ fn collectors(effect: f64) -> BTreeMap<String, CollectorRow> {
         ("vmpte_kb", row("kB", 1_064.0, round(1_064.0 * (1.0 - effect)))),
         ("host_cpu_share", row("share", 0.5312, 0.5307)),
         ("thp_fault_alloc", row("", 0.0, 256.0)),
+        ("compact_stall", row("", 0.0, 0.0)),
         ("psi_cpu_share", row("share", 0.0312, 0.0299)),
         ("cycles", missing("")),
         ("instructions", missing("")),

@@ -229,6 +229,17 @@ fn what_makes_a_trial_incredible_is_said_first() {
 }
 
 #[test]
+fn a_placebo_that_differs_is_told_under_the_answer_whatever_its_verdict() {
+    let warned = |outcome: &TrialOutcome| trial_html(outcome).contains("class=\"caution");
+    let mut outcome = fixed::series();
+    assert!(!warned(&outcome));
+    let placebo = outcome.rungs.last_mut().expect("the placebo");
+    (placebo.verdict, placebo.effect) = (RungVerdict::Inconclusive, Some(0.101));
+    (placebo.low, placebo.high) = (Some(0.051), Some(0.158));
+    assert!(warned(&outcome));
+}
+
+#[test]
 fn colours_can_be_read_in_both_lights() {
     let style = trial_html(&fixed::stopped());
     let (style, _) = between(&style, "<style>", "</style>").expect("a style");
