@@ -7,7 +7,7 @@
 pub struct Placement {
     /// First address of the mapping.
     pub start: u64,
-    /// The memory policy, in the kernel's words: `default`, `bind:0`, `interleave:0-1`.
+    /// The memory policy, in the kernel's words: `default`, `bind:0`, `prefer (many):0-1`.
     pub policy: String,
     /// Size in bytes of the pages that are counted.
     pub page_bytes: u64,
@@ -21,11 +21,21 @@ pub fn parse_numa_maps(text: &str) -> Result<Vec<Placement>, String> {
     lines.map(|line| parse_line(line).ok_or_else(|| line.to_owned())).collect()
 }
 
+/// The modes whose names have a blank (`policy_modes` in mm/mempolicy.c).
+const MODES_WITH_BLANK: [&str; 2] = ["prefer (many)", "weighted interleave"];
+
 /// `7f0000000000 interleave:0-1 anon=512 N0=256 N1=256 kernelpagesize_kB=4`
 fn parse_line(line: &str) -> Option<Placement> {
-    let mut words = line.split(' ').filter(|word| !word.is_empty());
-    let start = u64::from_str_radix(words.next()?, 16).ok()?;
-    let policy = words.next()?.to_owned();
+    let (start, rest) = line.split_once(' ')?;
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let name_bytes =
+        MODES_WITH_BLANK.iter().find(|mode| rest.starts_with(**mode)).map_or(0, |mode| mode.len());
+    let policy_bytes = rest[name_bytes..].find(' ').map_or(rest.len(), |at| name_bytes + at);
+    let (policy, rest) = rest.split_at(policy_bytes);
+    if policy.is_empty() {
+        return None;
+    }
+    let words = rest.split(' ').filter(|word| !word.is_empty());
     let (mut pages, mut page_bytes) = (Vec::new(), None);
     for word in words {
         // Names of files may hold anything but a blank or a line break, which the kernel escapes.
@@ -39,7 +49,7 @@ fn parse_line(line: &str) -> Option<Placement> {
     // A mapping without a resident page has no page size either.
     let page_bytes = page_bytes.unwrap_or(0);
     let nodes = pages.into_iter().map(|(node, count)| Some((node, count.checked_mul(page_bytes)?)));
-    Some(Placement { start, policy, page_bytes, nodes: nodes.collect::<Option<_>>()? })
+    Some(Placement { start, policy: policy.to_owned(), page_bytes, nodes: nodes.collect::<Option<_>>()? })
 }
 
 #[cfg(test)]
@@ -54,14 +64,20 @@ mod tests {
 558587c44000 default file=/usr/bin/N9=head mapped=2 N0=2 kernelpagesize_kB=4
 7f0000000000 interleave:0-1 file=/anon_hugepage\\040(deleted) huge anon=3 N0=2 N1=1 kernelpagesize_kB=2048
 7f1000000000 default heap
+7f2000000000 prefer (many):0-1 dirty=1 active=0 N0=1 kernelpagesize_kB=4
+7f3000000000 weighted interleave=static:0 dirty=1 N0=1 kernelpagesize_kB=4
+7f4000000000 prefer:1
 ";
         let placements = parse_numa_maps(text).unwrap();
         assert_eq!(placements[0].nodes, [(0, 8 << 10)]);
         assert_eq!(placements[1].policy, "interleave:0-1");
         assert_eq!(placements[1].nodes, [(0, 4 << 20), (1, 2 << 20)]);
         assert!(placements[2].nodes.is_empty());
+        let policies: Vec<&str> = placements[2..].iter().map(|placement| placement.policy.as_str()).collect();
+        assert_eq!(policies, ["default", "prefer (many):0-1", "weighted interleave=static:0", "prefer:1"]);
+        assert_eq!((&placements[3].nodes, &placements[4].nodes), (&vec![(0, 4 << 10)], &vec![(0, 4 << 10)]));
         assert_eq!(parse_numa_maps("zz default").unwrap_err(), "zz default");
-        assert!(parse_numa_maps("1 default N0=x").is_err());
+        assert!(parse_numa_maps("1 default N0=x").is_err() && parse_numa_maps("1").is_err());
     }
 
     /// Words of a line and rubbish, in any order.

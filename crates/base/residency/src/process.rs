@@ -170,6 +170,9 @@ fn failed(process: &str, source: ReadError) -> ResidencyError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
     use planish_sys::{Advice, MapOptions, PageRequest, map_anonymous};
 
     use super::*;
@@ -188,8 +191,24 @@ mod tests {
             assert!(kinds.contains(&kind), "{kind:?} is missing");
         }
         assert!(process.status.page_table_bytes > 0 && process.status.threads > 0);
-        let rollup = rollup(&host, std::process::id()).unwrap();
-        assert!(rollup.resident_bytes > resident / 2 && rollup.resident_bytes < resident * 2);
+    }
+
+    /// Of a process that stands still: this one maps and unmaps in other tests at the same time.
+    #[test]
+    fn the_rollup_is_the_sum_of_the_mappings() {
+        let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // An answer proves that it has started up and waits for more.
+        let (mut input, mut output) = (cat.stdin.take().unwrap(), cat.stdout.take().unwrap());
+        input.write_all(b"x").unwrap();
+        output.read_exact(&mut [0]).unwrap();
+        let host = Host::live();
+        let (process, rollup) = (Process::read(&host, cat.id()).unwrap(), rollup(&host, cat.id()).unwrap());
+        drop(input);
+        assert!(cat.wait().unwrap().success());
+        assert!(rollup.resident_bytes > 0);
+        let total = process.total();
+        assert_eq!(rollup.resident_bytes, total.total_bytes());
+        assert_eq!((rollup.thp_bytes, rollup.hugetlb_bytes), (total.thp_bytes, total.hugetlb_bytes));
     }
 
     #[test]
@@ -230,6 +249,11 @@ mod tests {
     #[test]
     fn pages_from_a_pool_are_told_by_size() {
         let test = "pages_from_a_pool_are_told_by_size";
+        // In turn with the tests that raise a pool for pages of their own.
+        let _turn = match planish_skip::Turn::wait() {
+            Ok(turn) => turn,
+            Err(reason) => return planish_skip::skip(test, reason),
+        };
         let sizes = planish_sys::pages::hugetlb_bytes();
         // Takes pages that are free in a pool already and raises none.
         let mapped = sizes.into_iter().filter_map(|page_bytes| {
