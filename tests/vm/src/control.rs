@@ -40,7 +40,7 @@ impl Place {
     /// Fails when the kernel shows something else.
     fn shows(&self, expected: &str) -> Result<()> {
         let now = settings::read(&self.path)?;
-        ensure!(now == expected, "{} shows {now}, not {expected}", self.path);
+        ensure!(chosen(&now) == chosen(expected), "{} shows {now}, not {expected}", self.path);
         Ok(())
     }
 }
@@ -141,7 +141,7 @@ fn flip(knob: &Value) -> Result<Option<Flip>> {
         let places = paths.iter().zip(&befores).map(|(path, before)| Place {
             path: path.clone(),
             before: before.clone(),
-            wanted: shown(before, &wanted),
+            wanted: wanted.clone(),
         });
         let flip =
             Flip { knob: id.to_owned(), line: format!("\"{id}\" = {value}"), places: places.collect() };
@@ -200,16 +200,11 @@ fn other_values(shown: &str) -> Vec<String> {
     }
 }
 
-/// How a file will show a value: the brackets move, a number is replaced.
-fn shown(before: &str, wanted: &str) -> String {
-    if !before.contains('[') {
-        return wanted.to_owned();
-    }
-    let words = before.split_whitespace().map(|word| word.trim_matches(['[', ']']));
-    words
-        .map(|word| if word == wanted { format!("[{word}]") } else { word.to_owned() })
-        .collect::<Vec<_>>()
-        .join(" ")
+/// The value in the text of a file: the word in brackets where there is one. The kernel may list the others in
+/// another order after a write.
+fn chosen(shown: &str) -> &str {
+    let bracketed = shown.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    bracketed.unwrap_or(shown)
 }
 
 fn write_profile(name: &str, flips: &[Flip]) -> Result<()> {
