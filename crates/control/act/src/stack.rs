@@ -121,6 +121,7 @@ mod tests {
                 class: Class::Safe,
                 undo: Undo::Restore,
                 raise_pages: None,
+                service: None,
                 originals,
                 outcome: Some(outcome),
                 begun: None,

@@ -116,6 +116,7 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         class: Class::Safe,
         undo: Undo::Restore,
         raise_pages: None,
+        service: None,
         originals: vec![own],
         outcome: None,
         begun: None,
@@ -127,6 +128,7 @@ pub(crate) fn pool_step(place: &str, pages: u64, raise: u64) -> EntryStep {
     EntryStep {
         undo: Undo::Subtract,
         raise_pages: Some(raise),
+        service: None,
         ..step(place, &pages.to_string(), &(pages + raise).to_string())
     }
 }

@@ -277,6 +277,7 @@ impl<'a> Draft<'a> {
         let now = self.observation.reading(&knob.id, place).and_then(|reading| reading.value.clone());
         self.steps.push(Step {
             raise_pages: Some(raise.pages()),
+            service: raise.service.clone(),
             because: Some(raise.because.clone()),
             ..step(knob, place, now.unwrap_or_else(|| raise.pool.pages.to_string()), wanted, verdict)
         });
@@ -314,6 +315,7 @@ fn step(knob: &Knob, place: &str, now: String, wanted: String, verdict: Verdict)
         source: knob.source.clone(),
         verdict,
         raise_pages: None,
+        service: None,
         coupled: Vec::new(),
         because: None,
     }

@@ -1,10 +1,10 @@
 //! Pool arithmetic: from a need in bytes to pages on each node.
 //!
 //! A pool is shared by everybody on the host, so it is only ever *raised by our own need*: what is in it
-//! already was reserved by someone for something, also when it looks free. What entries of this boot were
-//! granted for the same profile counts as met, so that a second apply writes nothing; pages of another
-//! profile belong to another service. What a running service has from the pool already counts as met, too,
-//! whoever reserved it.
+//! already was reserved by someone for something, also when it looks free. What counts as met, so that a second
+//! apply writes nothing, is what entries of this boot hold for the same service, under whatever profile, or, for
+//! a need that no service has, for the same profile; and what the running service has from the pool already,
+//! whoever reserved it. Services are told apart by the names of their programs.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +21,8 @@ pub(crate) struct Raise<'a> {
     pub(crate) need: u64,
     /// Pages of them that are there already: held by open entries, or used by the service.
     pub(crate) met: u64,
+    /// The service that they are for.
+    pub(crate) service: Option<String>,
     /// The arithmetic, for people.
     pub(crate) because: String,
 }
@@ -69,17 +71,21 @@ pub(crate) fn raises<'a>(
         Need::Bytes(bytes, nodes_wanted) => by_bytes(bytes, page_bytes, nodes_wanted, &nodes, observation)?,
         Need::Service(sizing) => by_service(sizing, page_bytes, &nodes)?,
     };
+    let service = match need {
+        Need::Service(sizing) => sizing.service.clone(),
+        Need::Bytes(..) => None,
+    };
     let arithmetic = wanted.arithmetic;
     let mut raises = Vec::new();
     for (knob, pool) in pools {
         let Some(&(need, used)) = wanted.pages.get(&pool.node) else { continue };
-        let held = held(open, observation, profile, &pool.place);
+        let held = held(open, observation, profile, service.as_deref(), &pool.place);
         let mut because = arithmetic.clone();
         if held > 0 {
             because += &format!("; {held} of them held since an earlier apply");
         }
         // What the service uses may be what was held for it: the two are not added.
-        raises.push(Raise { knob, pool, need, met: held.max(used), because });
+        raises.push(Raise { knob, pool, need, met: held.max(used), service: service.clone(), because });
     }
     Ok(raises)
 }
@@ -194,15 +200,15 @@ pub(crate) fn spread(pages: u64, nodes: &[Option<u32>]) -> BTreeMap<Option<u32>,
     nodes.iter().enumerate().map(|(index, node)| (*node, share(index))).collect()
 }
 
-/// Pages of a pool that open entries of this boot hold for the profile.
-fn held(open: &[Entry], observation: &Observation, profile: &str, place: &str) -> u64 {
+/// Pages of a pool that open entries of this boot hold for the service or, without one, for the profile.
+fn held(open: &[Entry], observation: &Observation, profile: &str, service: Option<&str>, place: &str) -> u64 {
+    let boot = &observation.host.boot_id;
     open.iter()
-        .filter(|entry| {
-            entry.is_open() && entry.boot_id == observation.host.boot_id && entry.profile == profile
-        })
-        .flat_map(|entry| &entry.steps)
-        .filter(|step| step.place == place)
-        .map(planish_model::EntryStep::pages_held)
+        .filter(|entry| entry.is_open() && &entry.boot_id == boot)
+        .flat_map(|entry| entry.steps.iter().map(move |step| (entry, step)))
+        .filter(|(_, step)| step.place == place && step.service.as_deref() == service)
+        .filter(|(entry, _)| service.is_some() || entry.profile == profile)
+        .map(|(_, step)| step.pages_held())
         .sum()
 }
 
@@ -237,6 +243,19 @@ mod tests {
         let open =
             [entry_holding("series", &pool(0, 0).place, 3), entry_holding("postgres", &pool(1, 0).place, 9)];
         assert_eq!(plan_2m(5 << 21, &Nodes::Spread, &open), Ok(vec![(Some(0), 0, 0), (Some(1), 2, 10)]));
+    }
+
+    #[test]
+    fn pages_for_a_service_are_held_under_its_name_and_whatever_profile() {
+        let observation = observation();
+        let mut entry = entry_holding("series", &pool(0, 0).place, 3);
+        entry.steps[0].service = Some("engine".to_owned());
+        let held = |profile, service| {
+            held(std::slice::from_ref(&entry), &observation, profile, service, &pool(0, 0).place)
+        };
+        assert_eq!(held("postgres", Some("engine")), 3);
+        assert_eq!(held("series", Some("another")), 0);
+        assert_eq!(held("series", None), 0);
     }
 
     #[test]

@@ -37,6 +37,8 @@ impl Region {
 pub struct SizeRequest {
     /// Whose regions they are, for people.
     pub subject: String,
+    /// The name of the service's program, when it is one that is sized.
+    pub service: Option<String>,
     /// The regions.
     pub regions: Vec<Region>,
     /// Headroom on top, in percent.
@@ -68,7 +70,7 @@ pub fn size(observation: &Observation, request: &SizeRequest) -> Sizing {
         arithmetic.push("this kernel has no huge-page pools".to_owned());
     }
     let (subject, headroom_percent) = (request.subject.clone(), request.headroom_percent);
-    Sizing { subject, need_bytes, headroom_percent, rows, arithmetic }
+    Sizing { subject, service: request.service.clone(), need_bytes, headroom_percent, rows, arithmetic }
 }
 
 /// The rows of one page size and their line of arithmetic.
@@ -134,7 +136,7 @@ mod tests {
             .iter()
             .map(|(count, bytes)| Region { count: *count, bytes: *bytes, ..region() })
             .collect();
-        SizeRequest { subject: "engine".to_owned(), regions, headroom_percent }
+        SizeRequest { subject: "engine".to_owned(), service: None, regions, headroom_percent }
     }
 
     #[test]

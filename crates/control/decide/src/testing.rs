@@ -208,6 +208,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             class: Class::Safe,
             undo: Undo::Subtract,
             raise_pages: Some(pages),
+            service: None,
             originals: Vec::new(),
             outcome: Some(outcome),
             begun: None,

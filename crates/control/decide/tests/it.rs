@@ -34,6 +34,7 @@ fn planned(catalogue: &Catalogue, observation: &Observation, profile: &Profile) 
     let region = Region { name: "segment".to_owned(), count: 1, bytes: 512 << 20, pool_page_bytes: None };
     let request = SizeRequest {
         subject: "engine".to_owned(),
+        service: Some("engine".to_owned()),
         regions: vec![region],
         headroom_percent: DEFAULT_HEADROOM_PERCENT,
     };

@@ -43,6 +43,7 @@ fn step(knob: &str, original: &str, wanted: &str) -> EntryStep {
         class: Class::Safe,
         undo: Undo::Restore,
         raise_pages: None,
+        service: None,
         originals: vec![own],
         outcome: None,
         begun: None,

@@ -165,6 +165,9 @@ pub struct EntryStep {
     /// For pools: pages asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise_pages: Option<u64>,
+    /// For pools: the service that the pages are for, by the name of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// The value before our first write, and those of the coupled places. Empty for a file that was not there.
     pub originals: Vec<Original>,
     /// How it ended; `None` when planish was killed before it could say.

@@ -65,6 +65,9 @@ pub struct Step {
     /// For pools: how many pages the step adds. `wanted` is `now` plus this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise_pages: Option<u64>,
+    /// For pools: the service that the pages are for, by the name of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// Places that this write changes too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coupled: Vec<Coupled>,

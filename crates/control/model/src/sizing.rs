@@ -27,6 +27,9 @@ pub struct SizeRow {
 pub struct Sizing {
     /// What was sized: `postgres (pid 812)`, `3 regions of 1.0 GiB`.
     pub subject: String,
+    /// The name of the service's program, where one was sized: pages are held for it under this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// Bytes that the service maps, without headroom.
     pub need_bytes: u64,
     /// Headroom on top of the need, in percent.

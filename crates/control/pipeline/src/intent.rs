@@ -54,6 +54,7 @@ fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
         class: step.class,
         undo: step.undo,
         raise_pages: step.raise_pages,
+        service: step.service.clone(),
         // A pool is taken back by subtraction, whatever its size was: no other place is set back with it.
         originals: match step.undo {
             Undo::Subtract => originals.into_iter().filter(|original| original.coupling.is_none()).collect(),

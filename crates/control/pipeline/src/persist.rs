@@ -48,6 +48,7 @@ fn file_step(knob: &str, path: &str, lines: String) -> EntryStep {
         class: Class::Safe,
         undo: Undo::File,
         raise_pages: None,
+        service: None,
         originals: Vec::new(),
         outcome: None,
         begun: None,

@@ -56,40 +56,35 @@ pub fn size(
     headroom_percent: Option<u32>,
 ) -> Result<Sizing, PipelineError> {
     let observation = session.observe();
-    let (subject, regions) = regions(session.host(), &observation, request)?;
+    let (subject, service, regions) = regions(session.host(), &observation, request)?;
     let headroom_percent = headroom_percent.unwrap_or(DEFAULT_HEADROOM_PERCENT);
-    Ok(planish_decide::size(&observation, &Regions { subject, regions, headroom_percent }))
+    Ok(planish_decide::size(&observation, &Regions { subject, service, regions, headroom_percent }))
 }
 
-fn regions(
-    host: &Host,
-    observation: &Observation,
-    request: &SizeRequest,
-) -> Result<(String, Vec<Region>), PipelineError> {
+/// Who is sized, for people; the name of its program, where it runs; its regions.
+type Subject = (String, Option<String>, Vec<Region>);
+
+fn regions(host: &Host, observation: &Observation, request: &SizeRequest) -> Result<Subject, PipelineError> {
     let region = |name: &str, count, bytes| {
         vec![Region { name: name.to_owned(), count, bytes, pool_page_bytes: None }]
     };
     Ok(match request {
-        SizeRequest::Bytes(bytes) => (units::bytes(*bytes), region("region", 1, *bytes)),
+        SizeRequest::Bytes(bytes) => (units::bytes(*bytes), None, region("region", 1, *bytes)),
         SizeRequest::Regions { count, bytes } => {
-            (format!("{count} regions of {}", units::bytes(*bytes)), region("region", *count, *bytes))
+            (format!("{count} regions of {}", units::bytes(*bytes)), None, region("region", *count, *bytes))
         }
         SizeRequest::Service(service) => of_service(host, observation, service)?,
         SizeRequest::Postgres { data, program } => {
             let pages = postgres_pages(data, program.as_deref())?;
             let page_bytes = default_huge_page_bytes(host);
             let name = "shared_memory_size_in_huge_pages";
-            (format!("postgres in {}", data.display()), region(name, pages, page_bytes))
+            (format!("postgres in {}", data.display()), None, region(name, pages, page_bytes))
         }
     })
 }
 
 /// The shared segments of the process of a service that maps most of them.
-fn of_service(
-    host: &Host,
-    observation: &Observation,
-    service: &Service,
-) -> Result<(String, Vec<Region>), PipelineError> {
+fn of_service(host: &Host, observation: &Observation, service: &Service) -> Result<Subject, PipelineError> {
     let name = match service {
         Service::Pid(pid) => pid.to_string(),
         Service::Name(name) => name.clone(),
@@ -123,7 +118,8 @@ fn of_service(
         pool_page_bytes: segment.is_hugetlb.then_some(segment.page_bytes),
         name: segment.name,
     });
-    Ok((format!("{} (pid {pid})", process.status.name), regions.collect()))
+    let name = process.status.name.clone();
+    Ok((format!("{name} (pid {pid})"), Some(name), regions.collect()))
 }
 
 /// Processes of a program, by its name in the kernel.

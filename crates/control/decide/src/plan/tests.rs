@@ -165,6 +165,7 @@ fn a_service_pool_waits_for_its_service_and_follows_its_rows() {
     assert!(only_skip(&plan).verdict.reason.contains("--service"));
     let request = crate::SizeRequest {
         subject: "engine (pid 9)".to_owned(),
+        service: Some("engine".to_owned()),
         regions: vec![crate::Region {
             name: "segment".to_owned(),
             count: 1,
@@ -192,6 +193,7 @@ fn a_service_that_runs_on_a_pool_already_is_not_given_a_second_one() {
     };
     let request = |headroom_percent| crate::SizeRequest {
         subject: "engine (pid 9)".to_owned(),
+        service: Some("engine".to_owned()),
         regions: vec![region.clone()],
         headroom_percent,
     };

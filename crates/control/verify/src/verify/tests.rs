@@ -68,6 +68,7 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         class: Class::Safe,
         undo: Undo::Restore,
         raise_pages: None,
+        service: None,
         originals: vec![Original {
             knob: KnobId::new(id),
             place: place.to_owned(),
@@ -108,6 +109,7 @@ fn step(id: &str, place: &str, wanted: &str) -> Step {
         source: String::new(),
         verdict: Verdict::new(VerdictKind::Settable, ""),
         raise_pages: None,
+        service: None,
         coupled: Vec::new(),
         because: None,
     }
