@@ -144,10 +144,18 @@ impl<'a> ModelSink<'a> {
         Ok(text)
     }
 
+    /// Replaces a file as a whole: a kernel is never killed in the middle of one.
     #[expect(clippy::disallowed_methods, reason = "act is the one writer of hosts, recorded ones too")]
     fn put(&self, place: &str, value: &str) -> io::Result<()> {
         let real = self.host.real_path(place)?;
-        if real.try_exists()? { fs::write(real, format!("{value}\n")) } else { Ok(()) }
+        if !real.try_exists()? {
+            return Ok(());
+        }
+        let stage = self.folder.join("var/lib/planish");
+        fs::create_dir_all(&stage)?;
+        let stage = stage.join("model.stage");
+        fs::write(&stage, format!("{value}\n"))?;
+        fs::rename(stage, real)
     }
 }
 

@@ -2,7 +2,11 @@
 
 mod crash;
 mod faults;
+mod hosts;
+mod kill;
 mod life;
+mod live;
 mod random;
+mod speed;
 mod tree;
 mod watch;

@@ -116,7 +116,21 @@ impl Tree {
         tree
     }
 
-    /// The same with more answers of its kernel.
+    /// A copy of a machine of `hosts/`.
+    pub fn copy_of(name: &str) -> Self {
+        let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary folder");
+        copy(&hosts().join(name), folder.path());
+        Self { folder }
+    }
+
+    /// The same on a disk, where a sync costs what it costs.
+    pub fn copy_to_disk(name: &str) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        copy(&hosts().join(name), folder.path());
+        Self { folder }
+    }
+
+    /// The small host with more answers of its kernel.
     pub fn answering(rows: &str) -> Self {
         let tree = Self::new();
         tree.put("/meta.toml", &format!("{META}{rows}"));
@@ -190,11 +204,37 @@ impl Tree {
     }
 }
 
+/// The folder of recorded machines.
+pub fn hosts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../hosts")
+}
+
+/// Copies a folder; links stay links.
+#[expect(clippy::disallowed_methods, reason = "makes the fixture")]
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("readable");
+        let (kind, target) = (entry.file_type().expect("readable"), to.join(entry.file_name()));
+        if kind.is_symlink() {
+            let link = fs::read_link(entry.path()).expect("readable");
+            std::os::unix::fs::symlink(link, target).expect("ours");
+        } else if kind.is_dir() {
+            fs::create_dir(&target).expect("ours");
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("ours");
+        }
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "looks at the fixture from outside")]
 fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("readable").path();
         let name = format!("/{}", path.strip_prefix(root).expect("below the root").display());
+        if path.is_symlink() {
+            continue;
+        }
         if path.is_dir() {
             if name != "/var/lib/planish" {
                 collect(root, &path, files);
