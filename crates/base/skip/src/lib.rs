@@ -1,8 +1,8 @@
 //! What tests that meet the real machine share: a way to say that it cannot run them, and a turn at it.
 //!
 //! A test that needs a capability (a node, a pool, a right, a tool) and finds none must neither fail nor pass
-//! in silence. It calls [`skip`] and returns; `./x test` counts and lists what was said. A test that takes pages
-//! from a pool, or loads the machine, has it to itself as long as it holds a [`Turn`].
+//! in silence. It calls [`skip`] and returns; `./x test` counts and lists what was said. A test that takes
+//! pages from a pool, or loads the machine, has it to itself as long as it holds a [`Turn`].
 #![forbid(unsafe_code)]
 
 mod turn;
@@ -19,8 +19,8 @@ pub use turn::Turn;
 /// When that file cannot be written: a skip that nobody hears of is what this function exists to prevent.
 pub fn skip(test: &str, reason: impl Display) {
     let line = format!("SKIP {test}: {reason}\n");
-    // Not by eprint!, which the test harness keeps to itself when the test passes, as one that skips does. Where
-    // stderr is closed, the file is left to tell.
+    // Not by eprint!, which the test harness keeps to itself when the test passes, as one that skips does.
+    // Where stderr is closed, the file is left to tell.
     let _ = std::io::stderr().write_all(line.as_bytes());
     let Some(path) = std::env::var_os("PLANISH_SKIPS") else { return };
     // One write of one line in append mode: tests of several processes do not tear each other's lines.

@@ -12,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Held by the one test of this process that has its turn: a lock on a file does not tell threads apart.
 static PROCESS: Mutex<()> = Mutex::new(());
 
-/// A turn at the machine, against all tests of all checkouts and users, until dropped or until the process ends.
+/// A turn at the machine, against all tests of all checkouts and users, until dropped or until the process
+/// ends.
 #[derive(Debug)]
 pub struct Turn {
     _machine: File,
@@ -50,8 +51,8 @@ fn lock(path: &Path, patience: Duration) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file, which is made if need be. A lock needs no right to write, and another user's file in a shared
-/// folder may not even be opened to be made (fs.protected_regular).
+/// Opens the file, which is made if need be. A lock needs no right to write, and another user's file in a
+/// shared folder may not even be opened to be made (fs.protected_regular).
 fn open(path: &Path) -> io::Result<File> {
     match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

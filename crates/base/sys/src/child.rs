@@ -18,7 +18,8 @@ use crate::set::CpuSet;
 #[derive(Clone, Debug, Default)]
 pub struct ChildSetup {
     /// Die (SIGKILL) when the *thread* that starts the child ends (prctl(2), PR_SET_PDEATHSIG): start such
-    /// children from a thread that lives as long as they should. Lost when the child execs a set-user-id program.
+    /// children from a thread that lives as long as they should. Lost when the child execs a set-user-id
+    /// program.
     pub die_with_parent: bool,
     /// Lead a process group of its own, so that [`kill_group`] reaches its children too.
     pub new_group: bool,
@@ -70,9 +71,9 @@ fn begin(setup: &ChildSetup, parent: Pid) -> std::result::Result<(), Errno> {
 
 /// Waits for `child` and tells what it, and the children that it waited for, have used.
 ///
-/// Takes the child, because afterwards its PID may belong to another process. To wait with a limit, wait for its
-/// [`process::pidfd`] first. Its standard input is closed if we still hold the other end: a child that reads to the
-/// end would wait for us while we wait for it.
+/// Takes the child, because afterwards its PID may belong to another process. To wait with a limit, wait for
+/// its [`process::pidfd`] first. Its standard input is closed if we still hold the other end: a child that
+/// reads to the end would wait for us while we wait for it.
 pub fn wait_with_usage(mut child: Child) -> Result<(ExitStatus, Usage)> {
     drop(child.stdin.take());
     let pid = i32::try_from(child.id()).expect("a PID is an int in the kernel");

@@ -55,8 +55,9 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // Unlocked by hand: a child that another thread is just starting has a copy of the descriptor until it
-        // execs, and closing ours alone would leave the lock with it. An error leaves the lock to the end of us.
+        // Unlocked by hand: a child that another thread is just starting has a copy of the descriptor until
+        // it execs, and closing ours alone would leave the lock with it. An error leaves the lock to the end
+        // of us.
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }

@@ -11,7 +11,8 @@
 //! What is *asked for* is not what is *had*: the kernel may back a THP mapping with base pages. The caller
 //! (`planish-arena`) reads the achieved backing back from smaps; this module only asks.
 //!
-//! Populate after the memory policy is set, never by `MAP_POPULATE`: a page's node is fixed by its first touch.
+//! Populate after the memory policy is set, never by `MAP_POPULATE`: a page's node is fixed by its first
+//! touch.
 
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
@@ -128,8 +129,8 @@ impl Mapping {
 
     /// Drops the contents of `range`: the next touch sees zeroes, on freshly allocated pages.
     ///
-    /// On pages from a pool the range is whole pages of it: the kernel would round the end down and drop less, or
-    /// nothing, without a word (`madvise_dontneed_free_valid_vma` in mm/madvise.c).
+    /// On pages from a pool the range is whole pages of it: the kernel would round the end down and drop
+    /// less, or nothing, without a word (`madvise_dontneed_free_valid_vma` in mm/madvise.c).
     ///
     /// Not an [`Advice`], because it changes contents and so needs the mapping to itself.
     pub fn discard(&mut self, range: Range<usize>) -> Result<()> {
@@ -223,7 +224,8 @@ fn map_hugetlb(len: usize, page_bytes: usize, options: MapOptions) -> Result<Map
         return Err(Error::NoSuchPageSize { page_bytes });
     }
     let bytes = pages::round_up(len, page_bytes).ok_or(Error::Length { bytes: len })?;
-    // The size is told as its base-2 logarithm in the upper flag bits (include/uapi/asm-generic/hugetlb_encode.h).
+    // The size is told as its base-2 logarithm in the upper flag bits
+    // (include/uapi/asm-generic/hugetlb_encode.h).
     let size_bits = page_bytes.trailing_zeros() << raw::MAP_HUGE_SHIFT;
     let flags = flags_of(options) | MapFlags::HUGETLB | MapFlags::from_bits_retain(size_bits);
     let start = mmap(bytes, flags).map_err(|errno| match errno {

@@ -1,9 +1,9 @@
 //! Counters of the CPU and the kernel by `perf_event_open`, with the reason where there are none.
 //!
 //! Own, because the meaning matters more than the call: hardware events count *together* (one group), so that
-//! their ratios are of the same instants; a group that the PMU cannot hold is opened event by event and scaled
-//! by the time that each really ran; what cannot be counted says why (no PMU in this guest, a paranoid kernel,
-//! an event that this CPU lacks), because a missing counter must never read as zero.
+//! their ratios are of the same instants; a group that the PMU cannot hold is opened event by event and
+//! scaled by the time that each really ran; what cannot be counted says why (no PMU in this guest, a paranoid
+//! kernel, an event that this CPU lacks), because a missing counter must never read as zero.
 //!
 //! Reads are per event: the kernel allows no `PERF_FORMAT_GROUP` together with `inherit`, and without inherit
 //! the children of a workload would not count. Source: perf_event_open(2), kernel/events/core.c.

@@ -1,7 +1,8 @@
 //! Where memory is placed: the kernel's memory policies, by raw calls with masks of any size.
 //!
 //! rustix has none of these calls, and libnuma would be a C dependency with fixed expectations. Containers
-//! commonly forbid all of them without CAP_SYS_NICE: that is [`Error::Forbidden`], to be reported, not hidden.
+//! commonly forbid all of them without CAP_SYS_NICE: that is [`Error::Forbidden`], to be reported, not
+//! hidden.
 //!
 //! Source: Documentation/admin-guide/mm/numa_memory_policy.rst and mm/mempolicy.c.
 

@@ -69,7 +69,8 @@ fn usage(who: libc::c_int) -> Result<Usage> {
     Ok(Usage::from_kernel(&raw))
 }
 
-/// CPU time that the process `pid` (`None`: this one) has used so far in all its threads, without its children.
+/// CPU time that the process `pid` (`None`: this one) has used so far in all its threads, without its
+/// children.
 pub fn cpu_time(pid: Option<Pid>) -> Result<Duration> {
     let mut clock: libc::clockid_t = 0;
     // SAFETY: writes one clock id to the pointer.
