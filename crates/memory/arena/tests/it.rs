@@ -90,6 +90,25 @@ fn a_pool_gives_its_pages_and_gets_them_back() {
 }
 
 #[test]
+fn a_pool_that_is_one_page_short_is_refused_and_left_alone() {
+    let test = "a_pool_that_is_one_page_short_is_refused_and_left_alone";
+    let Some(pool) = pool::borrow(test, 2 * MB, 2) else { return };
+    let (free, page) = (pool.free(), Page::HugeTlb(2 * MB));
+    let bytes = usize::try_from(free).unwrap() * 2 * MB + 1;
+    match on(page).capacity(bytes).build().unwrap_err() {
+        ArenaError::PoolShort { free_pages, .. } => assert_eq!(free_pages, Some(free)),
+        other => panic!("{other}"),
+    }
+    assert_eq!(pool.free(), free);
+    let arena = on(page).fallback(Fallback::Allow).capacity(bytes).build().unwrap();
+    let achieved = arena.achieved().unwrap();
+    assert_eq!((achieved.bytes_on(page), pool.free()), (0, free), "a chunk is of one kind of page");
+    assert!(!achieved.is_as_requested());
+    let short = format!("{} wanted, {free} free", free + 1);
+    assert!(achieved.why_not[0].contains(&short), "{achieved:?}");
+}
+
+#[test]
 fn a_pool_that_is_bound_to_its_node_places_there() {
     let test = "a_pool_that_is_bound_to_its_node_places_there";
     let Some(_pool) = pool::borrow(test, 2 * MB, 4) else { return };
