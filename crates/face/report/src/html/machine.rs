@@ -5,7 +5,7 @@ use planish_trial::TrialOutcome;
 
 use super::figure::Figure;
 use super::markup::{Html, Quote};
-use super::words;
+use crate::units;
 
 /// A line of a list of facts.
 pub(super) struct Line {
@@ -45,7 +45,7 @@ pub(super) fn machine(host: &HostFacts) -> Vec<Line> {
     vec![
         line("processor", cpus.text(" x ").then(quote("cpu_model", &host.cpu_model))),
         line("memory", memory),
-        line("nodes", Html::default().text(&words::counted(host.nodes.len(), "node"))),
+        line("nodes", Html::default().text(&units::count(host.nodes.len(), "node"))),
         line("page sizes", pages),
         line("kernel", kernel),
         line("kind", kind),
@@ -55,8 +55,8 @@ pub(super) fn machine(host: &HostFacts) -> Vec<Line> {
 
 /// The run.
 pub(super) fn run(outcome: &TrialOutcome) -> Vec<Line> {
-    let blocks = words::counted(outcome.blocks.len(), "block");
-    let discarded = words::counted(outcome.discarded.len(), "block");
+    let blocks = units::count(outcome.blocks.len(), "block");
+    let discarded = units::count(outcome.discarded.len(), "block");
     let took = Html::default()
         .then(Figure::seconds("/seconds", outcome.seconds))
         .text(", of which ")

@@ -6,7 +6,6 @@ use super::figure::{Figure, interval};
 use super::markup::{Html, Quote};
 use super::rungs::{gain_of_log, spread};
 use super::svg::{Datum, Lane, Scale, axis};
-use super::words;
 use crate::units;
 
 const AT: &str = "/selfcheck";
@@ -136,7 +135,7 @@ fn strip(outcome: &TrialOutcome, check: &SelfCheck) -> (Option<Html>, Html) {
     let gains: Vec<f64> =
         check.pair_logs.iter().map(|log| gain_of_log(outcome.primary.better, *log)).collect();
     let scale = Scale::over_bulk(&gains, [-outcome.min_gain, outcome.min_gain]);
-    let label = format!("{} of the baseline with itself", words::counted(gains.len(), "pair"));
+    let label = format!("{} of the baseline with itself", units::count(gains.len(), "pair"));
     let mut lane =
         Lane::new(scale, STRIP, label).band(-outcome.min_gain, outcome.min_gain, "too-small").grid();
     for (index, (log, shown)) in check.pair_logs.iter().zip(&gains).enumerate() {

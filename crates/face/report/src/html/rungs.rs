@@ -165,7 +165,7 @@ fn strip(outcome: &TrialOutcome, at: &str, rung: &Rung, scale: Scale) -> Option<
     let better = outcome.primary.better;
     let gains: Vec<f64> = rung.pair_logs.iter().map(|log| gain_of_log(better, *log)).collect();
     let above = gains.iter().filter(|gain| **gain > 0.0).count();
-    let pairs = words::counted(gains.len(), "pair");
+    let pairs = units::count(gains.len(), "pair");
     let mut lane = Lane::new(scale, STRIP, format!("{}: {pairs}, {above} above zero", rung.name)).grid();
     if let Some(gain) = gain(rung) {
         lane = lane.band(gain.low, gain.high, &format!("interval {}", words::verdict(rung.verdict)));
@@ -191,8 +191,9 @@ pub(super) fn spread(index: usize) -> u32 {
 
 /// The gain that people read from the log ratio of a pair.
 pub(super) fn gain_of_log(better: Better, log: f64) -> f64 {
-    match better {
-        Better::Lower => -(-log).exp_m1(),
-        Better::Higher => log.exp_m1(),
-    }
+    let better = match better {
+        Better::Lower => planish_stats::Better::Lower,
+        Better::Higher => planish_stats::Better::Higher,
+    };
+    better.gain(log)
 }

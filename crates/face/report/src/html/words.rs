@@ -5,7 +5,6 @@ use planish_trial::{Better, Gain, MetricSpec, Rung, RungVerdict, SelfCheckVerdic
 use super::figure::{Figure, interval};
 use super::markup::{Html, Quote};
 use super::rungs::at_rung;
-use crate::units;
 
 /// The answer in a sentence.
 #[derive(Clone, Debug)]
@@ -215,9 +214,4 @@ pub(super) fn compared(outcome: &TrialOutcome) -> Html {
         }
         None => line.text("."),
     }
-}
-
-/// How many of a thing, in words for a label.
-pub(super) fn counted(number: usize, noun: &str) -> String {
-    units::count(number, noun)
 }
