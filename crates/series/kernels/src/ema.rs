@@ -6,7 +6,8 @@ use crate::{KernelError, Keys};
 ///
 /// A null neither moves nor ages the average: its row repeats the last one (pandas: `adjust=False,
 /// ignore_na=True`). Rows before the first value are NaN. Infinities stay; two opposite ones leave NaN for
-/// good. State is carried, so chunks may be cut anywhere.
+/// good, and so does one with alpha 1, for `0 * y` is NaN then (pandas, too). State is carried, so chunks may
+/// be cut anywhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ema {
     alpha: f64,
@@ -162,6 +163,14 @@ mod tests {
             ema.feed(&values[cut..], &mut got[cut..]).unwrap();
             assert!(got[0] == f64::INFINITY && got[1..].iter().all(|average| average.is_nan()));
         }
+    }
+
+    #[test]
+    fn alpha_one_repeats_the_values_up_to_an_infinity() {
+        let mut ema = Ema::with_alpha(1.0).unwrap();
+        let got = [3.0, f64::NAN, -7.0, f64::INFINITY].map(|value| ema.push(value));
+        assert_eq!(got, [3.0, 3.0, -7.0, f64::INFINITY]);
+        assert!(ema.push(2.0).is_nan());
     }
 
     #[test]
