@@ -115,6 +115,8 @@ impl From<WorkloadError> for Failure {
             WorkloadError::UnknownQuery { .. }
             | WorkloadError::Bytes { .. }
             | WorkloadError::NoQuery
+            | WorkloadError::Threads { .. }
+            | WorkloadError::NoNode { .. }
             | WorkloadError::TooSmall { .. }
             | WorkloadError::CpuAbsent { .. } => Self::usage(error),
             WorkloadError::Data { .. } => Self::new(Exit::Bug, error),
