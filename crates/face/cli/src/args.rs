@@ -76,6 +76,17 @@ pub(crate) enum Color {
 /// The commands, in the order of a first session.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Doctor(commands::doctor::Args),
+    Plan(commands::plan::Args),
+    Apply(commands::apply::Args),
+    Confirm(commands::confirm::Args),
+    Check(commands::check::Args),
+    Undo(commands::undo::Args),
+    #[command(hide = true)]
+    WatchConfirm(commands::watch::Args),
+    Log(commands::log::Args),
+    Knobs(commands::knobs::Args),
+    Size(commands::size::Args),
     Topo(commands::topo::Args),
     Host(commands::host::Args),
     Workload(commands::workload::Args),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use planish_host::Host;
 use planish_model::{Catalogue, Exit};
+use planish_pipeline::{Session, SessionOptions};
 use planish_report::{Page, PageOptions, Report};
 
 use crate::answer::{Answer, Body};
@@ -30,6 +31,12 @@ impl Context {
             Some(folder) => Ok(Host::open(folder)?),
             None => Ok(Host::live()),
         }
+    }
+
+    /// The host, the journal and the catalogue that the global options name.
+    pub fn session(&self) -> Result<Session, Failure> {
+        let Globals { root, state, clock, .. } = self.globals.clone();
+        Ok(Session::open(SessionOptions { root, state, clock, command: self.again("") })?)
     }
 
     /// An answer that succeeded, in the form that was asked for.
@@ -61,11 +68,26 @@ impl Context {
         format!("{line} {command}")
     }
 
+    /// The same for a command that writes the host: only root may do that on a live one.
+    pub fn root_line(&self, command: &str) -> String {
+        let line = self.line(command);
+        let allowed = self.globals.root.is_some() || rustix::process::geteuid().is_root();
+        if allowed { line } else { format!("sudo {line}") }
+    }
+
     /// The command line as it was typed, to be typed again with something added: `planish apply x --yes`.
     pub fn again(&self, added: &str) -> String {
-        let words = self.typed.iter().map(|word| quoted(&word.to_string_lossy()));
+        // A fixed clock is for tests and no part of what a person types.
+        let mut typed = self.typed.as_slice();
+        let mut words = Vec::new();
+        while let [word, rest @ ..] = typed {
+            typed = if word == "--clock" { rest.get(1..).unwrap_or_default() } else { rest };
+            if word != "--clock" {
+                words.push(quoted(&word.to_string_lossy()));
+            }
+        }
         let mut line = "planish".to_owned();
-        for word in words.chain((!added.is_empty()).then(|| added.to_owned())) {
+        for word in words.into_iter().chain((!added.is_empty()).then(|| added.to_owned())) {
             line.push(' ');
             line.push_str(&word);
         }

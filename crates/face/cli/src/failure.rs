@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use planish_model::{CatalogueError, Exit};
+use planish_pipeline::PipelineError;
 use planish_report::{Level, Message};
 
 /// An error, the exit code that it stands for, and its cures.
@@ -52,6 +53,19 @@ impl From<CatalogueError> for Failure {
         };
         let failure = Self::usage(error);
         hint.into_iter().fold(failure, Failure::hint)
+    }
+}
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        let (exit, hints) = (error.exit(), error.hints());
+        // A wrong name or row speaks for itself.
+        let failure = match error {
+            PipelineError::Catalogue(error) => Self::new(exit, Box::new(error) as Box<_>),
+            PipelineError::Host(error) => return Self::from(error),
+            other => Self::new(exit, other),
+        };
+        hints.into_iter().fold(failure, Self::hint)
     }
 }
 

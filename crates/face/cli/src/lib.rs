@@ -19,6 +19,7 @@ mod context;
 mod failure;
 mod output;
 mod run;
+mod signals;
 
 pub use args::command;
 pub use run::main;

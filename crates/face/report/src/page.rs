@@ -119,6 +119,12 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// The values that a knob may have, in few words.
+    #[must_use]
+    pub fn legal(&self, knob: &KnobId) -> String {
+        self.catalogue.knob(knob).map(|row| legal(&row.r#type)).unwrap_or_default()
+    }
+
     /// The risk of a knob that is in the catalogue.
     #[must_use]
     pub fn class(&self, knob: &KnobId) -> Option<Class> {
@@ -147,16 +153,31 @@ fn with_unit(kind: &ValueType, raw: &str) -> String {
     let ValueType::Int { int, .. } = kind else { return value };
     let Ok(number) = value.parse::<i64>() else { return value };
     match (int.as_str(), u64::try_from(number)) {
-        ("none", _) => value,
+        // Words that say what a number is and do not count anything.
+        ("none" | "mode" | "weight" | "bits", _) => value,
         ("percent", _) => format!("{value} %"),
         ("bytes", Ok(count)) if count > 0 => units::bytes(count),
-        ("kb" | "KiB", Ok(count)) if count > 0 => units::bytes(count * 1024),
+        ("KiB", Ok(count)) if count > 0 => units::bytes(count.saturating_mul(1024)),
         (unit, _) => format!("{value} {unit}"),
     }
 }
 
-/// The components of `place` that fill holes of `pattern`, joined by a slash.
+/// What values are legal, in few words: `0..200`, `always|madvise|never`.
+fn legal(kind: &ValueType) -> String {
+    let end = |end: &Option<i64>| end.map(|number| number.to_string()).unwrap_or_default();
+    match kind {
+        ValueType::Int { min, max, .. } => format!("{}..{}", end(min), end(max)),
+        ValueType::Choice { choice } => choice.join("|"),
+        ValueType::Flag { .. } => "0|1".to_owned(),
+        ValueType::Text { .. } => "text".to_owned(),
+    }
+}
+
+/// The components of `place` that fill holes of `pattern`, joined by a slash; nothing for the pattern itself.
 fn filled_holes(pattern: &str, place: &str) -> String {
+    if pattern == place {
+        return String::new();
+    }
     let holes = pattern.split('/').zip(place.split('/'));
     let filled: Vec<&str> = holes.filter(|(hole, _)| hole.contains('{')).map(|(_, filled)| filled).collect();
     filled.join("/")
@@ -218,6 +239,7 @@ mod tests {
             (unit("bytes"), "67108864", "64 MiB"),
             (unit("bytes"), "0", "0 bytes"),
             (unit("KiB"), "67584", "66 MiB"),
+            (unit("weight"), "60", "60"),
             (unit("pages"), "512", "512 pages"),
             (unit("none"), "3", "3"),
             (unit("ms"), "odd", "odd"),

@@ -1,9 +1,21 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod apply;
+pub(crate) mod check;
+pub(crate) mod confirm;
+pub(crate) mod doctor;
 pub(crate) mod host;
+pub(crate) mod knobs;
+pub(crate) mod log;
+pub(crate) mod plan;
+pub(crate) mod size;
 pub(crate) mod topo;
+pub(crate) mod undo;
 pub(crate) mod version;
+pub(crate) mod watch;
 pub(crate) mod workload;
+
+use planish_pipeline::Service;
 
 use crate::answer::Answer;
 use crate::args::Command;
@@ -14,8 +26,17 @@ impl Command {
     /// The name that stands in the envelope and names the schema.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Host(args) => args.name(),
+            Self::Doctor(_) => "doctor",
+            Self::Plan(_) => "plan",
+            Self::Apply(_) => "apply",
+            Self::Confirm(_) => "confirm",
+            Self::Check(_) => "check",
+            Self::Undo(_) | Self::WatchConfirm(_) => "undo",
+            Self::Log(_) => "log",
+            Self::Knobs(_) => "knobs",
+            Self::Size(_) => "size",
             Self::Topo(_) => "topo",
+            Self::Host(args) => args.name(),
             Self::Workload(_) => "workload",
             Self::Version(_) => "version",
         }
@@ -24,10 +45,25 @@ impl Command {
     /// Runs the command to its end.
     pub(crate) fn run(&self, context: &Context) -> Result<Answer, Failure> {
         match self {
-            Self::Host(args) => host::run(args, context),
+            Self::Doctor(args) => doctor::run(args, context),
+            Self::Plan(args) => plan::run(args, context),
+            Self::Apply(args) => apply::run(args, context),
+            Self::Confirm(_) => confirm::run(context),
+            Self::Check(args) => check::run(args, context),
+            Self::Undo(args) => undo::run(args, context),
+            Self::WatchConfirm(args) => watch::run(args, context),
+            Self::Log(_) => log::run(context),
+            Self::Knobs(args) => knobs::run(args, context),
+            Self::Size(args) => size::run(args, context),
             Self::Topo(_) => topo::run(context),
+            Self::Host(args) => host::run(args, context),
             Self::Workload(args) => workload::run(args),
             Self::Version(_) => Ok(version::run(context)),
         }
     }
+}
+
+/// A service as the command line names it: digits are a process id.
+fn service(named: &str) -> Service {
+    named.parse().map_or_else(|_| Service::Name(named.to_owned()), Service::Pid)
 }

@@ -4,7 +4,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests make and change copies of recorded hosts")]
 
+mod hosts;
 mod machine;
 mod planish;
+mod readonly;
+mod recorded;
 mod reference;
+mod scripts;
 mod surface;

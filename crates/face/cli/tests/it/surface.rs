@@ -29,7 +29,7 @@ fn a_usage_error_under_json_is_an_envelope() {
 fn a_usage_error_without_a_command_is_an_envelope_too() {
     let envelope = run(["--json", "dotcor"]).envelope();
     assert_eq!(envelope["schema"], "planish.usage/1");
-    assert_eq!(envelope["messages"][0]["text"], "unrecognized subcommand 'dotcor'");
+    assert_eq!(envelope["messages"][0]["text"], "unrecognized subcommand 'dotcor'; did you mean `doctor`?");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! `planish apply`: what each step of the plan did, read back from the host.
 
+use std::collections::BTreeSet;
+
 use planish_model::{EntryId, KnobCheck, Outcome, OutcomeKind, Plan, PlanHash, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::undo::{outcome_cell, without_place};
 use crate::page::{Page, Report, risk};
-use crate::table::Table;
+use crate::table::{Cell, Table};
 
 /// What `apply` did.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -31,6 +33,7 @@ impl Report for ApplyReport {
     const COMMAND: &'static str = "apply";
 
     fn text(&self, page: &mut Page<'_>) {
+        let mut written = BTreeSet::new();
         let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
         let key = |outcome: &Outcome| {
             let step = self.step(outcome).map(|step| (step.now.clone(), step.wanted.clone()));
@@ -38,16 +41,34 @@ impl Report for ApplyReport {
         };
         for group in self.outcomes.chunk_by(|a, b| key(a) == key(b)) {
             let first = &group[0];
-            let Some(step) = self.step(first) else { continue };
             let places: Vec<&str> = group.iter().map(|outcome| outcome.place.as_str()).collect();
-            let was = format!("was {}", page.value(&first.knob, &step.now));
-            let now = first.read_back.as_deref().unwrap_or(&step.now);
+            let Some(step) = self.step(first) else {
+                // A file that brings the values back at the next boot: it is no step of the plan.
+                let blank = Cell::default;
+                table.row([
+                    first.place.as_str().into(),
+                    blank(),
+                    blank(),
+                    blank(),
+                    outcome_cell(first, None),
+                ]);
+                continue;
+            };
+            let value = |text: &str| page.value(&first.knob, text);
+            let before = value(&step.now);
+            // Once more the same place: after a failure, what was written is taken back.
+            let back = !written.insert(first.place.clone());
+            let said = match first.outcome {
+                OutcomeKind::Done if back => Some("put back".to_owned()),
+                OutcomeKind::Done => Some(format!("was {before}")),
+                _ => None,
+            };
             table.row([
                 page.knob(&first.knob, &places),
-                page.value(&first.knob, now).into(),
-                page.value(&first.knob, &step.wanted).into(),
+                first.read_back.as_deref().map(value).unwrap_or_default().into(),
+                if back { before } else { value(&step.wanted) }.into(),
                 risk(step.class, step.when),
-                outcome_cell(first, (first.outcome == OutcomeKind::Done).then_some(was)),
+                outcome_cell(first, said),
             ]);
         }
         page.table(&table);

@@ -78,6 +78,9 @@ fn why(check: &KnobCheck, page: &Page<'_>) -> Cell {
     let (word, style) = word(check.state);
     let mut parts = vec![word.to_owned()];
     parts.extend(check.because.clone());
+    if check.because.is_some() && !page.is_detailed() {
+        return Cell::styled(parts.join("; "), style);
+    }
     if let Some(persisted) = &check.persisted {
         parts.push(format!("persisted {persisted}"));
     }

@@ -4,7 +4,7 @@ use planish_model::{Class, KnobId, Reading, Verdict, VerdictKind, When};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::page::{Page, Report, risk, styles, verdict_text, verdict_word};
+use crate::page::{Page, Report, risk, styles, verdict_text};
 use crate::table::{Cell, Table};
 
 /// One knob on this host.
@@ -53,12 +53,12 @@ impl Report for KnobsReport {
         for knob in &self.knobs {
             let why = match knob.verdict.verdict {
                 VerdictKind::Settable => Cell::from(knob.why.as_str()),
-                other => Cell::styled(verdict_word(other), styles::DIM),
+                _ => Cell::styled(verdict_text(&knob.verdict), styles::DIM),
             };
             table.row([
                 knob.id.as_str().into(),
                 knob.now(page).into(),
-                knob.legal.as_str().into(),
+                page.legal(&knob.id).into(),
                 risk(knob.class, knob.when),
                 why,
             ]);

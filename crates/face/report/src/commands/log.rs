@@ -20,16 +20,16 @@ impl Report for LogReport {
     const COMMAND: &'static str = "log";
 
     fn text(&self, page: &mut Page<'_>) {
-        let mut table = Table::new(&[">entry", "when", "who", "profile", ">steps", "state", "reason"]);
+        let mut table = Table::new(&[">entry", "when", "profile", ">steps", "state", "reason", "who"]);
         for entry in &self.entries {
             table.row([
                 entry.id.to_string().into(),
                 units::moment(entry.at).into(),
-                entry.who.as_str().into(),
                 entry.profile.as_str().into(),
                 entry.steps.len().to_string().into(),
                 state(entry),
                 entry.reason.as_deref().unwrap_or_default().into(),
+                entry.who.as_str().into(),
             ]);
         }
         page.table(&table);

@@ -82,7 +82,7 @@ pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
         OutcomeKind::Short => ("short", styles::WARNING),
         OutcomeKind::ReadsBack => ("reads back as something else", styles::WARNING),
         OutcomeKind::Failed => ("failed", styles::BAD),
-        OutcomeKind::Theirs => ("changed by someone else since; left alone", styles::WARNING),
+        OutcomeKind::Theirs => ("left alone", styles::WARNING),
         OutcomeKind::HandedOver => ("set again by a newer entry, which brings it back", styles::GOOD),
         OutcomeKind::GoneWithReboot => ("gone with the reboot", styles::GOOD),
         OutcomeKind::InUse => ("still in use", styles::WARNING),

@@ -1,0 +1,100 @@
+//! `planish apply`
+
+use std::io::{self, BufRead, IsTerminal};
+
+use planish_model::{Exit, Plan};
+use planish_pipeline::{self as pipeline, ApplyOptions, Session};
+use planish_report::{ApplyReport, Level, Message, units};
+
+use crate::answer::Answer;
+use crate::commands::plan::Choice;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::{output, signals};
+
+/// Write a plan to the host, read every value back, and keep what it takes to undo it
+///
+/// The plan is shown first. Without a terminal to ask at, --yes is needed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A profile; with a slash or the ending .json, a plan file
+    #[arg(value_name = "PROFILE|F")]
+    source: String,
+    /// Write without asking
+    #[arg(long)]
+    yes: bool,
+    /// Undo by itself unless `planish confirm` follows within SECS seconds
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
+    confirm: Option<u64>,
+    /// Also write the files that bring the values back after a reboot
+    #[arg(long)]
+    persist: bool,
+    /// Note in the journal why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let plan = args.choice.plan(&args.source, &session)?;
+    // From here on the plan leaves no choice: what is shown is what will be written, or nothing.
+    if !plan.steps.is_empty() && !args.yes {
+        agreed(&plan, &session, context)?;
+    }
+    // Half an apply helps nobody: a Ctrl-C that comes from here on waits for its end.
+    signals::hold();
+    let options =
+        ApplyOptions { confirm_seconds: args.confirm, persist: args.persist, reason: args.reason.clone() };
+    let applied = pipeline::apply(&session, &plan, &options)?;
+    let exit = applied.exit;
+    let report = ApplyReport {
+        entry: applied.entry,
+        hash: plan.hash.clone(),
+        profile: plan.profile.clone(),
+        outcomes: applied.outcomes,
+        knobs: applied.drift.knobs,
+        plan,
+    };
+    let mut answer = context.answer(&report, session.catalogue()).exit(exit);
+    if report.entry.is_none() {
+        answer = answer.note("nothing was written: the host is as wanted");
+    } else if report.plan.needs_reboot() {
+        answer = answer.note("some steps take effect at the next boot");
+    }
+    let failed = matches!(exit, Exit::FailedRestored | Exit::FailedNotRestored);
+    let level = if failed { Level::Error } else { Level::Note };
+    for hint in applied.hints {
+        answer = answer.message(Message::new(level, hint));
+    }
+    let next = match (report.entry, args.confirm, exit) {
+        (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
+        (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),
+        (Some(_), _, Exit::Done | Exit::Findings) => context.line(&format!("check {}", report.profile)),
+        (None, ..) => context.line(&format!("check {}", report.profile)),
+        _ => context.line("log --verbose"),
+    };
+    Ok(answer.next(next))
+}
+
+/// Shows the plan and asks for a yes; refuses where nobody can be asked.
+fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failure> {
+    if !context.globals.json {
+        let text = context.text(plan, session.catalogue());
+        output::print(&text, Exit::Done);
+    }
+    let again = context.again("--yes");
+    let asked = !context.globals.json && io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !asked {
+        let steps = units::count(plan.steps.len(), "step");
+        return Err(Failure::refused(format!("{steps} to write, and nobody to ask")).hint(again));
+    }
+    output::print_talk(&format!("\nWrite {}? [y/N] ", units::count(plan.steps.len(), "step")));
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    match (read, line.trim()) {
+        (Ok(_), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(Failure::refused("not agreed, nothing was written").hint(again)),
+    }
+}

@@ -1,0 +1,36 @@
+//! `planish check`
+
+use planish_model::{DriftState, Exit};
+use planish_pipeline::{self as pipeline, Source};
+use planish_report::CheckReport;
+
+use crate::answer::Answer;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Compare the host with a profile, a plan, or what was applied
+///
+/// Every place is named: what runs, what is persisted, what the next boot brings, and who causes a difference.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A profile or a plan file; without it, everything that is applied
+    #[arg(value_name = "PROFILE|F")]
+    source: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let source = args.source.as_deref().map(Source::named);
+    let checked = pipeline::check(&session, source.as_ref())?;
+    let report = CheckReport { against: args.source.clone(), knobs: checked.drift.knobs };
+    let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
+    if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
+        answer = answer.note("a reboot is pending");
+    }
+    let next = match (checked.exit, &args.source) {
+        (Exit::Done, _) => context.line("log"),
+        (_, Some(source)) => context.line(&format!("plan {source}")),
+        (_, None) => context.line("check --verbose"),
+    };
+    Ok(answer.next(next))
+}

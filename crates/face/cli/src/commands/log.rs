@@ -1,0 +1,25 @@
+//! `planish log`
+
+use planish_pipeline as pipeline;
+use planish_report::LogReport;
+
+use crate::answer::Answer;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// List what was done to this host, newest first
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args;
+
+pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let mut entries = pipeline::log(&session)?;
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+    let report = LogReport { entries };
+    let answer = context.answer(&report, session.catalogue());
+    if report.entries.is_empty() {
+        return Ok(answer.note("nothing was ever applied here").next(context.line("doctor")));
+    }
+    let open = report.entries.iter().any(planish_model::Entry::is_open);
+    Ok(answer.next(context.line(if open { "undo" } else { "doctor" })))
+}

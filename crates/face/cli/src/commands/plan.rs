@@ -1,0 +1,119 @@
+//! `planish plan`
+
+use std::path::{Path, PathBuf};
+
+use planish_model::{Class, KnobId, Plan};
+use planish_pipeline::{self as pipeline, PlanOptions, Session, Source};
+
+use crate::answer::Answer;
+use crate::commands::service;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Show before and after of every step, and what it may cost
+///
+/// Nothing is written to the host. The plan can be saved, reviewed, and applied exactly as it was shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A profile; with a slash or the ending .json, a plan file
+    #[arg(value_name = "PROFILE")]
+    source: String,
+    /// Save the plan to F, for `planish apply F`
+    #[arg(long, short, value_name = "F")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+/// What a plan may contain: shared with `apply`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Choice {
+    /// Allow steps of these classes besides safe ones: availability, durability
+    #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = class)]
+    allow: Vec<Class>,
+    /// Allow the steps of this knob, whatever its class
+    #[arg(long, value_name = "KNOB", value_delimiter = ',')]
+    allow_knob: Vec<String>,
+    /// Size pools for this service: a process id or a name
+    #[arg(long, value_name = "NAME|PID")]
+    service: Option<String>,
+}
+
+impl Choice {
+    /// The options as they are typed after `plan` or `apply`.
+    fn words(&self) -> String {
+        let mut words = String::new();
+        for class in &self.allow {
+            words.push_str(&format!(" --allow {}", format!("{class:?}").to_lowercase()));
+        }
+        for knob in &self.allow_knob {
+            words.push_str(&format!(" --allow-knob {knob}"));
+        }
+        if let Some(service) = &self.service {
+            words.push_str(&format!(" --service {service}"));
+        }
+        words
+    }
+
+    /// The plan of a profile, or the one in a file.
+    pub fn plan(&self, source: &str, session: &Session) -> Result<Plan, Failure> {
+        let options = PlanOptions {
+            allow_classes: self.allow.clone(),
+            allow_knobs: self.allow_knob.iter().map(KnobId::new).collect(),
+            service: self.service.as_deref().map(service),
+        };
+        Ok(pipeline::plan(session, &Source::named(source), &options)?)
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let plan = args.choice.plan(&args.source, &session)?;
+    let mut answer = context.answer(&plan, session.catalogue());
+    if plan.needs_reboot() {
+        answer = answer.note("some steps take effect at the next boot");
+    }
+    if let Some(path) = &args.output {
+        let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
+        write_file(path, &(json + "\n"))?;
+        return Ok(answer.next(context.root_line(&format!("apply {}", file_argument(path)))));
+    }
+    if plan.steps.is_empty() {
+        return Ok(answer
+            .note("there is nothing to write")
+            .next(context.line(&format!("check {}", args.source))));
+    }
+    Ok(answer.next(context.root_line(&format!("apply {}{}", args.source, args.choice.words()))))
+}
+
+/// Writes a file that the user named.
+#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|source| Failure::usage(PlanFile { path: path.to_owned(), source }))
+}
+
+/// Why a plan was not saved.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", path.display())]
+struct PlanFile {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// A path as `apply` takes it for a file: with a slash, or ending in .json.
+fn file_argument(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains('/') || text.ends_with(".json") { text } else { format!("./{text}") }
+}
+
+/// A class that may be allowed as a whole.
+fn class(word: &str) -> Result<Class, String> {
+    match word {
+        "safe" => Ok(Class::Safe),
+        "availability" => Ok(Class::Availability),
+        "durability" => Ok(Class::Durability),
+        "security" => Err("security knobs are allowed one by one, with --allow-knob".to_owned()),
+        "oneway" | "action" => Err(format!("steps of class {word} cannot be undone and are refused")),
+        _ => Err("the classes are availability and durability".to_owned()),
+    }
+}

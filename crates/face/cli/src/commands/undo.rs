@@ -1,0 +1,67 @@
+//! `planish undo`
+
+use planish_model::{Entry, EntryId, Outcome, OutcomeKind};
+use planish_pipeline::{self as pipeline, Session, Target};
+use planish_report::{UndoReport, UndoneEntry};
+
+use crate::answer::Answer;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::signals;
+
+/// Put the host back as it was before an apply
+///
+/// A value that someone else changed since is left alone and told; --force writes it too.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The entry of `planish log`; without it, the newest that is open
+    #[arg(value_name = "ENTRY")]
+    entry: Option<u64>,
+    /// Undo every open entry, newest first
+    #[arg(long, conflicts_with = "entry")]
+    all: bool,
+    /// Write the originals even where someone else changed the value since
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let target = match args.entry {
+        _ if args.all => Target::All,
+        Some(entry) => Target::Entry(EntryId(entry)),
+        None => Target::Newest,
+    };
+    // Half an undo helps nobody: a Ctrl-C that comes from here on waits for its end.
+    signals::hold();
+    let undone = pipeline::undo(&session, target, args.force)?;
+    let report = UndoReport { entries: undone_entries(&session, undone.entries)? };
+    let mut answer = context.answer(&report, session.catalogue()).exit(undone.exit);
+    if report.entries.is_empty() {
+        answer = answer.note("there is nothing to undo");
+    }
+    for hint in undone.hints {
+        answer = answer.note(hint);
+    }
+    let theirs = |outcome: &Outcome| outcome.outcome == OutcomeKind::Theirs;
+    let kept = report.entries.iter().find(|entry| entry.outcomes.iter().any(theirs));
+    let next = match kept {
+        Some(UndoneEntry { entry, .. }) => context.root_line(&format!("undo {entry} --force")),
+        None => context.line("log"),
+    };
+    Ok(answer.next(next))
+}
+
+/// What was taken back, beside what the journal says of the entry.
+pub(crate) fn undone_entries(
+    session: &Session,
+    undone: Vec<(EntryId, Vec<Outcome>)>,
+) -> Result<Vec<UndoneEntry>, Failure> {
+    let log = pipeline::log(session)?;
+    let entries = undone.into_iter().map(|(entry, outcomes)| {
+        let written = log.iter().find(|one| one.id == entry).cloned();
+        let open = written.as_ref().is_some_and(Entry::is_open);
+        UndoneEntry { entry, open, outcomes, written }
+    });
+    Ok(entries.collect())
+}

@@ -1,0 +1,84 @@
+//! Every read-only command against every recorded machine: `tests/golden/<host>/<command>.snap`, text and JSON,
+//! and the JSON held against its schema.
+
+use std::path::Path;
+
+use crate::planish;
+use crate::recorded::{hosts, repository};
+
+/// The commands and the names of their goldens. What needs a service or a second host is in `tests/scripts`.
+const COMMANDS: [(&str, &[&str]); 7] = [
+    ("doctor", &["doctor"]),
+    ("knobs", &["knobs"]),
+    ("topo", &["topo"]),
+    ("plan-series", &["plan", "series"]),
+    ("plan-postgres", &["plan", "postgres"]),
+    ("plan-low-latency", &["plan", "low-latency"]),
+    ("check-low-latency", &["check", "low-latency"]),
+];
+
+/// One run as a golden: streams apart, since a pipe takes only one of them.
+fn golden(host: &Path, args: &[&str]) -> String {
+    let root = host.to_str().expect("a path of the repository");
+    let run = planish::run([&["--root", root, "--clock", "1800000000"], args].concat());
+    if args.contains(&"--json") {
+        let envelope = run.envelope();
+        assert_eq!(envelope["exit"], run.exit, "{}", run.stdout);
+        assert!(envelope["result"].is_object(), "{}", run.stdout);
+    }
+    let text = format!("{}--- stderr\n{}--- exit {}\n", run.stdout, run.stderr, run.exit);
+    let repository = repository();
+    text.replace(repository.to_str().expect("a path"), "[REPO]")
+        .replace(&format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION")), "\"version\": \"[VERSION]\"")
+}
+
+#[test]
+fn every_recorded_host_answers_as_recorded() {
+    for (name, path) in hosts() {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(repository().join("tests/golden").join(&name));
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        let _bound = settings.bind_to_scope();
+        for (golden_name, args) in COMMANDS {
+            insta::assert_snapshot!(golden_name, golden(&path, args));
+            insta::assert_snapshot!(
+                format!("{golden_name}.json"),
+                golden(&path, &[args, &["--json"]].concat())
+            );
+        }
+    }
+}
+
+/// A record of a record answers like the original.
+#[test]
+fn a_recording_is_complete() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    for (name, path) in hosts() {
+        let original = path.to_str().expect("a path");
+        let copy = home.path().join(&name);
+        let copy = copy.to_str().expect("a path");
+        let recorded = planish::run(["--root", original, "host", "record", copy]);
+        assert_eq!(recorded.exit, 0, "{name}: {}", recorded.stderr);
+        let diff = planish::run(["--json", "host", "diff", original, copy]);
+        assert_eq!(diff.exit, 0, "{name}: {}", diff.stdout);
+        let topo = |root: &str| planish::run(["--json", "--root", root, "topo"]).envelope()["result"].clone();
+        assert_eq!(topo(original), topo(copy), "{name}");
+    }
+}
+
+#[test]
+fn two_machines_that_differ_are_findings() {
+    let hosts = hosts();
+    let [(_, left), (_, right), ..] = hosts.as_slice() else { panic!("two hosts") };
+    let diff = planish::run([
+        "--json",
+        "host",
+        "diff",
+        left.to_str().expect("a path"),
+        right.to_str().expect("a path"),
+    ]);
+    assert_eq!(diff.exit, 1);
+    let differences = diff.envelope()["result"]["differences"].clone();
+    assert!(!differences.as_array().expect("rows").is_empty());
+}
