@@ -18,7 +18,7 @@ pub struct Options {
 /// Where they are committed.
 const COMMITTED: &str = "docs";
 /// Folders that hold generated files only: what is in them and no longer generated is stale too.
-const WHOLE: &[&str] = &["man", "completions"];
+const WHOLE: &[&str] = &["man", "completions", "schema"];
 
 /// Writes or checks.
 pub fn run(options: &Options) -> Result<ExitCode> {

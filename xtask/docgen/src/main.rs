@@ -21,7 +21,10 @@ fn main() -> Result<()> {
     write(&out.join("knobs.md"), &knobs::reference()?)?;
     cli::man_pages(&command, &folder(&out, "man")?)?;
     cli::completions(command, &folder(&out, "completions")?)?;
-    for (name, schema) in planish_report::schemas() {
+    let printed = planish_report::schemas();
+    // The one that people write, and the many that planish prints.
+    let written = ("trial-file", schemars::schema_for!(planish_trial::TrialFile));
+    for (name, schema) in printed.into_iter().chain([written]) {
         let mut text = serde_json::to_string_pretty(&schema).context("a schema is plain data")?;
         text.push('\n');
         write(&folder(&out, "schema")?.join(format!("{name}.json")), &text)?;

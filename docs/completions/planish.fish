@@ -1,0 +1,282 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_planish_global_optspecs
+    string join \n json root= state= color= q/quiet v/verbose clock= h/help V/version
+end
+
+function __fish_planish_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_planish_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_planish_using_subcommand
+    set -l cmd (__fish_planish_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c planish -n "__fish_planish_needs_command" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_needs_command" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_needs_command" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_needs_command" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_needs_command" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_needs_command" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_needs_command" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_needs_command" -s V -l version -d 'Print version'
+complete -c planish -n "__fish_planish_needs_command" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
+complete -c planish -n "__fish_planish_needs_command" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
+complete -c planish -n "__fish_planish_needs_command" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
+complete -c planish -n "__fish_planish_needs_command" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
+complete -c planish -n "__fish_planish_needs_command" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
+complete -c planish -n "__fish_planish_needs_command" -f -a "undo" -d 'Put the host back as it was before an apply'
+complete -c planish -n "__fish_planish_needs_command" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
+complete -c planish -n "__fish_planish_needs_command" -f -a "log" -d 'List what was done to this host, newest first'
+complete -c planish -n "__fish_planish_needs_command" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
+complete -c planish -n "__fish_planish_needs_command" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
+complete -c planish -n "__fish_planish_needs_command" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
+complete -c planish -n "__fish_planish_needs_command" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_needs_command" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
+complete -c planish -n "__fish_planish_needs_command" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
+complete -c planish -n "__fish_planish_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l service -d 'Size the pools of the profile for this service: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand doctor" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand doctor" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand plan" -s o -l output -d 'Save the plan to F, for `planish apply F`' -r -F
+complete -c planish -n "__fish_planish_using_subcommand plan" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
+complete -c planish -n "__fish_planish_using_subcommand plan" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
+complete -c planish -n "__fish_planish_using_subcommand plan" -l service -d 'Size pools for this service: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand plan" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand plan" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand plan" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand plan" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand plan" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand plan" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand plan" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand apply" -l confirm -d 'Undo by itself unless `planish confirm` follows within SECS seconds' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l reason -d 'Note in the journal why' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l service -d 'Size pools for this service: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand apply" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand apply" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand apply" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l yes -d 'Write without asking'
+complete -c planish -n "__fish_planish_using_subcommand apply" -l persist -d 'Also write the files that bring the values back after a reboot'
+complete -c planish -n "__fish_planish_using_subcommand apply" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand apply" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand apply" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand apply" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand confirm" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand confirm" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand confirm" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand confirm" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand confirm" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand confirm" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand confirm" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand check" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand check" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand check" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand check" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand check" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand check" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand undo" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand undo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand undo" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand undo" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand undo" -l all -d 'Undo every open entry, newest first'
+complete -c planish -n "__fish_planish_using_subcommand undo" -l force -d 'Write the originals even where someone else changed the value since'
+complete -c planish -n "__fish_planish_using_subcommand undo" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand undo" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand undo" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand log" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand log" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand log" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand log" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand log" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand log" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand log" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand knobs" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand knobs" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand knobs" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand knobs" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand knobs" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand knobs" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand knobs" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand knobs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand size" -l bytes -d 'So many bytes, such as 24G' -r
+complete -c planish -n "__fish_planish_using_subcommand size" -l regions -d 'N regions of BYTES each: every region is rounded up to whole pages' -r
+complete -c planish -n "__fish_planish_using_subcommand size" -l postgres -d 'What the PostgreSQL server with this data folder would ask for; it need not run' -r -F
+complete -c planish -n "__fish_planish_using_subcommand size" -l postgres-program -d 'The PostgreSQL server program; found by the version in the folder without this' -r -F
+complete -c planish -n "__fish_planish_using_subcommand size" -l headroom -d 'Add this much to what is needed' -r
+complete -c planish -n "__fish_planish_using_subcommand size" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand size" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand size" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand size" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand size" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand size" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand size" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand size" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand topo" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand topo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand topo" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand topo" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand topo" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand topo" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand topo" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand topo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l note -d 'What the machine is, in a sentence' -r
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l bytes -d 'Working set' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l queries -d 'Queries of a round: xbar, ema, window, asof, vwap, lookup; all of them without this' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l pages -d 'Pages under the working set: 4k, thp, or a reserved size such as 2m or 1g' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l fallback -d 'Whether smaller pages will do when these cannot be had' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l cpu -d 'Pin the threads to these CPUs' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l node -d 'Put the working set on this NUMA node' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l threads -d 'Threads that each run whole rounds' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l seed -d 'Decides the data and the queries' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l warm-up -d 'Run untimed for so long first' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l seconds -d 'Run timed for so long' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l rounds -d 'Run this many rounds instead of for a time' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l serve -d 'Stay, and run one slice for each line `slice MILLIS SEED` of standard input, until `quit`'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand version" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand version" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand version" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand version" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand version" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand version" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand version" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand version" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "log" -d 'List what was done to this host, newest first'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from workload" -f -a "series" -d 'Run time-series queries over ticks in an arena'
