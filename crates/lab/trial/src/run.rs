@@ -304,8 +304,9 @@ impl ResidentArm for SlicedArm {
 
     fn start(&mut self) -> Result<crate::outcome::Achieved, ArmError> {
         self.inner.start().map_err(|error| match (error, &self.pool) {
-            (ArmError::Unavailable { reason, .. }, Pool::Lacking { reason: pool, cure }) => {
-                ArmError::Unavailable { reason: format!("{pool} ({reason})"), cure: cure.clone() }
+            (ArmError::Unavailable { reason, cure: own }, Pool::Lacking { reason: pool, cure }) => {
+                let cure = if cure.is_empty() { own } else { cure.clone() };
+                ArmError::Unavailable { reason: format!("{pool} ({reason})"), cure }
             }
             (error, _) => error,
         })

@@ -21,6 +21,8 @@ use planish_sys::{CpuSet, NodeSet, Policy};
 pub(crate) use once::run_once;
 pub(crate) use talk::{Service, Talker};
 
+use crate::sample::ArmError;
+
 /// How long a killed child may take to be gone, and how often waiting looks at the stop flag.
 const STEP: Duration = Duration::from_millis(100);
 
@@ -131,6 +133,14 @@ pub(crate) fn last_words(stderr: &str) -> String {
     let words: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let tail = words[words.len().saturating_sub(3)..].join("; ");
     tail.chars().take(400).collect()
+}
+
+/// The reason and the cure that a refusing program gives in its last words: `error: ...` and `hint: ...`
+/// where it speaks like planish, else all of them.
+pub(crate) fn refusal(stderr: &str) -> ArmError {
+    let said = |label: &str| stderr.lines().rev().find_map(|line| line.trim().strip_prefix(label));
+    let reason = said("error: ").map_or_else(|| last_words(stderr), str::to_owned);
+    ArmError::Unavailable { reason, cure: said("hint: ").unwrap_or_default().to_owned() }
 }
 
 /// The end of a program in words.

@@ -9,7 +9,7 @@ use planish_sys::process::{Usage, pidfd, wait_readable};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::once::{end, not_started};
-use super::{Drain, Launch, STEP, ended, last_words};
+use super::{Drain, Launch, STEP, ended, refusal};
 use crate::control::Stop;
 use crate::sample::ArmError;
 
@@ -156,7 +156,7 @@ impl Talker {
         let stderr = self.stderr.take().map(Drain::text).unwrap_or_default();
         match ended_now {
             Ok((status, _)) if status.code() == Some(i32::from(planish_model::Exit::Refused.code())) => {
-                ArmError::unavailable(last_words(&stderr))
+                refusal(&stderr)
             }
             Ok((status, _)) => ArmError::crashed(ended(&self.name, status, &stderr)),
             Err(error) => error,
@@ -208,6 +208,10 @@ mod tests {
     fn a_talker_that_refuses_is_unavailable_and_one_that_dies_has_crashed() {
         let refused = talker("echo no 1 GB pages are free >&2; exit 3").expect_err("it ends");
         assert_eq!(refused, ArmError::unavailable("no 1 GB pages are free"));
+        let hinted = talker("echo 'error: no pages' >&2; echo 'hint: raise the pool' >&2; exit 3")
+            .expect_err("it ends");
+        let cure = "raise the pool".to_owned();
+        assert_eq!(hinted, ArmError::Unavailable { reason: "no pages".to_owned(), cure });
         let crashed = talker("exit 4").expect_err("it ends");
         assert_eq!(crashed, ArmError::crashed("`sh` ended with exit status: 4"));
     }

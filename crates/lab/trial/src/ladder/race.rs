@@ -1,7 +1,7 @@
 //! Blocks, until every rung has a verdict or the time is out.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planish_stats::ladder::{Strictness, rung_alpha};
 use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdict};
@@ -23,8 +23,8 @@ const REDONE_SHARE: f64 = 0.25;
 const REDONE_MIN: usize = 3;
 /// Share of the time left that is kept for the confirmation.
 const CONFIRMATION_SHARE: f64 = 0.4;
-/// Fewest pairs that a plan is made for: below, the first looks could never spend their share.
-const PAIRS_MIN: usize = 12;
+/// Fewest pairs that a plan is made for, however short the time: the first number that can say anything.
+const PAIRS_MIN: usize = 8;
 /// A guard value that is zero in one arm and not in the other, for the sake of its rank.
 const ALMOST_NOTHING: f64 = 1e-12;
 
@@ -54,7 +54,10 @@ pub(super) struct Race<'c, 'a> {
     /// Index into `contenders`, and the rung's test.
     runs: Vec<(usize, Run)>,
     phase: Phase,
+    /// Time that is kept for what comes after.
     reserve: Duration,
+    /// How long a block may take, by the longest one so far: none is begun that would overrun.
+    block: Duration,
     pairs_max: usize,
     baseline_failures: usize,
 }
@@ -95,8 +98,17 @@ impl<'c, 'a> Race<'c, 'a> {
             super::Confirm::Fresh => left.mul_f64(CONFIRMATION_SHARE),
             super::Confirm::Skip { .. } => Duration::ZERO,
         };
-        Self::new(climb, contenders, active, Phase::Ladder, reserve, |min_gain| {
-            Design::new(pairs_max, alpha, min_gain)
+        let limit = options.pairs_max;
+        let block_seconds = unit_seconds * (active.len() + 1) as f64;
+        let block = Duration::from_secs_f64(block_seconds);
+        Self::new(climb, contenders, active, Phase::Ladder, (reserve, block), |min_gain| {
+            match Design::new(pairs_max, alpha, min_gain) {
+                // Many rungs share the error: the plan is made longer than the time seems to allow.
+                Err(StatsError::TooFewPairs { needed, .. }) if needed <= limit => {
+                    Design::new(needed, alpha, min_gain)
+                }
+                design => design,
+            }
         })
     }
 
@@ -107,7 +119,7 @@ impl<'c, 'a> Race<'c, 'a> {
     ) -> Result<Self, TrialError> {
         let kept = (0..contenders.len()).filter(|&index| contenders[index].is_kept()).collect();
         let pairs_max = climb.options.pairs_max;
-        Self::new(climb, contenders, kept, Phase::Confirm, Duration::ZERO, |min_gain| {
+        Self::new(climb, contenders, kept, Phase::Confirm, (Duration::ZERO, Duration::ZERO), |min_gain| {
             Design::confirmation(pairs_max, min_gain)
         })
     }
@@ -117,7 +129,7 @@ impl<'c, 'a> Race<'c, 'a> {
         contenders: &'c mut [Contender],
         active: Vec<usize>,
         phase: Phase,
-        reserve: Duration,
+        (reserve, block): (Duration, Duration),
         design: impl Fn(f64) -> Result<Design, StatsError>,
     ) -> Result<Self, TrialError> {
         let options = climb.options;
@@ -132,19 +144,24 @@ impl<'c, 'a> Race<'c, 'a> {
             (index, Run { sequential, guarded, pairs: Vec::new(), failures: 0, last_failure: String::new() })
         };
         let runs = active.into_iter().map(run).collect();
-        Ok(Self { climb, contenders, runs, phase, reserve, pairs_max, baseline_failures: 0 })
+        Ok(Self { climb, contenders, runs, phase, reserve, block, pairs_max, baseline_failures: 0 })
     }
 
     /// Runs to the end.
     pub(super) fn run(mut self) -> Result<(), TrialError> {
         let (mut blocks, mut redone) = (0, 0);
-        while !self.runs.is_empty() && !self.climb.stop.is_set() && self.climb.left() > self.reserve {
+        while !self.runs.is_empty()
+            && !self.climb.stop.is_set()
+            && self.climb.left() > self.reserve + self.block
+        {
             self.climb.tick(self.phase, blocks, self.pairs_max);
             let order = self.draw();
             let drawn = self.climb.blocks.len() + self.climb.discarded.len();
             let seed = Rng::stream(self.climb.options.seed, drawn as u64).next_u64() % SEED_LIMIT;
             let span = self.climb.watch.begin();
+            let begun = Instant::now();
             let samples = self.climb.timed(|field| field.block(&order, seed));
+            self.block = self.block.max(begun.elapsed());
             let weather = self.climb.watch.end(&span);
             let allowance = REDONE_MIN.max((blocks as f64 * REDONE_SHARE) as usize);
             if let Some(reason) = self.climb.watch.objection(&weather).filter(|_| redone < allowance) {
