@@ -220,7 +220,7 @@ impl Half {
             .lower(&named("p50_ns"), "ns", quantile(0.50))
             .lower(&named("p90_ns"), "ns", quantile(0.90))
             .lower(&named("p99_ns"), "ns", quantile(0.99))
-            .lower(&named("p999_ns"), "ns", quantile(0.999))
+            .lower(&named("p99_9_ns"), "ns", quantile(0.999))
             .lower(&named("max_ns"), "ns", quantile(1.0));
         sample.collect(&named("faults_per_op"), "", Ok(per_op(sum(|tally| tally.faults))));
         Ok(())
