@@ -1,20 +1,19 @@
 //! What the running kernel says of itself, in small files under `/proc` and `/sys`.
 
-use std::fs::File;
-use std::io::Read;
+use planish_host::Host;
 
 /// The text of a file of the live machine; `None` when it is not there or may not be read.
+///
+/// A fresh `Host` for each file: one that stays would remember the paths of every process that it ever looked
+/// at.
 pub(crate) fn read(path: &str) -> Option<String> {
-    let mut text = String::new();
-    File::open(path).ok()?.read_to_string(&mut text).ok()?;
-    Some(text)
+    Host::live().read(path).ok()
 }
 
 /// Every process that can be seen.
-#[expect(clippy::disallowed_methods, reason = "processes of the live machine; a recorded one has none")]
 pub(crate) fn processes() -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let names = Host::live().list("/proc");
+    names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
 /// Times of all processors together, in ticks.

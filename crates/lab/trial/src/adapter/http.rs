@@ -238,15 +238,33 @@ mod tests {
     fn the_rate_is_kept_and_failures_are_counted() {
         let mut load = load(server(0, Duration::ZERO, 4));
         load.connections = 4;
-        load.body = Some("select 1".to_owned());
-        // The server of this test ends a request at its empty line; a body would be taken for the next
-        // request's head, which is what its reader skips.
-        load.body = None;
         let sample = load.run(&Stop::default()).expect("it answers");
         let errors = sample.value("error_rate").expect("a share");
         assert!((errors - 0.25).abs() < 0.01, "{errors}");
         let rate = sample.value("ops_per_s").expect("a rate");
         assert!((200.0..=320.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_body_is_posted() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let url = format!("http://{}/query", listener.local_addr().expect("it is bound"));
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("one connection");
+            let mut request = Vec::new();
+            while !request.ends_with(b"select 1") {
+                let mut byte = [0];
+                std::io::Read::read_exact(&mut stream, &mut byte).expect("the whole request");
+                request.push(byte[0]);
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").expect("it listens");
+            String::from_utf8(request).expect("text")
+        });
+        let mut load = load(url);
+        (load.rate, load.seconds, load.body) = (1.0, 1.0, Some("select 1".to_owned()));
+        let sample = load.run(&Stop::default()).expect("it answers");
+        assert_eq!((sample.operations, sample.value("error_rate")), (Some(1.0), Some(0.0)));
+        assert!(server.join().expect("it saw a request").starts_with("POST /query HTTP/1.1\r\n"));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub enum AdapterKind {
     Pgbench,
     /// Sends requests at a fixed rate.
     Http,
-    /// Asks a resident program for slices of work, in lines: see `docs/trial-protocol.md`.
+    /// Asks a resident program for slices of work, in lines: see `docs/trials.md`.
     Slices,
 }
 

@@ -426,7 +426,8 @@ fn doubt_layouts(contenders: &mut [Contender], options: &LadderOptions) {
     for rung in rungs.iter_mut().filter(|rung| rung.is_kept()) {
         if rung.gain(options).is_none_or(|gain| gain.low <= layout) {
             let reason = format!(
-                "could be the layout of its process: another process of the baseline differs by up to {:.1} % here",
+                "could be the layout of its process: a second process of the baseline differs by up to \
+                 {:.1} %",
                 100.0 * layout
             );
             rung.conclude(RungVerdict::Inconclusive, reason);

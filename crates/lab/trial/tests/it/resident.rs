@@ -146,7 +146,8 @@ fn equal_arms_that_differ_break_the_experiment() {
     arms.placebo = Fake::new("4k again", 120.0, 0.01, 8).boxed();
     let slicing = Slicing { freshness: Freshness::Restart { slices: 3 }, ..SLICES };
     let outcome = run_resident(arms, slicing, &options(1), &mut Silent, &Stop::default()).expect("runs");
-    assert_eq!(outcome.selfcheck.map(|check| check.verdict), Some(SelfCheckVerdict::Broken));
+    let check = outcome.selfcheck.expect("it was made");
+    assert_eq!((check.verdict, check.pairs), (SelfCheckVerdict::Broken, 16), "asked twice");
     assert_eq!((outcome.rungs[0].pairs, outcome.exit), (0, Exit::Inconclusive.code()));
 }
 
