@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Size(commands::size::Args),
     Topo(commands::topo::Args),
     Host(commands::host::Args),
+    Trial(commands::trial::Args),
+    Prove(commands::prove::Args),
     Workload(commands::workload::Args),
     Version(commands::version::Args),
 }

@@ -19,6 +19,7 @@ mod context;
 mod failure;
 mod output;
 mod run;
+mod running;
 mod signals;
 
 pub use args::command;

@@ -1,12 +1,14 @@
-//! The schema of every JSON that planish prints: what `docs/schema/` holds.
+//! The schema of every JSON that planish prints: what `docs/schema/` holds, beside that of the files that users write.
 
-use planish_model::{Plan, Sizing};
-use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
+use planish_model::{Plan, Profile, Sizing};
+use planish_trial::TrialFile;
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::json;
 
 use crate::commands::{
-    ApplyReport, CheckReport, ConfirmReport, DoctorReport, HostDiffReport, HostRecordReport, KnobsReport,
-    LogReport, ProveReport, SelfCheckReport, TopoReport, TrialRunReport, UndoReport, VersionReport,
+    ApplyReport, CheckReport, ConfirmReport, DoctorReport, HonestyReport, HostDiffReport, HostRecordReport,
+    KnobsReport, LogReport, ProveConnReport, ProveReport, SelfCheckReport, TopoReport, TrialNewReport,
+    TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -23,17 +25,27 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<HostRecordReport>(),
         of::<KnobsReport>(),
         of::<LogReport>(),
-        of::<ProveReport>(),
         of::<Plan>(),
+        of::<ProveReport>(),
+        of::<ProveConnReport>(),
         of::<Sizing>(),
-        of::<SelfCheckReport>(),
         of::<TopoReport>(),
+        of::<HonestyReport>(),
+        of::<TrialNewReport>(),
         of::<TrialRunReport>(),
+        of::<SelfCheckReport>(),
         of::<UndoReport>(),
         of::<VersionReport>(),
         without_result("usage"),
         without_result("workload"),
+        ("profile-file", of_file::<Profile>()),
+        ("trial-file", of_file::<TrialFile>()),
     ]
+}
+
+/// A file that users write. Fields that may be left out are optional.
+fn of_file<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>()
 }
 
 /// The envelope around one kind of result.
@@ -71,7 +83,8 @@ mod tests {
 
     #[test]
     fn every_schema_is_one_and_accepts_a_failure() {
-        for (command, schema) in schemas() {
+        let of_files = ["profile-file", "trial-file"];
+        for (command, schema) in schemas().into_iter().filter(|(name, _)| !of_files.contains(name)) {
             let validator = jsonschema::validator_for(schema.as_value()).expect("a sound schema");
             let messages = vec![Message::new(Level::Error, "no").hint("cure")];
             let failed = Envelope::<()>::new(command, Exit::Refused, None, messages);

@@ -8,12 +8,16 @@ pub(crate) mod host;
 pub(crate) mod knobs;
 pub(crate) mod log;
 pub(crate) mod plan;
+pub(crate) mod prove;
 pub(crate) mod size;
 pub(crate) mod topo;
+pub(crate) mod trial;
 pub(crate) mod undo;
 pub(crate) mod version;
 pub(crate) mod watch;
 pub(crate) mod workload;
+
+use std::path::{Path, PathBuf};
 
 use planish_pipeline::Service;
 
@@ -37,6 +41,8 @@ impl Command {
             Self::Size(_) => "size",
             Self::Topo(_) => "topo",
             Self::Host(args) => args.name(),
+            Self::Trial(args) => args.name(),
+            Self::Prove(args) => args.name(),
             Self::Workload(_) => "workload",
             Self::Version(_) => "version",
         }
@@ -57,6 +63,8 @@ impl Command {
             Self::Size(args) => size::run(args, context),
             Self::Topo(_) => topo::run(context),
             Self::Host(args) => host::run(args, context),
+            Self::Trial(args) => trial::run(args, context),
+            Self::Prove(args) => prove::run(args, context),
             Self::Workload(args) => workload::run(args),
             Self::Version(_) => Ok(version::run(context)),
         }
@@ -66,4 +74,18 @@ impl Command {
 /// A service as the command line names it: digits are a process id.
 fn service(named: &str) -> Service {
     named.parse().map_or_else(|_| Service::Name(named.to_owned()), Service::Pid)
+}
+
+/// Writes a file that the user named.
+#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|source| Failure::usage(UserFile { path: path.to_owned(), source }))
+}
+
+/// Why it was not written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", path.display())]
+struct UserFile {
+    path: PathBuf,
+    source: std::io::Error,
 }

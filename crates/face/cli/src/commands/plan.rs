@@ -6,7 +6,7 @@ use planish_model::{Class, KnobId, Plan};
 use planish_pipeline::{self as pipeline, PlanOptions, Session, Source};
 
 use crate::answer::Answer;
-use crate::commands::service;
+use crate::commands::{service, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -84,20 +84,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             .next(context.line(&format!("check {}", args.source))));
     }
     Ok(answer.next(context.root_line(&format!("apply {}{}", args.source, args.choice.words()))))
-}
-
-/// Writes a file that the user named.
-#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
-fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|source| Failure::usage(PlanFile { path: path.to_owned(), source }))
-}
-
-/// Why a plan was not saved.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", path.display())]
-struct PlanFile {
-    path: PathBuf,
-    source: std::io::Error,
 }
 
 /// A path as `apply` takes it for a file: with a slash, or ending in .json.

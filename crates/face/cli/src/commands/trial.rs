@@ -1,0 +1,150 @@
+//! `planish trial`
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use planish_model::{Catalogue, Exit};
+use planish_report::{HonestyReport, SelfCheckReport, TrialNewReport, TrialRunReport};
+use planish_trial::{NewTrial, SelfCheckVerdict, TrialError, TrialFile};
+
+use crate::answer::Answer;
+use crate::commands::write_file;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::running::{Running, outcome_answer};
+
+/// Measure on your own workload which changes pay
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    New(New),
+    Run(Run),
+    Selfcheck(SelfCheck),
+    Honesty,
+}
+
+/// Write a first trial file for a command of yours
+#[derive(Debug, clap::Args)]
+struct New {
+    /// The command to measure, as one line of a shell
+    #[arg(long, value_name = "CMD")]
+    cmd: String,
+    /// The profile whose worth is asked for
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
+    /// Write to F instead of stdout
+    #[arg(long, short, value_name = "F")]
+    output: Option<PathBuf>,
+}
+
+/// Run a trial: randomised pairs, intervals, a hidden placebo
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// A trial file; without a slash or the ending .toml, a trial that planish brings along
+    #[arg(value_name = "F")]
+    trial: String,
+    /// Persist what is kept and confirmed
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    running: Running,
+}
+
+/// Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed
+#[derive(Debug, clap::Args)]
+struct SelfCheck {
+    /// A trial file, or a trial that planish brings along
+    #[arg(value_name = "F")]
+    trial: String,
+    #[command(flatten)]
+    running: Running,
+}
+
+impl Args {
+    pub fn name(&self) -> &'static str {
+        match self.command {
+            Command::New(_) => "trial-new",
+            Command::Run(_) => "trial-run",
+            Command::Selfcheck(_) => "trial-selfcheck",
+            Command::Honesty => "trial-honesty",
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    match &args.command {
+        Command::New(args) => run_new(args, context),
+        Command::Run(args) => run_run(args, context),
+        Command::Selfcheck(args) => run_selfcheck(args, context),
+        Command::Honesty => run_honesty(context),
+    }
+}
+
+fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let stem = args.output.as_ref().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
+    let name = stem.map_or_else(|| "mine".to_owned(), |stem| stem.into_owned());
+    let wanted = NewTrial { name, command: args.cmd.clone(), profile: args.profile.clone() };
+    let text = planish_trial::new(&wanted, session.catalogue())?;
+    let Some(path) = &args.output else {
+        let report = TrialNewReport { file: None, text };
+        return Ok(context.answer(&report, session.catalogue()).next(context.again("-o trial.toml")));
+    };
+    write_file(path, &text)?;
+    let report = TrialNewReport { file: Some(path.display().to_string()), text };
+    let argument = path.display().to_string();
+    let answer = context.answer(&report, session.catalogue());
+    Ok(answer.next(context.line(&format!("trial selfcheck {argument}"))))
+}
+
+fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
+    let trial = TrialFile::open(&args.trial)?;
+    let session = args.running.session(context)?;
+    let (mut options, mut progress) = args.running.start(context)?;
+    options.keep = args.keep;
+    let outcome = planish_trial::run(&trial, &session, &options, &mut progress)?;
+    drop(progress);
+    args.running.page(&outcome)?;
+    let longer = context.line(&format!("trial run {}", args.trial));
+    let answer = context.answer(&TrialRunReport(outcome.clone()), &Catalogue::default());
+    Ok(outcome_answer(answer, &outcome, &args.running, &longer, context))
+}
+
+fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure> {
+    let trial = TrialFile::open(&args.trial)?;
+    let session = args.running.session(context)?;
+    let (options, mut progress) = args.running.start(context)?;
+    let check = planish_trial::selfcheck(&trial, &session, &options, &mut progress)?;
+    drop(progress);
+    let Some(check) = check else {
+        return Err(Failure::new(Exit::Inconclusive, "stopped before the self-check was complete"));
+    };
+    let exit = match check.verdict {
+        SelfCheckVerdict::Ok => Exit::Done,
+        SelfCheckVerdict::Noisy => Exit::Inconclusive,
+        SelfCheckVerdict::Broken => Exit::Findings,
+    };
+    let answer = context.answer(&SelfCheckReport(check), &Catalogue::default()).exit(exit);
+    Ok(answer.next(context.line(&format!("trial run {}", args.trial))))
+}
+
+fn run_honesty(context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let honesty = planish_trial::honesty(&session)?;
+    let none = honesty.placebos == 0;
+    let answer = context.answer(&HonestyReport(honesty), &Catalogue::default());
+    let answer = if none { answer.note("no trial has run here yet") } else { answer };
+    Ok(answer.next(context.line("prove series --quick")))
+}
+
+impl From<TrialError> for Failure {
+    fn from(error: TrialError) -> Self {
+        let (exit, hints) = (error.exit(), error.hints());
+        hints.into_iter().fold(Self::new(exit, error), Self::hint)
+    }
+}

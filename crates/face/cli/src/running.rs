@@ -1,0 +1,138 @@
+//! What `prove` and `trial` share: how they run, how they are stopped, and what follows from an outcome.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use planish_model::Exit;
+use planish_pipeline::Session;
+use planish_report::{Level, Message, trial_html, units};
+use planish_trial::{Progress, RunOptions, RungVerdict, SEED_LIMIT, Stop, Tick, TrialOutcome};
+
+use crate::answer::Answer;
+use crate::commands::write_file;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::{output, signals};
+
+/// How a trial runs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Running {
+    /// The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer
+    #[arg(long, global = true)]
+    quick: bool,
+    /// Draw everything from this seed, to run the same again
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(..SEED_LIMIT))]
+    seed: Option<u64>,
+    /// Time for everything
+    #[arg(long, global = true, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
+    budget: Option<u64>,
+    /// Also write the report as one HTML page
+    #[arg(long, global = true, value_name = "F")]
+    html: Option<PathBuf>,
+}
+
+impl Running {
+    /// The live machine: nothing can be measured on a recorded one.
+    pub fn session(&self, context: &Context) -> Result<Session, Failure> {
+        if context.globals.root.is_some() {
+            return Err(Failure::usage("a recorded host cannot be measured").hint("leave --root out"));
+        }
+        context.session()
+    }
+
+    /// The options of a run, and who listens to it. From here on Ctrl-C stops the trial and not the program.
+    pub fn start(&self, context: &Context) -> Result<(RunOptions, Line), Failure> {
+        let flag = signals::stop_flag().map_err(Failure::refused)?;
+        let program = std::env::current_exe().map_err(Failure::refused)?;
+        let stop = Stop::watching(flag);
+        let options = RunOptions {
+            quick: self.quick,
+            keep: false,
+            seed: self.seed,
+            budget: self.budget.map(Duration::from_secs),
+            program,
+            command: context.again(""),
+            stop: stop.clone(),
+        };
+        let shown = !context.globals.quiet && std::io::stderr().is_terminal();
+        Ok((options, Line { shown, stop, stopping: false }))
+    }
+
+    /// Writes the HTML page that was asked for.
+    pub fn page(&self, outcome: &TrialOutcome) -> Result<(), Failure> {
+        self.html.as_ref().map_or(Ok(()), |path| write_file(path, &trial_html(outcome)))
+    }
+}
+
+/// One line on a terminal that says how far a trial is; nothing anywhere else.
+pub(crate) struct Line {
+    shown: bool,
+    stop: Stop,
+    stopping: bool,
+}
+
+/// Back to the start of the line, and clear it.
+const CLEAR: &str = "\r\u{1b}[K";
+
+impl Progress for Line {
+    fn tick(&mut self, tick: &Tick) {
+        if self.stop.is_set() && !self.stopping {
+            self.stopping = true;
+            let clear = if self.shown { CLEAR } else { "" };
+            output::print_talk(&format!("{clear}stopping: programs are ended and the host is put back\n"));
+        }
+        if self.shown {
+            let (phase, left) = (tick.phase.describe(), units::seconds(tick.left_seconds.max(0.0)));
+            output::print_talk(&format!("{CLEAR}{phase} {}/{}, at most {left} left", tick.done, tick.of));
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.shown {
+            output::print_talk(CLEAR);
+        }
+    }
+}
+
+/// The exit code, the talk and the next command that follow from an outcome.
+pub(crate) fn outcome_answer(
+    answer: Answer,
+    outcome: &TrialOutcome,
+    running: &Running,
+    longer: &str,
+    context: &Context,
+) -> Answer {
+    let exit = exit_of(outcome);
+    let mut answer = answer.exit(exit);
+    for refusal in &outcome.refused {
+        let text = format!("{}: {}", refusal.what, refusal.why);
+        answer = answer.message(Message::new(Level::Warning, text).hint(&refusal.cure));
+    }
+    if let Some(path) = &running.html {
+        answer = answer.note(format!("the page is {}", path.display()));
+    }
+    let pays = outcome.real_rungs().any(|rung| rung.verdict == RungVerdict::Keep);
+    let next = match exit {
+        Exit::FailedRestored | Exit::FailedNotRestored => context.line("log --verbose"),
+        _ if running.quick => longer.to_owned(),
+        _ if pays => context.line("doctor"),
+        _ => context.line("trial honesty"),
+    };
+    answer.next(next)
+}
+
+fn exit_of(outcome: &TrialOutcome) -> Exit {
+    let all = [
+        Exit::Done,
+        Exit::Findings,
+        Exit::Usage,
+        Exit::Refused,
+        Exit::FailedRestored,
+        Exit::FailedNotRestored,
+        Exit::Inconclusive,
+    ];
+    all.into_iter().find(|exit| exit.code() == outcome.exit).unwrap_or(Exit::Bug)
+}
