@@ -2,4 +2,5 @@
 
 mod fake;
 mod files;
+mod host;
 mod resident;

@@ -1,0 +1,158 @@
+//! Host arms on a writable recorded machine: from a trial file through plan, journal, write and read-back to undo.
+
+use std::path::{Path, PathBuf};
+
+use planish_model::{EntryState, KnobId, Nodes, Profile, Want};
+use planish_pipeline::{Session, SessionOptions};
+use planish_trial::{
+    ArmError, HostControl, PipelineHost, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick, TrialFile, run,
+};
+
+/// A copy of the recorded server, which may be written.
+struct Machine {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    session: Session,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = folder.path().join("metal");
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../hosts/metal-2s");
+        let copied = std::process::Command::new("cp").arg("-r").args([&recorded, &root]).status();
+        assert!(copied.expect("there is cp").success());
+        let options = SessionOptions {
+            root: Some(root.clone()),
+            state: Some(folder.path().join("state")),
+            command: "planish trial run t.toml".to_owned(),
+            ..SessionOptions::default()
+        };
+        let session = Session::open(options).expect("a recorded host");
+        Self { _folder: folder, root, session }
+    }
+
+    fn read(&self, path: &str) -> String {
+        self.session.host().read(path).expect("it is recorded").trim().to_owned()
+    }
+
+    /// A load that is 20 % cheaper while swappiness is 1.
+    fn trial(&self) -> TrialFile {
+        let script = format!(
+            "cost=$((100000 + $$ * 7919 % 700)); \
+             [ $(cat {}/proc/sys/vm/swappiness) = 1 ] && cost=$((cost * 8 / 10)); echo $cost",
+            self.root.display()
+        );
+        let text = format!(
+            "name = \"t\"\nsummary = \"s\"\nprimary = \"cost\"\nguards = []\n\
+             [workload]\nadapter = \"number\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n\
+             [[workload.metric]]\nname = \"cost\"\nbetter = \"lower\"\nregex = \"[0-9]+\"\n\
+             [[rung]]\nname = \"swap\"\nwant = {{ \"vm.swappiness\" = 1 }}\n"
+        );
+        TrialFile::parse("t.toml", &text).expect("a good file")
+    }
+}
+
+fn options(keep: bool, stop: Stop) -> RunOptions {
+    RunOptions {
+        quick: false,
+        keep,
+        seed: Some(5),
+        budget: None,
+        program: "planish".into(),
+        command: "planish trial run t.toml".to_owned(),
+        stop,
+    }
+}
+
+fn lone(id: &str, want: Want) -> Profile {
+    let want = [(KnobId::new(id), want)].into();
+    Profile { name: format!("trial-{id}"), summary: "an arm".to_owned(), inherits: Vec::new(), want }
+}
+
+#[test]
+fn an_arm_is_on_the_host_for_its_units_only_and_the_winner_for_good() {
+    let machine = Machine::new();
+    let before = machine.read("/proc/sys/vm/swappiness");
+    let trial = machine.trial();
+    let outcome =
+        run(&trial, &machine.session, &options(false, Stop::default()), &mut Silent).expect("it runs");
+    let swap = &outcome.rungs[0];
+    assert_eq!(swap.verdict, RungVerdict::Keep, "{}", swap.reason);
+    assert!((swap.effect.expect("pairs") - 0.2).abs() < 0.01);
+    let facts = &swap.achieved.as_ref().expect("read back").facts;
+    assert_eq!(facts["/proc/sys/vm/swappiness"], "1");
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), before, "everything was taken back");
+    let entries = planish_pipeline::log(&machine.session).expect("a journal");
+    assert!(entries.len() >= swap.pairs && entries.iter().all(|entry| !entry.is_open()));
+    assert_eq!(outcome.host.kernel, machine.session.observe().host.kernel);
+
+    let outcome =
+        run(&trial, &machine.session, &options(true, Stop::default()), &mut Silent).expect("it runs");
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1", "{:?}", outcome.notes);
+    assert!(machine.read("/etc/sysctl.d/90-planish.conf").contains("vm.swappiness"));
+    let entries = planish_pipeline::log(&machine.session).expect("a journal");
+    let open: Vec<_> = entries.iter().filter(|entry| entry.is_open()).collect();
+    assert_eq!((open.len(), open[0].state), (1, EntryState::Open));
+    let proof = outcome.proof_id.expect("stored");
+    assert_eq!(open[0].reason.as_deref(), Some(format!("trial t, proof {proof}").as_str()));
+    assert!(Proofs::of_state(machine.session.state_folder()).load(&proof).is_ok());
+}
+
+#[test]
+fn a_stop_gives_the_host_back() {
+    let machine = Machine::new();
+    let before = machine.read("/proc/sys/vm/swappiness");
+    let stop = Stop::default();
+    let mut blocks = 0;
+    let watched = stop.clone();
+    let mut watcher = |tick: &Tick| {
+        blocks += usize::from(tick.phase == planish_trial::Phase::Ladder);
+        if blocks == 3 {
+            watched.set();
+        }
+    };
+    run(&machine.trial(), &machine.session, &options(true, stop), &mut watcher).expect("a stop is no error");
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
+    let entries = planish_pipeline::log(&machine.session).expect("a journal");
+    assert!(!entries.is_empty() && entries.iter().all(|entry| !entry.is_open()));
+}
+
+#[test]
+fn what_the_machine_cannot_have_is_told_before_anything_is_written() {
+    let machine = Machine::new();
+    let host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    assert_eq!(host.can_have(&lone("vm.swappiness", Want::Int(1))), Ok(()));
+    let unknown = host.can_have(&lone("vm.swapines", Want::Int(1))).expect_err("no such knob");
+    assert!(matches!(&unknown, ArmError::Unavailable { reason, .. } if reason.contains("vm.swappiness")));
+    let need = Want::Need { need_bytes: 1 << 50, nodes: Nodes::Spread };
+    let huge = host.can_have(&lone("hugepages.2m", need)).expect_err("a pool of a pebibyte");
+    assert!(matches!(huge, ArmError::Unavailable { .. }), "{huge:?}");
+    assert!(planish_pipeline::log(&machine.session).expect("no journal yet").is_empty());
+}
+
+#[test]
+fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
+    let machine = Machine::new();
+    let before = machine.read("/proc/sys/vm/swappiness");
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let applied = host.apply(&lone("vm.swappiness", Want::Int(1))).expect("it may be written");
+    assert!(applied.entry.is_some() && applied.short.is_empty());
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
+    drop(host);
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
+}
+
+#[test]
+fn a_short_grant_is_told_with_the_kernel_s_reason_and_can_be_given_back() {
+    let machine = Machine::new();
+    let pool = "/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
+    let before = machine.read(pool);
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let need = Want::Need { need_bytes: 1 << 30, nodes: Nodes::Spread };
+    let applied = host.apply(&lone("hugepages.2m", need)).expect("a short grant is no error");
+    assert!(applied.short.iter().any(|reason| reason.contains("pages were granted")), "{:?}", applied.short);
+    assert_ne!(machine.read(pool), before);
+    host.undo(applied.entry.expect("it was written")).expect("nobody holds the pages");
+    assert_eq!(machine.read(pool), before);
+}
