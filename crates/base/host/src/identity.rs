@@ -26,21 +26,29 @@ impl Host {
         }
     }
 
-    /// CPU model and count, memory and name of the machine.
+    /// CPU model, memory and name of the machine.
     fn stable_facts(&self) -> String {
         let name = self.meta().map(|meta| meta.name.clone());
         let name = name.or_else(|| self.read("/proc/sys/kernel/hostname").ok()).unwrap_or_default();
         let models = self.read("/proc/cpuinfo").unwrap_or_default();
-        let models: Vec<&str> = models.lines().filter(|line| line.starts_with("model name")).collect();
+        let mut models: Vec<&str> = models.lines().filter(|line| line.starts_with("model name")).collect();
+        // One line for each CPU that is online at the moment: how many is no stable fact.
+        models.dedup();
         let memory = self.read("/proc/meminfo").unwrap_or_default();
         let memory = memory.lines().find(|line| line.starts_with("MemTotal:")).unwrap_or_default();
         format!("{}\n{}\n{memory}", name.trim(), models.join("\n"))
     }
 
     /// Identity of this boot, hashed: 16 hex digits; of a recording that has none, always the same.
+    ///
+    /// Of the kernel's own id alone, which no two boots share: facts of the machine may change while it runs (a
+    /// CPU goes offline), and a boot that seemed to be another one would make undo forget what is to be undone.
     pub fn boot_id(&self) -> String {
         let id = self.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        short_hash(&["planish boot", id.trim(), &self.host_id()])
+        match id.trim() {
+            "" => short_hash(&["planish boot", "", &self.host_id()]),
+            id => short_hash(&["planish boot", id]),
+        }
     }
 
     /// Kernel release (`uname -r`); empty where it is not recorded.
@@ -108,6 +116,26 @@ mod tests {
         assert_ne!(host.host_id(), host.boot_id());
         assert!(!host.kernel().is_empty() && !host.arch().is_empty());
         assert!(host.page_bytes().is_power_of_two());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "makes the fixture")]
+    fn a_cpu_that_goes_offline_changes_neither_machine_nor_boot() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/sys/kernel/random/boot_id", "11111111-2222-3333-4444-555555555555\n");
+        put("proc/cpuinfo", "processor: 0\nmodel name: x\n\nprocessor: 1\nmodel name: x\n");
+        let ids = || {
+            let host = Host::open(root.path()).unwrap();
+            (host.host_id(), host.boot_id())
+        };
+        let before = ids();
+        put("proc/cpuinfo", "processor: 0\nmodel name: x\n");
+        assert_eq!(ids(), before);
     }
 
     #[test]
