@@ -5,7 +5,7 @@ use std::time::Duration;
 use planish_act::{Sink, perform};
 use planish_journal::{Intent, Journal, JournalError};
 use planish_model::{
-    Closure, Drift, DriftState, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Plan, Undo,
+    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind, Plan, Undo,
 };
 
 use crate::error::PipelineError;
@@ -46,6 +46,7 @@ pub struct Applied {
 /// possible. A step that the kernel refuses is no error: the steps before it are taken back, and `exit` tells.
 pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<Applied, PipelineError> {
     intent::refuse_elsewhere(session, plan)?;
+    intent::refuse_forged(session, plan)?;
     let sink = session.sink()?;
     let mut journal = session.writer(Duration::ZERO)?;
 
@@ -89,7 +90,8 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
 fn is_in_force(journal: &Journal, plan: &Plan, options: &ApplyOptions) -> bool {
     let same = |entry: &Entry| {
         let files = entry.steps.iter().any(|step| step.undo == Undo::File);
-        entry.is_open() && entry.plan == plan.hash && (files || !options.persist)
+        let whole = matches!(entry.state, EntryState::Open | EntryState::Unconfirmed);
+        whole && entry.plan == plan.hash && (files || !options.persist)
     };
     journal.ledger().entries.iter().any(same) && !plan.steps.is_empty()
 }

@@ -47,6 +47,14 @@ pub enum PipelineError {
         /// The hash that it claims.
         hash: String,
     },
+    /// A step that no plan of this catalogue can hold: the file was made or changed by hand.
+    #[error("{place}: {why}")]
+    Forged {
+        /// The place of the step.
+        place: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A plan for another machine, or for another boot of this one.
     #[error("the plan is for another {what}")]
     Elsewhere {
@@ -143,6 +151,7 @@ impl PipelineError {
             | Self::NoService { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
             Self::Edited { .. }
+            | Self::Forged { .. }
             | Self::Elsewhere { .. }
             | Self::Moved { .. }
             | Self::NotWritable { .. }
@@ -163,7 +172,7 @@ impl PipelineError {
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         let hint = match self {
-            Self::Moved { .. } | Self::Elsewhere { .. } | Self::Edited { .. } => {
+            Self::Moved { .. } | Self::Elsewhere { .. } | Self::Edited { .. } | Self::Forged { .. } => {
                 "make the plan again: planish plan PROFILE -o FILE".to_owned()
             }
             Self::NotWritable { .. } | Self::ServiceMaps { .. } if !rustix::process::geteuid().is_root() => {

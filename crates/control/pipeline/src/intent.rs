@@ -2,7 +2,7 @@
 
 use planish_act::{Sink, stack};
 use planish_host::Access;
-use planish_model::{Coupling, Entry, EntryStep, KnobId, Original, Plan, Step, Undo};
+use planish_model::{Class, Coupling, Entry, EntryStep, KnobId, Original, Plan, Step, Undo, place};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -17,6 +17,33 @@ pub(crate) fn refuse_elsewhere(session: &Session, plan: &Plan) -> Result<(), Pip
     }
     if plan.boot_id != session.host().boot_id() {
         return Err(PipelineError::Elsewhere { what: "boot of this host" });
+    }
+    Ok(())
+}
+
+/// Refuses steps that no plan of this catalogue can hold. A hash proves that a file was not changed after it was
+/// hashed, and nothing about who made it; root must not write `/proc/sysrq-trigger` because a file says so.
+pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    let catalogue = session.sound_catalogue()?;
+    for step in &plan.steps {
+        let forged = |why: String| PipelineError::Forged { place: step.place.clone(), why };
+        let knob = catalogue.knob(&step.knob)?;
+        if place::captures(&knob.path, &step.place).is_none() {
+            return Err(forged(format!("no place of {}", knob.id)));
+        }
+        if (step.class, step.undo) != (knob.class, knob.undo) {
+            return Err(forged(format!("{} is of class {:?} here", knob.id, knob.class).to_lowercase()));
+        }
+        if matches!(knob.class, Class::Oneway | Class::Action) {
+            return Err(forged(format!("{} cannot be undone", knob.id)));
+        }
+        knob.r#type.validate(&step.wanted).map_err(|error| forged(error.to_string()))?;
+        for other in &step.coupled {
+            let known = knob.coupled().any(|id| *id == other.knob);
+            if !known || place::captures(&catalogue.knob(&other.knob)?.path, &other.place).is_none() {
+                return Err(forged(format!("{} is not coupled with it", other.place)));
+            }
+        }
     }
     Ok(())
 }

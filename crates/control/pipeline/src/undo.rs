@@ -110,9 +110,8 @@ pub(crate) fn undo_entry(
     boot_id: &str,
     sink: &dyn Sink,
 ) -> Back {
-    if let Err(error) = journal.begin_undo(entry.id, command, force) {
-        return Back { outcomes: Vec::new(), left: true, journal_failure: Some(error) };
-    }
+    // A disk that is full now must not keep the host from coming back: the failure is told at the end.
+    let unannounced = journal.begin_undo(entry.id, command, force).err();
     let mut back = take_back(journal, entry, force, boot_id, sink);
     let gone = |outcome: &Outcome| outcome.outcome == OutcomeKind::GoneWithReboot;
     let ended = if back.left {
@@ -122,7 +121,7 @@ pub(crate) fn undo_entry(
     } else {
         journal.close(entry.id, Closure::Undone)
     };
-    back.journal_failure = back.journal_failure.or(ended.err());
+    back.journal_failure = unannounced.or(back.journal_failure).or(ended.err());
     back
 }
 

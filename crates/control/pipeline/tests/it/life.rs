@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planish_journal::HostLock;
-use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, OutcomeKind, Want};
+use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, KnobId, OutcomeKind, Want};
 use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confirm, undo};
 
 use crate::tree::*;
@@ -351,4 +351,38 @@ fn confirm_keeps_what_was_applied_on_trial_and_only_then_persists_it() {
     assert_eq!(tree.entries()[0].state, EntryState::Open);
     assert_eq!(confirm(&session).expect("nothing waits"), []);
     assert_eq!(undo_all(&tree).exit, Exit::Done);
+}
+
+#[test]
+fn a_plan_that_was_forged_is_refused() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let plan = plan_of(&session, &profile("one", &[("vm.swappiness", Want::Int(10))]));
+    let forge = |change: &dyn Fn(&mut planish_model::Step)| {
+        let mut steps = plan.steps.clone();
+        change(&mut steps[0]);
+        let (host, boot) = (plan.host_id.clone(), plan.boot_id.clone());
+        // With a hash that fits: anybody can compute it.
+        let forged = planish_model::Plan::new("one".to_owned(), host, boot, steps, vec![]);
+        let error = apply(&session, &forged, &ApplyOptions::default()).expect_err("forged");
+        assert!(matches!(error, PipelineError::Forged { .. }), "{error}");
+        assert_eq!(error.exit(), Exit::Refused);
+        error.to_string()
+    };
+    let trigger = forge(&|step| step.place = "/proc/sysrq-trigger".to_owned());
+    assert_eq!(trigger, "/proc/sysrq-trigger: no place of vm.swappiness");
+    forge(&|step| step.class = planish_model::Class::Availability);
+    forge(&|step| step.undo = planish_model::Undo::None);
+    forge(&|step| step.wanted = "10\n11".to_owned());
+    forge(&|step| step.wanted = "300".to_owned());
+    forge(&|step| {
+        step.coupled.push(planish_model::Coupled {
+            knob: KnobId::new("vm.stat_interval"),
+            place: STAT_INTERVAL.to_owned(),
+            now: "1".to_owned(),
+            coupling: planish_model::Coupling::Derived,
+        });
+    });
+    assert_eq!(tree.get(SWAPPINESS), "60\n");
+    assert!(tree.entries().is_empty());
 }
