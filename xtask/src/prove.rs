@@ -1,15 +1,17 @@
 //! `./x prove`: the release binary, then `planish prove` with the words of the user.
 
-use crate::{ground, setup, target};
-use anyhow::Result;
+use crate::{ground, setup, shell, target};
+use anyhow::{Context, Result};
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Words for `planish prove`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// series (default) or postgres, and the options of `planish prove`
+    /// series (default) or postgres, and the options of `planish prove`; --out DIR for the page (reports)
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     args: Vec<OsString>,
 }
@@ -17,16 +19,68 @@ pub struct Options {
 /// Builds and becomes `planish prove`, so that Ctrl-C and the exit code are planish's own.
 pub fn run(options: &Options) -> Result<ExitCode> {
     const POSTGRES: setup::Need = setup::POSTGRES.required();
-    if options.args.iter().any(|arg| arg == "postgres") {
+    let words = Words::split(&options.args)?;
+    if words.says("postgres") {
         setup::ensure(&[&POSTGRES], false)?;
     }
     let built = target::pick()?.build("release", &["--bin", "planish"])?;
     let mut planish = Command::new(built.join("planish"));
-    planish.arg("prove").args(&options.args);
-    if !options.args.iter().any(|arg| arg.as_encoded_bytes().starts_with(b"--out")) {
-        planish.arg("--out").arg(ground::root()?.join("reports"));
+    planish.arg("prove").args(&words.rest);
+    // A page that the user asks for by name is the only one; help is no proof at all.
+    if !["--html", "--help", "-h"].iter().any(|word| words.says(word)) {
+        let folder = words.out.clone().unwrap_or(ground::root()?.join("reports"));
+        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        planish.arg("--html").arg(folder.join(words.page()));
     }
-    crate::shell::say(&planish);
+    shell::say(&planish);
     let error = planish.exec();
     Err(anyhow::Error::from(error).context("start planish"))
+}
+
+/// What the user typed, without the one option that is ours.
+struct Words {
+    out: Option<PathBuf>,
+    rest: Vec<OsString>,
+}
+
+impl Words {
+    fn split(typed: &[OsString]) -> Result<Self> {
+        let mut words = Self { out: None, rest: Vec::new() };
+        let mut typed = typed.iter();
+        while let Some(word) = typed.next() {
+            match word.to_str() {
+                Some("--out") => words.out = Some(typed.next().context("--out wants a folder")?.into()),
+                Some(word) if word.starts_with("--out=") => words.out = Some(word["--out=".len()..].into()),
+                _ => words.rest.push(word.clone()),
+            }
+        }
+        Ok(words)
+    }
+
+    fn says(&self, wanted: &str) -> bool {
+        self.rest.iter().any(|word| word == wanted)
+    }
+
+    /// File name of the page: a quick look must not overwrite the long proof.
+    fn page(&self) -> String {
+        let what = if self.says("postgres") { "postgres" } else { "series" };
+        let quick = if self.says("--quick") { "-quick" } else { "" };
+        format!("prove-{what}{quick}.html")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Words;
+    use std::ffi::OsString;
+
+    #[test]
+    fn only_the_folder_is_taken_out() {
+        let typed = ["postgres", "--out", "/x", "--quick", "--scale", "10"].map(OsString::from);
+        let words = Words::split(&typed).unwrap();
+        assert_eq!(words.out.as_deref(), Some("/x".as_ref()));
+        assert_eq!(words.rest, ["postgres", "--quick", "--scale", "10"].map(OsString::from));
+        assert_eq!(words.page(), "prove-postgres-quick.html");
+        assert!(Words::split(&["--out".into()]).is_err());
+    }
 }

@@ -102,10 +102,8 @@ fn apply_and_undo(planish: &Path, host: &Path, profile: &str, kill_after: Option
 /// One quick proof on this machine; pages and processes must be as before it.
 fn prove(planish: &Path) -> Result<()> {
     let before = left_behind()?;
-    let out = ground::target_dir()?.join("soak-reports");
     let status = Command::new(planish)
-        .args(["prove", "series", "--quick", "--out"])
-        .arg(&out)
+        .args(["prove", "series", "--quick"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status()
