@@ -47,6 +47,8 @@ complete -c planish -n "__fish_planish_needs_command" -f -a "knobs" -d 'List eve
 complete -c planish -n "__fish_planish_needs_command" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
 complete -c planish -n "__fish_planish_needs_command" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
 complete -c planish -n "__fish_planish_needs_command" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_needs_command" -f -a "trial" -d 'Measure on your own workload which changes pay'
+complete -c planish -n "__fish_planish_needs_command" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
 complete -c planish -n "__fish_planish_needs_command" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
 complete -c planish -n "__fish_planish_needs_command" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
 complete -c planish -n "__fish_planish_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -216,6 +218,132 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "new" -d 'Write a first trial file for a command of yours'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "honesty"
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l cmd -d 'The command to measure, as one line of a shell' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l profile -d 'The profile whose worth is asked for' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s o -l output -d 'Write to F instead of stdout' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l keep -d 'Persist what is kept and confirmed'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "new" -d 'Write a first trial file for a command of yours'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "honesty"
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l scale -d 'Rows in units of 100,000; without this as many as memory allows' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l shared-buffers -d 'Shared buffers of each server; without this a tenth more than the data' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l clients -d 'Clients of each server' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l workload -d 'A pgbench script instead of lookups' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l bin -d 'The folder of the programs postgres and initdb' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l conn -d 'Only read this existing cluster, and propose the lines for its postgresql.conf' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -262,21 +390,29 @@ complete -c planish -n "__fish_planish_using_subcommand version" -l json -d 'Pri
 complete -c planish -n "__fish_planish_using_subcommand version" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand version" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand version" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "log" -d 'List what was done to this host, newest first'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "log" -d 'List what was done to this host, newest first'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "trial" -d 'Measure on your own workload which changes pay'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "new" -d 'Write a first trial file for a command of yours'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "honesty"
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from workload" -f -a "series" -d 'Run time-series queries over ticks in an arena'
