@@ -59,7 +59,10 @@ pub enum ValueError {
         range: String,
     },
     /// Not one of the words.
-    #[error("`{value}` is none of {choices}{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
+    #[error(
+        "`{value}` is none of {choices}{}",
+        nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default()
+    )]
     NotAChoice {
         /// The text.
         value: String,

@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn pgbench_s_own_select_is_understood() {
-        let text = "\\set aid random(1, 100000 * :scale)\nSELECT abalance\n FROM pgbench_accounts\n WHERE aid = :aid;\n";
+        let text = "\\set aid random(1, 100000 * :scale)\n\
+            SELECT abalance\n FROM pgbench_accounts\n WHERE aid = :aid;\n";
         let script = parse(text).expect("plain");
         let statements = script.statements(&mut Rng::stream(7, 0), 3).expect("all have values");
         assert_eq!(statements.len(), 1);
