@@ -17,14 +17,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
+    let catalogue = session.sound_catalogue()?;
     let asked = args.id.as_ref().map(KnobId::new);
     if let Some(id) = &asked {
-        session.catalogue().knob(id)?;
+        catalogue.knob(id)?;
     }
     let statuses = session.verdicts(&session.observe());
     let wanted = statuses.into_iter().filter(|status| asked.as_ref().is_none_or(|id| *id == status.id));
     let rows = wanted.map(|status| {
-        let knob = session.catalogue().knob(&status.id)?;
+        let knob = catalogue.knob(&status.id)?;
         Ok::<_, Failure>(KnobRow {
             id: status.id,
             place: status.place,
@@ -44,5 +45,5 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Some(_) => context.line("knobs"),
         None => context.line("knobs ID"),
     };
-    Ok(context.answer(&report, session.catalogue()).next(next))
+    Ok(context.answer(&report, catalogue).next(next))
 }

@@ -1,0 +1,211 @@
+//! One test for each exit code of the contract, and for what a command must survive.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use planish_sys::lock::{LockFile, TryLock};
+
+use crate::planish::{Run, command, run};
+use crate::recorded::{copy_tree, repository};
+
+/// A writable copy of a two-socket server and a state folder, with a profile of two knobs.
+fn sandbox() -> tempfile::TempDir {
+    let sandbox = tempfile::tempdir().expect("a temporary folder");
+    copy_tree(&repository().join("hosts/metal-2s"), &sandbox.path().join("host"));
+    let profiles = sandbox.path().join("state/etc/profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    let two = "name = \"two\"\nsummary = \"s\"\n[want]\n\"vm.stat_interval\" = 10\n\"vm.swappiness\" = 5\n";
+    std::fs::write(profiles.join("two.toml"), two).expect("a profile");
+    sandbox
+}
+
+/// Adds a rule by which the copy answers writes.
+fn answer(sandbox: &Path, place: &str, rule: &str) {
+    let path = sandbox.join("host/meta.toml");
+    let meta = std::fs::read_to_string(&path).expect("a description");
+    std::fs::write(&path, format!("{meta}\n[[answer]]\nplace = \"{place}\"\n{rule}\n"))
+        .expect("a description");
+}
+
+fn on(sandbox: &Path, args: &[&str]) -> Run {
+    let globals = ["--json", "--root", "host", "--state", "state"];
+    command(sandbox, [&globals, args].concat()).output().expect("the binary starts").into()
+}
+
+/// The first message of the wanted level.
+fn message(run: &Run, level: &str) -> String {
+    let messages = run.envelope()["messages"].clone();
+    let found =
+        messages.as_array().expect("messages").iter().find(|message| message["level"] == level).cloned();
+    found.unwrap_or_else(|| panic!("no {level} in {messages}"))["text"].as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn exit_0_is_done_and_nothing_to_undo_too() {
+    let sandbox = sandbox();
+    for args in [&["apply", "two", "--yes"][..], &["apply", "two", "--yes"], &["undo"], &["undo"]] {
+        let run = on(sandbox.path(), args);
+        assert_eq!(run.exit, 0, "{args:?}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn exit_1_is_drift() {
+    assert_eq!(on(sandbox().path(), &["check", "two"]).exit, 1);
+}
+
+#[test]
+fn exit_2_is_usage_and_names_what_was_meant() {
+    let run = on(sandbox().path(), &["plan", "tow"]);
+    assert_eq!((run.exit, message(&run, "error").as_str()), (2, "no profile `tow`; did you mean `two`?"));
+}
+
+#[test]
+fn exit_3_is_refused_and_says_the_exact_command() {
+    let sandbox = sandbox();
+    let run = on(sandbox.path(), &["apply", "two"]);
+    assert_eq!(run.exit, 3);
+    let hint = run.envelope()["messages"][0]["hint"].clone();
+    assert_eq!(hint, "planish --json --root host --state state apply two --yes");
+    assert!(!sandbox.path().join("state/var").exists(), "a refusal leaves no journal");
+}
+
+#[test]
+fn exit_4_is_failed_and_restored() {
+    let sandbox = sandbox();
+    answer(sandbox.path(), "/proc/sys/vm/swappiness", "errno = \"EIO\"");
+    let run = on(sandbox.path(), &["apply", "two", "--yes"]);
+    assert_eq!(run.exit, 4, "{}", run.stdout);
+    assert!(message(&run, "error").starts_with("vm.swappiness failed"));
+    let stat =
+        std::fs::read_to_string(sandbox.path().join("host/proc/sys/vm/stat_interval")).expect("a file");
+    assert_eq!(stat.trim(), "1");
+}
+
+#[test]
+fn exit_5_is_failed_and_not_restored() {
+    let sandbox = sandbox();
+    answer(sandbox.path(), "/proc/sys/vm/swappiness", "errno = \"EIO\"");
+    answer(sandbox.path(), "/proc/sys/vm/stat_interval", "range = { min = 5 }");
+    let run = on(sandbox.path(), &["apply", "two", "--yes"]);
+    assert_eq!(run.exit, 5, "{}", run.stdout);
+    assert_eq!(message(&run, "next"), "planish --root host --state state undo 1");
+}
+
+/// A trial that can only find noise: an environment variable that nobody reads.
+const TRIAL: &str = r#"
+name = "nothing"
+summary = "Does a variable that nobody reads change anything?"
+primary = "wall_s"
+budget_seconds = BUDGET
+[workload]
+adapter = "command"
+command = ["sh", "-c", "sleep 0.0$(( ($$ % 7) + 1 ))"]
+[baseline]
+name = "as-it-is"
+[[rung]]
+name = "with-x"
+env = { X = "1" }
+"#;
+
+#[test]
+fn exit_6_is_inconclusive() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("t.toml"), TRIAL.replace("BUDGET", "5")).expect("a trial");
+    let args = ["--json", "--state", "state", "trial", "run", "t.toml", "--seed", "7", "--html", "page.html"];
+    let run: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
+    assert_eq!(run.exit, 6, "{} {}", run.stdout, run.stderr);
+    let rungs = run.envelope()["result"]["rungs"].clone();
+    let names: Vec<_> = rungs.as_array().expect("rungs").iter().map(|rung| rung["name"].clone()).collect();
+    assert_eq!(names, ["with-x", "placebo"]);
+    let page = std::fs::read_to_string(sandbox.path().join("page.html")).expect("a page");
+    assert!(page.contains("with-x"));
+    let honesty: Run = command(sandbox.path(), ["--json", "--state", "state", "trial", "honesty"])
+        .output()
+        .expect("the binary starts")
+        .into();
+    assert_eq!(honesty.exit, 0);
+    assert_eq!(honesty.envelope()["result"]["kept"], 0);
+}
+
+#[test]
+fn ctrl_c_ends_a_trial_and_tells_what_is_known() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("t.toml"), TRIAL.replace("BUDGET", "600")).expect("a trial");
+    let args = ["--json", "--state", "state", "trial", "run", "t.toml"];
+    let child = command(sandbox.path(), args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    std::thread::sleep(Duration::from_millis(700));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let start = Instant::now();
+    let run: Run = child.wait_with_output().expect("it ends").into();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!(run.exit, 6, "{} {}", run.stdout, run.stderr);
+    assert!(run.envelope()["result"]["rungs"].is_array());
+}
+
+#[test]
+fn a_second_planish_is_refused_while_one_writes() {
+    let sandbox = sandbox();
+    let lock = sandbox.path().join("host/var/lib/planish/lock");
+    std::fs::create_dir_all(lock.parent().expect("a folder")).expect("a folder");
+    let TryLock::Ours(held) = LockFile::try_acquire(&lock).expect("a lock") else {
+        panic!("nobody else is here")
+    };
+    let run = on(sandbox.path(), &["apply", "two", "--yes"]);
+    assert_eq!(run.exit, 3);
+    assert!(
+        message(&run, "error").contains(&format!("another planish is at work (pid {})", std::process::id()))
+    );
+    drop(held);
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+}
+
+#[test]
+fn a_place_that_we_may_not_write_is_found_before_the_first_write() {
+    let sandbox = sandbox();
+    let path = sandbox.path().join("host/meta.toml");
+    let meta = std::fs::read_to_string(&path).expect("a description");
+    let read_only = format!("read_only = [\"/proc/sys\"]\n{}", meta.replace("read_only = []\n", ""));
+    std::fs::write(&path, read_only).expect("a description");
+    let run = on(sandbox.path(), &["plan", "two"]);
+    let envelope = run.envelope();
+    assert_eq!(envelope["result"]["steps"].as_array().expect("steps").len(), 0, "{}", run.stdout);
+    assert_eq!(envelope["result"]["skipped"][0]["verdict"], "blocked");
+}
+
+#[test]
+fn an_unconfirmed_apply_goes_back_by_itself_and_a_confirmed_one_stays() {
+    let sandbox = sandbox();
+    let stat = sandbox.path().join("host/proc/sys/vm/stat_interval");
+    let now = || std::fs::read_to_string(&stat).expect("a file").trim().to_owned();
+    let applied = on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "60"]);
+    assert_eq!(applied.exit, 0, "{}", applied.stdout);
+    let confirmed = on(sandbox.path(), &["confirm"]);
+    assert_eq!(confirmed.envelope()["result"]["entries"][0], 1);
+    assert_eq!(now(), "10");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "1"]).exit, 0);
+    let start = Instant::now();
+    while now() != "1" {
+        assert!(start.elapsed() < Duration::from_secs(30), "nobody took it back");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_wrong_profile_of_the_user_does_not_keep_undo_from_working() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    std::fs::write(sandbox.path().join("state/etc/profiles/two.toml"), "name = ").expect("a profile");
+    let doctor = on(sandbox.path(), &["doctor"]);
+    assert_eq!(doctor.exit, 2);
+    assert!(message(&doctor, "error").contains("two.toml:1:8"), "{}", doctor.stdout);
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert_eq!(run(["version"]).exit, 0);
+}
