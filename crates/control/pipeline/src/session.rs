@@ -114,7 +114,10 @@ impl Session {
     }
 
     /// The catalogue for commands that must not go on without the user's own rows.
-    pub(crate) fn sound_catalogue(&self) -> Result<&Catalogue, PipelineError> {
+    ///
+    /// # Errors
+    /// What is wrong with one of them, with file, line and column.
+    pub fn sound_catalogue(&self) -> Result<&Catalogue, PipelineError> {
         match &self.unsound {
             Some(error) => Err(PipelineError::Catalogue(Arc::clone(error))),
             None => Ok(&self.catalogue),
