@@ -10,7 +10,10 @@ use thiserror::Error;
 
 use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, nearest};
 
+mod position;
 mod rules;
+
+use position::{located, of_row, of_want, point};
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -34,7 +37,7 @@ pub enum CatalogueError {
     /// No such knob.
     #[error("{file}: no knob `{id}`{}", hint(nearest.as_ref()))]
     UnknownKnob {
-        /// Where it was named.
+        /// Where it was named, with line and column where it is in a file.
         file: String,
         /// The name.
         id: String,
@@ -58,7 +61,7 @@ pub enum CatalogueError {
     /// A wanted value that the knob cannot have.
     #[error("{file}: {knob}")]
     BadValue {
-        /// The profile's file.
+        /// The profile's file, with line and column.
         file: String,
         /// The knob.
         knob: KnobId,
@@ -69,7 +72,7 @@ pub enum CatalogueError {
     /// Two rows of one name.
     #[error("{file}: `{id}` is defined twice")]
     Twice {
-        /// The second file.
+        /// The second file, with line and column.
         file: String,
         /// The name.
         id: String,
@@ -106,8 +109,16 @@ struct FindingFile {
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     knobs: BTreeMap<KnobId, Knob>,
-    profiles: BTreeMap<String, (String, Profile)>,
+    profiles: BTreeMap<String, ProfileFile>,
     findings: Vec<FindingRule>,
+}
+
+/// A profile and where it was read, so that what is wrong with it can be pointed at.
+#[derive(Clone, Debug)]
+struct ProfileFile {
+    file: String,
+    text: String,
+    profile: Profile,
 }
 
 impl Catalogue {
@@ -136,11 +147,12 @@ impl Catalogue {
     /// Malformed text, a name that is taken, a row that breaks a rule.
     pub fn add_knobs(&mut self, file: &str, text: &str) -> Result<(), CatalogueError> {
         for knob in parse::<KnobFile>(file, text)?.knob {
+            let at = || located(file, text, of_row(text, knob.id.as_str()));
             if let Some(rule) = rules::broken_rule(&knob) {
-                return Err(CatalogueError::Rule { file: file.to_owned(), id: knob.id.to_string(), rule });
+                return Err(CatalogueError::Rule { file: at(), id: knob.id.to_string(), rule });
             }
             if self.knobs.contains_key(&knob.id) {
-                return Err(CatalogueError::Twice { file: file.to_owned(), id: knob.id.to_string() });
+                return Err(CatalogueError::Twice { file: at(), id: knob.id.to_string() });
             }
             self.knobs.insert(knob.id.clone(), knob);
         }
@@ -167,7 +179,8 @@ impl Catalogue {
     /// Malformed text. Names and values are checked by [`Self::check`].
     pub fn add_profile(&mut self, file: &str, text: &str) -> Result<(), CatalogueError> {
         let profile = parse::<Profile>(file, text)?;
-        self.profiles.insert(profile.name.clone(), (file.to_owned(), profile));
+        let (file, text) = (file.to_owned(), text.to_owned());
+        self.profiles.insert(profile.name.clone(), ProfileFile { file, text, profile });
         Ok(())
     }
 
@@ -237,7 +250,7 @@ impl Catalogue {
     /// # Errors
     /// Malformed text, and as [`Self::profile`].
     pub fn parse_profile(&self, file: &str, text: &str) -> Result<Profile, CatalogueError> {
-        self.resolve(file, &parse(file, text)?)
+        self.merge_alone(file, text, &parse(file, text)?)
     }
 
     /// Checks a profile that is not in the catalogue (a trial's, a file of the user) and flattens it.
@@ -245,21 +258,25 @@ impl Catalogue {
     /// # Errors
     /// As [`Self::profile`].
     pub fn resolve(&self, file: &str, profile: &Profile) -> Result<Profile, CatalogueError> {
-        self.merge(file, profile, &mut vec![profile.name.clone()])
+        self.merge_alone(file, "", profile)
+    }
+
+    fn merge_alone(&self, file: &str, text: &str, profile: &Profile) -> Result<Profile, CatalogueError> {
+        self.merge(file, text, profile, &mut vec![profile.name.clone()])
     }
 
     fn flatten(&self, name: &str, path: &mut Vec<String>) -> Result<Profile, CatalogueError> {
         if path.iter().any(|seen| seen == name) {
             return Err(CatalogueError::Cycle { name: name.to_owned() });
         }
-        let Some((file, profile)) = self.profiles.get(name) else {
+        let Some(ProfileFile { file, text, profile }) = self.profiles.get(name) else {
             return Err(CatalogueError::UnknownProfile {
                 name: name.to_owned(),
                 nearest: nearest(name, self.profile_names()).map(str::to_owned),
             });
         };
         path.push(name.to_owned());
-        let merged = self.merge(file, profile, path);
+        let merged = self.merge(file, text, profile, path);
         path.pop();
         merged
     }
@@ -267,6 +284,7 @@ impl Catalogue {
     fn merge(
         &self,
         file: &str,
+        text: &str,
         profile: &Profile,
         path: &mut Vec<String>,
     ) -> Result<Profile, CatalogueError> {
@@ -275,7 +293,8 @@ impl Catalogue {
             self.lay_over(&mut want, self.flatten(parent, path)?.want);
         }
         for (id, wanted) in &profile.want {
-            self.check_want(file, id, wanted, profile)?;
+            let at = || located(file, text, of_want(text, id.as_str()));
+            self.check_want(&at, id, wanted, profile)?;
         }
         self.lay_over(&mut want, profile.want.clone());
         Ok(Profile { inherits: Vec::new(), want, ..profile.clone() })
@@ -293,18 +312,20 @@ impl Catalogue {
 
     fn check_want(
         &self,
-        file: &str,
+        at: &dyn Fn() -> String,
         id: &KnobId,
         want: &Want,
         profile: &Profile,
     ) -> Result<(), CatalogueError> {
-        let knob = self.knob_in(file, id)?;
+        let Some(knob) = self.knobs.get(id) else {
+            return self.knob_in(&at(), id).map(|_| ());
+        };
         if let Some(rule) = rules::broken_want(knob, want, profile) {
-            return Err(CatalogueError::Rule { file: file.to_owned(), id: id.to_string(), rule });
+            return Err(CatalogueError::Rule { file: at(), id: id.to_string(), rule });
         }
         if let Some(value) = want.literal() {
             knob.r#type.validate(&value).map_err(|source| CatalogueError::BadValue {
-                file: file.to_owned(),
+                file: at(),
                 knob: id.clone(),
                 source,
             })?;
@@ -315,14 +336,8 @@ impl Catalogue {
 
 fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, CatalogueError> {
     toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start).min(text.len());
-        let before = &text[..at];
-        CatalogueError::Malformed {
-            file: file.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before.len() - before.rfind('\n').map_or(0, |newline| newline + 1) + 1,
-            message: error.message().to_owned(),
-        }
+        let (line, column) = point(text, error.span().map_or(0, |span| span.start));
+        CatalogueError::Malformed { file: file.to_owned(), line, column, message: error.message().to_owned() }
     })
 }
 

@@ -160,6 +160,13 @@ impl Session {
         Ok(ledger)
     }
 
+    /// All entries, those of archived journals too.
+    pub(crate) fn history(&self) -> Result<Vec<Entry>, PipelineError> {
+        let mut entries = planish_journal::history(&self.folders.state)?;
+        gone::show(&mut entries, &self.host.boot_id());
+        Ok(entries)
+    }
+
     /// Entries that hold run-time values of this boot.
     pub(crate) fn open_entries(&self) -> Result<Vec<Entry>, PipelineError> {
         let boot = self.host.boot_id();

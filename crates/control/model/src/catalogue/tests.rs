@@ -40,7 +40,20 @@ fn an_unknown_knob_names_the_nearest() {
     let text = "name = \"x\"\nsummary = \"s\"\n[want]\n\"vm.swapiness\" = 1\n";
     catalogue.add_profile("own.toml", text).expect("well formed");
     let error = catalogue.check().expect_err("no such knob");
-    assert_eq!(error.to_string(), "own.toml: no knob `vm.swapiness`; did you mean `vm.swappiness`?");
+    assert_eq!(error.to_string(), "own.toml:4:1: no knob `vm.swapiness`; did you mean `vm.swappiness`?");
+    let error = catalogue.parse_profile("mine.toml", text).expect_err("no such knob");
+    assert!(error.to_string().starts_with("mine.toml:4:1: no knob"), "{error}");
+}
+
+#[test]
+fn a_wrong_value_a_second_row_and_a_broken_rule_name_line_and_column() {
+    let text = "name = \"x\"\nsummary = \"s\"\nwant.\"vm.swappiness\" = 500\n";
+    let error = catalogue().parse_profile("own.toml", text).expect_err("out of range");
+    assert!(error.to_string().starts_with("own.toml:3:6: "), "{error}");
+    let error = catalogue().add_knobs("own.toml", KNOB).expect_err("twice");
+    assert_eq!(error.to_string(), "own.toml:3:6: `vm.swappiness` is defined twice");
+    let error = catalogue().add_knobs("own.toml", &KNOB.replace("vm.s", "VM.s")).expect_err("upper case");
+    assert!(error.to_string().starts_with("own.toml:3:6: VM.swappiness: an id is dotted"), "{error}");
 }
 
 #[test]
