@@ -32,6 +32,12 @@ pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcom
         Err(error) => return refused(outcome, &error),
     };
     if now.as_deref() == wanted.content {
+        // A kill may have left the beginning of a new file beside the one that is not there.
+        if wanted.content.is_none()
+            && let Err(error) = sink.replace_file(wanted.path, None)
+        {
+            return refused(outcome, &error);
+        }
         outcome.outcome = OutcomeKind::Satisfied;
         outcome.read_back = now;
         return outcome;

@@ -124,27 +124,50 @@ pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkEr
 }
 
 /// Replaces or removes a file of ours below a root: a new file beside it, synced, then one rename.
+///
+/// The new file has a fixed name, which the host-wide lock keeps to one writer: what a kill leaves of it goes with
+/// the next replacement or removal.
 pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Result<(), SinkError> {
     let target = below(root, path);
     let folder = target.parent().expect("our files have a folder").to_owned();
+    let name = target.file_name().expect("our files have a name").to_string_lossy();
+    let fresh = folder.join(format!(".{name}.new"));
     let replaced = || -> io::Result<()> {
-        match content {
-            Some(content) => {
-                fs::create_dir_all(&folder)?;
-                let mut file = tempfile::NamedTempFile::new_in(&folder)?;
-                file.write_all(content.as_bytes())?;
-                file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-                file.as_file().sync_all()?;
-                file.persist(&target)?;
-            }
-            None => match fs::remove_file(&target) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            },
-        }
-        File::open(&folder)?.sync_all()
+        remove(&fresh)?;
+        let Some(content) = content else {
+            remove(&target)?;
+            return sync_folder(&folder);
+        };
+        fs::create_dir_all(&folder)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&fresh)?;
+        file.write_all(content.as_bytes())?;
+        file.set_permissions(fs::Permissions::from_mode(0o644))?;
+        file.sync_all()?;
+        fs::rename(&fresh, &target)?;
+        sync_folder(&folder)
     };
-    replaced().map_err(|error| SinkError::new(Operation::Replace, path, error))
+    replaced().map_err(|error| {
+        // A disk that is full must not keep half a file of ours, too; the first error is the one to tell.
+        let _ = remove(&fresh);
+        SinkError::new(Operation::Replace, path, error)
+    })
+}
+
+/// Removes a file; one that is not there is removed already.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Puts the names in a folder on the disk. A folder that is not there has none.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder) {
+        Ok(folder) => folder.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn below(root: &Path, path: &str) -> std::path::PathBuf {
@@ -171,6 +194,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "plays the process that was killed")]
     fn files_of_ours_are_replaced_whole_and_removed() {
         let root = tempfile::tempdir().expect("a folder");
         let path = "/etc/sysctl.d/90-planish.conf";
@@ -180,6 +204,11 @@ mod tests {
         assert_eq!(read_own(root.path(), path).expect("readable").as_deref(), Some("b = 2\n"));
         replace_own(root.path(), path, None).expect("ours");
         replace_own(root.path(), path, None).expect("already gone is fine");
+        let killed = root.path().join("etc/sysctl.d/.90-planish.conf.new");
+        fs::write(&killed, "half a fi").expect("ours");
+        replace_own(root.path(), path, Some("c = 3\n")).expect("what a kill left is no hindrance");
+        fs::write(&killed, "half a fi").expect("ours");
+        replace_own(root.path(), path, None).expect("ours");
         let emptied = fs::remove_dir(root.path().join("etc/sysctl.d"));
         assert!(emptied.is_ok(), "no half-written file stays: {emptied:?}");
     }
