@@ -112,3 +112,34 @@ fn a_timer_that_cannot_start_refuses_before_the_first_write() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
     assert!(!tree.entries()[0].is_open());
 }
+
+/// Applies on trial, with files for the next boot and a timer that never comes.
+fn on_trial(tree: &Tree) {
+    let session = without_watcher(tree);
+    let options = ApplyOptions { confirm_seconds: Some(3600), persist: true, ..ApplyOptions::default() };
+    apply(&session, &plan_of(&session, &everything()), &options).expect("applied");
+}
+
+#[test]
+fn what_cannot_be_persisted_is_not_confirmed() {
+    let tree = Tree::new();
+    on_trial(&tree);
+    // A folder where the file should be.
+    tree.put("/etc/tmpfiles.d/90-planish.conf/x", "in the way");
+    let error = confirm(&tree.session()).expect_err("no place for the file");
+    assert!(error.to_string().contains("/etc/tmpfiles.d/90-planish.conf"), "{error}");
+    assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
+    tree.remove("/etc/tmpfiles.d/90-planish.conf/x");
+    std::fs::remove_dir(tree.root().join("etc/tmpfiles.d/90-planish.conf")).expect("empty");
+    assert_eq!(confirm(&tree.session()).expect("room now"), [EntryId(1)]);
+}
+
+#[test]
+fn what_a_reboot_took_is_not_confirmed() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    on_trial(&tree);
+    tree.reboot(&start);
+    assert_eq!(confirm(&tree.session()).expect("nothing of this boot"), []);
+    assert_eq!(tree.get(SYSCTL_FILE), "", "nobody wants it at every boot now");
+}
