@@ -27,7 +27,8 @@ impl Folders {
         let is_root = rustix::process::geteuid().is_root();
         let lock = match &options.root {
             Some(root) => root.join("var/lib/planish/lock"),
-            None if is_root => PathBuf::from("/run/lock/planish.lock"),
+            // Not /run/lock: anybody may write there, and so hold the lock against root for ever.
+            None if is_root => PathBuf::from("/run/planish.lock"),
             None => xdg("XDG_RUNTIME_DIR", ".local/state").join("planish.lock"),
         };
         let (state, config) = match (&options.state, &options.root) {
