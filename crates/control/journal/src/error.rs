@@ -65,7 +65,7 @@ impl JournalError {
             ),
             Self::Damaged { path, line, .. } => format!(
                 "the originals of every entry are plain text in the lines before and after line {line} of {0}: \
-                 set back by hand what `planish log` cannot, then move the file away: mv {0} {0}.damaged",
+                 set the values back by hand from there, then move the file away: mv {0} {0}.damaged",
                 path.display()
             ),
             Self::Newer { .. } => "use the newer planish that wrote it".to_owned(),
