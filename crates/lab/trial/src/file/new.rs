@@ -35,10 +35,10 @@ pub fn new(wanted: &NewTrial, catalogue: &Catalogue) -> Result<String, TrialErro
         Some(profile) => format!("name = {0}\nprofile = {0}", quote(profile)),
         None => "name = \"no-thp\"\nwant = { \"thp.enabled\" = \"never\" }".to_owned(),
     };
-    let name = quote(&wanted.name);
+    let (file, name) = (&wanted.name, quote(&wanted.name));
     let command = quote(&wanted.command);
     Ok(format!(
-        "# A trial: planish trial run {name}.toml
+        "# A trial: planish trial run ./{file}.toml
 # Each unit is one fresh start of the command. Orders are random, noise is measured first, and what is
 # kept is run again. Schema: docs/schema/trial-file.json
 name = {name}
@@ -99,6 +99,7 @@ mod tests {
     fn a_first_file_is_a_good_file_and_keeps_the_command_to_the_letter() {
         let text = new(&wanted(Some("postgres")), &catalogue()).expect("a known profile");
         let trial = TrialFile::parse("my-app.toml", &text).expect("a good file");
+        assert!(text.starts_with("# A trial: planish trial run ./my-app.toml\n"), "{text}");
         assert_eq!(trial.workload.command[2], wanted(None).command);
         assert_eq!(trial.rung[0].profile.as_ref().map(|name| name.get_ref().as_str()), Some("postgres"));
     }
