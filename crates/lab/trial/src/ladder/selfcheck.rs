@@ -226,7 +226,12 @@ fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> Stri
         SelfCheckVerdict::Noisy => {
             let mut text = format!("{pairs} pairs see a gain of {:.1} %", 100.0 * check.mde);
             if let (Some(needed), Some(hours)) = (check.pairs_needed, check.hours_needed) {
-                text += &format!("; for {:.1} % it takes {needed} pairs, {hours:.1} hours", 100.0 * min_gain);
+                let time = if hours < 1.0 {
+                    format!("{:.0} minutes", (60.0 * hours).ceil())
+                } else {
+                    format!("{hours:.1} hours")
+                };
+                text += &format!("; for {:.1} % it takes {needed} pairs, {time}", 100.0 * min_gain);
             }
             if let Some(quieter) = &check.quieter {
                 text += &format!("; `{}` is quieter here: make it the primary metric", quieter.metric);
