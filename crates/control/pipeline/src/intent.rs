@@ -45,6 +45,42 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
             }
         }
     }
+    refuse_forged_lines(session, plan)
+}
+
+/// The same for values that are as wanted already: the hash does not cover them, and `--persist` writes them into
+/// files that are read at every boot.
+fn refuse_forged_lines(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    let catalogue = session.sound_catalogue()?;
+    for skipped in plan.skipped.iter().filter(|skipped| skipped.satisfied) {
+        let forged = |why: String| PipelineError::Forged { place: skipped.place.clone(), why };
+        let knob = catalogue.knob(&skipped.knob)?;
+        if place::captures(&knob.path, &skipped.place).is_none() {
+            return Err(forged(format!("no place of {}", knob.id)));
+        }
+        if matches!(knob.class, Class::Oneway | Class::Action) {
+            return Err(forged(format!("{} cannot be undone", knob.id)));
+        }
+        let Some(wanted) = &skipped.wanted else { continue };
+        knob.r#type.validate(wanted).map_err(|error| forged(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Notes values that the plan found as wanted and that are not so any more. Pools are left out: others raise and
+/// lower them, and a plan wants no more of them than its own need.
+fn look_at_satisfied(
+    session: &Session,
+    plan: &Plan,
+    sink: &dyn Sink,
+    moved: &mut Vec<String>,
+) -> Result<(), PipelineError> {
+    for skipped in plan.skipped.iter().filter(|skipped| skipped.satisfied) {
+        let Some(wanted) = &skipped.wanted else { continue };
+        if session.sound_catalogue()?.knob(&skipped.knob)?.undo == Undo::Restore {
+            look(session, sink, &skipped.knob, &skipped.place, wanted, None, moved)?;
+        }
+    }
     Ok(())
 }
 
@@ -70,6 +106,7 @@ pub(crate) fn steps(
         stack::link(&mut originals, open);
         steps.push(entry_step(step, originals));
     }
+    look_at_satisfied(session, plan, sink, &mut moved)?;
     if moved.is_empty() { Ok(steps) } else { Err(PipelineError::Moved { moved }) }
 }
 

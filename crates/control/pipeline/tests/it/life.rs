@@ -386,3 +386,28 @@ fn a_plan_that_was_forged_is_refused() {
     assert_eq!(tree.get(SWAPPINESS), "60\n");
     assert!(tree.entries().is_empty());
 }
+
+#[test]
+fn a_value_that_was_as_wanted_is_looked_at_too() {
+    let tree = Tree::new();
+    let session = tree.session();
+    tree.edit("/proc/sys/vm/swappiness", "10");
+    let wants = profile("one", &[("vm.swappiness", Want::Int(10)), ("vm.stat_interval", Want::Int(10))]);
+    let plan = plan_of(&session, &wants);
+    assert_eq!((plan.steps.len(), plan.skipped.len()), (1, 1));
+    let refused = |plan: &planish_model::Plan| {
+        let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+        let error = apply(&session, plan, &options).expect_err("refused");
+        assert_eq!((error.exit(), tree.get(SYSCTL_FILE).as_str()), (Exit::Refused, ""));
+        error
+    };
+    // The hash covers the steps alone.
+    let mut forged = plan.clone();
+    forged.skipped[0].wanted = Some("10\nkernel.modules_disabled = 1".to_owned());
+    assert!(matches!(refused(&forged), PipelineError::Forged { .. }));
+    let mut forged = plan.clone();
+    forged.skipped[0].place = "/proc/sys/kernel/modules_disabled".to_owned();
+    assert!(matches!(refused(&forged), PipelineError::Forged { .. }));
+    tree.edit("/proc/sys/vm/swappiness", "30");
+    assert!(matches!(refused(&plan), PipelineError::Moved { .. }));
+}
