@@ -1,5 +1,6 @@
 //! One test for each exit code of the contract, and for what a command must survive.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -208,4 +209,26 @@ fn a_wrong_profile_of_the_user_does_not_keep_undo_from_working() {
     assert!(message(&doctor, "error").contains("two.toml:1:8"), "{}", doctor.stdout);
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
     assert_eq!(run(["version"]).exit, 0);
+}
+
+/// `script` gives the binary a terminal to ask at.
+#[test]
+fn on_a_terminal_a_yes_is_asked_for_and_taken() {
+    let sandbox = sandbox();
+    let line = format!("{} --root host --state state apply two", env!("CARGO_BIN_EXE_planish"));
+    for (typed, exit) in [("n\n", 3), ("y\n", 0)] {
+        let started = std::process::Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(sandbox.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut child) = started else {
+            return planish_skip::skip("on_a_terminal_a_yes_is_asked_for_and_taken", "no script(1)");
+        };
+        child.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("it reads");
+        let run: Run = child.wait_with_output().expect("it ends").into();
+        assert!(run.stdout.contains("Write 2 steps? [y/N]"), "{}", run.stdout);
+        assert_eq!(run.exit, exit, "{}", run.stdout);
+    }
 }

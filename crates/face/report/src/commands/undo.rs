@@ -69,9 +69,9 @@ impl UndoneEntry {
     }
 }
 
-/// What places must share to read as one line.
+/// What places must share to read as one line: everything but where they are, and what they changed beside them.
 pub(crate) fn without_place(outcome: &Outcome) -> Outcome {
-    Outcome { place: String::new(), ..outcome.clone() }
+    Outcome { place: String::new(), caused: Vec::new(), ..outcome.clone() }
 }
 
 /// How an outcome reads: a word, its reason, and who holds what undo wants back.
