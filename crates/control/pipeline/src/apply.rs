@@ -82,7 +82,10 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     // After this point every step is written and read back; the fresh look trusts none of that.
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
     let exit = exit_of(&written.outcomes, &drift);
-    let hints = hints(&written.outcomes, entry, options);
+    let mut hints = hints(&written.outcomes, entry, options);
+    if options.persist && options.confirm_seconds.is_none() {
+        hints.extend(lost_at_boot(&drift));
+    }
     Ok(Applied { entry: Some(entry), outcomes: written.outcomes, drift, exit, hints })
 }
 
@@ -239,6 +242,12 @@ fn exit_of(outcomes: &[Outcome], drift: &Drift) -> Exit {
     let short = |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Short | OutcomeKind::ReadsBack);
     let drifted = drift.knobs.iter().any(|knob| knob.state == DriftState::Drift);
     if drifted || outcomes.iter().any(short) { Exit::Findings } else { Exit::Done }
+}
+
+/// What was to be persisted and will be overwritten at boot by a file that is read after ours.
+fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
+    let lost = drift.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
+    lost.map(|knob| format!("{}: {}", knob.knob, knob.because.as_deref().unwrap_or("lost at the next boot")))
 }
 
 fn hints(outcomes: &[Outcome], entry: EntryId, options: &ApplyOptions) -> Vec<String> {
