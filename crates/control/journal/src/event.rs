@@ -1,6 +1,6 @@
 //! The events of the journal: what each kind of line says.
 
-use planish_model::{Closure, EntryId, EntryStep, Outcome, PlanHash, PoolWrite};
+use planish_model::{Closure, Entry, EntryId, EntryStep, Outcome, PlanHash, PoolWrite};
 use serde::{Deserialize, Serialize};
 
 /// What is about to be done, with everything that undo will need.
@@ -26,6 +26,18 @@ pub struct Intent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Event {
+    /// The first line of a journal that continues an archived one.
+    Continued {
+        /// Name of the archive, in the same folder.
+        archive: String,
+        /// The last entry that was begun in it.
+        last: EntryId,
+    },
+    /// An entry of the archived journal, as it was then: an open one, or one that undoing an open one asks for.
+    Carried {
+        /// All of it.
+        whole: Box<Entry>,
+    },
     /// An entry begins. Synced before the first write to the host.
     Intent {
         /// The entry.

@@ -1,18 +1,23 @@
 //! Reading and writing the journal.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use planish_model::{Closure, EntryId, Outcome, PoolWrite};
+use planish_model::{Closure, Entry, EntryId, Outcome, PoolWrite};
 
 use crate::line::{FORMAT_VERSION, Line, encode, scan};
-use crate::{Event, HostLock, Intent, JournalError, Ledger, Storage};
+use crate::{Event, FileStorage, HostLock, Intent, JournalError, Ledger, Storage};
 
 /// Room reserved with an intent for each step: outcomes of apply and undo, with holders and reasons.
 const RESERVED_STEP_BYTES: u64 = 4096;
 /// Room reserved with an intent for the rest: the ends of apply and undo.
 const RESERVED_ENTRY_BYTES: u64 = 16 * 1024;
+
+/// A journal that is longer than this is archived by the next writer, and continued with its open entries.
+/// Every command reads the journal: this much takes a few milliseconds.
+const ARCHIVE_BYTES: u64 = 256 * 1024;
 
 /// Who writes the lines of this process, and when.
 #[derive(Clone, Debug)]
@@ -41,7 +46,7 @@ pub fn read(storage: &dyn Storage) -> Result<Ledger, JournalError> {
     let path = storage.path();
     let bytes = storage.read().map_err(|source| failed(storage, "read", source))?;
     let scan = scan(path, &bytes)?;
-    let mut ledger = Ledger { torn: scan.torn, ..Ledger::default() };
+    let mut ledger = Ledger { torn: scan.torn, bytes: bytes.len() as u64, ..Ledger::default() };
     for (index, line) in scan.lines.into_iter().enumerate() {
         ledger.take(line).map_err(|why| JournalError::Damaged {
             path: path.to_owned(),
@@ -50,6 +55,21 @@ pub fn read(storage: &dyn Storage) -> Result<Ledger, JournalError> {
         })?;
     }
     Ok(ledger)
+}
+
+/// All entries of a folder, archived ones too, oldest first.
+///
+/// # Errors
+/// A file cannot be read, or is damaged.
+pub fn history(folder: &Path) -> Result<Vec<Entry>, JournalError> {
+    let unreadable = |(path, source)| JournalError::Storage { what: "read", path, source };
+    let mut entries = BTreeMap::new();
+    let archives = FileStorage::archives(folder).map_err(unreadable)?;
+    for storage in archives.into_iter().chain([FileStorage::look(folder).map_err(unreadable)?]) {
+        // An entry that was carried over is told again, as it is by then.
+        entries.extend(read(&storage)?.entries.into_iter().map(|entry| (entry.id, entry)));
+    }
+    Ok(entries.into_values().collect())
 }
 
 impl Journal {
@@ -62,7 +82,34 @@ impl Journal {
         if let Some(torn) = ledger.torn {
             storage.cut(torn.at_byte).map_err(|source| failed(&*storage, "cut", source))?;
         }
-        Ok(Self { storage, ledger, author, _lock: lock })
+        let mut journal = Self { storage, ledger, author, _lock: lock };
+        journal.archive();
+        Ok(journal)
+    }
+
+    /// Archives a journal that has become long, unless its open entries make most of it. A journal that cannot
+    /// be archived goes on as it is.
+    fn archive(&mut self) {
+        if self.ledger.bytes < ARCHIVE_BYTES {
+            return;
+        }
+        let last = EntryId(self.ledger.next_id().0 - 1);
+        let name = format!("journal-{:06}.jsonl", last.0);
+        let first = Event::Continued { archive: name.clone(), last };
+        let needed = self.ledger.needed().into_iter();
+        let carried = needed.map(|entry| Event::Carried { whole: Box::new(entry) });
+        let mut next = Ledger { torn: self.ledger.torn, ..Ledger::default() };
+        let mut bytes = Vec::new();
+        for (seq, event) in (1..).zip(std::iter::once(first).chain(carried)) {
+            let line = Line { seq, ..self.line(event) };
+            bytes.extend(encode(&line));
+            next.take(line).expect("entries are carried in their order");
+        }
+        next.bytes = bytes.len() as u64;
+        let room: u64 = next.entries.iter().map(|entry| room_for(entry.steps.len())).sum();
+        if next.bytes < self.ledger.bytes / 4 && self.storage.archive(&name, &bytes, room).is_ok() {
+            self.ledger = next;
+        }
     }
 
     /// What it says.
@@ -85,9 +132,9 @@ impl Journal {
     /// an interrupted entry that wrote nothing, and undo closes it.
     pub fn begin(&mut self, intent: Intent) -> Result<EntryId, JournalError> {
         let entry = self.ledger.next_id();
-        let steps = intent.steps.len() as u64;
+        let room = room_for(intent.steps.len());
         let line = self.line(Event::Intent { entry, intent });
-        let reserve = encode(&line).len() as u64 * 2 + steps * RESERVED_STEP_BYTES + RESERVED_ENTRY_BYTES;
+        let reserve = encode(&line).len() as u64 * 2 + room;
         self.storage.reserve(reserve).map_err(|source| self.failed("reserve room in", source))?;
         self.put(line)?;
         Ok(entry)
@@ -187,6 +234,11 @@ impl Journal {
     fn failed(&self, what: &'static str, source: io::Error) -> JournalError {
         failed(&*self.storage, what, source)
     }
+}
+
+/// Room for what is still to be said of an entry with so many steps.
+fn room_for(steps: usize) -> u64 {
+    steps as u64 * RESERVED_STEP_BYTES + RESERVED_ENTRY_BYTES
 }
 
 fn failed(storage: &dyn Storage, what: &'static str, source: io::Error) -> JournalError {

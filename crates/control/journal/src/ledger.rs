@@ -1,6 +1,8 @@
 //! Entries, folded from events. Pure.
 
-use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep};
+use std::collections::BTreeSet;
+
+use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep, Undo};
 
 use crate::line::{Line, Torn};
 use crate::{Event, Intent};
@@ -12,8 +14,12 @@ pub struct Ledger {
     pub entries: Vec<Entry>,
     /// What a kill or a power cut tore at the end; never part of an entry.
     pub torn: Option<Torn>,
+    /// Length of the journal in bytes when it was opened.
+    pub(crate) bytes: u64,
     /// Number of lines.
     pub(crate) lines: u64,
+    /// The last entry of the archived journal that this one continues.
+    pub(crate) last_archived: u64,
 }
 
 impl Ledger {
@@ -23,15 +29,48 @@ impl Ledger {
         self.entries.iter().find(|entry| entry.id == id)
     }
 
+    /// Whether an entry is in an archived journal, and was closed by then.
+    #[must_use]
+    pub fn is_archived(&self, id: EntryId) -> bool {
+        (1..=self.last_archived).contains(&id.0) && self.entry(id).is_none()
+    }
+
+    /// The entries that a journal must go on with: the open ones, and closed ones that undoing those asks for.
+    /// An original may be that of an undone entry below it, and a file of ours is known by what others left there.
+    pub(crate) fn needed(&self) -> Vec<Entry> {
+        let mut needed: BTreeSet<EntryId> =
+            self.entries.iter().filter(|entry| entry.is_open()).map(|entry| entry.id).collect();
+        // Newest first: what an entry was applied over is always older.
+        for entry in self.entries.iter().rev() {
+            if needed.contains(&entry.id) {
+                let originals = entry.steps.iter().flat_map(|step| &step.originals);
+                needed.extend(originals.filter_map(|original| original.over));
+            }
+        }
+        let files = |entry: &Entry| entry.steps.iter().any(|step| step.undo == Undo::File);
+        let any_file = self.entries.iter().any(|entry| entry.is_open() && files(entry));
+        let is_needed = |entry: &&Entry| needed.contains(&entry.id) || (any_file && files(entry));
+        self.entries.iter().filter(is_needed).cloned().collect()
+    }
+
     /// The number of the next entry.
     pub(crate) fn next_id(&self) -> EntryId {
-        EntryId(self.entries.last().map_or(1, |entry| entry.id.0 + 1))
+        EntryId(self.entries.last().map_or(0, |entry| entry.id.0).max(self.last_archived) + 1)
     }
 
     /// Takes in the next line. The text of an error says why it cannot follow what is there.
     pub(crate) fn take(&mut self, line: Line) -> Result<(), String> {
         self.lines = line.seq;
         match line.event {
+            Event::Continued { last, .. } if line.seq == 1 => self.last_archived = last.0,
+            Event::Continued { .. } => return Err("a journal is continued by its first line only".to_owned()),
+            Event::Carried { whole } => {
+                let after = self.entries.last().is_none_or(|last| last.id < whole.id);
+                if !after || whole.id.0 > self.last_archived {
+                    return Err(format!("it carries entry {}, which does not follow", whole.id));
+                }
+                self.entries.push(*whole);
+            }
             Event::Intent { entry, intent } => {
                 if entry != self.next_id() {
                     return Err(format!("it begins entry {entry} where {} is due", self.next_id()));

@@ -10,6 +10,7 @@
 //!   |               +-------- version of the format; an older planish refuses a newer one
 //!   +------------------------ crc32 of the line without this member
 //!
+//! [continued -> carried*]
 //! intent -> (pool | outcome)* -> applied -> [confirmed] -> undo -> (pool | undone)* -> left-open | closed
 //! ```
 //!
@@ -21,6 +22,8 @@
 //!   but it loses the run-time values of the host with them, and files are compared by content.
 //! - With the intent, room for the rest of the entry is reserved, so that a disk that fills up during an apply
 //!   cannot keep it from being undone.
+//! - A journal that has become long is kept as `journal-NNNNNN.jsonl`, and a new one begins with its open
+//!   entries. There is a whole journal at every moment, and [`history`] reads them all.
 //! - The writer owns the host-wide lock. Readers need none: they ignore a torn tail.
 //!
 //! Non-goals: it takes no decision and never reads or writes the host.
@@ -37,7 +40,7 @@ mod storage;
 
 pub use error::JournalError;
 pub use event::{Event, Intent};
-pub use journal::{Author, Journal, read};
+pub use journal::{Author, Journal, history, read};
 pub use ledger::Ledger;
 pub use line::{FORMAT_VERSION, Torn};
 pub use lock::{HostLock, LockError};

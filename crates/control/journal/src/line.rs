@@ -92,19 +92,25 @@ fn decode(bytes: &[u8], seq: u64) -> Result<Line, Fault> {
     struct Head {
         v: u32,
         seq: u64,
-        kind: String,
     }
     let body = body_of(bytes).map_err(Fault::Damaged)?;
-    let head: Head = serde_json::from_slice(&body).map_err(|error| Fault::Damaged(error.to_string()))?;
-    if head.seq != seq {
-        return Err(Fault::Damaged(format!("it is number {} where {seq} is due", head.seq)));
+    let line: Result<Line, _> = serde_json::from_slice(&body);
+    let head = match &line {
+        Ok(line) => (line.v, line.seq),
+        Err(_) => {
+            let head: Head =
+                serde_json::from_slice(&body).map_err(|error| Fault::Damaged(error.to_string()))?;
+            (head.v, head.seq)
+        }
+    };
+    if head.1 != seq {
+        return Err(Fault::Damaged(format!("it is number {} where {seq} is due", head.1)));
     }
-    if head.v > FORMAT_VERSION {
-        return Err(Fault::Newer(format!("format {} (this one knows up to {FORMAT_VERSION})", head.v)));
+    if head.0 > FORMAT_VERSION {
+        return Err(Fault::Newer(format!("format {} (this one knows up to {FORMAT_VERSION})", head.0)));
     }
     // The checksum holds, so that what cannot be understood was written so, and not damaged.
-    serde_json::from_slice(&body)
-        .map_err(|error| Fault::Newer(format!("an event of kind `{}` ({error})", head.kind)))
+    line.map_err(|error| Fault::Newer(format!("an event that it does not know ({error})")))
 }
 
 /// Reads a whole journal.

@@ -1,9 +1,9 @@
 //! Where the lines are kept: a file, or what a test puts in its place.
 
 use std::cell::RefCell;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
@@ -43,6 +43,16 @@ pub trait Storage {
     /// # Errors
     /// The kernel's.
     fn sync(&self) -> io::Result<()>;
+
+    /// Keeps the journal under another name in its folder and goes on with other bytes, and with room for more.
+    /// At every moment there is a whole journal: after an error, or a kill, the old one or the new one.
+    ///
+    /// # Errors
+    /// The kernel's, or a storage that cannot; then the old one goes on.
+    fn archive(&self, name: &str, next: &[u8], reserve: u64) -> io::Result<()> {
+        let _ = (name, next, reserve);
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
 }
 
 /// A `journal.jsonl` in a state folder.
@@ -50,7 +60,7 @@ pub trait Storage {
 pub struct FileStorage {
     path: PathBuf,
     /// `None` when it was opened for reading and is not there.
-    file: Option<File>,
+    file: RefCell<Option<File>>,
     /// The folder, until its list of names has been synced once.
     folder: RefCell<Option<File>>,
 }
@@ -58,6 +68,8 @@ pub struct FileStorage {
 impl FileStorage {
     /// The name of the journal in its folder.
     pub const FILE_NAME: &str = "journal.jsonl";
+    /// The name of a journal that is about to be continued.
+    const NEXT_NAME: &str = "journal.next";
 
     /// Opens the journal of a folder for writing. Both are made if need be, for their owner's eyes only.
     ///
@@ -70,15 +82,9 @@ impl FileStorage {
             move |error| (path, error)
         };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at(folder))?;
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(at(&path))?;
+        let file = open_own(&path).map_err(at(&path))?;
         let handle = File::open(folder).map_err(at(folder))?;
-        Ok(Self { path, file: Some(file), folder: RefCell::new(Some(handle)) })
+        Ok(Self { path, file: RefCell::new(Some(file)), folder: RefCell::new(Some(handle)) })
     }
 
     /// Opens the journal of a folder for reading. One that is not there reads as empty.
@@ -86,18 +92,59 @@ impl FileStorage {
     /// # Errors
     /// The path and the kernel's answer: no permission, above all.
     pub fn look(folder: &Path) -> Result<Self, (PathBuf, io::Error)> {
-        let path = folder.join(Self::FILE_NAME);
-        match File::open(&path) {
-            Ok(file) => Ok(Self { path, file: Some(file), folder: RefCell::default() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self { path, file: None, folder: RefCell::default() })
-            }
-            Err(error) => Err((path, error)),
-        }
+        Self::look_at(folder.join(Self::FILE_NAME))
     }
 
-    fn file(&self) -> io::Result<&File> {
-        self.file.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    /// The archived journals of a folder, oldest first, for reading.
+    ///
+    /// # Errors
+    /// The path and the kernel's answer.
+    #[expect(clippy::disallowed_methods, reason = "lists our own files, not the host's")]
+    pub fn archives(folder: &Path) -> Result<Vec<Self>, (PathBuf, io::Error)> {
+        let names = match fs::read_dir(folder) {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err((folder.to_owned(), error)),
+        };
+        let number = |path: &Path| -> Option<u64> {
+            let name = path.file_name()?.to_str()?;
+            name.strip_prefix("journal-")?.strip_suffix(".jsonl")?.parse().ok()
+        };
+        let mut found: Vec<(u64, PathBuf)> = names
+            .filter_map(|name| Some(name.ok()?.path()))
+            .filter_map(|path| Some((number(&path)?, path)))
+            .collect();
+        found.sort();
+        found.into_iter().map(|(_, path)| Self::look_at(path)).collect()
+    }
+
+    fn look_at(path: PathBuf) -> Result<Self, (PathBuf, io::Error)> {
+        let file = match File::open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err((path, error)),
+        };
+        Ok(Self { path, file: RefCell::new(file), folder: RefCell::default() })
+    }
+
+    fn with_file<T>(&self, work: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        let file = self.file.borrow();
+        work(file.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?)
+    }
+}
+
+/// Opens a file for appending, which is made for its owner's eyes only.
+fn open_own(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
+}
+
+/// Makes sure of room behind the end of a file.
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    let end = file.metadata()?.len();
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, end, bytes) {
+        // Some file systems cannot; then the writes themselves must tell.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -108,7 +155,7 @@ impl Storage for FileStorage {
 
     fn read(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        if let Some(mut file) = self.file.as_ref() {
+        if let Some(mut file) = self.file.borrow().as_ref() {
             io::Seek::rewind(&mut file)?;
             file.read_to_end(&mut bytes)?;
         }
@@ -116,32 +163,27 @@ impl Storage for FileStorage {
     }
 
     fn cut(&self, length: u64) -> io::Result<()> {
-        self.file()?.set_len(length)
+        self.with_file(|file| file.set_len(length))
     }
 
     fn reserve(&self, bytes: u64) -> io::Result<()> {
-        let file = self.file()?;
-        let end = file.metadata()?.len();
-        match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, end, bytes) {
-            // Some file systems cannot; then the writes themselves must tell.
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
+        self.with_file(|file| reserve(file, bytes))
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut file = self.file()?;
-        let end = file.metadata()?.len();
-        let written = file.write_all(bytes);
-        if written.is_err() {
-            // Half a line must not stay: the next append would make it damage in the middle.
-            file.set_len(end)?;
-        }
-        written
+        self.with_file(|mut file| {
+            let end = file.metadata()?.len();
+            let written = file.write_all(bytes);
+            if written.is_err() {
+                // Half a line must not stay: the next append would make it damage in the middle.
+                file.set_len(end)?;
+            }
+            written
+        })
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file()?.sync_data()?;
+        self.with_file(File::sync_data)?;
         // The folder too: a new file whose name is lost is a lost file.
         let mut folder = self.folder.borrow_mut();
         if let Some(handle) = folder.as_ref() {
@@ -150,6 +192,34 @@ impl Storage for FileStorage {
         }
         Ok(())
     }
+
+    fn archive(&self, name: &str, next: &[u8], room: u64) -> io::Result<()> {
+        let folder = self.path.parent().expect("the journal is a file of a folder");
+        let (next_path, kept) = (folder.join(Self::NEXT_NAME), folder.join(name));
+        let mut file = open_own(&next_path)?;
+        file.set_len(0)?;
+        file.write_all(next)?;
+        reserve(&file, room)?;
+        file.sync_all()?;
+        let handle = File::open(folder)?;
+        // A second name for the old journal, then the new one in the place of the first name: the journal is
+        // there at every moment. The second name may be there already, from an archiving that was killed.
+        match fs::hard_link(&self.path, &kept) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Err(error) if !is_one_file(&self.path, &kept)? => return Err(error),
+            _ => fs::rename(&next_path, &self.path)?,
+        }
+        // From here on the new journal goes on, whatever happens: the next sync includes its name.
+        self.folder.replace(Some(handle));
+        self.file.replace(Some(file));
+        Ok(())
+    }
+}
+
+/// Whether two names are of one file.
+fn is_one_file(a: &Path, b: &Path) -> io::Result<bool> {
+    let (a, b) = (fs::metadata(a)?, fs::metadata(b)?);
+    Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
 #[cfg(test)]
@@ -163,7 +233,7 @@ mod tests {
         let outer = tempfile::tempdir().expect("a folder");
         let folder = outer.path().join("lib/planish");
         let storage = FileStorage::create(&folder).expect("made");
-        let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(&folder), 0o700);
         assert_eq!(mode(storage.path()), 0o600);
     }

@@ -13,6 +13,11 @@ use planish_model::{
 };
 use tempfile::TempDir;
 
+/// In memory where that is possible: these tests sync some thousand times.
+fn new_folder() -> TempDir {
+    TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a folder")
+}
+
 fn author() -> Author {
     Author { boot_id: "boot-1".to_owned(), who: "root".to_owned(), clock: Some(1_763_600_000) }
 }
@@ -85,13 +90,13 @@ fn live_and_end(journal: &mut Journal) -> EntryId {
 
 #[test]
 fn what_is_written_is_read_again() {
-    let folder = TempDir::new().expect("a folder");
+    let folder = new_folder();
     let mut journal = open(folder.path()).expect("new");
     live_and_end(&mut journal);
-    let written = journal.ledger().clone();
+    let written = journal.ledger().entries.clone();
     drop(journal);
-    assert_eq!(look(folder.path()), written);
-    let entry = &written.entries[0];
+    assert_eq!(look(folder.path()).entries, written);
+    let entry = &written[0];
     assert_eq!(entry.state, EntryState::Closed(Closure::Undone));
     assert_eq!(entry.reason.as_deref(), Some("ticket 12"));
     assert_eq!(entry.confirm_by, None);
@@ -101,13 +106,13 @@ fn what_is_written_is_read_again() {
 /// Each state that a kill can leave behind, in the order in which a life passes through them.
 #[test]
 fn a_kill_after_any_line_leaves_the_state_of_the_lines_before() {
-    let folder = TempDir::new().expect("a folder");
+    let folder = new_folder();
     live_and_end(&mut open(folder.path()).expect("new"));
     let bytes = FileStorage::look(folder.path()).expect("readable").read().expect("readable");
     let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
     let states: Vec<EntryState> = (1..=lines.len())
         .map(|count| {
-            let part = TempDir::new().expect("a folder");
+            let part = new_folder();
             let storage = FileStorage::create(part.path()).expect("made");
             storage.append(&lines[..count].concat()).expect("room");
             read(&storage).expect("sound").entries[0].state
@@ -121,7 +126,7 @@ fn a_kill_after_any_line_leaves_the_state_of_the_lines_before() {
 
 #[test]
 fn a_torn_tail_is_told_and_cut_by_the_next_writer() {
-    let folder = TempDir::new().expect("a folder");
+    let folder = new_folder();
     live_and_end(&mut open(folder.path()).expect("new"));
     let storage = FileStorage::create(folder.path()).expect("there");
     let sound = storage.read().expect("readable").len() as u64;
@@ -138,7 +143,7 @@ fn a_torn_tail_is_told_and_cut_by_the_next_writer() {
 
 #[test]
 fn a_damaged_journal_is_refused_before_anything_is_written() {
-    let folder = TempDir::new().expect("a folder");
+    let folder = new_folder();
     live_and_end(&mut open(folder.path()).expect("new"));
     let storage = FileStorage::create(folder.path()).expect("there");
     let mut bytes = storage.read().expect("readable");
@@ -185,7 +190,7 @@ impl Storage for SmallDisk {
 
 #[test]
 fn what_was_reserved_is_enough_for_a_whole_life() {
-    let folder = TempDir::new().expect("a folder");
+    let folder = new_folder();
     let try_with = |room: u64| {
         let bytes = Rc::new(RefCell::new(Vec::new()));
         let lock = HostLock::acquire(&folder.path().join("lock"), Duration::ZERO).expect("nobody else");
@@ -211,6 +216,82 @@ fn what_was_reserved_is_enough_for_a_whole_life() {
         journal.undone(entry, index, outcome(step, OutcomeKind::Done)).expect("reserved");
     }
     journal.close(entry, Closure::Undone).expect("reserved");
+}
+
+/// A folder with a journal of some hundred closed entries, and one open one among them.
+fn long_journal(folder: &Path) -> EntryId {
+    let mut journal = open(folder).expect("new");
+    let mut open = EntryId(0);
+    for count in 0..150 {
+        let entry = live_and_end(&mut journal);
+        if count == 70 {
+            // Applied over the first entry, which is closed: undo will ask for that one.
+            let mut over = intent(None);
+            over.steps[0].originals[0].over = Some(EntryId(1));
+            open = journal.begin(over).expect("room");
+            let step = journal.ledger().entry(open).expect("begun").steps[0].clone();
+            journal.outcome(open, 0, outcome(&step, OutcomeKind::Done)).expect("room");
+            journal.applied(open).expect("room");
+        }
+        assert!(entry != open);
+    }
+    open
+}
+
+fn journal_bytes(folder: &Path) -> usize {
+    FileStorage::look(folder).expect("readable").read().expect("readable").len()
+}
+
+#[test]
+fn a_long_journal_is_archived_and_goes_on_with_what_is_open() {
+    let folder = new_folder();
+    let open_entry = long_journal(folder.path());
+    let before = look(folder.path());
+    assert!(journal_bytes(folder.path()) > 256 * 1024);
+    let mut journal = open(folder.path()).expect("archived");
+    assert!(journal_bytes(folder.path()) < 8 * 1024);
+    let needed = [EntryId(1), open_entry].map(|id| before.entry(id).expect("there").clone());
+    assert_eq!(journal.ledger().entries, needed);
+    assert!(journal.ledger().is_archived(EntryId(2)) && !journal.ledger().is_archived(open_entry));
+    // It goes on as if nothing had happened: numbers, undo, history.
+    assert_eq!(journal.begin(intent(None)).expect("room"), EntryId(152));
+    journal.begin_undo(open_entry, "planish undo", false).expect("room");
+    journal.close(open_entry, Closure::Undone).expect("room");
+    drop(journal);
+    let history = planish_journal::history(folder.path()).expect("sound");
+    assert_eq!(history.len(), 152);
+    assert_eq!(history[open_entry.0 as usize - 1].state, EntryState::Closed(Closure::Undone));
+    assert_eq!(look(folder.path()).entries.len(), 3);
+}
+
+/// A kill between the second name of the old journal and the name of the new one.
+#[test]
+fn an_archiving_that_was_killed_is_done_again() {
+    let folder = new_folder();
+    long_journal(folder.path());
+    let (journal, kept) = (folder.path().join("journal.jsonl"), folder.path().join("journal-000151.jsonl"));
+    std::fs::hard_link(&journal, &kept).expect("ours");
+    std::fs::copy(&journal, folder.path().join("journal.next")).expect("ours");
+    let reopened = open(folder.path()).expect("archived");
+    assert_eq!(reopened.ledger().entries.len(), 2);
+    assert!(journal_bytes(folder.path()) < 8 * 1024);
+    assert_eq!(planish_journal::history(folder.path()).expect("sound").len(), 151);
+}
+
+/// Another file has the archive's name: nothing is lost, and the journal goes on as it is.
+#[test]
+fn an_archive_is_never_written_over() {
+    let folder = new_folder();
+    long_journal(folder.path());
+    let kept = folder.path().join("journal-000151.jsonl");
+    std::fs::File::create(&kept).expect("ours");
+    let length = journal_bytes(folder.path());
+    let mut reopened = open(folder.path()).expect("as it is");
+    assert_eq!(reopened.begin(intent(None)).expect("room"), EntryId(152));
+    drop(reopened);
+    assert!(journal_bytes(folder.path()) > length);
+    assert_eq!(look(folder.path()).entries.len(), 152);
+    assert_eq!(std::fs::metadata(&kept).expect("there").len(), 0);
 }
 
 /// A journal of format 1 that is kept in the repository: every later planish must read it.

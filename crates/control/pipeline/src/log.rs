@@ -10,5 +10,5 @@ use crate::session::Session;
 /// # Errors
 /// A journal that cannot be read.
 pub fn log(session: &Session) -> Result<Vec<Entry>, PipelineError> {
-    Ok(session.ledger()?.entries)
+    session.history()
 }

@@ -76,6 +76,7 @@ fn select(journal: &Journal, target: Target, force: bool) -> Result<Vec<EntryId>
     Ok(match target {
         Target::Newest => open().take(1).collect(),
         Target::All => open().collect(),
+        Target::Entry(id) if ledger.is_archived(id) => Vec::new(),
         Target::Entry(id) => {
             let entry = ledger.entry(id).ok_or(JournalError::NoEntry { id })?;
             // An entry that kept theirs is closed; force opens it once more.

@@ -146,6 +146,9 @@ impl Storage for FusedStorage {
         };
         self.fuse.pass(whole, || ())
     }
+    fn archive(&self, name: &str, next: &[u8], reserve: u64) -> io::Result<()> {
+        self.fuse.pass(|| self.inner.archive(name, next, reserve), || ())
+    }
 }
 
 struct FusedSink<'a> {

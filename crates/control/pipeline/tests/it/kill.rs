@@ -11,8 +11,8 @@ use crate::tree::*;
 /// The variable that makes [`victim`] work: its root folder.
 const VICTIM: &str = "PLANISH_TEST_VICTIM";
 
-/// Values and files. The model of a kernel changes the several files of a pool one after the other, which a real
-/// one does at once, so that pools are left to the kills of [`crate::crash`].
+/// Values and files. The model of a kernel changes the several files of a pool, or of two twins, one after the
+/// other, which a real one does at once: those are left to the kills of [`crate::crash`].
 fn values() -> Source {
     profile(
         "values",
@@ -20,7 +20,6 @@ fn values() -> Source {
             ("vm.swappiness", Want::Int(10)),
             ("vm.stat_interval", Want::Int(10)),
             ("vm.zone_reclaim_mode", Want::Int(0)),
-            ("vm.dirty_bytes", Want::Int(1 << 29)),
         ],
     )
 }
