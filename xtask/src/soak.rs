@@ -28,6 +28,10 @@ pub struct Options {
 const PROFILES: &[&str] = &["series", "postgres", "low-latency"];
 /// A proof costs about as much time as this many applies and undos.
 const ROUNDS_PER_PROOF: u64 = 20;
+/// Kills are spread over this much of an apply, which takes about as long on a disk.
+const KILL_WITHIN: Duration = Duration::from_millis(120);
+/// Prime, so that the moments of the kills do not repeat.
+const KILL_STEP_MICROS: u64 = 7919;
 /// `planish prove` may find nothing that noise cannot explain: that is an answer.
 const EXIT_INCONCLUSIVE: i32 = 6;
 
@@ -37,18 +41,22 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let hosts = writable_hosts()?;
     ensure!(!hosts.is_empty(), "no writable host under hosts/");
     let end = Instant::now() + Duration::from_secs(options.minutes * 60);
-    let (mut rounds, mut killed_count) = (0_u64, 0_u64);
+    let (mut rounds, mut half_way_count) = (0_u64, 0_u64);
     while Instant::now() < end {
         let host = &hosts[usize::try_from(rounds)? % hosts.len()];
         let profile = PROFILES[usize::try_from(rounds)? % PROFILES.len()];
-        let kill_after = (rounds % 2 == 1).then(|| Duration::from_micros(rounds * 397 % 20_000));
-        killed_count += u64::from(apply_and_undo(&planish, host, profile, kill_after)?);
+        let micros = rounds * KILL_STEP_MICROS % u64::try_from(KILL_WITHIN.as_micros())?;
+        let kill_after = (rounds % 2 == 1).then(|| Duration::from_micros(micros));
+        half_way_count += u64::from(apply_and_undo(&planish, host, profile, kill_after)?);
         if !options.no_prove && rounds % ROUNDS_PER_PROOF == 0 {
             prove(&planish)?;
         }
         rounds += 1;
     }
-    println!("{rounds} rounds on {} hosts, {killed_count} killed half way, nothing left behind", hosts.len());
+    println!(
+        "{rounds} rounds on {} hosts, {half_way_count} killed between two writes, nothing left behind",
+        hosts.len()
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,7 +74,7 @@ fn writable_hosts() -> Result<Vec<PathBuf>> {
     Ok(hosts)
 }
 
-/// One round on a copy of a host; says whether planish was killed before its end.
+/// One round on a copy of a host; says whether planish was killed with some of its writes done.
 fn apply_and_undo(planish: &Path, host: &Path, profile: &str, kill_after: Option<Duration>) -> Result<bool> {
     let work = ground::target_dir()?.join("soak");
     let _ = fs::remove_dir_all(&work);
@@ -87,6 +95,7 @@ fn apply_and_undo(planish: &Path, host: &Path, profile: &str, kill_after: Option
         apply.kill().context("kill planish apply")?;
     }
     let was_killed = apply.wait().context("wait for planish apply")?.code().is_none();
+    let half_way = was_killed && contents(&root)? != before;
     let undo = command(&["undo", "--all"]).status().context("start planish undo")?;
     let name = host.display();
     ensure!(undo.success(), "{name}: undo of {profile} left with {undo}; look at {}", work.display());
@@ -96,7 +105,7 @@ fn apply_and_undo(planish: &Path, host: &Path, profile: &str, kill_after: Option
     if let Some((path, _)) = differ {
         anyhow::bail!("{name}: {profile}: {} is not as before; look at {}", path.display(), work.display());
     }
-    Ok(was_killed)
+    Ok(half_way)
 }
 
 /// One quick proof on this machine; pages and processes must be as before it.
