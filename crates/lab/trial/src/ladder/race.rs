@@ -163,6 +163,14 @@ impl<'c, 'a> Race<'c, 'a> {
             let samples = self.climb.timed(|field| field.block(&order, seed));
             self.block = self.block.max(begun.elapsed());
             let weather = self.climb.watch.end(&span);
+            // Bad weather excuses a block, but no further one may start on a host that could not be put back.
+            let lost = |sample: &Result<Sample, ArmError>| match sample {
+                Err(error @ ArmError::Host { .. }) => Some(error.clone()),
+                _ => None,
+            };
+            if let Some(error) = samples.iter().find_map(lost) {
+                return Err(super::host_error(error));
+            }
             let allowance = REDONE_MIN.max((blocks as f64 * REDONE_SHARE) as usize);
             if let Some(reason) = self.climb.watch.objection(&weather).filter(|_| redone < allowance) {
                 redone += 1;
