@@ -33,7 +33,7 @@ for release in $releases; do
     fi
     # Exit 6, inconclusive, is the normal answer of so short a run.
     code=0
-    "$planish" prove postgres --quick --json --scale 4 --bin-dir "$native/native/bin" >"$home/outcome.json" 2>"$home/log" ||
+    "$planish" prove postgres --quick --json --scale 4 --bin "$native/native/bin" >"$home/outcome.json" 2>"$home/log" ||
         code=$?
     if [ "$code" != 0 ] && [ "$code" != 6 ]; then
         echo "FAILED PostgreSQL $release: exit $code: $(tail -n 2 "$home/log" | tr '\n' ' ')"

@@ -78,14 +78,14 @@ impl Install {
         if let Some(folder) = folder {
             return Self::at(folder).ok_or_else(|| TrialError::Refused {
                 what: format!("{}: no `postgres` and `initdb` that run", folder.display()),
-                cure: "name the folder that holds both with --bin-dir".to_owned(),
+                cure: "name the folder that holds both with --bin".to_owned(),
             });
         }
         let found = candidates().iter().filter_map(|folder| Self::at(folder)).max_by_key(|it| it.version);
         found.ok_or_else(|| TrialError::Refused {
             what: "no PostgreSQL server is installed here".to_owned(),
             cure: "apt-get install postgresql (the package's own cluster is not touched), or name the folder of \
-                   another one with --bin-dir"
+                   another one with --bin"
                 .to_owned(),
         })
     }
@@ -146,6 +146,6 @@ mod tests {
     fn a_folder_without_a_server_is_refused_with_a_cure() {
         let error = Install::find(Some(Path::new("/nonexistent"))).expect_err("there is none");
         assert_eq!(error.exit(), planish_model::Exit::Refused);
-        assert!(error.hints()[0].contains("--bin-dir"));
+        assert!(error.hints()[0].contains("--bin"));
     }
 }
