@@ -19,6 +19,8 @@ releases=$(npm view "$package" versions --json | tr -d '[]" ,' | grep . |
 failed=0
 for release in $releases; do
     major=${release%%.*}
+    # planish needs plan_cache_mode.
+    [ "$major" -ge 12 ] || { echo "SKIP PostgreSQL $release: older than 12"; continue; }
     home=$folder/$major
     mkdir -p "$home"
     native=$home/node_modules/$package

@@ -417,12 +417,14 @@ impl<'a> Climb<'a> {
 /// Takes back keeps that the layout of a process could explain.
 ///
 /// Two processes of the same arm, resident side by side, have differed by 10 % in every one of 22 blocks:
-/// physical pages are dealt once. Where the placebo shows such a difference, a rung must gain more than that
-/// to be kept.
+/// physical pages are dealt once. A rung must gain more than the placebo's process differs by to be kept: by as
+/// much as its interval reaches where that is clear of zero, else by its estimate, which a placebo that was dropped
+/// early has few pairs to narrow.
 fn doubt_layouts(contenders: &mut [Contender], options: &LadderOptions) {
     let Some((placebo, rungs)) = contenders.split_last_mut() else { return };
-    let Some(gain) = placebo.gain(options).filter(|gain| gain.low > 0.0 || gain.high < 0.0) else { return };
-    let layout = gain.low.abs().max(gain.high.abs());
+    let Some(gain) = placebo.gain(options) else { return };
+    let is_clear = gain.low > 0.0 || gain.high < 0.0;
+    let layout = if is_clear { gain.low.abs().max(gain.high.abs()) } else { gain.effect.abs() };
     for rung in rungs.iter_mut().filter(|rung| rung.is_kept()) {
         if rung.gain(options).is_none_or(|gain| gain.low <= layout) {
             let reason = format!(

@@ -25,8 +25,8 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// Oldest major version that is tried: the ordinary syntax of today, and `huge_pages`.
-    const OLDEST: u32 = 10;
+    /// Oldest major version that is tried: the first with `plan_cache_mode`, by which every server runs one plan.
+    const OLDEST: u32 = 12;
 
     /// The version in the text of `postgres --version`: `postgres (PostgreSQL) 15.18 (Debian ...)`,
     /// `18beta1`.
@@ -77,7 +77,7 @@ impl Install {
     pub fn find(folder: Option<&Path>) -> Result<Self, TrialError> {
         if let Some(folder) = folder {
             return Self::at(folder).ok_or_else(|| TrialError::Refused {
-                what: format!("{}: no `postgres` and `initdb` that run", folder.display()),
+                what: format!("{}: no `postgres` (12 or newer) and `initdb` that run", folder.display()),
                 cure: "name the folder that holds both with --bin".to_owned(),
             });
         }
