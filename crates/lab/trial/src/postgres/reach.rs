@@ -4,6 +4,7 @@
 //! nothing from larger pages. In a guest the figures are those that the hypervisor lets through.
 
 use planish_host::Host;
+use planish_model::units::bytes;
 use planish_topo::{CacheKind, Topology};
 
 use super::budget::Budget;
@@ -30,8 +31,8 @@ pub(super) fn notes(install: &Install, budget: &Budget, clients: usize) -> Vec<S
             "PostgreSQL {}, {clients} clients, {} rows: {} of table and primary key in {} of shared_buffers",
             install.version,
             budget.rows(),
-            size(budget.data_bytes()),
-            size(budget.shared_buffers_bytes),
+            bytes(budget.data_bytes()),
+            bytes(budget.shared_buffers_bytes),
         ),
         describe(budget.data_bytes(), cache(2), cache(3), tlb()),
     ]
@@ -39,13 +40,13 @@ pub(super) fn notes(install: &Install, budget: &Budget, clients: usize) -> Vec<S
 
 fn describe(working_set: u64, l2: u64, l3: u64, tlb: Tlb) -> String {
     let mut text =
-        format!("working set {}; L2 {}, L3 {} of this processor", size(working_set), size(l2), size(l3));
+        format!("working set {}; L2 {}, L3 {} of this processor", bytes(working_set), bytes(l2), bytes(l3));
     let mut reaches = Vec::new();
     for (name, entries, page) in
         [("4 KB", tlb.base, 4 << 10), ("2 MB", tlb.huge_2m, 2 << 20), ("1 GB", tlb.huge_1g, 1u64 << 30)]
     {
         if entries > 0 {
-            reaches.push(format!("{} with {name} pages ({entries} entries)", size(entries * page)));
+            reaches.push(format!("{} with {name} pages ({entries} entries)", bytes(entries * page)));
         }
     }
     if reaches.is_empty() {
@@ -55,17 +56,6 @@ fn describe(working_set: u64, l2: u64, l3: u64, tlb: Tlb) -> String {
         text += &reaches.join(", ");
     }
     text
-}
-
-/// A size in the largest unit that leaves at least one before the point.
-fn size(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let unit = units.iter().find(|(_, shift)| bytes >= f64::from(1u32 << shift));
-    unit.map_or_else(
-        || format!("{bytes} B"),
-        |(name, shift)| format!("{:.1} {name}", bytes / f64::from(1u32 << shift)),
-    )
 }
 
 /// Intel: leaf 0x18, deterministic address translation. AMD: leaves 0x80000006 and 0x80000019.
@@ -116,8 +106,8 @@ mod tests {
         let text = describe(1_700_000_000, 2 << 20, 260 << 20, tlb);
         assert_eq!(
             text,
-            "working set 1.6 GiB; L2 2.0 MiB, L3 260.0 MiB of this processor; the TLB reaches 8.0 MiB with 4 KB \
-             pages (2048 entries), 2.0 GiB with 2 MB pages (1024 entries)"
+            "working set 1.6 GiB; L2 2 MiB, L3 260 MiB of this processor; the TLB reaches 8 MiB with 4 KB \
+             pages (2048 entries), 2 GiB with 2 MB pages (1024 entries)"
         );
         assert!(describe(1, 0, 0, Tlb::default()).contains("does not tell"));
     }

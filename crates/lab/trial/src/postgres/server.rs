@@ -212,12 +212,8 @@ impl Server {
     /// shared buffers and the usual tenth beside them.
     pub(crate) fn pages_needed(&self, bytes: u64, budget: &Budget) -> u64 {
         let told = || {
-            let mut command = Command::new(&self.launch.command[0]);
-            command.args(&self.launch.command[1..]).args(["-C", "shared_memory_size_in_huge_pages"]);
-            if let Some((user, group)) = self.launch.user {
-                std::os::unix::process::CommandExt::uid(&mut command, user);
-                std::os::unix::process::CommandExt::gid(&mut command, group);
-            }
+            let mut command = self.launch.command(0);
+            command.args(["-C", "shared_memory_size_in_huge_pages"]);
             let output = command.output().ok().filter(|output| output.status.success())?;
             String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().ok()
         };
