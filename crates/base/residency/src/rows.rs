@@ -211,13 +211,16 @@ mod tests {
             "1000-3000 rw-s 00000000 00:01 7 /dev/zero (deleted)\nRss: 4 kB\n\
              5000-7000 rw-s 00001000 00:01 7 /dev/zero (deleted)\n\
              8000-9000 rw-s 00000000 00:01 8 /SYSV0000 (deleted)\n\
+             200000-600000 rw-s 00000000 00:31 7 /mnt/huge/ram\nKernelPageSize: 2048 kB\nShared_Hugetlb: 2048 kB\n\
              a000-f000 rw-p 00000000 00:00 0\n",
         )
         .unwrap();
         let segments = segments(&regions);
-        assert_eq!(segments.len(), 2);
-        assert_eq!((segments[0].bytes, segments[0].resident_bytes), (0x3000, 4 << 10));
-        assert_eq!(segments[1].name, "/SYSV0000 (deleted)");
+        assert_eq!(segments.len(), 3);
+        assert!(segments[0].is_hugetlb && segments[0].name == "/mnt/huge/ram");
+        assert_eq!((segments[0].bytes, segments[0].resident_bytes), (4 << 20, 2 << 20));
+        assert_eq!((segments[1].bytes, segments[1].resident_bytes), (0x3000, 4 << 10));
+        assert_eq!(segments[2].name, "/SYSV0000 (deleted)");
     }
 
     proptest! {

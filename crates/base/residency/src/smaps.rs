@@ -21,7 +21,8 @@ pub enum Kind {
     Anon,
     /// The stack of the main thread.
     Stack,
-    /// Memory without a file that processes share: shared anonymous, SysV, memfd, /dev/shm, shared hugetlb.
+    /// Memory that processes share and no disk keeps: shared anonymous, SysV, memfd, /dev/shm, hugetlb, files of
+    /// a hugetlbfs among it.
     Shared,
     /// Any other file.
     File,
@@ -54,8 +55,7 @@ pub struct Region {
     pub inode: u64,
     /// Device of the file, `major:minor` in hex.
     pub device: String,
-    /// What it is for. [`parse_smaps`] sees one mapping at a time: private data of an executable is told from
-    /// other files by [`classify_data`].
+    /// What it is for. Its name and rights tell most; [`classify_files`] tells the files apart once all is read.
     pub kind: Kind,
     /// Size in bytes of the pages that the kernel keeps it in; beyond a base page in hugetlb mappings only.
     pub page_bytes: u64,
@@ -148,7 +148,7 @@ pub fn parse_smaps(text: &str) -> Result<Vec<Region>, String> {
             None => regions.push(parse_header(line).ok_or_else(|| line.to_owned())?),
         }
     }
-    classify_data(&mut regions);
+    classify_files(&mut regions);
     Ok(regions)
 }
 
@@ -270,8 +270,14 @@ fn is_segment(name: &str) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-/// Private, not executable mappings of a file that is executed elsewhere in the process are its data.
-fn classify_data(regions: &mut [Region]) {
+/// Files that are none, and files that are a program's data.
+///
+/// A file of a hugetlbfs is memory of a pool, wherever its file system is mounted: QEMU, DPDK and Java map their
+/// segments so. Private, not executable mappings of a file that is executed elsewhere in the process are its data.
+fn classify_files(regions: &mut [Region]) {
+    for region in regions.iter_mut().filter(|region| region.kind == Kind::File && region.is_hugetlb()) {
+        region.kind = if region.is_shared() { Kind::Shared } else { Kind::Anon };
+    }
     let mut programs: Vec<(String, u64)> = regions
         .iter()
         .filter(|region| region.kind == Kind::Text && region.inode != 0)
@@ -348,6 +354,21 @@ a000-b000 r--p 00000000 fe:00 78                     /usr/share/zoneinfo
         assert_eq!(kind("[anon:glibc: malloc]", b"rw-p"), Kind::Anon);
         assert_eq!(kind("[vdso]", b"r-xp"), Kind::Text);
         assert_eq!(kind("/data/table", b"rw-s"), Kind::File);
+    }
+
+    #[test]
+    fn a_file_of_a_hugetlbfs_is_memory_of_a_pool() {
+        let text = "\
+1000-5000 rw-s 00000000 00:31 7 /mnt/huge/guest-ram (deleted)
+KernelPageSize:     2048 kB
+Shared_Hugetlb:     4096 kB
+5000-7000 rw-p 00000000 00:31 8 /dev/hugepages/rtemap_0
+KernelPageSize:  1048576 kB
+7000-9000 r-xp 00000000 00:31 9 /dev/hugepages/remapped-text
+KernelPageSize:     2048 kB
+";
+        let kinds: Vec<Kind> = parse_smaps(text).unwrap().iter().map(|region| region.kind).collect();
+        assert_eq!(kinds, [Kind::Shared, Kind::Anon, Kind::Text]);
     }
 
     #[test]
