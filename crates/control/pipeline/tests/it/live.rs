@@ -3,24 +3,28 @@
 //! Runs only where it is asked for, with PLANISH_TEST_LIVE=1 as root: a test run must not touch a machine that
 //! somebody needs.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use planish_model::{Exit, KnobId, Nodes, OutcomeKind, Want};
 use planish_pipeline::{ApplyOptions, Session, SessionOptions, Target, apply, check, log, undo};
-use planish_skip::skip;
+use planish_skip::{Turn, skip};
 use tempfile::TempDir;
 
 use crate::tree::{STAT_INTERVAL, plan_of, profile};
 
-/// One test at a time: they write the same host.
-static HOST: Mutex<()> = Mutex::new(());
-
-fn live(test: &str) -> Option<(Session, TempDir, MutexGuard<'static, ()>)> {
+/// A session on the live host, alone with it among all tests of this machine: they write the same host.
+fn live(test: &str) -> Option<(Session, TempDir, Turn)> {
     if std::env::var_os("PLANISH_TEST_LIVE").is_none() {
         skip(test, "PLANISH_TEST_LIVE is not set: the live host is left alone");
         return None;
     }
+    let turn = match Turn::wait() {
+        Ok(turn) => turn,
+        Err(reason) => {
+            skip(test, reason);
+            return None;
+        }
+    };
     let state = TempDir::new().expect("a temporary folder");
     let options = SessionOptions {
         state: Some(state.path().to_owned()),
@@ -32,7 +36,7 @@ fn live(test: &str) -> Option<(Session, TempDir, MutexGuard<'static, ()>)> {
         skip(test, "this user may not write the live host");
         return None;
     }
-    Some((session, state, HOST.lock().unwrap_or_else(PoisonError::into_inner)))
+    Some((session, state, turn))
 }
 
 #[test]
