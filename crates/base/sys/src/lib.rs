@@ -8,6 +8,7 @@
 //! beyond 1024 bits, `perf_event_open`, `wait4`) goes through `libc::syscall` with dynamic masks.
 
 pub mod affinity;
+pub mod cgroup;
 pub mod child;
 pub mod detach;
 mod error;

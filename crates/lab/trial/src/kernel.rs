@@ -1,6 +1,7 @@
 //! What the running kernel says of itself, in small files under `/proc` and `/sys`.
 
 use planish_host::Host;
+use planish_sys::cgroup;
 
 /// The text of a file of the live machine; `None` when it is not there or may not be read.
 ///
@@ -41,8 +42,23 @@ pub(crate) fn waited_us(text: &str) -> Option<u64> {
     text.lines().find(|line| line.starts_with("some "))?.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
-/// `MemAvailable` in bytes.
+/// Bytes that can be had without swapping: `MemAvailable`, or what the control groups of this process leave, where that
+/// is less.
 pub(crate) fn memory_available_bytes() -> Option<u64> {
+    let group = cgroup::memory_room().map(|room| room.bytes);
+    machine_available_bytes().into_iter().chain(group).min()
+}
+
+/// What gives us more memory.
+pub(crate) fn memory_cure() -> String {
+    let machine = machine_available_bytes().unwrap_or(u64::MAX);
+    match cgroup::memory_room().filter(|room| room.bytes < machine) {
+        Some(room) => format!("raise the limit of the control group in {}", room.file.display()),
+        None => "end something that holds memory".to_owned(),
+    }
+}
+
+fn machine_available_bytes() -> Option<u64> {
     let text = read("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)

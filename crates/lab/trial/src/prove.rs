@@ -81,7 +81,7 @@ fn set_bytes(trial: &TrialFile, facts: &HostFacts, available: u64) -> Result<u64
             needed(trial, SETS[SETS.len() - 1]) / MIB,
             spare / MIB
         ),
-        cure: "stop something that uses memory, and try again".to_owned(),
+        cure: kernel::memory_cure(),
     })
 }
 

@@ -59,24 +59,26 @@ impl Wish<'_> {
     }
 
     /// Refuses what the kernel could only give by killing somebody: a fault that finds no memory on a bound
-    /// node, or none at all, ends a process; a fault in a short pool raises SIGBUS.
+    /// node, none at all, or none that its control group allows, ends a process; a fault in a short pool raises
+    /// SIGBUS.
     fn check_room(&self, bytes: usize) -> Result<(), ArenaError> {
         let (page, wanted_bytes) = (self.page, bytes);
+        let refused = |available: Option<facts::Available>| match available {
+            Some(facts::Available { bytes: available_bytes, limit }) if available_bytes < bytes as u64 => {
+                Err(ArenaError::Memory { page, wanted_bytes, available_bytes, limit })
+            }
+            _ => Ok(()),
+        };
         if let Page::HugeTlb(page_bytes) = page {
             let free_pages = facts::pool_free(page_bytes, self.nodes.bound());
             return match free_pages {
                 Some(free) if free < (bytes / page_bytes) as u64 => {
                     Err(ArenaError::PoolShort { page, wanted_bytes, free_pages, source: None })
                 }
-                _ => Ok(()),
+                _ => refused(facts::pool_allowed(page_bytes)),
             };
         }
-        match facts::memory_available(self.nodes.bound()) {
-            Some(available_bytes) if available_bytes < bytes as u64 => {
-                Err(ArenaError::Memory { page, wanted_bytes, available_bytes })
-            }
-            _ => Ok(()),
-        }
+        refused(facts::memory_available(self.nodes.bound()))
     }
 
     /// Maps `bytes` between two guards of one page without rights, and tells where between them they lie.

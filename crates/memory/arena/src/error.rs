@@ -1,5 +1,7 @@
 //! What an arena refuses, with the cure.
 
+use std::path::PathBuf;
+
 use crate::page::{Page, Size};
 
 /// Why an arena could not give the memory.
@@ -42,7 +44,7 @@ pub enum ArenaError {
         had_bytes: usize,
     },
     /// Faulting the memory in would take more than there is, and the kernel would kill somebody for it.
-    #[error("{wanted_bytes} bytes on {page} wanted, {available_bytes} available")]
+    #[error("{wanted_bytes} bytes on {page} wanted, {available_bytes} available{}", under(limit.as_ref()))]
     Memory {
         /// The page that was asked for.
         page: Page,
@@ -50,6 +52,8 @@ pub enum ArenaError {
         wanted_bytes: usize,
         /// Bytes that can be had without swapping, on the chosen nodes where a choice binds.
         available_bytes: u64,
+        /// The file of the limit, where a control group leaves less than the machine.
+        limit: Option<PathBuf>,
     },
     /// The kernel refused the placement on nodes.
     #[error("cannot place {wanted_bytes} bytes on node {nodes}")]
@@ -111,6 +115,9 @@ impl ArenaError {
             Self::NotBacked { .. } => {
                 "look for a policy or preload that changes the pages of this process".into()
             }
+            Self::Memory { limit: Some(limit), .. } => {
+                format!("ask for less, or raise the limit of the control group in {}", limit.display())
+            }
             Self::Memory { .. } => "ask for less, free memory, or choose more nodes".into(),
             Self::Placement { .. } => "choose nodes that this process may use (Mems_allowed_list in \
                  /proc/self/status); in a container, grant CAP_SYS_NICE"
@@ -124,6 +131,10 @@ impl ArenaError {
             Self::TooLarge { .. } => "ask for less".into(),
         }
     }
+}
+
+fn under(limit: Option<&PathBuf>) -> String {
+    limit.map(|limit| format!(" under {}", limit.display())).unwrap_or_default()
 }
 
 fn shown(pages: &Option<u64>) -> String {

@@ -9,8 +9,20 @@
 )]
 
 use std::fs;
+use std::path::PathBuf;
 
-use planish_sys::NodeSet;
+use planish_sys::{NodeSet, cgroup};
+
+/// Memory that can be had, and the file of the limit where a control group is what leaves no more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Available {
+    pub(crate) bytes: u64,
+    pub(crate) limit: Option<PathBuf>,
+}
+
+/// What the kernel charges a group beside the pages themselves: page tables, which take a 512th where pages are
+/// smallest, and charges that each CPU draws ahead.
+const CHARGED_BESIDE: u64 = 2 << 20;
 
 /// Pages of `page_bytes` that can still be had: free and not promised to another mapping; counted on `nodes`
 /// where given. `None` when the kernel does not say.
@@ -34,7 +46,26 @@ pub(crate) fn pool_free(page_bytes: usize, nodes: Option<&NodeSet>) -> Option<u6
 }
 
 /// Bytes that can be faulted in without swapping or killing; on `nodes` where given. `None` when unknown.
-pub(crate) fn memory_available(nodes: Option<&NodeSet>) -> Option<u64> {
+pub(crate) fn memory_available(nodes: Option<&NodeSet>) -> Option<Available> {
+    let machine = machine_available(nodes).map(|bytes| Available { bytes, limit: None });
+    let group = cgroup::memory_room().map(|room| Available {
+        bytes: (room.bytes - room.bytes / 256).saturating_sub(CHARGED_BESIDE),
+        limit: Some(room.file),
+    });
+    tighter(machine, group)
+}
+
+/// Pages of `page_bytes` that the groups of this process leave it.
+pub(crate) fn pool_allowed(page_bytes: usize) -> Option<Available> {
+    let room = cgroup::hugetlb_room(page_bytes)?;
+    Some(Available { bytes: room.bytes, limit: Some(room.file) })
+}
+
+fn tighter(one: Option<Available>, other: Option<Available>) -> Option<Available> {
+    one.into_iter().chain(other).min_by_key(|available| available.bytes)
+}
+
+fn machine_available(nodes: Option<&NodeSet>) -> Option<u64> {
     let whole = meminfo(&fs::read_to_string("/proc/meminfo").ok()?, &["MemAvailable"])?;
     let Some(nodes) = nodes else { return Some(whole) };
     // A node tells no MemAvailable: free pages and clean file cache are what it can give at once.
@@ -82,6 +113,18 @@ mod tests {
 
     #[test]
     fn the_running_machine_has_memory() {
-        assert!(memory_available(None).is_some_and(|bytes| bytes > 0));
+        assert!(machine_available(None).is_some_and(|bytes| bytes > 0));
+        assert!(memory_available(None).is_some());
+    }
+
+    #[test]
+    fn a_group_counts_where_it_leaves_less_than_the_machine() {
+        let available =
+            |bytes, limit: Option<&str>| Some(Available { bytes, limit: limit.map(PathBuf::from) });
+        let group = || available(5, Some("/g/memory.max"));
+        assert_eq!(tighter(available(9, None), group()), group());
+        assert_eq!(tighter(available(3, None), group()), available(3, None));
+        assert_eq!(tighter(None, group()), group());
+        assert_eq!(tighter(None, None), None);
     }
 }

@@ -63,7 +63,7 @@ impl Budget {
                     gib(available),
                     gib(floor)
                 ),
-                cure: format!("try --scale {}, or end something that holds memory", fitting.max(1)),
+                cure: format!("try --scale {}, or {}", fitting.max(1), crate::kernel::memory_cure()),
             });
         }
         Ok(Self { scale, shared_buffers_bytes: shared, servers })
