@@ -12,6 +12,9 @@ use crate::kernel;
 const STEAL_FLOOR: f64 = 0.05;
 /// The same for the share of time in which some task waited for a processor.
 const PRESSURE_FLOOR: f64 = 0.30;
+/// A span below this has no weather: the kernel counts in ticks of 10 ms, and a single one that the hypervisor took
+/// would be half of a short block.
+const SPAN_MIN: Duration = Duration::from_millis(100);
 /// A clock that moved by more than this against the other was set by someone.
 const CLOCK_JUMP: Duration = Duration::from_millis(250);
 
@@ -113,6 +116,10 @@ fn read() -> Reading {
 fn weather(before: &Reading, after: &Reading) -> Weather {
     let elapsed = after.at.saturating_duration_since(before.at);
     let wall = after.wall.duration_since(before.wall).unwrap_or_default();
+    let jump = elapsed.abs_diff(wall);
+    if elapsed < SPAN_MIN {
+        return Weather { steal: None, pressure: None, jump };
+    }
     let share = |part: u64, whole: f64| if whole > 0.0 { part as f64 / whole } else { 0.0 };
     let ticks = after.total_ticks.saturating_sub(before.total_ticks) as f64;
     let steal = before.steal_ticks.zip(after.steal_ticks);
@@ -121,7 +128,7 @@ fn weather(before: &Reading, after: &Reading) -> Weather {
         steal: steal.map(|(before, after)| share(after.saturating_sub(before), ticks)),
         pressure: waited
             .map(|(before, after)| share(after.saturating_sub(before), elapsed.as_secs_f64() * 1e6)),
-        jump: elapsed.abs_diff(wall),
+        jump,
     }
 }
 
@@ -142,5 +149,22 @@ mod tests {
             Some("steal 20 %, limit 5 %")
         );
         assert!(watch.objection(&Weather { jump: Duration::from_secs(2), ..calm }).is_some());
+    }
+
+    #[test]
+    fn a_span_of_a_few_milliseconds_has_no_weather() {
+        let now = Instant::now();
+        let reading = |milliseconds: u64, steal_ticks: u64, total_ticks: u64| Reading {
+            at: now + Duration::from_millis(milliseconds),
+            wall: SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds),
+            steal_ticks: Some(steal_ticks),
+            total_ticks,
+            waited_us: Some(1000 * milliseconds),
+        };
+        let start = reading(0, 0, 0);
+        let calm = Weather { steal: None, pressure: None, jump: Duration::ZERO };
+        assert_eq!(weather(&start, &reading(4, 1, 2)), calm, "one tick is no half of the time");
+        let seen = weather(&start, &reading(400, 40, 80));
+        assert_eq!((seen.steal, seen.pressure), (Some(0.5), Some(1.0)));
     }
 }
