@@ -98,7 +98,11 @@ fn missed(steps: &[Step], plan: &Plan, catalogue: &Catalogue) -> Finding {
         severity: Severity::Note,
         evidence,
         why: first.why.clone(),
-        cure: format!("planish apply {}", plan.profile),
+        // A pool is planned for the service that is named, and for nobody else.
+        cure: match &first.service {
+            Some(service) => format!("planish apply {} --service {service}", plan.profile),
+            None => format!("planish apply {}", plan.profile),
+        },
     }
 }
 

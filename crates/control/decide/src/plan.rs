@@ -105,7 +105,9 @@ impl<'a> Draft<'a> {
             Class::Oneway => Some("cannot be set back before a reboot: planish does not set it".to_owned()),
             Class::Action => Some("has no old value to put back: planish does not set it".to_owned()),
             Class::Security if named => None,
-            Class::Security => Some(format!("weakens a protection: allow it by name, --allow {}", knob.id)),
+            Class::Security => {
+                Some(format!("weakens a protection: allow it by name, --allow-knob {}", knob.id))
+            }
             class if named || self.options.allow_classes.contains(&class) => None,
             Class::Availability => Some("may stall the host: --allow availability".to_owned()),
             Class::Durability => Some("may lose data at a crash: --allow durability".to_owned()),

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, nearest};
+use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, nearest, nearest_listed};
 
 mod position;
 mod rules;
 
-use position::{located, of_row, of_want, point};
+use position::{located, of_parent, of_row, of_want, point};
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -45,16 +45,22 @@ pub enum CatalogueError {
         nearest: Option<String>,
     },
     /// No such profile.
-    #[error("no profile `{name}`{}", hint(nearest.as_ref()))]
+    #[error("{}no profile `{name}`{}", place(file.as_ref()), hint(nearest.as_ref()))]
     UnknownProfile {
+        /// Where it is inherited, with line and column; `None` for one that was named elsewhere.
+        file: Option<String>,
         /// The name.
         name: String,
         /// The nearest valid name.
         nearest: Option<String>,
+        /// The names of all profiles.
+        known: Vec<String>,
     },
     /// A profile inherits itself.
-    #[error("profile `{name}` inherits itself")]
+    #[error("{}profile `{name}` inherits itself", place(file.as_ref()))]
     Cycle {
+        /// Where it is inherited, with line and column.
+        file: Option<String>,
         /// The profile.
         name: String,
     },
@@ -87,6 +93,39 @@ pub enum CatalogueError {
         /// The rule.
         rule: &'static str,
     },
+}
+
+impl CatalogueError {
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> String {
+        match self {
+            Self::UnknownKnob { .. } => "list the knobs: planish knobs".to_owned(),
+            Self::UnknownProfile { known, .. } => format!("the profiles are {}", known.join(", ")),
+            Self::BadValue { knob, .. } => format!("see what it may be: planish knobs {knob}"),
+            Self::Cycle { .. } => "take one of the names out of `inherits`".to_owned(),
+            Self::Twice { .. } => "rename or remove the second one".to_owned(),
+            Self::Malformed { file, .. } | Self::Rule { file, .. } => {
+                let path = file.split(".toml:").next().unwrap_or(file).trim_end_matches(".toml");
+                format!("mend {path}.toml there, or move it away")
+            }
+        }
+    }
+
+    /// The same with the place at which a profile names its parent, unless it has one already.
+    fn inherited_at(self, at: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::UnknownProfile { file: None, name, nearest, known } => {
+                Self::UnknownProfile { file: Some(at()), name, nearest, known }
+            }
+            Self::Cycle { file: None, name } => Self::Cycle { file: Some(at()), name },
+            other => other,
+        }
+    }
+}
+
+fn place(file: Option<&String>) -> String {
+    file.map(|file| format!("{file}: ")).unwrap_or_default()
 }
 
 fn hint(nearest: Option<&String>) -> String {
@@ -232,6 +271,16 @@ impl Catalogue {
         &self.findings
     }
 
+    /// The profile that is made for a program, by its name in the kernel: `postgres`, `redis-server`, `mysqld`.
+    #[must_use]
+    pub fn profile_for(&self, program: &str) -> Option<&str> {
+        let made_for = |name: &&str| {
+            let rest = program.strip_prefix(*name);
+            rest.is_some_and(|rest| rest == "d" || !rest.starts_with(|c: char| c.is_alphanumeric()))
+        };
+        self.profile_names().filter(made_for).max_by_key(|name| name.len())
+    }
+
     /// Names of all profiles.
     pub fn profile_names(&self) -> impl Iterator<Item = &str> {
         self.profiles.keys().map(String::as_str)
@@ -267,12 +316,14 @@ impl Catalogue {
 
     fn flatten(&self, name: &str, path: &mut Vec<String>) -> Result<Profile, CatalogueError> {
         if path.iter().any(|seen| seen == name) {
-            return Err(CatalogueError::Cycle { name: name.to_owned() });
+            return Err(CatalogueError::Cycle { file: None, name: name.to_owned() });
         }
         let Some(ProfileFile { file, text, profile }) = self.profiles.get(name) else {
             return Err(CatalogueError::UnknownProfile {
+                file: None,
                 name: name.to_owned(),
                 nearest: nearest(name, self.profile_names()).map(str::to_owned),
+                known: self.profile_names().map(str::to_owned).collect(),
             });
         };
         path.push(name.to_owned());
@@ -290,7 +341,9 @@ impl Catalogue {
     ) -> Result<Profile, CatalogueError> {
         let mut want = BTreeMap::new();
         for parent in &profile.inherits {
-            self.lay_over(&mut want, self.flatten(parent, path)?.want);
+            let at = || located(file, text, of_parent(text, parent));
+            let inherited = self.flatten(parent, path).map_err(|error| error.inherited_at(at))?;
+            self.lay_over(&mut want, inherited.want);
         }
         for (id, wanted) in &profile.want {
             let at = || located(file, text, of_want(text, id.as_str()));
@@ -337,7 +390,9 @@ impl Catalogue {
 fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, CatalogueError> {
     toml::from_str(text).map_err(|error| {
         let (line, column) = point(text, error.span().map_or(0, |span| span.start));
-        CatalogueError::Malformed { file: file.to_owned(), line, column, message: error.message().to_owned() }
+        let meant = nearest_listed(error.message()).map(str::to_owned);
+        let message = format!("{}{}", error.message(), hint(meant.as_ref()));
+        CatalogueError::Malformed { file: file.to_owned(), line, column, message }
     })
 }
 

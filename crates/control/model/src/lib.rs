@@ -40,7 +40,7 @@ pub use entry::{
 pub use exit::Exit;
 pub use finding::{Comparison, Finding, FindingRule, Limit, Severity};
 pub use knob::{Class, Conditions, Knob, KnobId, Undo, When};
-pub use nearest::nearest;
+pub use nearest::{nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
     VerdictKind,

@@ -13,14 +13,33 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
+/// The nearest of the names that a reader lists: ``unknown field `a`, expected one of `b`, `c` ``.
+#[must_use]
+pub fn nearest_listed(message: &str) -> Option<&str> {
+    let (unknown, expected) = message.split_once(", expected ")?;
+    let wrong = unknown.split('`').skip(1).step_by(2).last()?;
+    nearest(wrong, expected.split('`').skip(1).step_by(2))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, nearest_listed};
 
     #[test]
     fn finds_the_likely_word_and_no_random_one() {
         let ids = ["vm.swappiness", "vm.stat_interval", "thp.enabled"];
         assert_eq!(nearest("vm.swapiness", ids), Some("vm.swappiness"));
         assert_eq!(nearest("kernel.nothing", ids), None);
+    }
+
+    #[test]
+    fn the_nearest_name_is_read_from_a_reader_s_list() {
+        let message = "unknown field `sumary`, expected one of `name`, `summary`, `primary`";
+        assert_eq!(nearest_listed(message), Some("summary"));
+        assert_eq!(
+            nearest_listed("unknown variant `pgbanch`, expected `pgbench` or `http`"),
+            Some("pgbench")
+        );
+        assert_eq!(nearest_listed("invalid type: string"), None);
     }
 }

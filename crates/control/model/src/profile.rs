@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::KnobId;
 
+mod read;
+
 /// Which nodes a pool is wanted on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -29,8 +31,8 @@ pub enum Computation {
 }
 
 /// What a profile wants of one knob.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum Want {
     /// `"vm.stat_interval" = 10`.
     Int(i64),

@@ -4,12 +4,13 @@
 //! something other than what was written: `always [madvise] never` for `madvise`, `Y` for `1`, tabs for spaces.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 /// The type of a knob's value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum ValueType {
     /// `{ int = "bytes", min = 0, max = 100 }`: a whole number and its unit.
     Int {
@@ -37,6 +38,40 @@ pub enum ValueType {
         /// Always true; marks the type.
         text: bool,
     },
+}
+
+/// The keys of all types, so that an unknown one is named instead of passed over: a limit that was mistyped is no
+/// limit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    int: Option<String>,
+    min: Option<i64>,
+    max: Option<i64>,
+    choice: Option<Vec<String>>,
+    flag: Option<bool>,
+    text: Option<bool>,
+}
+
+impl<'de> Deserialize<'de> for ValueType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { choice = [WORD, ...] }, \
+                              { flag = true } and { text = true }";
+        let limits = |keys: &Keys| keys.min.is_some() || keys.max.is_some();
+        let keys = Keys::deserialize(deserializer)?;
+        match keys {
+            Keys { int: Some(int), min, max, choice: None, flag: None, text: None } => {
+                Ok(Self::Int { int, min, max })
+            }
+            _ if limits(&keys) => Err(D::Error::custom(WANTED)),
+            Keys { int: None, choice: Some(choice), flag: None, text: None, .. } => {
+                Ok(Self::Choice { choice })
+            }
+            Keys { int: None, choice: None, flag: Some(flag), text: None, .. } => Ok(Self::Flag { flag }),
+            Keys { int: None, choice: None, flag: None, text: Some(text), .. } => Ok(Self::Text { text }),
+            _ => Err(D::Error::custom(WANTED)),
+        }
+    }
 }
 
 /// Why a text is not a legal value.

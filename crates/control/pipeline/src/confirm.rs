@@ -18,6 +18,7 @@ use crate::session::Session;
 /// A journal that cannot be used, another planish at work, a file that cannot be written or that someone else
 /// wrote meanwhile: then the entries before it are confirmed, and it is not.
 pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
+    session.refuse_hidden()?;
     let sink = session.sink()?;
     let mut journal = session.writer(Duration::ZERO)?;
     let boot_id = session.host().boot_id();

@@ -1,17 +1,21 @@
 //! `planish doctor`: what this machine loses, why, and the cure. Any user may ask; nothing is written.
 
-use planish_model::{Finding, HostFacts, KnobId, Observation, Reading, Verdict, VerdictKind};
+use planish_model::{
+    Catalogue, Finding, HostFacts, KnobId, Observation, Reading, Sizing, Verdict, VerdictKind,
+};
 use serde::Serialize;
 
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::size::{Service, SizeRequest, size};
+use crate::size::{Service, SizeRequest, size_on};
 
 /// What was found on a host.
 #[derive(Clone, Debug)]
 pub struct Doctor {
     /// The host.
     pub host: HostFacts,
+    /// The profile that it was held against: as named, or the one that is made for the service.
+    pub profile: Option<String>,
     /// What it loses, the gravest first.
     pub findings: Vec<Finding>,
     /// What can be set here.
@@ -31,10 +35,11 @@ pub struct KnobStatus {
     pub verdict: Verdict,
 }
 
-/// Looks at the host once and says what it loses; with a profile, also where it differs from that.
+/// Looks at the host once and says what it loses; with a profile, also where it differs from that. A service that
+/// is named without a profile is held against the one that is made for it.
 ///
 /// # Errors
-/// A name that does not exist, a journal that cannot be read.
+/// A name that does not exist, a service that no profile is made for, a journal that cannot be read.
 pub fn doctor(
     session: &Session,
     profile: Option<&str>,
@@ -42,12 +47,17 @@ pub fn doctor(
 ) -> Result<Doctor, PipelineError> {
     let catalogue = session.sound_catalogue()?;
     let observation = session.observe();
-    let plan = match profile {
+    let request = service.cloned().map(SizeRequest::Service);
+    let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose()?;
+    let profile = match (profile, &sizing) {
+        (Some(name), _) => Some(name.to_owned()),
+        (None, Some(sizing)) => Some(made_for(catalogue, sizing)?),
+        (None, None) => None,
+    };
+    let plan = match &profile {
         None => None,
         Some(name) => {
             let profile = catalogue.profile(name)?;
-            let request = service.cloned().map(SizeRequest::Service);
-            let sizing = request.map(|request| size(session, &request, None)).transpose()?;
             let options = planish_decide::Options { sizing, ..planish_decide::Options::default() };
             let open = session.open_entries()?;
             Some(planish_decide::plan(catalogue, &observation, &profile, &open, &options)?)
@@ -55,7 +65,16 @@ pub fn doctor(
     };
     let findings = planish_decide::findings(catalogue, &observation, plan.as_ref());
     let knobs = session.verdicts(&observation);
-    Ok(Doctor { host: observation.host, findings, knobs })
+    Ok(Doctor { host: observation.host, profile, findings, knobs })
+}
+
+/// The profile that is made for a service.
+fn made_for(catalogue: &Catalogue, sizing: &Sizing) -> Result<String, PipelineError> {
+    let service = sizing.service.clone().unwrap_or_default();
+    catalogue.profile_for(&service).map(str::to_owned).ok_or_else(|| PipelineError::NoProfileFor {
+        service,
+        known: catalogue.profile_names().map(str::to_owned).collect(),
+    })
 }
 
 impl Session {

@@ -107,11 +107,25 @@ pub enum PipelineError {
     /// The dead-man timer cannot be started. Nothing was written to the host.
     #[error("cannot start the timer that undoes an unconfirmed apply")]
     Watch(#[source] io::Error),
+    /// What was applied here is in a journal that this user may not read.
+    #[error("what root applied is in {}, which only root may read", folder.display())]
+    RootsJournal {
+        /// The state folder of root.
+        folder: PathBuf,
+    },
     /// No service of that name or number.
     #[error("no running service `{service}`")]
     NoService {
         /// As it was named.
         service: String,
+    },
+    /// A service without a profile of its own, and none was named.
+    #[error("no profile is made for `{service}`")]
+    NoProfileFor {
+        /// The name of its program.
+        service: String,
+        /// The names of all profiles.
+        known: Vec<String>,
     },
     /// A service whose maps cannot be read.
     #[error("cannot read the maps of `{service}`")]
@@ -149,6 +163,7 @@ impl PipelineError {
             | Self::Unreadable { .. }
             | Self::NotAPlan { .. }
             | Self::NoService { .. }
+            | Self::NoProfileFor { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
             Self::Edited { .. }
             | Self::Forged { .. }
@@ -161,6 +176,7 @@ impl PipelineError {
             | Self::Lock(_)
             | Self::Journal(_)
             | Self::Watch(_)
+            | Self::RootsJournal { .. }
             | Self::ServiceMaps { .. }
             | Self::Postgres { .. } => Exit::Refused,
             Self::JournalHalfWay { restored: true, .. } => Exit::FailedRestored,
@@ -175,7 +191,7 @@ impl PipelineError {
             Self::Moved { .. } | Self::Elsewhere { .. } | Self::Edited { .. } | Self::Forged { .. } => {
                 "make the plan again: planish plan PROFILE -o FILE".to_owned()
             }
-            Self::NotWritable { .. } | Self::ServiceMaps { .. } if !rustix::process::geteuid().is_root() => {
+            _ if self.is_for_root() && !rustix::process::geteuid().is_root() => {
                 "run it as root: sudo planish ...".to_owned()
             }
             Self::NotWritable { place, .. } => {
@@ -194,9 +210,110 @@ impl PipelineError {
             Self::JournalHalfWay { source, .. } => source.cure(),
             Self::Watch(_) => "apply without --confirm, or look why processes cannot be started".to_owned(),
             Self::NoService { .. } => "name a process id, or a name as `ps -C NAME` finds it".to_owned(),
-            Self::NotAPlan { .. } => "a plan file is what `planish plan PROFILE -o FILE` writes".to_owned(),
-            _ => return Vec::new(),
+            Self::NotAPlan { .. } | Self::Unreadable { .. } => {
+                "a plan file is what `planish plan PROFILE -o FILE` writes".to_owned()
+            }
+            Self::Catalogue(error) => error.cure(),
+            Self::Decide(DecideError::Catalogue(error)) => error.cure(),
+            Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
+            Self::ServiceMaps { .. } => {
+                "name another process of the service: kernel threads have no maps".to_owned()
+            }
+            Self::Postgres { .. } => {
+                "name its program with --postgres-program, or size the server that runs: planish size postgres"
+                    .to_owned()
+            }
+            Self::NoProfileFor { known, .. } => format!("name one of {}", known.join(", ")),
+            Self::RootsJournal { .. } => "sudo planish ...".to_owned(),
+            Self::Host(_) => "planish host record DIR makes a folder that can be read".to_owned(),
         };
         vec![hint]
+    }
+
+    /// Whether an ordinary user lacks the right that root has.
+    fn is_for_root(&self) -> bool {
+        let denied = |source: &io::Error| source.kind() == io::ErrorKind::PermissionDenied;
+        match self {
+            Self::NotWritable { .. } | Self::ServiceMaps { .. } => true,
+            Self::Lock(LockError::Open { source, .. })
+            | Self::Journal(JournalError::Storage { source, .. })
+            | Self::Unreadable { source, .. } => denied(source),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::KnobId;
+
+    use super::*;
+
+    fn denied() -> io::Error {
+        io::Error::from(io::ErrorKind::PermissionDenied)
+    }
+
+    /// One of each kind.
+    fn all() -> Vec<PipelineError> {
+        let path = || PathBuf::from("/state/var/journal.jsonl");
+        let full = || JournalError::Storage { what: "sync", path: path(), source: io::Error::other("full") };
+        let no_plan = || serde_json::from_str::<u8>("x").expect_err("no number");
+        let unknown = || CatalogueError::UnknownProfile {
+            file: None,
+            name: "x".to_owned(),
+            nearest: None,
+            known: vec!["series".to_owned()],
+        };
+        let service = || "x".to_owned();
+        let place = || "/proc/sys/vm/swappiness".to_owned();
+        let gone = planish_residency::ResidencyError::NoProcess { process: service() };
+        let no_entry = JournalError::NoEntry { id: EntryId(7) };
+        vec![
+            unknown().into(),
+            DecideError::Catalogue(CatalogueError::Cycle { file: None, name: service() }).into(),
+            PipelineError::Unreadable { path: path(), source: denied() },
+            PipelineError::NotAPlan { path: path(), source: no_plan() },
+            PipelineError::Edited { hash: service() },
+            PipelineError::Forged { place: place(), why: service() },
+            PipelineError::Elsewhere { what: "host" },
+            PipelineError::Moved { moved: vec![place()] },
+            PipelineError::NotWritable { place: place(), why: service() },
+            PipelineError::ForeignFile { path: "/etc/x".to_owned() },
+            LockError::Held { path: path(), pid: None }.into(),
+            LockError::Open { path: path(), source: denied() }.into(),
+            full().into(),
+            no_entry.into(),
+            PipelineError::JournalHalfWay { entry: EntryId(1), restored: true, source: full() },
+            PipelineError::JournalHalfWay { entry: EntryId(1), restored: false, source: full() },
+            PipelineError::Watch(denied()),
+            PipelineError::RootsJournal { folder: path() },
+            PipelineError::NoService { service: service() },
+            PipelineError::NoProfileFor { service: service(), known: vec![service()] },
+            PipelineError::ServiceMaps { service: service(), source: gone },
+            PipelineError::Postgres { program: path(), message: service() },
+            CatalogueError::Twice { file: "a.toml:1:1".to_owned(), id: service() }.into(),
+            CatalogueError::Rule { file: "a.toml:1:1".to_owned(), id: service(), rule: "r" }.into(),
+            CatalogueError::UnknownKnob { file: service(), id: KnobId::new("a").to_string(), nearest: None }
+                .into(),
+        ]
+    }
+
+    #[test]
+    fn every_error_has_a_cure() {
+        for error in all() {
+            let hints = error.hints();
+            assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn who_lacks_a_right_is_sent_to_root_and_who_lacks_room_is_not() {
+        let open = PipelineError::from(LockError::Open { path: "/x".into(), source: denied() });
+        let folder =
+            JournalError::Storage { what: "create", path: "/x/journal.jsonl".into(), source: denied() };
+        let full =
+            JournalError::Storage { what: "sync", path: "/x".into(), source: io::Error::other("full") };
+        assert!(open.is_for_root() && PipelineError::from(folder).is_for_root());
+        assert!(!PipelineError::from(full).is_for_root());
     }
 }

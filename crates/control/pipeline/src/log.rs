@@ -8,7 +8,8 @@ use crate::session::Session;
 /// All entries, oldest first, as a reboot since would have left them.
 ///
 /// # Errors
-/// A journal that cannot be read.
+/// A journal that cannot be read, or that is root's.
 pub fn log(session: &Session) -> Result<Vec<Entry>, PipelineError> {
+    session.refuse_hidden()?;
     session.history()
 }

@@ -4,7 +4,7 @@ use planish_model::{Class, KnobId, Plan};
 
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::size::{Service, SizeRequest, size};
+use crate::size::{Service, SizeRequest, size_on};
 use crate::source::{Named, Source};
 
 /// What the user allows and names besides the profile.
@@ -27,9 +27,9 @@ pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result
         Named::Plan(plan) => return Ok(plan),
         Named::Profile(profile) => profile,
     };
-    let request = options.service.clone().map(SizeRequest::Service);
-    let sizing = request.map(|request| size(session, &request, None)).transpose()?;
     let observation = session.observe();
+    let request = options.service.clone().map(SizeRequest::Service);
+    let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose()?;
     let options = planish_decide::Options {
         allow_classes: options.allow_classes.clone(),
         allow_knobs: options.allow_knobs.clone(),

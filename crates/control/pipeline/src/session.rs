@@ -107,6 +107,22 @@ impl Session {
         &self.folders.state
     }
 
+    /// The folder of what root applied, where we are an ordinary user who may not look into it.
+    #[must_use]
+    pub fn hidden_state(&self) -> Option<&std::path::Path> {
+        self.folders.hidden()
+    }
+
+    /// Refuses to call nothing what we only may not see: no entries of ours, and a journal that is root's.
+    pub(crate) fn refuse_hidden(&self) -> Result<(), PipelineError> {
+        match self.hidden_state() {
+            Some(folder) if self.ledger()?.entries.is_empty() => {
+                Err(PipelineError::RootsJournal { folder: folder.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the host, once.
     #[must_use]
     pub fn observe(&self) -> Observation {

@@ -9,7 +9,7 @@ use std::process::Command;
 use planish_decide::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest as Regions};
 use planish_host::Host;
 use planish_model::{Observation, Sizing, units};
-use planish_residency::{Process, status};
+use planish_residency::{Process, ResidencyError, status};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -55,10 +55,19 @@ pub fn size(
     request: &SizeRequest,
     headroom_percent: Option<u32>,
 ) -> Result<Sizing, PipelineError> {
-    let observation = session.observe();
-    let (subject, service, regions) = regions(session.host(), &observation, request)?;
+    size_on(session, &session.observe(), request, headroom_percent)
+}
+
+/// The same for a command that has looked at the host already: one pass over it is enough.
+pub(crate) fn size_on(
+    session: &Session,
+    observation: &Observation,
+    request: &SizeRequest,
+    headroom_percent: Option<u32>,
+) -> Result<Sizing, PipelineError> {
+    let (subject, service, regions) = regions(session.host(), observation, request)?;
     let headroom_percent = headroom_percent.unwrap_or(DEFAULT_HEADROOM_PERCENT);
-    Ok(planish_decide::size(&observation, &Regions { subject, service, regions, headroom_percent }))
+    Ok(planish_decide::size(observation, &Regions { subject, service, regions, headroom_percent }))
 }
 
 /// Who is sized, for people; the name of its program, where it runs; its regions.
@@ -93,7 +102,6 @@ fn of_service(host: &Host, observation: &Observation, service: &Service) -> Resu
         Service::Pid(pid) => vec![*pid],
         Service::Name(name) => pids_of(host, name),
     };
-    let unreadable = |source| PipelineError::ServiceMaps { service: name.clone(), source };
     let mut largest: Option<(u64, u32, Process)> = None;
     let mut refused = None;
     for pid in pids {
@@ -108,7 +116,10 @@ fn of_service(host: &Host, observation: &Observation, service: &Service) -> Resu
         }
     }
     let Some((_, pid, process)) = largest else {
-        return Err(refused.map_or(PipelineError::NoService { service: name.clone() }, unreadable));
+        return Err(match refused {
+            None | Some(ResidencyError::NoProcess { .. }) => PipelineError::NoService { service: name },
+            Some(source) => PipelineError::ServiceMaps { service: name, source },
+        });
     };
     let smallest_page = observation.host.huge_page_bytes.iter().min().copied().unwrap_or(0);
     let worth_a_page = process.segments().into_iter().filter(|segment| segment.bytes >= smallest_page);

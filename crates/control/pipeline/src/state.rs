@@ -20,7 +20,12 @@ pub(crate) struct Folders {
     pub config: Vec<PathBuf>,
     /// The lock of the host, wherever the state is.
     pub lock: PathBuf,
+    /// The state folder of root, for an ordinary user of a live host: nobody else can have written it.
+    pub of_root: Option<PathBuf>,
 }
+
+/// Where root keeps the journal of a live host.
+const ROOT_STATE: &str = "/var/lib/planish";
 
 impl Folders {
     pub fn of(options: &SessionOptions) -> Self {
@@ -34,15 +39,22 @@ impl Folders {
         let (state, config) = match (&options.state, &options.root) {
             (Some(folder), _) => (folder.join("var"), vec![folder.join("etc")]),
             (None, Some(root)) => (root.join("var/lib/planish"), vec![root.join("etc/planish")]),
-            (None, None) if is_root => {
-                (PathBuf::from("/var/lib/planish"), vec![PathBuf::from("/etc/planish")])
-            }
+            (None, None) if is_root => (PathBuf::from(ROOT_STATE), vec![PathBuf::from("/etc/planish")]),
             (None, None) => (
                 xdg("XDG_STATE_HOME", ".local/state").join("planish"),
                 vec![PathBuf::from("/etc/planish"), xdg("XDG_CONFIG_HOME", ".config").join("planish")],
             ),
         };
-        Self { state, config, lock }
+        let usual = options.state.is_none() && options.root.is_none();
+        let of_root = (usual && !is_root).then(|| PathBuf::from(ROOT_STATE));
+        Self { state, config, lock, of_root }
+    }
+
+    /// The state folder of root, if it is there and we may not read it.
+    pub fn hidden(&self) -> Option<&Path> {
+        let folder = self.of_root.as_deref()?;
+        let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        fs::read_dir(folder).err().filter(|_| folder.exists()).is_some_and(denied).then_some(folder)
     }
 }
 
@@ -112,6 +124,8 @@ fn user_name(users: &str, uid: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::DirBuilderExt;
+
     use super::*;
 
     #[test]
@@ -130,6 +144,20 @@ mod tests {
         assert!(!folders.lock.starts_with("/s"), "the lock is host-wide");
         let recorded = SessionOptions { root: Some(PathBuf::from("/r")), ..options };
         assert_eq!(Folders::of(&recorded).lock, Path::new("/r/var/lib/planish/lock"));
+    }
+
+    #[test]
+    fn a_journal_that_only_root_may_read_is_noticed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = SessionOptions { state: Some(folder.path().to_owned()), ..SessionOptions::default() };
+        let of_root = |path: &Path| Folders { of_root: Some(path.to_owned()), ..Folders::of(&options) };
+        assert_eq!(of_root(folder.path()).hidden(), None, "we may read it");
+        assert_eq!(of_root(&folder.path().join("none")).hidden(), None, "it is not there");
+        assert_eq!(Folders::of(&options).hidden(), None, "--state names another journal");
+        let closed = folder.path().join("closed");
+        fs::DirBuilder::new().mode(0o000).create(&closed).expect("ours");
+        let is_root = rustix::process::geteuid().is_root();
+        assert_eq!(of_root(&closed).hidden(), (!is_root).then_some(closed.as_path()));
     }
 
     #[test]

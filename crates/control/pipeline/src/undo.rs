@@ -36,8 +36,9 @@ pub struct Undone {
 /// Takes entries back, newest first. What someone else set since is kept and told, unless forced.
 ///
 /// # Errors
-/// No such entry, a journal that cannot be used, another planish at work.
+/// No such entry, a journal that cannot be used or that is root's, another planish at work.
 pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, PipelineError> {
+    session.refuse_hidden()?;
     undo_selected(session, Duration::ZERO, force, |journal| select(journal, target, force))
 }
 

@@ -38,21 +38,18 @@ impl Failure {
 
     /// The failure as talk: the chain of causes once, and one line for each cure. `planish ...` in a cure stands
     /// for the command line that failed.
-    pub fn message(&self, again: &str) -> Message {
-        let message = Message::new(Level::Error, chain(self.error.as_ref()));
+    /// An error that knows no cure is sent to the help of its command.
+    pub fn message(&self, again: &str, help: &str) -> Message {
         let hints = self.hints.join("\n").replace("planish ...", again);
-        if hints.is_empty() { message } else { message.hint(hints) }
+        let cure = if hints.is_empty() { help.to_owned() } else { hints };
+        Message::new(Level::Error, chain(self.error.as_ref())).hint(cure)
     }
 }
 
 impl From<CatalogueError> for Failure {
     fn from(error: CatalogueError) -> Self {
-        let hint = match &error {
-            CatalogueError::UnknownKnob { .. } => Some("planish knobs"),
-            _ => None,
-        };
-        let failure = Self::usage(error);
-        hint.into_iter().fold(failure, Failure::hint)
+        let cure = error.cure();
+        Self::usage(error).hint(cure)
     }
 }
 
@@ -111,8 +108,10 @@ mod tests {
         let outer =
             Layer("cannot read the journal", Some(Box::new(Layer("bad checksum", Some(Box::new(inner))))));
         let failure = Failure::refused(outer).hint("planish log").hint("sudo planish ...");
-        let message = failure.message("planish undo 3");
+        let message = failure.message("planish undo 3", "planish undo --help");
         assert_eq!(message.text, "cannot read the journal: bad checksum: line 3: bad checksum");
         assert_eq!(message.hint.as_deref(), Some("planish log\nsudo planish undo 3"));
+        let bare = Failure::usage("odd").message("planish undo x", "planish undo --help");
+        assert_eq!(bare.hint.as_deref(), Some("planish undo --help"), "nobody is left without a cure");
     }
 }

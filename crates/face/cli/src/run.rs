@@ -33,7 +33,10 @@ fn run(typed: Vec<OsString>) -> Exit {
     let name = cli.command.name();
     let ended = bug::caught(|| match cli.command.run(&context) {
         Ok(answer) => output.answer(answer),
-        Err(failure) => output.failure(name, failure.exit, failure.message(&context.again(""))),
+        Err(failure) => {
+            let message = failure.message(&context.again(""), &help_of(name));
+            output.failure(name, failure.exit, message)
+        }
     });
     // After a panic its line is on stderr already; only the envelope is missing.
     ended.unwrap_or_else(|bug| output.told(name, Exit::Bug, bug))
@@ -53,14 +56,22 @@ fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> Exit {
         }
         _ if json => {
             let name = named_command(&typed);
-            let help = format!("planish {} --help", name.replace('-', " "));
-            let message = Message::new(Level::Error, sentence(error)).hint(help.replace(" usage ", " "));
+            let message = Message::new(Level::Error, sentence(error)).hint(help_of(&name));
             output.failure(&name, Exit::Usage, message)
         }
         _ => {
             output::print_talk(&error.render().ansi().to_string());
             Exit::Usage
         }
+    }
+}
+
+/// The command line that explains a command of the envelope: `trial-run` is `planish trial run`.
+fn help_of(name: &str) -> String {
+    if name == "usage" {
+        "planish --help".to_owned()
+    } else {
+        format!("planish {} --help", name.replace('-', " "))
     }
 }
 

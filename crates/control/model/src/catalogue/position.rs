@@ -15,6 +15,12 @@ struct WantKeys {
     want: HashMap<Spanned<String>, IgnoredAny>,
 }
 
+/// The parents of a profile.
+#[derive(Deserialize)]
+struct Parents {
+    inherits: Vec<Spanned<String>>,
+}
+
 /// The ids of a file's `[[knob]]` rows.
 #[derive(Deserialize)]
 struct RowIds {
@@ -30,6 +36,12 @@ struct RowId {
 pub(super) fn of_want(text: &str, id: &str) -> Option<usize> {
     let keys = toml::from_str::<WantKeys>(text).ok()?.want;
     keys.keys().find(|key| key.get_ref() == id).map(|key| key.span().start)
+}
+
+/// The byte at which a profile names a parent.
+pub(super) fn of_parent(text: &str, name: &str) -> Option<usize> {
+    let parents = toml::from_str::<Parents>(text).ok()?.inherits;
+    parents.iter().find(|parent| parent.get_ref() == name).map(|parent| parent.span().start)
 }
 
 /// The byte at which the last row of this name has its id: of two rows it is the second that is wrong.

@@ -3,7 +3,7 @@
 //! They hold for the rows of users as well as for ours: a row is data, and data must not be able to turn
 //! planish into something that writes anywhere, or that calls safe what cannot be taken back.
 
-use crate::{Class, Computation, Knob, Profile, Undo, Want};
+use crate::{Class, Computation, Knob, Profile, Undo, Want, place};
 
 /// Files that cannot be set back before a reboot, whatever a row says of them.
 const ONEWAY: &[&str] = &[
@@ -30,7 +30,9 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
         return Some("a place is a file below /proc/sys or /sys");
     }
     for (class, paths) in [(Class::Oneway, ONEWAY), (Class::Action, ACTIONS)] {
-        if paths.contains(&knob.path.as_str()) && knob.class != class {
+        // Also through a hole: `/proc/sys/kernel/{any}` is every file there.
+        let reaches = paths.iter().any(|path| place::captures(&knob.path, path).is_some());
+        if reaches && knob.class != class {
             return Some("cannot be taken back, and its class has to say so: oneway or action");
         }
     }

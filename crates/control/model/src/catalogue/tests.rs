@@ -69,6 +69,7 @@ fn a_row_cannot_reach_outside_the_kernels_files_or_hide_what_it_does() {
     assert!(row("/proc/sys/kernel/modules_disabled", "\"oneway\"").is_ok());
     assert!(row("/proc/sys/vm/drop_caches", "\"availability\"").expect_err("an action").contains("action"));
     assert!(row("/proc/sys/vm/drop_caches", "\"action\"").is_ok());
+    assert!(row("/proc/sys/kernel/{any}", "\"safe\"").expect_err("through a hole").contains("oneway"));
 }
 
 #[test]
@@ -161,5 +162,56 @@ fn a_cycle_is_named() {
     let mut catalogue = catalogue();
     catalogue.add_profile("a.toml", "name = \"a\"\nsummary = \"s\"\ninherits = [\"b\"]\n").expect("ok");
     catalogue.add_profile("b.toml", "name = \"b\"\nsummary = \"s\"\ninherits = [\"a\"]\n").expect("ok");
-    assert_eq!(catalogue.check().expect_err("cycle").to_string(), "profile `a` inherits itself");
+    let error = catalogue.check().expect_err("cycle");
+    assert_eq!(error.to_string(), "b.toml:3:13: profile `a` inherits itself");
+}
+
+#[test]
+fn a_parent_that_does_not_exist_is_pointed_at() {
+    let mut catalogue = catalogue();
+    catalogue.add_profile("base.toml", "name = \"base\"\nsummary = \"s\"\n").expect("ok");
+    let text = "name = \"x\"\nsummary = \"s\"\ninherits = [\"bse\"]\n";
+    let error = catalogue.parse_profile("own.toml", text).expect_err("no such parent");
+    assert_eq!(error.to_string(), "own.toml:3:13: no profile `bse`; did you mean `base`?");
+    assert_eq!(error.cure(), "the profiles are base");
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest_at_every_depth() {
+    let error = |want: &str| {
+        let text = format!("name = \"x\"\nsummary = \"s\"\n[want]\n{want}\n");
+        catalogue().parse_profile("own.toml", &text).expect_err("a wrong key").to_string()
+    };
+    for (want, told) in [
+        ("\"vm.swappiness\" = { need_bytes = 1, node = [1] }", "did you mean `nodes`?"),
+        ("\"vm.swappiness\" = { vale = \"1\", only = \"x\" }", "did you mean `value`?"),
+        ("\"vm.swappiness\" = { need_bytes = -5 }", "expected u64"),
+        ("\"vm.swappiness\" = { value = \"1\" }", "these keys do not go together"),
+        ("\"vm.swappiness\" = 1.5", "expected a number, a word, {"),
+    ] {
+        let error = error(want);
+        assert!(error.starts_with("own.toml:4:") && error.contains(told), "{want}: {error}");
+    }
+    let text = "name = \"x\"\nsumary = \"s\"\n";
+    let error = catalogue().parse_profile("own.toml", text).expect_err("a wrong key").to_string();
+    assert!(error.starts_with("own.toml:2:1: ") && error.ends_with("did you mean `summary`?"), "{error}");
+    let row = KNOB.replace("max = 200", "mx = 200");
+    let error = Catalogue::default().add_knobs("own.toml", &row).expect_err("no such limit").to_string();
+    assert!(error.starts_with("own.toml:5:") && error.contains("unknown field `mx`"), "{error}");
+    let row = KNOB.replace("int = \"weight\"", "flag = true");
+    let error = Catalogue::default().add_knobs("own.toml", &row).expect_err("no limits").to_string();
+    assert!(error.contains("a type is one of"), "{error}");
+}
+
+#[test]
+fn a_program_finds_the_profile_that_is_made_for_it() {
+    let mut catalogue = catalogue();
+    for name in ["my", "mysql", "redis"] {
+        let text = format!("name = \"{name}\"\nsummary = \"s\"\n");
+        catalogue.add_profile("own.toml", &text).expect("ok");
+    }
+    assert_eq!(catalogue.profile_for("redis-server"), Some("redis"));
+    assert_eq!(catalogue.profile_for("mysqld"), Some("mysql"));
+    assert_eq!(catalogue.profile_for("mysql"), Some("mysql"));
+    assert_eq!(catalogue.profile_for("rediska"), None);
 }

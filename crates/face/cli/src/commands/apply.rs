@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use planish_model::{Exit, Plan};
+use planish_model::{DriftState, Exit, Plan};
 use planish_pipeline::{self as pipeline, ApplyOptions, Session};
 use planish_report::{ApplyReport, Level, Message, units};
 
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     let mut answer = context.answer(&report, session.catalogue()).exit(exit);
     if report.entry.is_none() {
-        answer = answer.note("nothing was written: the host is as wanted");
+        answer = answer.note(unwritten(&report));
     } else if report.plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }
@@ -71,11 +71,22 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let next = match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
         (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),
-        (Some(_), _, Exit::Done | Exit::Findings) => context.line(&format!("check {}", report.profile)),
-        (None, ..) => context.line(&format!("check {}", report.profile)),
+        (Some(_), _, Exit::Done | Exit::Findings) => context.line(&format!("check {}", args.source)),
+        (None, ..) => context.line(&format!("check {}", args.source)),
         _ => context.line("log --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// Why there was nothing to write.
+fn unwritten(report: &ApplyReport) -> &'static str {
+    if report.knobs.iter().any(|knob| knob.state == DriftState::Drift) {
+        "nothing was written: this was applied already, and someone has changed it since"
+    } else if report.plan.skipped.iter().any(|skipped| !skipped.satisfied) {
+        "nothing was written: what can be set here is as wanted, and the plan says what cannot be"
+    } else {
+        "nothing was written: the host is as wanted"
+    }
 }
 
 /// Shows the plan and asks for a yes; refuses where nobody can be asked.

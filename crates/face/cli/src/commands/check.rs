@@ -27,7 +27,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
     }
+    if let Some(folder) = session.hidden_state() {
+        let folder = folder.display();
+        answer = answer.warning(format!("what root applied is in {folder}, which only root may read"));
+    }
     let next = match (checked.exit, &args.source) {
+        (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
         (_, Some(source)) => context.line(&format!("plan {source}")),
         (_, None) => context.line("check --verbose"),

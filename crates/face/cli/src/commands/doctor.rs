@@ -11,14 +11,15 @@ use crate::failure::Failure;
 
 /// Tell what this machine loses, why, and the cure
 ///
-/// Any user may ask; nothing is opened for writing. With a profile, its wanted values are compared too.
+/// Any user may ask; nothing is opened for writing. With a profile, or a service that one is made for, its wanted
+/// values are compared too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Also compare with this profile
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
     /// Size the pools of the profile for this service: a process id or a name
-    #[arg(long, value_name = "NAME|PID", requires = "profile")]
+    #[arg(long, value_name = "NAME|PID")]
     service: Option<String>,
 }
 
@@ -28,18 +29,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let found = pipeline::doctor(&session, args.profile.as_deref(), service.as_ref())?;
     let report = DoctorReport {
         host: found.host,
-        profile: args.profile.clone(),
+        profile: found.profile,
         findings: found.findings,
         knobs: KnobCounts::of(found.knobs.iter().map(|status| status.verdict.verdict)),
     };
     let lost = report.findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = context.answer(&report, session.catalogue());
     let mut answer = if lost { answer.exit(Exit::Findings) } else { answer.note("nothing is lost here") };
-    let profile = args.profile.as_deref().unwrap_or("PROFILE");
-    if args.profile.is_none() {
+    if report.profile.is_none() {
         let names: Vec<&str> = session.catalogue().profile_names().collect();
         answer = answer.note(format!("profiles: {}", names.join(", ")));
     }
+    let profile = report.profile.as_deref().unwrap_or("PROFILE");
     let service = args.service.as_ref().map(|service| format!(" --service {service}"));
     Ok(answer.next(context.line(&format!("plan {profile}{}", service.unwrap_or_default()))))
 }

@@ -79,7 +79,9 @@ fn service(named: &str) -> Service {
 /// Writes a file that the user named.
 #[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|source| Failure::usage(UserFile { path: path.to_owned(), source }))
+    let failed = |source| Failure::usage(UserFile { path: path.to_owned(), source });
+    std::fs::write(path, text)
+        .map_err(|source| failed(source).hint("name a file in a folder that is there and that you may write"))
 }
 
 /// Why it was not written.

@@ -43,18 +43,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if !sizing.rows.is_empty() && sizing.rows.iter().all(|row| row.refused.is_some()) {
         answer = answer.warning("no node can give that much");
     }
-    Ok(match &request {
-        SizeRequest::Service(Service::Pid(pid)) => {
-            answer.next(context.line(&format!("plan series --service {pid}")))
-        }
-        SizeRequest::Service(Service::Name(name)) if name.starts_with("postgres") => {
-            answer.next(context.line(&format!("plan postgres --service {name}")))
-        }
-        SizeRequest::Service(Service::Name(name)) => {
-            answer.next(context.line(&format!("plan series --service {name}")))
-        }
-        _ => answer.next(context.line("plan PROFILE --service NAME")),
-    })
+    let named = match &request {
+        SizeRequest::Service(Service::Pid(pid)) => pid.to_string(),
+        SizeRequest::Service(Service::Name(name)) => name.clone(),
+        SizeRequest::Postgres { .. } => "postgres".to_owned(),
+        SizeRequest::Bytes(_) | SizeRequest::Regions { .. } => "NAME".to_owned(),
+    };
+    let program = sizing.service.as_deref().unwrap_or(&named);
+    let profile = session.catalogue().profile_for(program).unwrap_or("PROFILE");
+    Ok(answer.next(context.line(&format!("plan {profile} --service {named}"))))
 }
 
 impl Args {
