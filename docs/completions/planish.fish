@@ -47,6 +47,7 @@ complete -c planish -n "__fish_planish_needs_command" -f -a "knobs" -d 'List eve
 complete -c planish -n "__fish_planish_needs_command" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
 complete -c planish -n "__fish_planish_needs_command" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
 complete -c planish -n "__fish_planish_needs_command" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_needs_command" -f -a "text" -d 'Lay out a program\'s code by what runs: hot functions together'
 complete -c planish -n "__fish_planish_needs_command" -f -a "trial" -d 'Measure on your own workload which changes pay'
 complete -c planish -n "__fish_planish_needs_command" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
 complete -c planish -n "__fish_planish_needs_command" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
@@ -218,6 +219,73 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l program -d 'The program that was sampled; without it, the one that perf.data has most samples of' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l format -d 'The format; found by looking without this' -r -f -a "planish\t''
+perf-data\t''
+perf-script\t''
+folded\t''
+pprof\t''
+fdata\t''
+autofdo\t''
+callgrind\t''
+hfsort\t''"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l event -d 'The event to take, where there are several' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l host -d 'The host that it was recorded on, where the file does not say' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l duty -d 'The share of time that was recorded, where the recorder ran now and then' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s o -l output -d 'Write to F instead of stdout' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l half-life -d 'After so many days a profile counts half' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l host-cap -d 'The most that one host may count, in percent' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s o -l output -d 'Write to F instead of stdout' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l program -d 'The program; without it, the file that was sampled if it is still the same build' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l top -d 'Show so many functions' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -390,25 +458,29 @@ complete -c planish -n "__fish_planish_using_subcommand version" -l json -d 'Pri
 complete -c planish -n "__fish_planish_using_subcommand version" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand version" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand version" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "log" -d 'List what was done to this host, newest first'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "trial" -d 'Measure on your own workload which changes pay'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "log" -d 'List what was done to this host, newest first'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "text" -d 'Lay out a program\'s code by what runs: hot functions together'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "trial" -d 'Measure on your own workload which changes pay'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'

@@ -89,6 +89,7 @@ pub(crate) enum Command {
     Size(commands::size::Args),
     Topo(commands::topo::Args),
     Host(commands::host::Args),
+    Text(commands::text::Args),
     Trial(commands::trial::Args),
     Prove(commands::prove::Args),
     Workload(commands::workload::Args),

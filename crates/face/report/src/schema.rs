@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, HonestyReport, HostDiffReport, HostRecordReport,
-    KnobsReport, LogReport, ProveConnReport, ProveReport, SelfCheckReport, TopoReport, TrialNewReport,
-    TrialRunReport, UndoReport, VersionReport,
+    KnobsReport, LogReport, ProveConnReport, ProveReport, SelfCheckReport, TextImportReport, TextMergeReport,
+    TextShowReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -29,6 +29,9 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<ProveReport>(),
         of::<ProveConnReport>(),
         of::<Sizing>(),
+        of::<TextImportReport>(),
+        of::<TextMergeReport>(),
+        of::<TextShowReport>(),
         of::<TopoReport>(),
         of::<HonestyReport>(),
         of::<TrialNewReport>(),

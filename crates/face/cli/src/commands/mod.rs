@@ -10,6 +10,7 @@ pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod prove;
 pub(crate) mod size;
+pub(crate) mod text;
 pub(crate) mod topo;
 pub(crate) mod trial;
 pub(crate) mod undo;
@@ -41,6 +42,7 @@ impl Command {
             Self::Size(_) => "size",
             Self::Topo(_) => "topo",
             Self::Host(args) => args.name(),
+            Self::Text(args) => args.name(),
             Self::Trial(args) => args.name(),
             Self::Prove(args) => args.name(),
             Self::Workload(_) => "workload",
@@ -63,6 +65,7 @@ impl Command {
             Self::Size(args) => size::run(args, context),
             Self::Topo(_) => topo::run(context),
             Self::Host(args) => host::run(args, context),
+            Self::Text(args) => text::run(args, context),
             Self::Trial(args) => trial::run(args, context),
             Self::Prove(args) => prove::run(args, context),
             Self::Workload(args) => workload::run(args),
@@ -84,10 +87,24 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|source| failed(source).hint("name a file in a folder that is there and that you may write"))
 }
 
+/// Reads a file that the user named.
+#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|source| Failure::usage(UnreadFile { path: path.to_owned(), source }))
+}
+
 /// Why it was not written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", path.display())]
 struct UserFile {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// Why it was not read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}", path.display())]
+struct UnreadFile {
     path: PathBuf,
     source: std::io::Error,
 }

@@ -13,3 +13,4 @@ mod recorded;
 mod reference;
 mod scripts;
 mod surface;
+mod text;

@@ -1,0 +1,28 @@
+//! Samples of every format, from whoever recorded them: the first byte chooses a format, or none.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use planish_profile::{Format, ImportOptions, Program, file, import, perf_data};
+
+/// The fuzzer's own binary: a real program for addresses and names to lie in.
+static PROGRAM: LazyLock<Program> = LazyLock::new(|| {
+    let bytes = std::fs::read("/proc/self/exe").expect("the fuzzer can read itself");
+    Program::parse("/bin/server", &bytes).expect("an ELF file")
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((first, samples)) = bytes.split_first() else { return };
+    let format = Format::ALL.get(usize::from(first & 0x0f)).map(|(_, format)| *format);
+    let program = (first & 0x80 != 0).then(|| &*PROGRAM);
+    let options = ImportOptions { format, program, event: None };
+    let _ = perf_data::overview(samples);
+    if let Ok(imported) = import(samples, &options) {
+        // What was read can be written, and reads the same.
+        let text = file::write(&imported.profile);
+        let again = file::parse(&text).expect("what we write we read");
+        assert_eq!(file::write(&again), text);
+    }
+});
