@@ -2,33 +2,10 @@
 
 use std::fmt::Write as _;
 
-/// One zone of a node: free blocks of 1, 2, 4, ... pages.
-struct Zone<'a> {
-    node: u32,
-    name: &'a str,
-    free: Vec<u64>,
-}
+use planish_model::{BuddyRow, fitting};
 
-fn zones(text: &str, node: Option<u32>) -> impl Iterator<Item = Zone<'_>> {
-    text.lines().filter_map(parse).filter(move |zone| node.is_none_or(|node| node == zone.node))
-}
-
-/// `Node 0, zone   Normal     12     7     3 ...`
-fn parse(line: &str) -> Option<Zone<'_>> {
-    let (node, rest) = line.strip_prefix("Node")?.split_once(',')?;
-    let mut words = rest.trim().strip_prefix("zone")?.split_whitespace();
-    let name = words.next()?;
-    let free = words.map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()?;
-    Some(Zone { node: node.trim().parse().ok()?, name, free })
-}
-
-/// Huge pages that fit into free blocks of a zone; `None` when a page is larger than the largest block.
-fn fitting(zone: &Zone<'_>, page_bytes: u64, base_bytes: u64) -> Option<u64> {
-    let order = (page_bytes / base_bytes.max(1)).checked_ilog2()? as usize;
-    if order >= zone.free.len() {
-        return None;
-    }
-    Some(zone.free[order..].iter().enumerate().map(|(above, blocks)| blocks << above).sum())
+fn zones(text: &str, node: Option<u32>) -> impl Iterator<Item = BuddyRow> {
+    BuddyRow::parse_all(text).into_iter().filter(move |zone| node.is_none_or(|node| node == zone.node))
 }
 
 /// `node 0: DMA32 5, Normal 0` : pages of this size that fit into free blocks, by zone.
@@ -36,7 +13,7 @@ pub(crate) fn describe(text: &str, node: Option<u32>, page_bytes: u64, base_byte
     let mut told = String::new();
     let mut last = None;
     for zone in zones(text, node) {
-        let Some(pages) = fitting(&zone, page_bytes, base_bytes) else {
+        let Some(pages) = zone.fitting(page_bytes, base_bytes) else {
             return "no free block can be that large".to_owned();
         };
         if last == Some(zone.node) {
@@ -46,15 +23,19 @@ pub(crate) fn describe(text: &str, node: Option<u32>, page_bytes: u64, base_byte
             write!(told, "{gap}node {}: ", zone.node).expect("a String takes all");
             last = Some(zone.node);
         }
-        write!(told, "{} {pages}", zone.name).expect("a String takes all");
+        write!(told, "{} {pages}", zone.zone).expect("a String takes all");
     }
     if told.is_empty() { "unknown".to_owned() } else { told }
 }
 
+/// Pages of this size that lie whole in free blocks; `None` where free blocks cannot tell.
+pub(crate) fn pages(text: &str, node: Option<u32>, page_bytes: u64, base_bytes: u64) -> Option<u64> {
+    fitting(&BuddyRow::parse_all(text), node, page_bytes, base_bytes)
+}
+
 /// Why a pool came short, in a few words.
 pub(crate) fn why(text: &str, node: Option<u32>, page_bytes: u64, base_bytes: u64) -> String {
-    let fits: Option<Vec<u64>> =
-        zones(text, node).map(|zone| fitting(&zone, page_bytes, base_bytes)).collect();
+    let fits: Option<Vec<u64>> = zones(text, node).map(|zone| zone.fitting(page_bytes, base_bytes)).collect();
     match fits {
         None => "a page of this size is larger than any block that the kernel keeps free: reserve it at boot",
         Some(fits) if fits.is_empty() => "the kernel granted fewer pages and does not say why",

@@ -54,7 +54,7 @@ pub(crate) fn raise(step: &EntryStep, sink: &dyn Sink, record: &mut Recorder<'_>
     if granted < asked && outcome.outcome == OutcomeKind::Done {
         let reason = format!("{}; before compaction: {before}; after: {}", pool.why_short(), pool.blocks());
         outcome.outcome = OutcomeKind::Short;
-        outcome.short = Some(ShortGrant { asked, granted, reason });
+        outcome.short = Some(ShortGrant { asked, granted, reason, fits: pool.fits() });
     }
     if !actions.is_empty() {
         outcome.detail = Some(format!("action: wrote 1 to {}, {} times", actions[0], actions.len()));
@@ -218,6 +218,12 @@ impl Pool<'_> {
         let Some(page_bytes) = self.page_bytes() else { return "unknown".to_owned() };
         let text = self.sink.read("/proc/buddyinfo").unwrap_or_default();
         buddy::describe(&text, self.node(), page_bytes, self.sink.page_bytes())
+    }
+
+    /// Pages of this pool's size that lie whole in free blocks.
+    fn fits(&self) -> Option<u64> {
+        let text = self.sink.read("/proc/buddyinfo").unwrap_or_default();
+        buddy::pages(&text, self.node(), self.page_bytes()?, self.sink.page_bytes())
     }
 
     fn why_short(&self) -> String {

@@ -7,7 +7,7 @@ use planish_model::{
 
 use crate::budget::Budget;
 use crate::error::DecideError;
-use crate::pool::{Need, Raise, raises};
+use crate::pool::{Need, Raise, came_short, raises};
 use crate::{order, verdict};
 
 /// What the user allows and names besides the profile.
@@ -274,6 +274,9 @@ impl<'a> Draft<'a> {
             return self.skip(knob, place, Some(wanted), verdict);
         }
         if let Some(reason) = refused {
+            return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
+        }
+        if let Some(reason) = came_short(raise, self.observation, &self.profile.name, self.open) {
             return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
         }
         let now = self.observation.reading(&knob.id, place).and_then(|reading| reading.value.clone());

@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Catalogue, Entry, Knob, Nodes, Observation, PoolReading, Sizing, units::bytes};
+use planish_model::{
+    Catalogue, Entry, EntryStep, Knob, Nodes, Observation, PoolReading, Sizing, fitting, units::bytes,
+};
 
 /// The pages that one pool has to grow by, and the arithmetic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,14 +204,49 @@ pub(crate) fn spread(pages: u64, nodes: &[Option<u32>]) -> BTreeMap<Option<u32>,
 
 /// Pages of a pool that open entries of this boot hold for the service or, without one, for the profile.
 fn held(open: &[Entry], observation: &Observation, profile: &str, service: Option<&str>, place: &str) -> u64 {
+    own_steps(open, observation, profile, service, place).map(|(_, step)| step.pages_held()).sum()
+}
+
+/// Steps of open entries of this boot that raised a pool for the service or, without one, for the profile.
+fn own_steps<'a>(
+    open: &'a [Entry],
+    observation: &'a Observation,
+    profile: &'a str,
+    service: Option<&'a str>,
+    place: &'a str,
+) -> impl Iterator<Item = (&'a Entry, &'a EntryStep)> {
     let boot = &observation.host.boot_id;
     open.iter()
-        .filter(|entry| entry.is_open() && &entry.boot_id == boot)
+        .filter(move |entry| entry.is_open() && &entry.boot_id == boot)
         .flat_map(|entry| entry.steps.iter().map(move |step| (entry, step)))
-        .filter(|(_, step)| step.place == place && step.service.as_deref() == service)
-        .filter(|(entry, _)| service.is_some() || entry.profile == profile)
-        .map(|(_, step)| step.pages_held())
-        .sum()
+        .filter(move |(_, step)| step.place == place && step.service.as_deref() == service)
+        .filter(move |(entry, _)| service.is_some() || entry.profile == profile)
+}
+
+/// Why a pool that came short is not asked again: free blocks hold no more than they did then, so that another
+/// write would bring nothing but another entry.
+pub(crate) fn came_short(
+    raise: &Raise<'_>,
+    observation: &Observation,
+    profile: &str,
+    open: &[Entry],
+) -> Option<String> {
+    let place = &raise.pool.place;
+    let mut steps = own_steps(open, observation, profile, raise.service.as_deref(), place);
+    let (entry, short) = steps.find_map(|(entry, step)| {
+        let short = step.outcome.as_ref()?.short.as_ref()?;
+        (!step.is_undone()).then_some((entry, short))
+    })?;
+    let page_bytes = raise.pool.page_bytes;
+    let fits = fitting(&observation.buddy, raise.pool.node, page_bytes, observation.host.page_bytes);
+    let more = fits.zip(short.fits).is_some_and(|(now, then)| now > then);
+    (!more).then(|| {
+        let (id, granted, asked, reason) = (entry.id, short.granted, short.asked, &short.reason);
+        format!(
+            "entry {id} got {granted} of {asked} pages: {reason}; asked again when more is free, or after \
+             planish undo {id}"
+        )
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! comes on top; the sum is spread over the nodes with CPUs. The arithmetic is part of the answer: a number
 //! that nobody can follow is a number that nobody dares to reserve.
 
-use planish_model::{Observation, SizeRow, Sizing, units::bytes};
+use planish_model::{Observation, SizeRow, Sizing, fitting, units::bytes};
 
 use crate::budget::Budget;
 use crate::pool::{spread, spread_nodes};
@@ -97,6 +97,7 @@ fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) ->
             pages: *pages,
             bytes: pages.saturating_mul(page_bytes),
             used: used_shares[node],
+            fits: fitting(&observation.buddy, *node, page_bytes, observation.host.page_bytes),
             free: pools.iter().find(|pool| pool.node == *node).map_or(0, |pool| pool.free),
             refused: refused.clone(),
         })
@@ -170,6 +171,23 @@ mod tests {
         let sizing = size(&observation(), &request(&[(1, 15 << 30)], 0));
         let refused = sizing.rows[0].refused.as_deref().expect("the host has 16 GiB");
         assert!(refused.contains("the host keeps 1.6 GiB"), "{refused}");
+    }
+
+    #[test]
+    fn what_lies_in_free_blocks_is_told_by_node() {
+        let mut observation = observation();
+        observation.host.page_bytes = 4096;
+        let blocks = "Node 0, zone DMA32 0 0 0 0 0 0 0 0 0 1 2\nNode 0, zone Normal 9 0 0 0 0 0 0 0 0 0 3\n\
+                      Node 1, zone Normal 9 9 9 9 9 9 9 9 9 0 0\n";
+        observation.buddy = planish_model::BuddyRow::parse_all(blocks);
+        let sizing = size(&observation, &request(&[(1, 16 << 20)], 0));
+        let fits: Vec<_> = sizing.rows.iter().map(|row| (row.node, row.page_bytes >> 20, row.fits)).collect();
+        assert_eq!(
+            fits,
+            [(Some(0), 2, Some(11)), (Some(1), 2, Some(0)), (Some(0), 1024, None), (Some(1), 1024, None)]
+        );
+        observation.buddy.clear();
+        assert_eq!(size(&observation, &request(&[(1, 1)], 0)).rows[0].fits, None, "nobody tells");
     }
 
     #[test]

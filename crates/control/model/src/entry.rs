@@ -64,6 +64,9 @@ pub struct ShortGrant {
     pub granted: u64,
     /// Why: free blocks of the size that were left, by node and zone, before and after compaction.
     pub reason: String,
+    /// Pages that lay whole in free blocks after the last try; `None` where free blocks cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits: Option<u64>,
 }
 
 /// How one step ended.

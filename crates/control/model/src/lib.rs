@@ -43,7 +43,7 @@ pub use knob::{Class, Conditions, Knob, KnobId, Undo, When};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
-    VerdictKind,
+    VerdictKind, fitting,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
 pub use profile::{Computation, Nodes, Profile, Want};

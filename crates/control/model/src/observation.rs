@@ -137,6 +137,43 @@ pub struct BuddyRow {
     pub free: Vec<u64>,
 }
 
+impl BuddyRow {
+    /// The rows of `/proc/buddyinfo`: `Node 0, zone   Normal     12     7     3 ...`. A line that is no such row is
+    /// passed over.
+    #[must_use]
+    pub fn parse_all(text: &str) -> Vec<Self> {
+        text.lines().filter_map(Self::parse).collect()
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let (node, rest) = line.strip_prefix("Node")?.split_once(',')?;
+        let mut words = rest.trim().strip_prefix("zone")?.split_whitespace();
+        let zone = words.next()?.to_owned();
+        let free = words.map(str::parse).collect::<Result<_, _>>().ok()?;
+        Some(Self { node: node.trim().parse().ok()?, zone, free })
+    }
+
+    /// Pages of a size that lie whole in free blocks; `None` when such a page is larger than the largest block,
+    /// and free blocks tell nothing about it.
+    #[must_use]
+    pub fn fitting(&self, page_bytes: u64, base_bytes: u64) -> Option<u64> {
+        let order = (page_bytes / base_bytes.max(1)).checked_ilog2()? as usize;
+        let blocks = self.free.get(order..).filter(|blocks| !blocks.is_empty())?;
+        Some(blocks.iter().enumerate().fold(0, |sum: u64, (above, blocks)| {
+            sum.saturating_add(blocks.checked_shl(u32::try_from(above).unwrap_or(64)).unwrap_or(u64::MAX))
+        }))
+    }
+}
+
+/// Pages of a size that lie whole in the free blocks of a node, or of the whole host; `None` where free blocks
+/// cannot tell, as for pages larger than any block.
+#[must_use]
+pub fn fitting(zones: &[BuddyRow], node: Option<u32>, page_bytes: u64, base_bytes: u64) -> Option<u64> {
+    let here = zones.iter().filter(|zone| node.is_none_or(|node| node == zone.node));
+    let each: Vec<u64> = here.map(|zone| zone.fitting(page_bytes, base_bytes)).collect::<Option<_>>()?;
+    (!each.is_empty()).then(|| each.iter().fold(0, |sum: u64, pages| sum.saturating_add(*pages)))
+}
+
 /// What a boot will set a place to, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Persisted {
@@ -181,5 +218,25 @@ impl Observation {
     #[must_use]
     pub fn reading(&self, knob: &KnobId, place: &str) -> Option<&Reading> {
         self.knobs.get(knob)?.iter().find(|reading| reading.place == place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BuddyRow;
+
+    #[test]
+    fn free_blocks_are_counted_in_pages_of_a_size() {
+        let rows = BuddyRow::parse_all(
+            "Node 0, zone      DMA      1      0      2\nodd line\nNode 1, zone   Normal  4 5 6 0 0 0 0 0 0 3 7\n",
+        );
+        assert_eq!(rows.len(), 2);
+        assert_eq!(
+            (rows[0].node, rows[0].zone.as_str(), rows[0].free.as_slice()),
+            (0, "DMA", &[1, 0, 2][..])
+        );
+        assert_eq!(rows[1].fitting(2 << 20, 4096), Some(17), "three of 2 MiB and seven of 4 MiB");
+        assert_eq!(rows[1].fitting(1 << 30, 4096), None);
+        assert_eq!(rows[0].fitting(2 << 20, 4096), None, "an odd kernel with small blocks");
     }
 }

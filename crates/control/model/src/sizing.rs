@@ -18,8 +18,19 @@ pub struct SizeRow {
     pub used: u64,
     /// Pages of the pool that nobody uses now.
     pub free: u64,
-    /// Whether the node can give that much and leave the host its reserve, and why not.
+    /// Pages of this size that lie whole in the free blocks of the node now; `null` where `/proc/buddyinfo` cannot
+    /// tell, as for pages larger than any block that the kernel keeps.
+    pub fits: Option<u64>,
+    /// Why the host must not give that much: it would not keep its reserve.
     pub refused: Option<String>,
+}
+
+impl SizeRow {
+    /// Pages that a pool would still have to grow by.
+    #[must_use]
+    pub fn wanted(&self) -> u64 {
+        self.pages.saturating_sub(self.used)
+    }
 }
 
 /// The answer of `planish size`: alternatives by page size, each spread over the nodes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{Catalogue, Observation};
+use planish_model::{BuddyRow, Catalogue, Observation};
 
 use crate::{facts, knobs, machine, persisted, pools};
 
@@ -22,7 +22,7 @@ pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
     let knobs = knobs::read(host, catalogue, machine.root);
     let mut observation = Observation {
         pools: pools::read(host, &machine),
-        buddy: pools::buddy(&text("/proc/buddyinfo")),
+        buddy: BuddyRow::parse_all(&text("/proc/buddyinfo")),
         host: machine,
         knobs,
         facts: BTreeMap::new(),

@@ -1,7 +1,7 @@
-//! Huge-page pools by size and node, and the free blocks that tell why a pool did not grow.
+//! Huge-page pools by size and node.
 
 use planish_host::{Host, Pattern};
-use planish_model::{BuddyRow, HostFacts, PoolReading};
+use planish_model::{HostFacts, PoolReading};
 
 const PER_NODE: &str = "/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/nr_hugepages";
 const GLOBAL: &str = "/sys/kernel/mm/hugepages/hugepages-{kb}kB/nr_hugepages";
@@ -37,34 +37,4 @@ fn matching(host: &Host, pattern: &str) -> Vec<PoolReading> {
             })
         })
         .collect()
-}
-
-/// Rows of `/proc/buddyinfo`.
-pub(crate) fn buddy(text: &str) -> Vec<BuddyRow> {
-    text.lines()
-        .filter_map(|line| {
-            let (node, rest) = line.strip_prefix("Node ")?.split_once(", zone")?;
-            let mut words = rest.split_whitespace();
-            let zone = words.next()?.to_owned();
-            let free = words.map(str::parse).collect::<Result<_, _>>().ok()?;
-            Some(BuddyRow { node: node.trim().parse().ok()?, zone, free })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::buddy;
-
-    #[test]
-    fn buddy_rows_are_read_by_node_and_zone() {
-        let rows =
-            buddy("Node 0, zone      DMA      1      0      2\nNode 1, zone   Normal  4 5 6\nodd line\n");
-        assert_eq!(rows.len(), 2);
-        assert_eq!(
-            (rows[0].node, rows[0].zone.as_str(), rows[0].free.as_slice()),
-            (0, "DMA", &[1, 0, 2][..])
-        );
-        assert_eq!((rows[1].node, rows[1].zone.as_str()), (1, "Normal"));
-    }
 }

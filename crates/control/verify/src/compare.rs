@@ -61,6 +61,7 @@ impl Bench<'_> {
             Some(Wish::Skipped { verdict, .. }) => {
                 let state = match verdict.verdict {
                     VerdictKind::Reboot => DriftState::PendingReboot,
+                    _ if self.came_short(reading) => DriftState::Drift,
                     _ => DriftState::NotHere,
                 };
                 (state, Some(verdict.reason.clone()))
@@ -158,6 +159,14 @@ impl Bench<'_> {
                     .any(|caused| knob.r#type.same(&caused.value, running))
                     .then(|| format!("changed by {} of entry {}", step.knob, entry.id))
             })
+        })
+    }
+
+    /// Whether a pool was granted fewer pages than an entry that is still open asked for.
+    fn came_short(&self, reading: &Reading) -> bool {
+        of_this_boot(self.open, self.observation).into_iter().any(|entry| {
+            let mut here = entry.steps.iter().filter(|step| step.place == reading.place && !step.is_undone());
+            here.any(|step| step.outcome.as_ref().is_some_and(|outcome| outcome.short.is_some()))
         })
     }
 

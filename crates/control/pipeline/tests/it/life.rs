@@ -285,6 +285,24 @@ fn a_short_grant_is_a_finding_with_its_reason() {
 }
 
 #[test]
+fn a_pool_that_came_short_is_asked_again_only_when_more_is_free() {
+    let tree = Tree::answering(&format!("[[answer]]\nplace = \"{}\"\nclamp = {{ max = 2 }}\n", pool(1)));
+    apply_here(&tree, &everything());
+    let after = tree.snapshot();
+    let again = apply_here(&tree, &everything());
+    assert_eq!((again.entry, again.exit), (None, Exit::Findings), "a short pool stays a finding");
+    let drift = again.drift.knobs.iter().find(|knob| knob.state == DriftState::Drift).expect("the pool");
+    assert_eq!(drift.place, pool(1));
+    let why = drift.because.as_deref().expect("a reason");
+    assert!(why.starts_with("entry 1 got 2 of 8 pages: free memory is in pieces"), "{why}");
+    assert_eq!(differences(&after, &tree.snapshot()), [""; 0]);
+    tree.put("/proc/buddyinfo", "Node 1, zone Normal 0 0 0 0 0 0 0 0 0 0 64\n");
+    let plan = plan_of(&tree.session(), &everything());
+    let places: Vec<&str> = plan.steps.iter().map(|step| step.place.as_str()).collect();
+    assert_eq!(places, [pool(1)]);
+}
+
+#[test]
 fn a_value_that_reads_back_changed_is_ours() {
     let tree = Tree::answering(&format!("[[answer]]\nplace = \"{SWAPPINESS}\"\nclamp = {{ min = 20 }}\n"));
     let start = tree.snapshot();

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 /// Why there was nothing to write.
 fn unwritten(report: &ApplyReport) -> &'static str {
     if report.knobs.iter().any(|knob| knob.state == DriftState::Drift) {
-        "nothing was written: this was applied already, and someone has changed it since"
+        "nothing was written: this was applied already, and the host differs from it"
     } else if report.plan.skipped.iter().any(|skipped| !skipped.satisfied) {
         "nothing was written: what can be set here is as wanted, and the plan says what cannot be"
     } else {

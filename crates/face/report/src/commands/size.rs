@@ -33,9 +33,44 @@ impl Report for Sizing {
     }
 }
 
+/// What the reserve of the host and the free blocks of the node say of a row. Compaction may find more than lies
+/// free, so that only what the host must keep is a no.
 fn can_be_had(row: &SizeRow) -> Cell {
-    match &row.refused {
-        None => Cell::styled("yes", styles::GOOD),
-        Some(why) => Cell::styled(format!("no: {why}"), styles::WARNING),
+    match (&row.refused, row.fits) {
+        (Some(why), _) => Cell::styled(format!("no: {why}"), styles::WARNING),
+        (None, Some(fits)) if fits >= row.wanted() => Cell::styled("yes", styles::GOOD),
+        (None, fits) => Cell::styled(perhaps(fits), styles::WARNING),
+    }
+}
+
+/// Why the host may give that much and need not.
+fn perhaps(fits: Option<u64>) -> String {
+    match fits {
+        Some(fits) => format!("perhaps: {fits} lie in free blocks, compaction must find the rest"),
+        None => "perhaps: no free block is that large, only apply tells".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_lies_in_free_blocks_is_promised() {
+        let row = |fits, refused: Option<&str>| SizeRow {
+            node: Some(0),
+            page_bytes: 2 << 20,
+            pages: 10,
+            bytes: 20 << 20,
+            used: 4,
+            free: 0,
+            fits,
+            refused: refused.map(str::to_owned),
+        };
+        let told = |fits, refused| format!("{:?}", can_be_had(&row(fits, refused)));
+        assert!(told(Some(6), None).contains("\"yes\""));
+        assert!(told(Some(5), None).contains("perhaps: 5 lie in free blocks"));
+        assert!(told(None, None).contains("perhaps: no free block is that large"));
+        assert!(told(Some(100), Some("the host keeps 1 GiB")).contains("no: the host keeps 1 GiB"));
     }
 }
