@@ -19,6 +19,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             }
         }
         control::run_all(report);
+        report.check("workload.cgroup", limited_workload);
     }
     if shape.record {
         report.check("guest.record", guest_record);
@@ -94,6 +95,32 @@ fn topo(shape: &Shape) -> Result<Outcome> {
         ensure!(to_itself == 10, "node {index} is {to_itself} away from itself");
     }
     Ok(Outcome::Ok(format!("{} nodes, {} CPUs", nodes.len(), cpus.len())))
+}
+
+/// More memory than the control group allows is refused, and nobody is killed for it: what `memory.max` of version 2
+/// does, this kernel decides and no fixture.
+fn limited_workload() -> Result<Outcome> {
+    const TOP: &str = "/sys/fs/cgroup";
+    const GROUP: &str = "/sys/fs/cgroup/limited";
+    if settings::read(&format!("{TOP}/cgroup.controllers"))?.split(' ').all(|controller| controller != "memory") {
+        return Ok(Outcome::Skip("this kernel has no memory controller".to_owned()));
+    }
+    let write = |path: String, text: &str| fs::write(&path, text).with_context(|| format!("write {path}"));
+    write(format!("{TOP}/cgroup.subtree_control"), "+memory")?;
+    fs::create_dir(GROUP).with_context(|| format!("make {GROUP}"))?;
+    write(format!("{GROUP}/memory.max"), &(48 << 20).to_string())?;
+    // Children begin in the group of their parent.
+    write(format!("{GROUP}/cgroup.procs"), "1")?;
+    let workload = ["workload", "series", "--pages", "4k", "--rounds", "1", "--bytes"];
+    let runs = ["64M", "24M"].map(|bytes| planish::run(&[&workload[..], &[bytes]].concat()));
+    write(format!("{TOP}/cgroup.procs"), "1")?;
+    fs::remove_dir(GROUP).with_context(|| format!("remove {GROUP}"))?;
+    let [large, small] = runs;
+    let (large, small) = (large?, small?);
+    ensure!(large.exit == 3, "64 MiB of 48 left with {}: {}", large.exit, large.stderr);
+    ensure!(large.stderr.contains("/limited/memory.max"), "no limit is named: {}", large.stderr);
+    ensure!(small.exit == 0, "24 MiB of 48 left with {}: {}", small.exit, small.stderr);
+    Ok(Outcome::Ok("64 MiB of 48 were refused, 24 ran".to_owned()))
 }
 
 /// The guest as a recorded host, sent out by the second serial port: in planish's own form where it
