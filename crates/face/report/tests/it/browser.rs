@@ -18,6 +18,9 @@ const PROBE: &str = include_str!("probe.js");
 /// Longest time that one page may take.
 const LIMIT: Duration = Duration::from_secs(180);
 
+/// Sheets that the fixed outcome of five rungs may take.
+const SHEETS_MAX: usize = 11;
+
 /// Names under which distributions install the browser.
 const BROWSERS: [&str; 4] = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 
@@ -145,4 +148,25 @@ fn the_probe_finds_what_is_wrong() {
         assert_ne!(changed, page, "{right} is on the page");
         assert!(!list(&seen(&changed).found, "wrong").is_empty(), "{wrong} was not found");
     }
+}
+
+/// On paper the reasons must not stand one word a line, nor leave half a page empty before each rung.
+#[test]
+fn the_page_prints_on_few_sheets() {
+    let Some(browser) = browser_or_skip("the_page_prints_on_few_sheets") else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (file, sheets) = (folder.path().join("page.html"), folder.path().join("page.pdf"));
+    std::fs::write(&file, trial_html(&fixed::series())).expect("the folder can be written");
+    let printed = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("--print-to-pdf={}", sheets.display()))
+        .arg(format!("file://{}", file.display()))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the browser starts");
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let pdf = std::fs::read(&sheets).expect("the browser wrote it");
+    let count = pdf.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b"/Type /Page")).count();
+    assert!((3..=SHEETS_MAX).contains(&count), "{count} sheets");
 }
