@@ -4,6 +4,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 pub use planish_model::units::bytes;
 
+/// Digits that a measured value shows.
+const DIGITS: i32 = 4;
+
 /// A fraction as a signed percentage: `+3.1 %`.
 #[must_use]
 pub fn gain(fraction: f64) -> String {
@@ -36,6 +39,54 @@ pub fn moment(unix: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(unix)).to_string()
 }
 
+/// A measured value in the unit that the eye takes best: `82.41 ns`, `12.13 M/s`.
+#[must_use]
+pub fn quantity(value: f64, unit: &str) -> String {
+    let scaled = |steps: &[(f64, &str)]| {
+        let fits = steps.iter().rev().find(|(size, _)| value.abs() >= *size);
+        let (size, name) = fits.unwrap_or(&steps[0]);
+        format!("{} {name}", digits(value / size))
+    };
+    match unit {
+        "ns" => scaled(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
+        "ms" => scaled(&[(1e-6, "ns"), (1e-3, "µs"), (1.0, "ms"), (1e3, "s")]),
+        "s" => scaled(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]),
+        "B" => scaled(&[(1.0, "B"), (1024.0, "KiB"), (1048576.0, "MiB"), (1073741824.0, "GiB")]),
+        "kB" => scaled(&[(1.0, "KiB"), (1024.0, "MiB"), (1048576.0, "GiB")]),
+        "1/s" => scaled(&[(1.0, "/s"), (1e6, "M/s"), (1e9, "G/s")]),
+        "share" => format!("{} %", digits(value * 100.0)),
+        "" => digits(value),
+        unit => format!("{} {unit}", digits(value)),
+    }
+}
+
+/// Four digits, more only where they stand before the point: `82.41`, `0.03120`, `12,134`. A whole number
+/// stays one.
+fn digits(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return grouped(&format!("{value:.0}"));
+    }
+    let places = DIGITS - 1 - value.abs().log10().floor() as i32;
+    match usize::try_from(places.max(0)) {
+        Ok(places @ 0..=7) => grouped(&format!("{value:.places$}")),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// Commas between the thousands of a decimal number.
+pub(crate) fn grouped(number: &str) -> String {
+    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, decimals) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let mut text = sign.to_owned();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + decimals
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +102,27 @@ mod tests {
             (7199.0, "2 h 0 min"),
         ] {
             assert_eq!(seconds(span), text);
+        }
+    }
+
+    #[test]
+    fn values_take_the_unit_that_the_eye_takes_best() {
+        for (value, unit, text) in [
+            (82.4123, "ns", "82.41 ns"),
+            (0.5, "ns", "0.5000 ns"),
+            (1_234_567.0, "ns", "1.235 ms"),
+            (0.0125, "s", "12.50 ms"),
+            (484.0, "kB", "484 KiB"),
+            (2_097_152.0, "kB", "2 GiB"),
+            (69_702.358, "1/s", "69,702 /s"),
+            (12_134_567.0, "1/s", "12.13 M/s"),
+            (0.0312, "share", "3.120 %"),
+            (1_234_567.0, "", "1,234,567"),
+            (0.0, "", "0"),
+            (0.000_000_012, "", "1.20e-8"),
+            (250_000.0, "per million instructions", "250,000 per million instructions"),
+        ] {
+            assert_eq!(quantity(value, unit), text, "{value} {unit}");
         }
     }
 }

@@ -60,6 +60,8 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     page.fact("took", &format!("{took}, of which {own:.2} % went into bookkeeping; seed {}", outcome.seed));
     page.gap();
     page.table(&ladder(&outcome.rungs));
+    page.gap();
+    page.table(&arms(outcome));
     if let Some(selfcheck) = &outcome.selfcheck {
         page.heading("Noise");
         noise(selfcheck, page);
@@ -94,8 +96,17 @@ fn direction(better: Better) -> &'static str {
 }
 
 fn ladder(rungs: &[Rung]) -> Table {
-    let mut table =
-        Table::new(&["rung", "verdict", ">gain", ">interval", ">pairs", ">confirmed", "got", "why"]);
+    let mut table = Table::new(&[
+        "rung",
+        "verdict",
+        ">gain",
+        ">interval",
+        ">level",
+        ">pairs",
+        ">confirmed",
+        "got",
+        "why",
+    ]);
     for rung in rungs {
         let (word, style) = verdict(rung.verdict);
         table.row([
@@ -103,11 +114,55 @@ fn ladder(rungs: &[Rung]) -> Table {
             Cell::styled(word, style),
             rung.effect.map(units::gain).unwrap_or_default().into(),
             interval(rung.low, rung.high).into(),
+            rung.level.map(|level| format!("{:.1} %", 100.0 * level)).unwrap_or_default().into(),
             if rung.pairs == 0 { "".into() } else { rung.pairs.to_string().into() },
             rung.confirmed.map(|fresh| units::gain(fresh.gain.effect)).unwrap_or_default().into(),
             got(rung).into(),
             rung.reason.as_str().into(),
         ]);
+    }
+    table
+}
+
+/// Throughput by the names that adapters give it, the one that people know best first.
+const THROUGHPUTS: [&str; 3] = ["select_ops_per_s", "tps", "ops_per_s"];
+
+/// What each arm did: the decisive metric, throughput with its own interval, and the size of its page tables.
+fn arms(outcome: &TrialOutcome) -> Table {
+    let primary = outcome.primary.name.as_str();
+    let measured = || outcome.rungs.iter().filter(|rung| rung.metrics.contains_key(primary));
+    let throughput = THROUGHPUTS
+        .into_iter()
+        .find(|name| *name != primary && measured().any(|rung| rung.metrics.contains_key(*name)));
+    let rate = throughput.map_or(String::new(), |name| format!(">{name}"));
+    let title = format!(">{primary}");
+    let mut table = Table::new(&["arm", "on", &title, &rate, ">gain", ">interval (95 %)", ">page tables"]);
+    let cells = |rung: &Rung, is_baseline: bool| -> [Cell; 5] {
+        let metric = |name: Option<&str>| name.and_then(|name| rung.metrics.get(name));
+        let value = |name: Option<&str>| {
+            let row = metric(name)?;
+            Some(units::quantity(if is_baseline { row.baseline } else { row.value }?, &row.unit))
+        };
+        let gain = metric(throughput).and_then(|row| row.gain).filter(|_| !is_baseline);
+        let tables = rung.collectors.get("vmpte_kb");
+        let tables = tables.and_then(|row| if is_baseline { row.baseline } else { row.value });
+        [
+            value(Some(primary)).unwrap_or_default().into(),
+            value(throughput).unwrap_or_default().into(),
+            gain.map(|gain| units::gain(gain.effect)).unwrap_or_default().into(),
+            interval(gain.map(|gain| gain.low), gain.map(|gain| gain.high)).into(),
+            tables.map(|size| units::quantity(size, "kB")).unwrap_or_default().into(),
+        ]
+    };
+    // The baseline ran in every block; the rung that stayed longest saw most of them.
+    if let Some(longest) = measured().max_by_key(|rung| rung.pairs) {
+        let on = outcome.baseline_achieved.as_ref().and_then(|achieved| achieved.backing.clone());
+        let names: [Cell; 2] = [outcome.baseline.as_str().into(), on.unwrap_or_default().into()];
+        table.row(names.into_iter().chain(cells(longest, true)));
+    }
+    for rung in measured() {
+        let names: [Cell; 2] = [rung.name.as_str().into(), got(rung).into()];
+        table.row(names.into_iter().chain(cells(rung, false)));
     }
     table
 }
@@ -187,7 +242,7 @@ fn details(rung: &Rung, page: &mut Page<'_>) {
     }
     page.heading(&rung.name);
     let mut table = Table::new(&["metric", ">baseline", ">rung", ">gain", "interval"]);
-    let value = |value: Option<f64>, unit: &str| value.map(|v| format!("{v:.4} {unit}")).unwrap_or_default();
+    let value = |value: Option<f64>, unit: &str| value.map(|v| units::quantity(v, unit)).unwrap_or_default();
     for (name, row) in &rung.metrics {
         table.row([
             name.as_str().into(),

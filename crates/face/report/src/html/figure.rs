@@ -11,9 +11,6 @@ use crate::units;
 /// Between a number and its unit: the two stay on one line.
 const GLUE: char = '\u{a0}';
 
-/// Digits that a measured value shows.
-const DIGITS: i32 = 4;
-
 /// A number of the outcome.
 #[derive(Clone, Debug)]
 pub(super) struct Figure {
@@ -58,7 +55,7 @@ impl Figure {
 
     /// A count.
     pub(super) fn count(at: impl Into<String>, count: u64) -> Self {
-        Self::new(at, count as f64, grouped(&count.to_string()))
+        Self::new(at, count as f64, units::grouped(&count.to_string()))
     }
 
     /// A count as it is typed on a command line.
@@ -89,7 +86,7 @@ impl Figure {
 
     /// A measured value in the unit that the eye takes best; `None` for what is not a number.
     pub(super) fn quantity(at: impl Into<String>, value: f64, unit: &str) -> Option<Self> {
-        value.is_finite().then(|| Self::new(at, value, quantity(value, unit)))
+        value.is_finite().then(|| Self::new(at, value, units::quantity(value, unit)))
     }
 }
 
@@ -114,76 +111,9 @@ pub(super) fn interval(at: &str, gain: Gain) -> Html {
         .then(Html::own(")</span>"))
 }
 
-fn quantity(value: f64, unit: &str) -> String {
-    let scaled = |steps: &[(f64, &str)]| {
-        let fits = steps.iter().rev().find(|(size, _)| value.abs() >= *size);
-        let (size, name) = fits.unwrap_or(&steps[0]);
-        format!("{} {name}", digits(value / size))
-    };
-    match unit {
-        "ns" => scaled(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
-        "ms" => scaled(&[(1e-6, "ns"), (1e-3, "µs"), (1.0, "ms"), (1e3, "s")]),
-        "s" => scaled(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]),
-        "B" => scaled(&[(1.0, "B"), (1024.0, "KiB"), (1048576.0, "MiB"), (1073741824.0, "GiB")]),
-        "kB" => scaled(&[(1.0, "KiB"), (1024.0, "MiB"), (1048576.0, "GiB")]),
-        "1/s" => scaled(&[(1.0, "/s"), (1e6, "M/s"), (1e9, "G/s")]),
-        "share" => format!("{} %", digits(value * 100.0)),
-        "" => digits(value),
-        unit => format!("{} {unit}", digits(value)),
-    }
-}
-
-/// Four digits, more only where they stand before the point: `82.41`, `0.03120`, `12,134`. A whole number
-/// stays one.
-fn digits(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        return grouped(&format!("{value:.0}"));
-    }
-    let places = DIGITS - 1 - value.abs().log10().floor() as i32;
-    match usize::try_from(places.max(0)) {
-        Ok(places @ 0..=7) => grouped(&format!("{value:.places$}")),
-        _ => format!("{value:.2e}"),
-    }
-}
-
-/// Commas between the thousands of a decimal number.
-fn grouped(number: &str) -> String {
-    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
-    let (whole, decimals) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
-    let mut text = sign.to_owned();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text + decimals
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_take_the_unit_that_the_eye_takes_best() {
-        for (value, unit, text) in [
-            (82.4123, "ns", "82.41 ns"),
-            (0.5, "ns", "0.5000 ns"),
-            (1_234_567.0, "ns", "1.235 ms"),
-            (0.0125, "s", "12.50 ms"),
-            (484.0, "kB", "484 KiB"),
-            (2_097_152.0, "kB", "2 GiB"),
-            (69_702.358, "1/s", "69,702 /s"),
-            (12_134_567.0, "1/s", "12.13 M/s"),
-            (0.0312, "share", "3.120 %"),
-            (1_234_567.0, "", "1,234,567"),
-            (0.0, "", "0"),
-            (0.000_000_012, "", "1.20e-8"),
-            (250_000.0, "per million instructions", "250,000 per million instructions"),
-        ] {
-            assert_eq!(quantity(value, unit), text, "{value} {unit}");
-        }
-    }
 
     #[test]
     fn a_gain_too_small_to_show_has_no_sign() {

@@ -1,0 +1,58 @@
+//! The text of a trial: what stands on the terminal is what the outcome says, level and page tables among it.
+
+use planish_model::Catalogue;
+use planish_report::{Page, PageOptions, ProveReport, Report, units};
+use planish_trial::TrialOutcome;
+
+use crate::fixed;
+
+fn text(outcome: TrialOutcome) -> String {
+    let catalogue = Catalogue::default();
+    let mut page = Page::new(PageOptions { width: 160, detailed: false }, &catalogue);
+    ProveReport(outcome).text(&mut page);
+    anstream::adapter::strip_str(&page.into_text()).to_string()
+}
+
+/// The words of the first line that begins with this word, after a line that begins with another.
+fn row<'t>(text: &'t str, table: &str, name: &str) -> Vec<&'t str> {
+    let rows = text.lines().skip_while(|line| !line.starts_with(table));
+    let row = rows.skip(1).find(|line| line.split_whitespace().next() == Some(name));
+    row.unwrap_or_else(|| panic!("no row {name} under {table} in\n{text}")).split_whitespace().collect()
+}
+
+#[test]
+fn an_interval_stands_with_its_level() {
+    let text = text(fixed::series());
+    assert!(row(&text, "rung", "2m").join(" ").contains("98.0 %"), "{text}");
+}
+
+#[test]
+fn arms_stand_beside_each_other_with_throughput_and_page_tables() {
+    let outcome = fixed::series();
+    let tables = |outcome: &TrialOutcome| {
+        let row = &outcome.rungs[1].collectors["vmpte_kb"];
+        (row.baseline.expect("told"), row.value.expect("told"))
+    };
+    let (before, after) = tables(&outcome);
+    let text = text(outcome);
+    let (baseline, two) = (row(&text, "arm", "4k"), row(&text, "arm", "2m"));
+    assert_eq!((baseline[1], two[1]), ("base", "hugetlb-2m"), "{text}");
+    let size = |words: &[&str]| words[words.len() - 2..].join(" ");
+    assert_eq!(
+        (size(&baseline), size(&two)),
+        (units::quantity(before, "kB"), units::quantity(after, "kB")),
+        "{text}"
+    );
+    // The interval of the throughput is its own, beside the decisive metric's.
+    let ends = fixed::series().rungs[1].metrics["ops_per_s"].gain.expect("a ratio");
+    assert!(
+        two.join(" ").contains(&format!("{:+.1} % .. {:+.1} %", 100.0 * ends.low, 100.0 * ends.high)),
+        "{text}"
+    );
+    assert!(!baseline.join(" ").contains('%'), "the baseline gains nothing over itself");
+}
+
+#[test]
+fn a_trial_without_a_pair_has_no_table_of_arms() {
+    assert!(!text(fixed::stopped()).lines().any(|line| line.starts_with("arm ")));
+}
