@@ -1,7 +1,7 @@
 //! Runs a trial file: arms from its rows, the ladder over them, the proof, and what is kept.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planish_model::EntryId;
 use planish_pipeline::Session;
@@ -150,12 +150,15 @@ fn with_field<T>(
     ground: &mut Ground<'_>,
     run: impl FnOnce(&mut dyn Field, &LadderOptions, &mut dyn Progress, &Stop) -> Result<T, TrialError>,
 ) -> Result<T, TrialError> {
-    let options = ladder_options(trial, ground)?;
+    let mut options = ladder_options(trial, ground)?;
     let stop = ground.options.stop.clone();
     if trial.workload.adapter == AdapterKind::Slices {
         let total_seconds = options.budget.as_secs_f64();
         ground.progress.tick(&Tick { phase: Phase::Prepare, done: 0, of: 1, left_seconds: total_seconds });
+        let begun = Instant::now();
         let mut field = resident_field(trial, recipes, ground)?;
+        // What the raising of pools has left of the time for everything.
+        options.budget = options.budget.saturating_sub(begun.elapsed());
         return run(&mut field, &options, ground.progress, &stop);
     }
     let plan = StartPlan {
