@@ -17,6 +17,12 @@ pub(crate) fn processes() -> Vec<u32> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
+/// The threads of a process; none when it has ended.
+pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    let names = Host::live().list(&format!("/proc/{pid}/task"));
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
 /// Times of all processors together, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuTicks {

@@ -143,12 +143,20 @@ impl<'a> ResidentField<'a> {
             .collect()
     }
 
-    /// One sample for a start: each metric's median over the slices, the slices themselves as windows.
+    /// One sample for a start: the median over the slices of each metric and of each column, the slices themselves as
+    /// windows.
     fn median_of(&self, slices: Vec<Sample>, achieved: Achieved) -> Sample {
         let mut whole = slices.last().cloned().unwrap_or_default();
         for (name, metric) in &mut whole.metrics {
             let values: Vec<f64> = slices.iter().filter_map(|slice| slice.value(name)).collect();
             metric.value = planish_stats::summary::median(&values);
+        }
+        for (name, column) in &mut whole.collectors {
+            let told = slices.iter().filter_map(|slice| slice.collectors.get(name)?.value.as_ref().ok());
+            let values: Vec<f64> = told.copied().collect();
+            if !values.is_empty() {
+                column.value = Ok(planish_stats::summary::median(&values));
+            }
         }
         whole.windows = slices.iter().filter_map(|slice| slice.value(&self.primary)).collect();
         whole.achieved = Some(achieved);

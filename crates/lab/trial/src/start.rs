@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::adapter::Load;
 use crate::arm::Recipe;
 use crate::child::{Launch, PADDING_MAX, Service, run_once};
-use crate::collect::{TreeTime, add_process, tree_time};
+use crate::collect::{TreeUsage, Window, tree, tree_usage};
 use crate::control::Stop;
 use crate::file::ServiceSpec;
 use crate::host::{Applied, HostControl};
@@ -107,20 +107,28 @@ impl<'h> StartField<'h> {
     fn measure(&mut self, arm: usize, seed: u64) -> Result<Sample, ArmError> {
         let padding = planish_stats::Rng::stream(seed, arm as u64).below(PADDING_MAX + 1);
         let (Some(launch), Some(spec)) = (&self.arms[arm].service, &self.plan.service) else {
-            return self.arms[arm].load.measure(padding, self.plan.limit, &self.stop);
+            let load = &self.arms[arm].load;
+            return load
+                .warm_up(&self.stop)
+                .and_then(|()| load.measure(padding, self.plan.limit, &self.stop));
         };
         let mut service = Service::start(launch, padding)?;
         let outcome = ready(&mut service, spec, &self.stop).and_then(|()| {
             if !self.stop.sleep(Duration::from_secs_f64(spec.warmup_seconds)) {
                 return Err(ArmError::Stopped);
             }
+            let load = &self.arms[arm].load;
+            load.warm_up(&self.stop)?;
             let pid = service.pid();
-            let before = pid.and_then(tree_time);
-            let mut sample = self.arms[arm].load.measure(0, self.plan.limit, &self.stop)?;
+            let window = Window::open(pid.map(tree).unwrap_or_default());
+            let before = pid.and_then(tree_usage);
+            let mut sample = load.measure(0, self.plan.limit, &self.stop)?;
             service.check()?;
-            if let (Some(pid), Some(before)) = (pid, before) {
-                add_service(&mut sample, pid, before);
+            if let Some((before, after)) = before.zip(pid.and_then(tree_usage)) {
+                add_service(&mut sample, &before, &after);
             }
+            // After the load, which may have told its own: what counts is the server.
+            window.close(&mut sample);
             Ok(sample)
         });
         let used = service.stop(Duration::from_secs_f64(spec.stop_seconds));
@@ -198,9 +206,8 @@ fn is_ready(spec: &ServiceSpec, stop: &Stop) -> bool {
 }
 
 /// The server's own cost of the window.
-fn add_service(sample: &mut Sample, pid: u32, before: TreeTime) {
-    add_process(sample, pid);
-    let Some(after) = tree_time(pid) else { return };
+fn add_service(sample: &mut Sample, before: &TreeUsage, after: &TreeUsage) {
+    sample.collect("faults", "", Ok(after.faults.saturating_sub(before.faults) as f64));
     let user = after.user.saturating_sub(before.user).as_secs_f64();
     let system = after.system.saturating_sub(before.system).as_secs_f64();
     for (name, seconds) in [("user", user), ("system", system), ("cpu", user + system)] {

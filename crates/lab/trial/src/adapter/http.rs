@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use ureq::Agent;
 
 use super::latency;
-use crate::collect::Snapshot;
+use crate::collect::{Snapshot, add_stranger};
 use crate::control::Stop;
 use crate::outcome::Better;
 use crate::sample::{ArmError, Sample};
@@ -81,11 +81,13 @@ impl HttpLoad {
         }
     }
 
+    /// Sends what is not measured.
+    pub(super) fn warm_up(&self, stop: &Stop) -> Result<(), ArmError> {
+        if self.warmup_seconds > 0.0 { self.send(self.warmup_seconds, stop).map(drop) } else { Ok(()) }
+    }
+
     /// Sends the load and measures it.
     pub(super) fn run(&self, stop: &Stop) -> Result<Sample, ArmError> {
-        if self.warmup_seconds > 0.0 {
-            self.send(self.warmup_seconds, stop)?;
-        }
         let before = Snapshot::take();
         let (seen, elapsed) = self.send(self.seconds, stop)?;
         let done = seen.latencies.len();
@@ -100,6 +102,7 @@ impl HttpLoad {
         let sent = (done + seen.failed) as f64;
         sample.put("error_rate", "share", Better::Lower, seen.failed as f64 / sent);
         before.add_growth(&mut sample);
+        add_stranger(&mut sample, "the server was not started by this trial");
         Ok(sample)
     }
 
@@ -232,6 +235,7 @@ mod tests {
         assert!(p90 > 20e6, "p90 {p90}");
         assert!(sample.value("max_ns").expect("a maximum") >= 199e6);
         assert_eq!(sample.value("error_rate"), Some(0.0));
+        crate::collect::tests::assert_complete(&sample);
     }
 
     #[test]

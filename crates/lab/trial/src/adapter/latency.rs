@@ -21,26 +21,33 @@ pub(super) fn histogram() -> Histogram<u64> {
 /// Quantiles by the name of their metric.
 const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p99_9_ns", 0.999)];
 
-/// Whether so many operations give this metric a meaning: a quantile needs ten beyond it.
-pub(super) fn is_meant(metric: &str, count: f64) -> bool {
+/// Operations that give this metric a meaning: a quantile needs ten beyond it.
+fn needed(metric: &str) -> f64 {
     let quantile = QUANTILES.iter().find(|(name, _)| *name == metric);
-    // A hair of slack, since 1 - 0.99 is not a hundredth to the last bit.
-    quantile.is_none_or(|(_, quantile)| count * (1.0 - quantile) >= 9.999)
+    quantile.map_or(1.0, |(_, quantile)| (10.0 / (1.0 - quantile)).round())
+}
+
+/// Adds a latency of so many operations; where they are too few, it says so instead. `prefix` tells one kind of
+/// operation from another.
+pub(crate) fn put(sample: &mut Sample, prefix: &str, metric: &str, value: f64, count: f64) {
+    let (name, needed) = (format!("{prefix}{metric}"), needed(metric));
+    if count >= needed && value.is_finite() {
+        sample.put(&name, "ns", Better::Lower, value);
+    } else {
+        sample.collect(&name, "ns", Err(format!("a unit has {count} operations, and this takes {needed}")));
+    }
 }
 
 /// Adds quantiles, standard deviation and interquartile range.
 pub(super) fn add(sample: &mut Sample, latencies: &Histogram<u64>) {
     let count = latencies.len() as f64;
-    for (name, quantile) in QUANTILES.into_iter().filter(|(name, _)| is_meant(name, count)) {
-        sample.put(name, "ns", Better::Lower, latencies.value_at_quantile(quantile) as f64);
+    let at = |share| latencies.value_at_quantile(share) as f64;
+    for (name, quantile) in QUANTILES {
+        put(sample, "", name, at(quantile), count);
     }
-    if latencies.is_empty() {
-        return;
-    }
-    sample.put("max_ns", "ns", Better::Lower, latencies.max() as f64);
-    sample.put("sd_ns", "ns", Better::Lower, latencies.stdev());
-    let quartile = |share| latencies.value_at_quantile(share) as f64;
-    sample.put("iqr_ns", "ns", Better::Lower, quartile(0.75) - quartile(0.25));
+    put(sample, "", "max_ns", latencies.max() as f64, count);
+    put(sample, "", "sd_ns", latencies.stdev(), count);
+    put(sample, "", "iqr_ns", at(0.75) - at(0.25), count);
 }
 
 #[cfg(test)]
@@ -56,6 +63,8 @@ mod tests {
         let p99 = sample.value("p99_ns").expect("ten beyond it");
         assert!((p99 / 990_000.0 - 1.0).abs() < 0.002, "{p99}");
         assert_eq!(sample.value("p99_9_ns"), None, "only one operation is beyond it");
+        let why = sample.collectors["p99_9_ns"].value.clone();
+        assert_eq!(why, Err("a unit has 1000 operations, and this takes 10000".to_owned()));
         assert!((sample.value("iqr_ns").expect("quartiles") / 500_000.0 - 1.0).abs() < 0.01);
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::latency;
 use crate::child::{Launch, PADDING_MAX, Talker};
-use crate::collect::{Snapshot, add_process};
+use crate::collect::{Window, tree};
 use crate::control::Stop;
 use crate::outcome::{Achieved, Better};
 use crate::resident::ResidentArm;
@@ -39,6 +39,8 @@ pub struct SliceArm {
     starts: usize,
     stop: Stop,
     talker: Option<Talker>,
+    /// The program and what it had started when it was ready.
+    pids: Vec<u32>,
 }
 
 /// The first line of the program.
@@ -68,7 +70,16 @@ impl SliceArm {
     #[must_use]
     pub fn new(name: &str, launch: Launch, start_limit: Duration, stop: &Stop) -> Self {
         let stop = stop.clone();
-        Self { name: name.to_owned(), launch, backing: None, start_limit, starts: 0, stop, talker: None }
+        Self {
+            name: name.to_owned(),
+            launch,
+            backing: None,
+            start_limit,
+            starts: 0,
+            stop,
+            talker: None,
+            pids: Vec::new(),
+        }
     }
 
     /// Believes the arm only if it reports this backing.
@@ -103,6 +114,7 @@ impl ResidentArm for SliceArm {
         self.stop();
         self.starts += 1;
         let (talker, line) = Talker::start(&self.launch, self.padding(), self.start_limit, &self.stop)?;
+        self.pids = talker.pid().map(tree).unwrap_or_default();
         self.talker = Some(talker);
         let ready: Ready = serde_json::from_str(&line).map_err(|error| {
             ArmError::crashed(format!("its first line is not understood: {error}: {line}"))
@@ -116,16 +128,13 @@ impl ResidentArm for SliceArm {
 
     fn slice(&mut self, duration: Duration, seed: u64) -> Result<Sample, ArmError> {
         let Some(talker) = &mut self.talker else { return Err(ArmError::crashed("it was not started")) };
-        let before = Snapshot::take();
+        let window = Window::open(self.pids.clone());
         let line = format!("slice {} {seed}", duration.as_millis());
         let reply = talker.ask(&line, duration + PATIENCE, &self.stop)?;
         let answer: Answer = serde_json::from_str(&reply)
             .map_err(|error| ArmError::crashed(format!("its answer is not understood: {error}: {reply}")))?;
         let mut sample = answer.sample()?;
-        before.add_growth(&mut sample);
-        if let Some(pid) = talker.pid() {
-            add_process(&mut sample, pid);
-        }
+        window.close(&mut sample);
         Ok(sample)
     }
 
@@ -161,16 +170,14 @@ impl Answer {
         Ok(sample)
     }
 
-    /// Latencies under the names that other adapters use. A quantile with fewer than ten operations beyond it
-    /// is left out, where the program tells how many there were.
+    /// Latencies under the names that other adapters use. Of a quantile with fewer than ten operations beyond it only
+    /// the reason is told, where the program says how many there were.
     fn add_latencies(&self, sample: &mut Sample) {
         let count = self.latency_ns.get("count").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
         for (key, value) in &self.latency_ns {
             let Some(value) = value.as_f64().filter(|_| key != "count") else { continue };
             let name = if key == "stddev" { "sd_ns".to_owned() } else { format!("{key}_ns") };
-            if latency::is_meant(&name, count) {
-                sample.put(&name, "ns", Better::Lower, value);
-            }
+            latency::put(sample, "", &name, value, count);
         }
     }
 }
@@ -201,6 +208,7 @@ done"#;
         assert_eq!(sample.value("p99_ns"), Some(40.0));
         assert_eq!(sample.collectors["faults"].value, Ok(7.0));
         assert!(sample.collectors["vmpte_kb"].value.is_ok());
+        crate::collect::tests::assert_complete(&sample);
         arm.stop();
         assert!(arm.slice(Duration::from_millis(1), 7).is_err());
     }
@@ -211,6 +219,7 @@ done"#;
         let sample = serde_json::from_str::<Answer>(answer).expect("plain").sample().expect("it worked");
         assert_eq!((sample.value("p90_ns"), sample.value("sd_ns")), (Some(5.0), Some(2.0)));
         assert_eq!((sample.value("p99_ns"), sample.value("count_ns")), (None, None));
+        assert!(sample.collectors["p99_ns"].value.is_err() && !sample.collectors.contains_key("count_ns"));
     }
 
     #[test]

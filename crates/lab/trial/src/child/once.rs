@@ -4,11 +4,12 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use planish_sys::child::{kill_group, wait_with_usage};
-use planish_sys::perf::{Count, Counters, Event, Start, Target, Unavailable};
+use planish_sys::perf::{Counters, Start, Target};
 use planish_sys::process::{Usage, pidfd, wait_readable};
 use rustix::process::Pid;
 
 use super::{Drain, Launch, STEP, ended};
+use crate::collect::{Counts, EVENTS, Memory, memory, tree};
 use crate::control::Stop;
 use crate::sample::ArmError;
 
@@ -19,11 +20,10 @@ pub(crate) struct Finished {
     pub(crate) wall: Duration,
     /// Of the program and every child that it waited for.
     pub(crate) usage: Usage,
-    pub(crate) counts: Vec<(Event, Result<Count, Unavailable>)>,
+    pub(crate) counts: Counts,
+    /// The largest of the times that it was looked at while it ran.
+    pub(crate) memory: Memory,
 }
-
-/// Events that are counted over a whole program and its children.
-const EVENTS: [Event; 4] = [Event::Cycles, Event::Instructions, Event::DtlbLoadMisses, Event::ItlbLoadMisses];
 
 /// Runs a program to its end, at most for `limit`.
 pub(crate) fn run_once(
@@ -39,7 +39,8 @@ pub(crate) fn run_once(
     let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
     let stdout = Drain::of(child.stdout.take());
     let stderr = Drain::of(child.stderr.take());
-    let waited = wait(&child, begun, limit, stop);
+    let mut sizes = Sizes::default();
+    let waited = wait(&child, begun, limit, stop, &mut sizes);
     let wall = begun.elapsed();
     let ended_now = end(child);
     let counts = counters.read();
@@ -50,7 +51,37 @@ pub(crate) fn run_once(
     if !status.success() {
         return Err(ArmError::crashed(ended(launch.name(), status, &stderr)));
     }
-    Ok(Finished { stdout, wall, usage, counts })
+    Ok(Finished { stdout, wall, usage, counts, memory: sizes.told() })
+}
+
+/// The memory of a program while it runs, looked at seldom and ever more seldom: after 0.1 s, 0.2 s, 0.4 s ...
+#[derive(Default)]
+struct Sizes {
+    next: Duration,
+    largest: Option<Memory>,
+}
+
+impl Sizes {
+    fn look(&mut self, root: u32, elapsed: Duration) {
+        if elapsed < self.next.max(STEP) {
+            return;
+        }
+        self.next = 2 * elapsed;
+        let now = memory(&tree(root));
+        self.largest = Some(match self.largest.take() {
+            None => now,
+            Some(before) => std::array::from_fn(|column| match (&before[column], &now[column]) {
+                (Ok(one), Ok(other)) => Ok(one.max(*other)),
+                (Ok(one), Err(_)) => Ok(*one),
+                (Err(_), other) => other.clone(),
+            }),
+        });
+    }
+
+    fn told(self) -> Memory {
+        let short = || Err(format!("it ran for less than {:.1} s", STEP.as_secs_f64()));
+        self.largest.unwrap_or_else(|| std::array::from_fn(|_| short()))
+    }
 }
 
 /// Why a program could not be started. One that is not there is an arm that cannot be had.
@@ -62,7 +93,13 @@ pub(super) fn not_started(launch: &Launch, error: &std::io::Error) -> ArmError {
     }
 }
 
-fn wait(child: &Child, begun: Instant, limit: Duration, stop: &Stop) -> Result<(), ArmError> {
+fn wait(
+    child: &Child,
+    begun: Instant,
+    limit: Duration,
+    stop: &Stop,
+    sizes: &mut Sizes,
+) -> Result<(), ArmError> {
     let lost = |error: planish_sys::Error| ArmError::crashed(error.to_string());
     let fd = pidfd(Pid::from_child(child)).map_err(lost)?;
     loop {
@@ -76,6 +113,7 @@ fn wait(child: &Child, begun: Instant, limit: Duration, stop: &Stop) -> Result<(
         if wait_readable(&fd, Some(left.min(STEP))).map_err(lost)? {
             return Ok(());
         }
+        sizes.look(child.id(), begun.elapsed());
     }
 }
 
@@ -107,6 +145,18 @@ mod tests {
         assert_eq!(done.stdout, "out\n");
         assert!(done.usage.cpu() > Duration::ZERO && done.usage.cpu() <= done.wall * 2);
         assert_eq!(done.counts.len(), EVENTS.len());
+    }
+
+    #[test]
+    fn page_tables_of_a_program_are_those_of_all_that_it_started() {
+        let of_one =
+            run("exec sleep 0.5", LONG).expect("it ends well").memory[0].clone().expect("it was seen");
+        let of_three = run("sleep 0.5 & sleep 0.5; wait", LONG).expect("it ends well").memory[0].clone();
+        assert!(of_three.expect("it was seen") > 2.0 * of_one);
+        match &run("exit 0", LONG).expect("it ends well").memory[0] {
+            Ok(size) => assert!(*size > 0.0, "only a slow machine sees it"),
+            Err(reason) => assert_eq!(reason, "it ran for less than 0.1 s"),
+        }
     }
 
     #[test]

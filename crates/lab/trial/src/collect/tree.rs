@@ -1,15 +1,17 @@
-//! CPU time of a server: a process and all its descendants, before and after a window.
+//! A server: a process and all its descendants, and what they have used before and after a window.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::kernel;
 
-/// CPU time of a tree of processes.
+/// What a tree of processes has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TreeTime {
+pub(crate) struct TreeUsage {
     pub(crate) user: Duration,
     pub(crate) system: Duration,
+    /// Page faults of both kinds.
+    pub(crate) faults: u64,
 }
 
 /// What `/proc/PID/stat` tells of one process.
@@ -18,28 +20,42 @@ struct Process {
     parent: u32,
     user_ticks: u64,
     system_ticks: u64,
+    faults: u64,
+}
+
+/// `root` and its descendants; empty when it does not run.
+///
+/// Descent is by parent and not by group: the backends of PostgreSQL make groups of their own.
+pub(crate) fn tree(root: u32) -> Vec<u32> {
+    let processes = processes();
+    if !processes.contains_key(&root) {
+        return Vec::new();
+    }
+    processes.keys().copied().filter(|&pid| descends(pid, root, &processes)).collect()
+}
+
+fn processes() -> BTreeMap<u32, Process> {
+    let parsed = |pid| Some((pid, parse(&kernel::read(&format!("/proc/{pid}/stat"))?)?));
+    kernel::processes().into_iter().filter_map(parsed).collect()
 }
 
 /// The time that `root` and its descendants have used, those that have ended and were waited for included.
 ///
-/// Descent is by parent and not by group: the backends of PostgreSQL make groups of their own. In steps of a
-/// clock tick, 10 ms, so a window should last a second or more.
-pub(crate) fn tree_time(root: u32) -> Option<TreeTime> {
-    let processes: BTreeMap<u32, Process> = kernel::processes()
-        .into_iter()
-        .filter_map(|pid| Some((pid, parse(&kernel::read(&format!("/proc/{pid}/stat"))?)?)))
-        .collect();
+/// In steps of a clock tick, 10 ms, so a window should last a second or more.
+pub(crate) fn tree_usage(root: u32) -> Option<TreeUsage> {
+    let processes = processes();
     processes.get(&root)?;
-    let (mut user, mut system) = (0, 0);
+    let (mut user, mut system, mut faults) = (0, 0, 0);
     for (&pid, process) in &processes {
         if descends(pid, root, &processes) {
             user += process.user_ticks;
             system += process.system_ticks;
+            faults += process.faults;
         }
     }
     let per_second = rustix::param::clock_ticks_per_second() as f64;
     let time = |ticks: u64| Duration::from_secs_f64(ticks as f64 / per_second);
-    Some(TreeTime { user: time(user), system: time(system) })
+    Some(TreeUsage { user: time(user), system: time(system), faults })
 }
 
 fn descends(pid: u32, root: u32, processes: &BTreeMap<u32, Process>) -> bool {
@@ -58,7 +74,7 @@ fn descends(pid: u32, root: u32, processes: &BTreeMap<u32, Process>) -> bool {
     false
 }
 
-/// Parent and times (own and of children that were waited for) out of `/proc/PID/stat`, whose second field
+/// Parent, times and faults (own and of children that were waited for) out of `/proc/PID/stat`, whose second field
 /// may hold any character (proc_pid_stat(5)).
 fn parse(stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
@@ -68,6 +84,7 @@ fn parse(stat: &str) -> Option<Process> {
         parent: u32::try_from(number(1)?).ok()?,
         user_ticks: number(11)? + number(13)?,
         system_ticks: number(12)? + number(14)?,
+        faults: number(7)? + number(8)? + number(9)? + number(10)?,
     })
 }
 
@@ -78,20 +95,31 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let stat = "77 (a) b (c) S 7 77 77 0 -1 4194304 9 9 0 0 5 6 1 2 20 0 1 0 1 1 1";
-        let process = Process { parent: 7, user_ticks: 6, system_ticks: 8 };
+        let process = Process { parent: 7, user_ticks: 6, system_ticks: 8, faults: 18 };
         assert_eq!(parse(stat), Some(process));
         assert_eq!(parse("77 (a"), None);
     }
 
     #[test]
     fn we_and_our_children_are_a_tree() {
-        let before = tree_time(std::process::id()).expect("we run");
+        let before = tree_usage(std::process::id()).expect("we run");
         let script = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
         let status =
             std::process::Command::new("sh").args(["-c", script]).status().expect("there is a shell");
         assert!(status.success());
-        let after = tree_time(std::process::id()).expect("we run");
-        assert!(after.user + after.system > before.user + before.system);
-        assert_eq!(tree_time(u32::MAX), None);
+        let after = tree_usage(std::process::id()).expect("we run");
+        assert!(after.user + after.system > before.user + before.system && after.faults > before.faults);
+        assert_eq!(tree_usage(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_child_is_of_our_tree_and_we_are_not_of_its() {
+        let mut child =
+            std::process::Command::new("sleep").arg("60").spawn().expect("there is a program `sleep`");
+        let (ours, its) = (tree(std::process::id()), tree(child.id()));
+        child.kill().and_then(|()| child.wait()).expect("our own child");
+        assert!(ours.contains(&std::process::id()) && ours.contains(&child.id()));
+        assert_eq!(its, [child.id()]);
+        assert!(tree(u32::MAX).is_empty());
     }
 }

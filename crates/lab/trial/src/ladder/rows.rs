@@ -58,12 +58,13 @@ pub(super) fn collectors(pairs: &[Pair]) -> BTreeMap<String, CollectorRow> {
     let value = |sample: &Sample, name: &str| sample.collectors.get(name)?.value.clone().ok();
     let row = |name: &String| {
         let collected = &last.arm.collectors[name];
+        let told = median_of(pairs.iter().filter_map(|pair| value(&pair.arm, name)));
         CollectorRow {
-            available: collected.value.is_ok(),
-            reason: collected.value.clone().err(),
+            available: told.is_some(),
+            reason: collected.value.clone().err().filter(|_| told.is_none()),
             unit: collected.unit.to_owned(),
             baseline: median_of(pairs.iter().filter_map(|pair| value(&pair.baseline, name))),
-            value: median_of(pairs.iter().filter_map(|pair| value(&pair.arm, name))),
+            value: told,
         }
     };
     last.arm.collectors.keys().map(|name| (name.clone(), row(name))).collect()

@@ -11,7 +11,7 @@ use super::Stage;
 use super::proof::Proof;
 use super::server::{Pages, Server};
 use super::work::Clients;
-use crate::collect::{Snapshot, add_process};
+use crate::collect::Window;
 use crate::host::HostControl;
 use crate::outcome::Achieved;
 use crate::resident::ResidentArm;
@@ -117,12 +117,9 @@ impl ResidentArm for ServerArm<'_> {
         let Some(running) = &mut self.running else {
             return Err(ArmError::crashed(format!("the server `{}` does not run", self.name)));
         };
-        let before = Snapshot::take();
+        let window = Window::open(running.clients.backends().collect());
         let mut sample = running.clients.slice(duration, seed)?;
-        before.add_growth(&mut sample);
-        if let Some(backend) = running.clients.backends().next() {
-            add_process(&mut sample, backend);
-        }
+        window.close(&mut sample);
         Ok(sample)
     }
 

@@ -12,6 +12,7 @@ use postgres::{Client, Statement};
 use super::budget::Budget;
 use super::script::Script;
 use super::server::{Server, sql_error};
+use crate::adapter::put_latency;
 use crate::kernel;
 use crate::sample::{ArmError, Sample};
 
@@ -201,30 +202,37 @@ impl Half {
         // The select is told beside the lookups, which decide: neither protocol nor client takes part in them.
         let prefix = if self == Half::Select { "select_" } else { "" };
         let per_op = |value: f64| value / operations;
-        *sample = std::mem::take(sample)
-            .lower(&format!("{prefix}cpu_ns_per_op"), "ns", per_op(sum(|tally| tally.cpu_ns)))
-            .higher(&format!("{prefix}ops_per_s"), "1/s", operations / wall.as_secs_f64());
-        if self == Half::Lookups {
-            return Ok(());
-        }
-        // One call of a lookup holds 500 of them, so that latencies are those of selects or of the script.
-        let tick_ns = 1e9 / rustix::param::clock_ticks_per_second() as f64;
-        let mut latencies: Vec<f64> =
-            tallies.iter().flat_map(|tally| tally.latencies_ns.iter().copied()).collect();
-        latencies.sort_by(f64::total_cmp);
-        let quantile = |share| summary::quantile_of_sorted(&latencies, share);
         let named = |name: &str| format!("{prefix}{name}");
+        let tick_ns = 1e9 / rustix::param::clock_ticks_per_second() as f64;
         *sample = std::mem::take(sample)
+            .lower(&named("cpu_ns_per_op"), "ns", per_op(sum(|tally| tally.cpu_ns)))
             .lower(&named("user_ns_per_op"), "ns", per_op(sum(|tally| tally.user_ticks) * tick_ns))
             .lower(&named("system_ns_per_op"), "ns", per_op(sum(|tally| tally.system_ticks) * tick_ns))
-            .lower(&named("p50_ns"), "ns", quantile(0.50))
-            .lower(&named("p90_ns"), "ns", quantile(0.90))
-            .lower(&named("p99_ns"), "ns", quantile(0.99))
-            .lower(&named("p99_9_ns"), "ns", quantile(0.999))
-            .lower(&named("max_ns"), "ns", quantile(1.0));
-        sample.collect(&named("faults_per_op"), "", Ok(per_op(sum(|tally| tally.faults))));
+            .lower(&named("wall_ns_per_op"), "ns", per_op(wall.as_nanos() as f64))
+            .higher(&named("ops_per_s"), "1/s", operations / wall.as_secs_f64());
+        sample.collect(&named("faults"), "", Ok(sum(|tally| tally.faults)));
+        // One call of a lookup holds 500 of them, so that latencies are those of selects or of the script.
+        if self != Half::Lookups {
+            report_latencies(sample, prefix, tallies);
+        }
         Ok(())
     }
+}
+
+/// Adds the latencies of single operations.
+fn report_latencies(sample: &mut Sample, prefix: &str, tallies: &[Tally]) {
+    let mut latencies: Vec<f64> =
+        tallies.iter().flat_map(|tally| tally.latencies_ns.iter().copied()).collect();
+    latencies.sort_by(f64::total_cmp);
+    let quantile = |share| summary::quantile_of_sorted(&latencies, share);
+    let mut put = |name, value| put_latency(sample, prefix, name, value, latencies.len() as f64);
+    put("p50_ns", quantile(0.50));
+    put("p90_ns", quantile(0.90));
+    put("p99_ns", quantile(0.99));
+    put("p99_9_ns", quantile(0.999));
+    put("max_ns", quantile(1.0));
+    put("sd_ns", summary::standard_deviation(&latencies));
+    put("iqr_ns", quantile(0.75) - quantile(0.25));
 }
 
 /// What a backend has used so far.
@@ -237,7 +245,7 @@ struct Spent {
 
 impl Spent {
     /// From `/proc/PID/schedstat` (nanoseconds on a CPU, Documentation/scheduler/sched-stats.rst) and
-    /// `/proc/PID/stat` (ticks in each mode, minor faults).
+    /// `/proc/PID/stat` (ticks in each mode, faults of both kinds).
     fn read(pid: u32) -> Result<Self, ArmError> {
         let gone = || ArmError::crashed(format!("backend {pid} has ended"));
         let schedstat = kernel::read(&format!("/proc/{pid}/schedstat")).ok_or_else(gone)?;
@@ -250,7 +258,7 @@ impl Spent {
         // The name is in brackets and may itself hold blanks and brackets.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let field = |index: usize| fields.get(index)?.parse().ok();
-        Some(Self { cpu_ns, faults: field(7)?, user_ticks: field(11)?, system_ticks: field(12)? })
+        Some(Self { cpu_ns, faults: field(7)? + field(9)?, user_ticks: field(11)?, system_ticks: field(12)? })
     }
 }
 
@@ -262,7 +270,7 @@ mod tests {
     fn what_a_backend_has_used_is_read_from_proc() {
         let stat = "77 (postgres: a (b) c) S 1 77 77 0 -1 4194304 123 0 4 0 56 7 0 0 20 0 1 0 9 1 2\n";
         let spent = Spent::parse("987654 12 3\n", stat).expect("whole");
-        assert_eq!((spent.cpu_ns, spent.faults, spent.user_ticks, spent.system_ticks), (987_654, 123, 56, 7));
+        assert_eq!((spent.cpu_ns, spent.faults, spent.user_ticks, spent.system_ticks), (987_654, 127, 56, 7));
         assert!(Spent::parse("", stat).is_none() && Spent::parse("1 2 3", "77 (x").is_none());
     }
 
@@ -271,7 +279,9 @@ mod tests {
         let tally = |operations, cpu_ns| Tally {
             operations,
             cpu_ns,
-            latencies_ns: vec![100.0, 300.0],
+            latencies_ns: (1..=50).map(|index| f64::from(6 * index)).collect(),
+            user_ticks: 3,
+            system_ticks: 1,
             ..Tally::default()
         };
         let mut sample = Sample::default();
@@ -280,8 +290,17 @@ mod tests {
         assert_eq!(sample.value("select_cpu_ns_per_op"), Some(40.0));
         assert_eq!(sample.value("select_ops_per_s"), Some(400.0));
         assert_eq!(sample.value("select_max_ns"), Some(300.0));
+        assert!((sample.value("select_iqr_ns").expect("quartiles") - 150.0).abs() < 6.0);
+        assert!((sample.value("select_sd_ns").expect("a spread") - 87.0).abs() < 1.0);
+        assert!(sample.value("select_p90_ns").is_some(), "ten of a hundred are beyond it");
+        assert_eq!(sample.value("select_p99_ns"), None, "only one of a hundred is beyond it");
         Half::Lookups.report(&mut sample, &[tally(500, 1000)], wall).expect("some operations");
         assert_eq!(sample.value("cpu_ns_per_op"), Some(2.0));
+        assert_eq!(sample.value("wall_ns_per_op"), Some(200_000.0));
+        let tick_ns = 1e9 / rustix::param::clock_ticks_per_second() as f64;
+        let of_mode = |name| sample.value(name).expect("both modes are told") / tick_ns;
+        assert_eq!((of_mode("user_ns_per_op"), of_mode("system_ns_per_op")), (0.006, 0.002));
+        assert_eq!(sample.value("p50_ns"), None, "a call of lookups is no operation");
         assert!(Half::Select.report(&mut sample, &[Tally::default()], wall).is_err());
     }
 }
