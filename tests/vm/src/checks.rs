@@ -102,7 +102,10 @@ fn topo(shape: &Shape) -> Result<Outcome> {
 fn limited_workload() -> Result<Outcome> {
     const TOP: &str = "/sys/fs/cgroup";
     const GROUP: &str = "/sys/fs/cgroup/limited";
-    if settings::read(&format!("{TOP}/cgroup.controllers"))?.split(' ').all(|controller| controller != "memory") {
+    if settings::read(&format!("{TOP}/cgroup.controllers"))?
+        .split(' ')
+        .all(|controller| controller != "memory")
+    {
         return Ok(Outcome::Skip("this kernel has no memory controller".to_owned()));
     }
     let write = |path: String, text: &str| fs::write(&path, text).with_context(|| format!("write {path}"));
