@@ -1,7 +1,9 @@
 //! Where the memory of a process lies: what it is for, on which pages, on which node.
 //!
-//! Read from /proc/PID/{smaps,numa_maps,status} of a live or recorded machine, touching no page of the
-//! process.
+//! Two ways, neither of which touches a page of the process:
+//! - [`Map`] sees each page: PAGEMAP_SCAN, move_pages(2) and, for memory that processes share, what is really in
+//!   it. On a recorded machine, an old kernel or in a container it falls back to the other way and says so.
+//! - [`Process`] reads /proc/PID/{smaps,numa_maps,status} of a live or recorded machine.
 //!
 //! What these files cannot tell is not guessed:
 //! - They show the pages that *this* process has mapped. Of a shared segment that others have filled, most is
@@ -14,14 +16,23 @@
 //!   so.
 #![forbid(unsafe_code)]
 
+mod folio;
+mod map;
+mod maps;
 mod numa_maps;
 mod process;
 mod rows;
 mod smaps;
+mod stat;
 mod status;
 
+pub use map::{
+    AreaPages, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who, join, processes_named,
+};
+pub use maps::{Area, Kind, parse_maps};
 pub use numa_maps::{Placement, parse_numa_maps};
 pub use process::{Process, ResidencyError, rollup, status};
-pub use rows::{Backings, Row, Segment};
-pub use smaps::{Backing, Kind, Region, Rollup, parse_rollup, parse_smaps};
+pub use rows::{Backings, Part, Row, Segment};
+pub use smaps::{Backing, Region, Rollup, parse_rollup, parse_smaps};
+pub use stat::{Stat, parse_stat};
 pub use status::{Status, parse_status};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use planish_host::{Host, ReadError};
 
 use crate::numa_maps::{Placement, parse_numa_maps};
-use crate::rows::{self, Backings, Row, Segment};
+use crate::rows::{self, Backings, Part, Row, Segment};
 use crate::smaps::{Region, Rollup, parse_rollup, parse_smaps};
 use crate::status::{Status, parse_status};
 
@@ -27,6 +27,28 @@ pub enum ResidencyError {
         #[source]
         source: ReadError,
     },
+    /// It is left alone on purpose.
+    #[error("process {pid} is left alone: {reason}")]
+    LeftAlone {
+        /// Its PID.
+        pid: u32,
+        /// Why.
+        reason: &'static str,
+    },
+    /// Several processes have that name, and none of them started the others.
+    #[error("several processes are called `{name}`: {}", listed(pids))]
+    Several {
+        /// The name.
+        name: String,
+        /// The first of each family.
+        pids: Vec<u32>,
+    },
+    /// It executed one program after another.
+    #[error("process {pid} executes programs faster than it can be looked at")]
+    Restless {
+        /// Its PID.
+        pid: u32,
+    },
     /// A file of it cannot be read.
     #[error("cannot see the memory of process {process}")]
     Read {
@@ -44,6 +66,28 @@ pub enum ResidencyError {
         /// The line.
         line: String,
     },
+}
+
+impl ResidencyError {
+    /// What would help, where something would.
+    pub fn cure(&self) -> Option<String> {
+        match self {
+            Self::Denied { process, .. } => Some(format!(
+                "run as the owner of process {process}, or as root (CAP_SYS_PTRACE; for what shared memory holds \
+                 CAP_SYS_ADMIN too)"
+            )),
+            Self::Several { pids, .. } => Some(format!("name one of {}", listed(pids))),
+            Self::NoProcess { .. }
+            | Self::LeftAlone { .. }
+            | Self::Restless { .. }
+            | Self::Read { .. }
+            | Self::Odd { .. } => None,
+        }
+    }
+}
+
+fn listed(pids: &[u32]) -> String {
+    pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The memory of a process at one moment.
@@ -82,14 +126,21 @@ impl Process {
             Err(error) if error.is_absent() => Vec::new(),
             Err(error) => return Err(failed(process, error)),
         };
-        let thp = host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").unwrap_or_default();
-        let thp_bytes = thp.trim().parse().unwrap_or(0);
-        Ok(Self { status, regions, placements, base_bytes: host.page_bytes(), thp_bytes })
+        Ok(Self { status, regions, placements, base_bytes: host.page_bytes(), thp_bytes: thp_bytes(host) })
     }
 
     /// Memory by kind, name, backing and node.
     pub fn rows(&self) -> Vec<Row> {
-        rows::rows(&self.regions, &self.placements, self.base_bytes, self.thp_bytes)
+        let parts = self.parts();
+        let memory = self.regions.iter().zip(&parts);
+        rows::rows(
+            memory.map(|(region, parts)| (region.area.kind, region.area.name.as_str(), parts.as_slice())),
+        )
+    }
+
+    /// The resident parts of each region.
+    pub(crate) fn parts(&self) -> Vec<Vec<Part>> {
+        rows::parts(&self.regions, &self.placements, self.base_bytes, self.thp_bytes)
     }
 
     /// Resident bytes by backing.
@@ -106,7 +157,8 @@ impl Process {
     /// happened.
     pub fn within(&self, range: &Range<u64>) -> Backings {
         let mut total = Backings::default();
-        let inside = |region: &&Region| range.start <= region.range.start && region.range.end <= range.end;
+        let inside =
+            |region: &&Region| range.start <= region.area.range.start && region.area.range.end <= range.end;
         self.regions.iter().filter(inside).for_each(|region| total.add(region));
         total
     }
@@ -114,24 +166,30 @@ impl Process {
     /// Whether the mappings that touch `range` cover all of it and nothing else.
     pub fn covers(&self, range: &Range<u64>) -> bool {
         let mut reached = range.start;
-        for region in self.regions.iter().filter(|region| overlap(&region.range, range)) {
-            if region.range.start != reached {
+        for region in self.regions.iter().filter(|region| overlap(&region.area.range, range)) {
+            if region.area.range.start != reached {
                 return false;
             }
-            reached = region.range.end;
+            reached = region.area.range.end;
         }
         reached == range.end
     }
 
     /// The mapping that holds `address`.
     pub fn region_at(&self, address: u64) -> Option<&Region> {
-        self.regions.iter().find(|region| region.range.contains(&address))
+        self.regions.iter().find(|region| region.area.range.contains(&address))
     }
 
     /// The segments that it shares with others, the largest first.
     pub fn segments(&self) -> Vec<Segment> {
         rows::segments(&self.regions)
     }
+}
+
+/// Size in bytes of a transparent huge page; 0 without THP.
+pub(crate) fn thp_bytes(host: &Host) -> u64 {
+    let size = host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").unwrap_or_default();
+    size.trim().parse().unwrap_or(0)
 }
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
@@ -155,7 +213,7 @@ fn status_of(host: &Host, process: &str) -> Result<Status, ResidencyError> {
     Ok(parse_status(&text))
 }
 
-fn failed(process: &str, source: ReadError) -> ResidencyError {
+pub(crate) fn failed(process: &str, source: ReadError) -> ResidencyError {
     let process = process.to_owned();
     match source {
         ReadError::Absent { .. } => ResidencyError::NoProcess { process },
@@ -176,7 +234,8 @@ mod tests {
     use planish_sys::{Advice, MapOptions, PageRequest, map_anonymous};
 
     use super::*;
-    use crate::smaps::{Backing, Kind};
+    use crate::maps::Kind;
+    use crate::smaps::Backing;
 
     #[test]
     fn our_own_memory_adds_up() {
@@ -219,10 +278,10 @@ mod tests {
         let private = map_anonymous(bytes, MapOptions { shared: false, ..options }).unwrap();
         let process = Process::read_self(&Host::live()).unwrap();
         let segment = process.region_at(shared.as_ptr().addr() as u64).unwrap();
-        assert_eq!((segment.kind, segment.resident_bytes), (Kind::Shared, bytes as u64));
+        assert_eq!((segment.area.kind, segment.resident_bytes), (Kind::Shared, bytes as u64));
         assert!(process.segments().iter().any(|segment| segment.bytes == bytes as u64));
         let region = process.region_at(private.as_ptr().addr() as u64).unwrap();
-        assert_eq!(region.kind, Kind::Anon);
+        assert_eq!(region.area.kind, Kind::Anon);
         assert_eq!(region.thp_bytes(), 0, "asked for base pages");
     }
 
@@ -269,7 +328,7 @@ mod tests {
             let start = mapping.as_ptr().addr() as u64;
             let region = process.region_at(start).unwrap();
             let page_bytes = mapping.page_bytes() as u64;
-            assert_eq!((region.kind, region.page_bytes), (Kind::Anon, page_bytes));
+            assert_eq!((region.area.kind, region.page_bytes), (Kind::Anon, page_bytes));
             let backings = process.within(&(start..start + mapping.len() as u64));
             assert_eq!((backings.hugetlb_bytes, backings.total_bytes()), (page_bytes, page_bytes));
         }

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use crate::maps::Kind;
 use crate::numa_maps::Placement;
-use crate::smaps::{Backing, Kind, Region};
+use crate::smaps::{Backing, Region};
 
 /// Memory of one kind, backing and name on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,46 +68,77 @@ pub struct Segment {
     pub is_hugetlb: bool,
 }
 
-/// Rows of mappings and, where it is told, their nodes; by kind, name, backing and node.
-pub(crate) fn rows(
+/// Resident memory on one kind of pages on one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// On which pages it lies.
+    pub backing: Backing,
+    /// NUMA node; `None` where nobody tells.
+    pub node: Option<u32>,
+    /// Size in bytes of one of its pages.
+    pub page_bytes: u64,
+    /// Resident bytes.
+    pub bytes: u64,
+    /// Node and backing were told apart in proportion only (see the head of this crate).
+    pub estimated: bool,
+}
+
+/// Adds `part` to those that it is alike.
+pub(crate) fn add_part(parts: &mut Vec<Part>, part: Part) {
+    let key = |part: &Part| (part.backing, part.node, part.page_bytes, part.estimated);
+    match parts.iter_mut().find(|known| key(known) == key(&part)) {
+        Some(known) => known.bytes = known.bytes.saturating_add(part.bytes),
+        None => parts.push(part),
+    }
+}
+
+/// The parts of each region; their nodes in proportion where numa_maps alone tells them.
+pub(crate) fn parts(
     regions: &[Region],
     placements: &[Placement],
     base_bytes: u64,
     thp_bytes: u64,
-) -> Vec<Row> {
+) -> Vec<Vec<Part>> {
     let by_start: BTreeMap<u64, &Placement> =
         placements.iter().map(|placement| (placement.start, placement)).collect();
-    let mut sums: BTreeMap<Key, (u64, bool)> = BTreeMap::new();
-    for region in regions {
-        let nodes = by_start.get(&region.range.start).map_or(&[][..], |placement| &placement.nodes);
-        for backing in [Backing::Base, Backing::Thp, Backing::Hugetlb] {
+    let of = |region: &Region| {
+        let nodes = by_start.get(&region.area.range.start).map_or(&[][..], |placement| &placement.nodes);
+        let mut parts = Vec::new();
+        for (backing, page_bytes) in
+            [(Backing::Base, base_bytes), (Backing::Thp, thp_bytes), (Backing::Hugetlb, region.page_bytes)]
+        {
             let bytes = region.bytes_on(backing);
-            let page_bytes = match backing {
-                Backing::Base => base_bytes,
-                Backing::Thp => thp_bytes,
-                Backing::Hugetlb => region.page_bytes,
-            };
             let estimated = nodes.len() > 1 && bytes < region.resident_bytes;
-            for (node, bytes) in split(bytes, nodes) {
-                let (kind, name) = (region.kind, region.name.clone());
-                let sum = sums.entry(Key { kind, name, backing, node, page_bytes }).or_default();
-                sum.0 = sum.0.saturating_add(bytes);
-                sum.1 |= estimated;
-            }
+            let split = split(bytes, nodes).into_iter();
+            parts.extend(split.map(|(node, bytes)| Part { backing, node, page_bytes, bytes, estimated }));
+        }
+        parts
+    };
+    regions.iter().map(of).collect()
+}
+
+/// Rows of memory: what it is for, its name, where it lies; by kind, name, backing and node.
+pub(crate) fn rows<'a>(memory: impl Iterator<Item = (Kind, &'a str, &'a [Part])>) -> Vec<Row> {
+    let mut sums: BTreeMap<Key, (u64, bool)> = BTreeMap::new();
+    for (kind, name, parts) in memory {
+        for Part { backing, node, page_bytes, bytes, estimated } in parts.iter().copied() {
+            let sum = sums.entry(Key { kind, name, backing, node, page_bytes }).or_default();
+            sum.0 = sum.0.saturating_add(bytes);
+            sum.1 |= estimated;
         }
     }
     let row = |(key, (resident_bytes, estimated))| {
         let Key { kind, name, backing, node, page_bytes } = key;
-        Row { kind, backing, name, node, page_bytes, resident_bytes, estimated }
+        Row { kind, backing, name: name.to_owned(), node, page_bytes, resident_bytes, estimated }
     };
     sums.into_iter().map(row).collect()
 }
 
 /// What memory must have in common to be one row.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct Key<'a> {
     kind: Kind,
-    name: String,
+    name: &'a str,
     backing: Backing,
     node: Option<u32>,
     page_bytes: u64,
@@ -135,9 +167,9 @@ fn split(bytes: u64, nodes: &[(u32, u64)]) -> Vec<(Option<u32>, u64)> {
 
 /// The shared segments, the largest first. Mappings of one segment that do not overlap in it add up.
 pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
-    let mut by_object: BTreeMap<(&str, u64), Vec<&Region>> = BTreeMap::new();
-    for region in regions.iter().filter(|region| region.kind == Kind::Shared) {
-        by_object.entry((&region.device, region.inode)).or_default().push(region);
+    let mut by_object: BTreeMap<((u32, u32), u64), Vec<&Region>> = BTreeMap::new();
+    for region in regions.iter().filter(|region| region.area.kind == Kind::Shared) {
+        by_object.entry((region.area.device, region.area.inode)).or_default().push(region);
     }
     let mut segments: Vec<Segment> = by_object.into_values().map(|mappings| segment(&mappings)).collect();
     segments.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
@@ -145,10 +177,10 @@ pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
 }
 
 fn segment(mappings: &[&Region]) -> Segment {
-    let extent = |region: &&Region| region.offset..region.offset.saturating_add(region.bytes());
+    let extent = |region: &&Region| region.area.offset..region.area.offset.saturating_add(region.bytes());
     let first = mappings[0];
     Segment {
-        name: first.name.clone(),
+        name: first.area.name.clone(),
         bytes: union_length(mappings.iter().map(extent).collect()),
         resident_bytes: mappings.iter().fold(0, |sum, region| sum.saturating_add(region.resident_bytes)),
         page_bytes: first.page_bytes,
@@ -157,7 +189,7 @@ fn segment(mappings: &[&Region]) -> Segment {
 }
 
 /// Length of the union of ranges.
-fn union_length(mut ranges: Vec<Range<u64>>) -> u64 {
+pub(crate) fn union_length(mut ranges: Vec<Range<u64>>) -> u64 {
     ranges.sort_by_key(|range| range.start);
     let (mut length, mut reached) = (0, 0);
     for range in ranges {
@@ -190,7 +222,11 @@ mod tests {
              a000 interleave:0-1 huge N0=2 N1=1 kernelpagesize_kB=2048\n",
         )
         .unwrap();
-        let rows = rows(&regions, &placements, 4096, 2 << 20);
+        let parts = parts(&regions, &placements, 4096, 2 << 20);
+        let memory = regions.iter().zip(&parts);
+        let rows = rows(
+            memory.map(|(region, parts)| (region.area.kind, region.area.name.as_str(), parts.as_slice())),
+        );
         let of = |kind, backing| {
             let matching = rows.iter().filter(|row| row.kind == kind && row.backing == backing);
             matching.map(|row| (row.node, row.resident_bytes, row.estimated)).collect::<Vec<_>>()

@@ -3,30 +3,9 @@
 //! Source: `show_smap` in fs/proc/task_mmu.c. Numbers are in kB; a field that this kernel does not print
 //! counts as 0.
 
-use std::ops::Range;
-
 use serde::Serialize;
 
-/// What a mapping is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Code: mapped from a file, or provided by the kernel, to be executed.
-    Text,
-    /// Constants and variables of programs and libraries.
-    Data,
-    /// The heap that grows from the program's end (brk).
-    Heap,
-    /// Anonymous memory of this process alone.
-    Anon,
-    /// The stack of the main thread.
-    Stack,
-    /// Memory that processes share and no disk keeps: shared anonymous, SysV, memfd, /dev/shm, hugetlb, files of
-    /// a hugetlbfs among it.
-    Shared,
-    /// Any other file.
-    File,
-}
+use crate::maps::{self, Area, Kind};
 
 /// On which pages memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -34,6 +13,8 @@ pub enum Kind {
 pub enum Backing {
     /// Base pages.
     Base,
+    /// Pages that the kernel keeps together, larger than a base page and mapped by base-page entries (mTHP).
+    Mthp,
     /// Transparent huge pages, mapped as such.
     Thp,
     /// Pages from a reserved pool.
@@ -43,20 +24,8 @@ pub enum Backing {
 /// One mapping of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Its addresses.
-    pub range: Range<u64>,
-    /// Its name in maps: a path, `[heap]`, `[anon:...]`, `/dev/zero (deleted)`, or empty.
-    pub name: String,
-    /// Readable, writable, executable, shared, as in `rw-s`.
-    pub permissions: [u8; 4],
-    /// Where in the file it begins, in bytes.
-    pub offset: u64,
-    /// Inode of the file; with `device` it tells which mappings are of the same segment. 0 without a file.
-    pub inode: u64,
-    /// Device of the file, `major:minor` in hex.
-    pub device: String,
-    /// What it is for. Its name and rights tell most; [`classify_files`] tells the files apart once all is read.
-    pub kind: Kind,
+    /// What maps says of it. Its kind is told with the others in view, as by [`crate::parse_maps`].
+    pub area: Area,
     /// Size in bytes of the pages that the kernel keeps it in; beyond a base page in hugetlb mappings only.
     pub page_bytes: u64,
     /// Resident bytes, hugetlb pages included (which the field Rss leaves out).
@@ -80,17 +49,17 @@ pub struct Region {
 impl Region {
     /// Length of the mapping in bytes.
     pub fn bytes(&self) -> u64 {
-        self.range.end - self.range.start
+        self.area.bytes()
     }
 
     /// Whether other processes may share it.
     pub fn is_shared(&self) -> bool {
-        self.permissions[3] == b's'
+        self.area.is_shared()
     }
 
     /// Whether it may be executed.
     pub fn is_executable(&self) -> bool {
-        self.permissions[2] == b'x'
+        self.area.permissions[2] == b'x'
     }
 
     /// Whether it is of a pool of huge pages.
@@ -112,6 +81,8 @@ impl Region {
     pub fn bytes_on(&self, backing: Backing) -> u64 {
         match backing {
             Backing::Base => self.base_bytes(),
+            // smaps does not tell them from base pages.
+            Backing::Mthp => 0,
             Backing::Thp => self.thp_bytes(),
             Backing::Hugetlb => self.hugetlb_bytes,
         }
@@ -148,7 +119,13 @@ pub fn parse_smaps(text: &str) -> Result<Vec<Region>, String> {
             None => regions.push(parse_header(line).ok_or_else(|| line.to_owned())?),
         }
     }
-    classify_files(&mut regions);
+    // A file of a hugetlbfs is memory of a pool, wherever its file system is mounted: QEMU, DPDK and Java map their
+    // segments so.
+    let files = regions.iter_mut().filter(|region| region.area.kind == Kind::File);
+    for region in files.filter(|region| region.is_hugetlb()) {
+        region.area.kind = region.area.pool_kind();
+    }
+    maps::classify_data(regions.iter_mut().map(|region| &mut region.area));
     Ok(regions)
 }
 
@@ -173,32 +150,10 @@ fn field_of(line: &str) -> Option<(&str, &str)> {
     is_key.then_some((key, value))
 }
 
-/// `55a455bb7000-55a455bba000 r--p 00000000 fe:00 247741     /usr/bin/sed`
+/// A region of which only the first line is known.
 fn parse_header(line: &str) -> Option<Region> {
-    let mut rest = line;
-    let mut word = || {
-        let trimmed = rest.trim_start();
-        let end = trimmed.find(' ').unwrap_or(trimmed.len());
-        let (word, after) = trimmed.split_at(end);
-        rest = after;
-        (!word.is_empty()).then_some(word)
-    };
-    let (start, end) = word()?.split_once('-')?;
-    let permissions: [u8; 4] = word()?.as_bytes().try_into().ok()?;
-    let (offset, device, inode) = (word()?, word()?, word()?);
-    let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
-    let name = rest.trim_start().to_owned();
-    if range.is_empty() {
-        return None;
-    }
     Some(Region {
-        kind: kind_of(&name, permissions),
-        range,
-        name,
-        permissions,
-        offset: u64::from_str_radix(offset, 16).ok()?,
-        inode: inode.parse().ok()?,
-        device: device.to_owned(),
+        area: maps::parse_line(line)?,
         page_bytes: 0,
         resident_bytes: 0,
         proportional_bytes: 0,
@@ -236,64 +191,6 @@ fn apply(region: &mut Region, key: &str, value: &str) -> Option<()> {
     region.thp_bytes().checked_add(region.hugetlb_bytes).map(drop)
 }
 
-fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
-    let (executable, shared) = (permissions[2] == b'x', permissions[3] == b's');
-    match name {
-        "[heap]" => Kind::Heap,
-        "[stack]" => Kind::Stack,
-        "[vdso]" | "[vsyscall]" => Kind::Text,
-        "[vvar]" | "[vvar_vclock]" => Kind::Data,
-        _ if name.is_empty() || name.starts_with('[') => {
-            if shared {
-                Kind::Shared
-            } else {
-                Kind::Anon
-            }
-        }
-        _ if is_segment(name) => {
-            if shared {
-                Kind::Shared
-            } else {
-                Kind::Anon
-            }
-        }
-        _ if executable => Kind::Text,
-        _ => Kind::File,
-    }
-}
-
-/// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX
-/// shared.
-fn is_segment(name: &str) -> bool {
-    ["/dev/zero (deleted)", "/anon_hugepage", "/SYSV", "/memfd:", "/dev/shm/"]
-        .iter()
-        .any(|start| name.starts_with(start))
-}
-
-/// Files that are none, and files that are a program's data.
-///
-/// A file of a hugetlbfs is memory of a pool, wherever its file system is mounted: QEMU, DPDK and Java map their
-/// segments so. Private, not executable mappings of a file that is executed elsewhere in the process are its data.
-fn classify_files(regions: &mut [Region]) {
-    for region in regions.iter_mut().filter(|region| region.kind == Kind::File && region.is_hugetlb()) {
-        region.kind = if region.is_shared() { Kind::Shared } else { Kind::Anon };
-    }
-    let mut programs: Vec<(String, u64)> = regions
-        .iter()
-        .filter(|region| region.kind == Kind::Text && region.inode != 0)
-        .map(|region| (region.device.clone(), region.inode))
-        .collect();
-    programs.sort_unstable();
-    for region in regions.iter_mut().filter(|region| region.kind == Kind::File && !region.is_shared()) {
-        let known = |(device, inode): &(String, u64)| {
-            device.as_str().cmp(&region.device).then(inode.cmp(&region.inode))
-        };
-        if programs.binary_search_by(known).is_ok() {
-            region.kind = Kind::Data;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -325,10 +222,11 @@ a000-b000 r--p 00000000 fe:00 78                     /usr/share/zoneinfo
     #[test]
     fn blocks_are_read_field_by_field() {
         let regions = parse_smaps(TEXT).unwrap();
-        let kinds: Vec<Kind> = regions.iter().map(|region| region.kind).collect();
+        let kinds: Vec<Kind> = regions.iter().map(|region| region.area.kind).collect();
         assert_eq!(kinds, [Kind::Text, Kind::Data, Kind::Shared, Kind::Anon, Kind::File]);
         let text = &regions[0];
-        assert_eq!((text.name.as_str(), text.offset, text.inode), ("/usr/bin/a program", 0x1000, 77));
+        let area = &text.area;
+        assert_eq!((area.name.as_str(), area.offset, area.inode), ("/usr/bin/a program", 0x1000, 77));
         assert_eq!((text.base_bytes(), text.thp_bytes(), text.bytes()), (4 << 10, 4 << 10, 0x10));
         let segment = &regions[2];
         assert!(segment.is_hugetlb() && segment.is_shared());
@@ -345,18 +243,6 @@ a000-b000 r--p 00000000 fe:00 78                     /usr/share/zoneinfo
     }
 
     #[test]
-    fn names_tell_what_a_mapping_is_for() {
-        let kind = |name, permissions: &[u8; 4]| kind_of(name, *permissions);
-        assert_eq!(kind("/dev/zero (deleted)", b"rw-s"), Kind::Shared);
-        assert_eq!(kind("/SYSV0052e2c1 (deleted)", b"rw-s"), Kind::Shared);
-        assert_eq!(kind("/memfd:x (deleted)", b"rw-s"), Kind::Shared);
-        assert_eq!(kind("/anon_hugepage (deleted)", b"rw-p"), Kind::Anon);
-        assert_eq!(kind("[anon:glibc: malloc]", b"rw-p"), Kind::Anon);
-        assert_eq!(kind("[vdso]", b"r-xp"), Kind::Text);
-        assert_eq!(kind("/data/table", b"rw-s"), Kind::File);
-    }
-
-    #[test]
     fn a_file_of_a_hugetlbfs_is_memory_of_a_pool() {
         let text = "\
 1000-5000 rw-s 00000000 00:31 7 /mnt/huge/guest-ram (deleted)
@@ -367,7 +253,7 @@ KernelPageSize:  1048576 kB
 7000-9000 r-xp 00000000 00:31 9 /dev/hugepages/remapped-text
 KernelPageSize:     2048 kB
 ";
-        let kinds: Vec<Kind> = parse_smaps(text).unwrap().iter().map(|region| region.kind).collect();
+        let kinds: Vec<Kind> = parse_smaps(text).unwrap().iter().map(|region| region.area.kind).collect();
         assert_eq!(kinds, [Kind::Shared, Kind::Anon, Kind::Text]);
     }
 

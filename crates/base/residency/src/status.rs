@@ -15,6 +15,12 @@ pub struct Status {
     pub hugetlb_bytes: u64,
     /// Bytes in swap.
     pub swap_bytes: u64,
+    /// Bytes that mlock(2) keeps in memory.
+    pub locked_bytes: u64,
+    /// The CPUs that its main thread may run on, in the kernel's list form; empty where untold.
+    pub allowed_cpus: String,
+    /// The nodes that it may take memory from.
+    pub allowed_nodes: String,
     /// Owner of the process (its effective user).
     pub user: Option<u32>,
 }
@@ -34,6 +40,9 @@ pub fn parse_status(text: &str) -> Status {
             "VmRSS" => status.resident_bytes = bytes(),
             "VmPTE" => status.page_table_bytes = bytes(),
             "HugetlbPages" => status.hugetlb_bytes = bytes(),
+            "VmLck" => status.locked_bytes = bytes(),
+            "Cpus_allowed_list" => value.clone_into(&mut status.allowed_cpus),
+            "Mems_allowed_list" => value.clone_into(&mut status.allowed_nodes),
             "VmSwap" => status.swap_bytes = bytes(),
             // Real, effective, saved, file system.
             "Uid" => status.user = value.split_whitespace().nth(1).and_then(|id| id.parse().ok()),

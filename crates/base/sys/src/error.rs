@@ -83,6 +83,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A failure of `call`, for callers that find one out before they call.
+    pub fn of_call(call: &'static str, source: Errno) -> Self {
+        Self::of(call, source)
+    }
+
     /// Sorts a failed call into its variant.
     pub(crate) fn of(call: &'static str, source: Errno) -> Self {
         match source {

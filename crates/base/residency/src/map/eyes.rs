@@ -1,0 +1,201 @@
+//! What we can see with on this machine, by its kernel and our rights, and what stays unseen.
+
+use std::collections::{BTreeMap, HashMap};
+
+use planish_host::Host;
+use planish_sys::NodeSet;
+use planish_sys::pagemap::FrameFlags;
+use planish_sys::peek::Peek;
+use planish_sys::policy::PageAt;
+use serde::Serialize;
+
+use super::object::{NodeOf, node_of};
+use crate::folio::Folios;
+use crate::smaps::Backing;
+
+/// Something that could not be seen, why, and what would help.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Unseen {
+    /// What is missing or less exact.
+    pub what: String,
+    /// The reason, in the words of the system.
+    pub why: String,
+    /// What would help.
+    pub cure: String,
+}
+
+/// The means of one look at a machine.
+#[derive(Debug)]
+pub(crate) struct Eyes {
+    /// For shared memory; `None` where the kernel or a filter refuses it.
+    pub peek: Option<Peek>,
+    folios: Option<Folios>,
+    /// The only node with memory: where it is the only one, nobody need be asked.
+    sole_node: Option<u32>,
+    pub base_bytes: u64,
+    pub thp_bytes: u64,
+    /// Frames that were counted already, when several processes are looked at; 512 a key.
+    seen: Option<HashMap<u64, [u64; 8]>>,
+    unseen: BTreeMap<String, (String, String)>,
+}
+
+impl Eyes {
+    /// Opens what this machine lets us see with. `several`: processes may share private pages since a fork.
+    pub(crate) fn open(host: &Host, several: bool) -> Self {
+        let base_bytes = host.page_bytes();
+        let thp_bytes = crate::process::thp_bytes(host);
+        let mut eyes = Self {
+            peek: None,
+            folios: None,
+            sole_node: sole_node(host),
+            base_bytes,
+            thp_bytes,
+            seen: several.then(HashMap::new),
+            unseen: BTreeMap::new(),
+        };
+        if !host.is_live() {
+            eyes.blind("nodes and pages of shared memory", "a recorded host has no memory to look at", "");
+            return eyes;
+        }
+        match Peek::new() {
+            Ok(peek) => eyes.peek = Some(peek),
+            Err(error) => eyes.blind_shared(&error),
+        }
+        match FrameFlags::open() {
+            Ok(flags) => eyes.folios = Some(Folios::new(flags, thp_bytes.max(base_bytes) / base_bytes)),
+            Err(error) => eyes.blind_folios(&told(&error)),
+        }
+        eyes
+    }
+
+    /// Notes that something cannot be seen; the first reason counts.
+    pub(crate) fn blind(&mut self, what: &str, why: &str, cure: &str) {
+        self.unseen.entry(what.to_owned()).or_insert_with(|| (why.to_owned(), cure.to_owned()));
+    }
+
+    pub(crate) fn blind_shared(&mut self, error: &planish_sys::Error) {
+        self.blind(
+            "pages of shared memory that these processes have not mapped themselves",
+            &told(error),
+            "run as root (CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE) on Linux 5.14 or newer",
+        );
+    }
+
+    fn blind_folios(&mut self, why: &str) {
+        self.folios = None;
+        self.blind(
+            "large pages that are mapped by base-page entries: they count as base pages",
+            why,
+            "run as root (CAP_SYS_ADMIN)",
+        );
+        if self.seen.take().is_some() {
+            self.blind(
+                "which private pages processes have shared since a fork: each process counts them",
+                why,
+                "run as root (CAP_SYS_ADMIN)",
+            );
+        }
+    }
+
+    /// All that could not be seen.
+    pub(crate) fn unseen(self) -> Vec<Unseen> {
+        let unseen = self.unseen.into_iter();
+        unseen.map(|(what, (why, cure))| Unseen { what, why, cure }).collect()
+    }
+
+    /// Whether the folio behind a frame can be told.
+    pub(crate) fn sees_folios(&self) -> bool {
+        self.folios.is_some()
+    }
+
+    /// Whether frames are wanted at all.
+    pub(crate) fn wants_frames(&self) -> bool {
+        self.folios.is_some() || self.seen.is_some()
+    }
+
+    /// Notes that the kernel hides frame numbers from us.
+    pub(crate) fn frames_are_hidden(&mut self) {
+        self.blind_folios("the kernel hides the numbers of page frames");
+    }
+
+    /// The backing of a page that a base-page entry maps; `shared`: by an entry of our own, so that nothing is known
+    /// of how others map it.
+    pub(crate) fn backing_of(&mut self, frame: u64, shared: bool) -> (Backing, u64) {
+        let pages = match &mut self.folios {
+            Some(folios) if frame != 0 => folios.pages_of(frame),
+            _ => 1,
+        };
+        let bytes = pages * self.base_bytes;
+        match pages {
+            1 => (Backing::Base, self.base_bytes),
+            _ if shared && bytes >= self.thp_bytes => (Backing::Thp, self.thp_bytes),
+            _ => (Backing::Mthp, bytes),
+        }
+    }
+
+    /// How many of `count` frames from `frame` are counted for the first time.
+    pub(crate) fn count_once(&mut self, frame: u64, count: u64) -> u64 {
+        let Some(seen) = &mut self.seen else { return count };
+        if frame == 0 {
+            return count;
+        }
+        let fresh = (frame..frame + count).filter(|frame| {
+            let block = seen.entry(frame / 512).or_default();
+            let (word, bit) = ((frame % 512 / 64) as usize, 1 << (frame % 64));
+            let is_fresh = block[word] & bit == 0;
+            block[word] |= bit;
+            is_fresh
+        });
+        fresh.count() as u64
+    }
+
+    /// The nodes of `count` pages, by `ask`; where the call is forbidden, the only node of the machine.
+    ///
+    /// # Errors
+    /// The call fails, or is forbidden on a machine of several nodes.
+    pub(crate) fn nodes_of(
+        &mut self,
+        ask: impl FnOnce() -> planish_sys::Result<Vec<PageAt>>,
+        count: usize,
+    ) -> planish_sys::Result<Vec<NodeOf>> {
+        match ask() {
+            Ok(at) => Ok(at.into_iter().map(node_of).collect()),
+            Err(planish_sys::Error::Forbidden { .. } | planish_sys::Error::Missing { .. })
+                if self.sole_node.is_some() =>
+            {
+                Ok(vec![(self.sole_node, true); count])
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The only node with memory; `None` where there are several or none is told.
+fn sole_node(host: &Host) -> Option<u32> {
+    let nodes = host.read("/sys/devices/system/node/has_memory").ok();
+    let nodes = nodes.and_then(|list| NodeSet::parse_list(&list).ok())?;
+    if nodes.count() == 1 { nodes.first() } else { None }
+}
+
+/// An error of a call with its cause.
+pub(crate) fn told(error: &planish_sys::Error) -> String {
+    match error.errno() {
+        Some(errno) => format!("{error} ({errno})"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_counts_once() {
+        let mut eyes = Eyes::open(&Host::live(), true);
+        eyes.seen = Some(HashMap::new());
+        assert_eq!(eyes.count_once(1000, 4), 4);
+        assert_eq!(eyes.count_once(1002, 512), 510);
+        assert_eq!(eyes.count_once(1002, 512), 0);
+        assert_eq!(eyes.count_once(0, 3), 3, "hidden frames are told apart by nobody");
+    }
+}

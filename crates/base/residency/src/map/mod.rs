@@ -1,0 +1,190 @@
+//! `planish map`: where the memory of a process, or of a whole service, really lies.
+//!
+//! ```text
+//! who     --> the processes that are meant; process 1, kernel threads and those above us are left alone
+//! private --> maps + PAGEMAP_SCAN + move_pages: each page of a process, its size and node
+//! shared  --> each shared object once, by what is in it and not by what somebody has mapped (peek in sys)
+//! threads --> where the threads run, for the share of memory that is local to them
+//! ```
+//!
+//! Nothing is allocated, faulted in or marked as used in any process but ours. Each process is told by its start
+//! time before and after: a PID that was given to another, or a program that was executed meanwhile, is noticed.
+
+mod eyes;
+mod join;
+mod object;
+mod private;
+mod shared;
+mod threads;
+mod who;
+
+use std::collections::BTreeMap;
+
+use planish_host::Host;
+use serde::Serialize;
+
+use self::eyes::Eyes;
+use self::shared::Objects;
+use crate::maps::{Area, Kind};
+use crate::process::{ResidencyError, status};
+use crate::rows::{self, Part, Row};
+use crate::stat::Stat;
+use crate::status::Status;
+
+pub use self::eyes::Unseen;
+pub use self::join::{Piece, join};
+pub use self::object::ObjectPages;
+pub use self::shared::Object;
+pub use self::threads::ThreadsOn;
+pub use self::who::{Who, processes_named};
+
+/// Programs that a process may execute while it is looked at, before we give up.
+const TRIES: usize = 4;
+
+/// What the private memory of a process was seen by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeenBy {
+    /// PAGEMAP_SCAN and move_pages: each page by itself.
+    PagemapScan,
+    /// smaps and numa_maps: nodes and page sizes of a mapping in proportion.
+    Smaps,
+}
+
+/// A mapping and what lies in it.
+#[derive(Clone, Debug)]
+pub struct AreaPages {
+    /// The mapping.
+    pub area: Area,
+    /// Its resident pages; none of a shared object, which has its own.
+    pub parts: Vec<Part>,
+    /// Bytes that the page tables of this process map.
+    pub mapped_bytes: u64,
+    /// Bytes of it that are in swap, as far as this process knows.
+    pub swapped_bytes: u64,
+    /// Index of the shared object behind it.
+    pub object: Option<usize>,
+}
+
+/// One process of a map.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its PID.
+    pub pid: u32,
+    /// Its stat as it was before and after.
+    pub stat: Stat,
+    /// The cheap facts.
+    pub status: Status,
+    /// Its mappings, by address.
+    pub areas: Vec<AreaPages>,
+    /// Where its threads ran last.
+    pub threads: Vec<ThreadsOn>,
+    /// How its private memory was seen.
+    pub seen_by: SeenBy,
+}
+
+/// Where the memory of a process or service lies.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// The processes, the first one first.
+    pub members: Vec<Member>,
+    /// The memory that they share, each piece once.
+    pub objects: Vec<Object>,
+    /// What could not be seen.
+    pub unseen: Vec<Unseen>,
+}
+
+impl Map {
+    /// Looks at the process that is meant, with `tree` at all that descend from it too.
+    ///
+    /// # Errors
+    /// There is no such process, it is left alone, or we may not see it. Of a tree, processes that end meanwhile
+    /// are left out.
+    pub fn read(host: &Host, who: &Who, tree: bool) -> Result<Self, ResidencyError> {
+        let members = who::members(host, who, tree)?;
+        let mut eyes = Eyes::open(host, members.len() > 1);
+        let (mut objects, nodes) = (Objects::default(), threads::cpus_of_nodes(host));
+        let mut read: Vec<Member> = Vec::with_capacity(members.len());
+        for (number, (pid, stat)) in members.into_iter().enumerate() {
+            match Member::read(host, pid, stat, &mut eyes, &mut objects) {
+                Ok(member) => {
+                    let threads = threads::read(host, pid, &nodes);
+                    read.push(Member { threads, ..member });
+                }
+                Err(ResidencyError::NoProcess { .. }) if number > 0 => {
+                    eyes.blind(
+                        "processes of the service that ended while it was looked at",
+                        "they are gone",
+                        "",
+                    );
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for area in read.iter().flat_map(|member| &member.areas) {
+            if let (Some(object), Some(extent)) = (area.object, area.area.extent()) {
+                objects.list[object].map(extent);
+            }
+        }
+        Ok(Self { members: read, objects: objects.list, unseen: eyes.unseen() })
+    }
+
+    /// Memory by kind, name, backing and node; what processes share counts once.
+    pub fn rows(&self) -> Vec<Row> {
+        let shared: Vec<(Kind, &str, Vec<Part>)> =
+            self.objects.iter().map(|object| (object.kind, object.name.as_str(), object.parts())).collect();
+        let private = self.members.iter().flat_map(|member| &member.areas);
+        let private =
+            private.map(|pages| (pages.area.kind, pages.area.name.as_str(), pages.parts.as_slice()));
+        rows::rows(private.chain(shared.iter().map(|(kind, name, parts)| (*kind, *name, parts.as_slice()))))
+    }
+
+    /// The share of resident bytes on nodes that is local to the threads that may use them, each page weighed by the
+    /// share of CPU time that was used on its node; `None` where nodes are not told.
+    pub fn local_share(&self) -> Option<f64> {
+        let (mut local, mut total) = (0.0, 0.0);
+        let mut add = |parts: &[Part], weights: &BTreeMap<u32, f64>| {
+            for part in parts {
+                let Some(node) = part.node else { continue };
+                local += part.bytes as f64 * weights.get(&node).copied().unwrap_or(0.0);
+                total += part.bytes as f64;
+            }
+        };
+        for member in &self.members {
+            let weights = threads::weights(member.threads.iter());
+            if !weights.is_empty() {
+                member.areas.iter().for_each(|pages| add(&pages.parts, &weights));
+            }
+        }
+        let all = threads::weights(self.members.iter().flat_map(|member| &member.threads));
+        if !all.is_empty() {
+            self.objects.iter().for_each(|object| add(&object.parts(), &all));
+        }
+        (total > 0.0).then(|| local / total)
+    }
+}
+
+impl Member {
+    fn read(
+        host: &Host,
+        pid: u32,
+        mut stat: Stat,
+        eyes: &mut Eyes,
+        objects: &mut Objects,
+    ) -> Result<Self, ResidencyError> {
+        for _ in 0..TRIES {
+            let (areas, seen_by) = private::read(host, pid, eyes, objects)?;
+            let status = status(host, pid)?;
+            let after = who::stat_of(host, pid)?;
+            if after.start_ticks != stat.start_ticks {
+                return Err(ResidencyError::NoProcess { process: pid.to_string() });
+            }
+            if after.is_same(&stat) {
+                return Ok(Self { pid, stat, status, areas, threads: Vec::new(), seen_by });
+            }
+            // Another program was executed: what was read is of neither.
+            stat = after;
+        }
+        Err(ResidencyError::Restless { pid })
+    }
+}

@@ -1,0 +1,269 @@
+//! The memory of one process: PAGEMAP_SCAN finds its pages, move_pages(2) their nodes.
+//!
+//! Older kernels have no PAGEMAP_SCAN, and a container may forbid move_pages on a machine of several nodes: then
+//! smaps and numa_maps tell what they can (see the head of this crate).
+
+use std::collections::HashMap;
+
+use planish_host::Host;
+use planish_sys::pagemap::{Filled, Pagemap};
+use planish_sys::peek::{self, FileSystem};
+use planish_sys::policy::pages_at;
+use rustix::process::Pid;
+
+use super::eyes::{Eyes, told};
+use super::join::{Piece, join};
+use super::shared::Objects;
+use super::{AreaPages, SeenBy};
+use crate::maps::{Area, parse_maps};
+use crate::process::{Process, ResidencyError, failed};
+use crate::rows::{Part, add_part};
+use crate::smaps::Backing;
+
+/// Pages that are asked about in one call: a chunk of work whatever the size of the process.
+const PAGES_PER_CALL: usize = 16 << 10;
+
+/// Reads the mappings of a process and what lies in them; parts of `objects` that it maps are noted there.
+pub(crate) fn read(
+    host: &Host,
+    pid: u32,
+    eyes: &mut Eyes,
+    objects: &mut Objects,
+) -> Result<(Vec<AreaPages>, SeenBy), ResidencyError> {
+    if host.is_live() {
+        match Walk::open(pid) {
+            Ok(walk) => match walk.run(host, eyes, objects) {
+                Err(Blocked::Process(error)) => return Err(error),
+                Err(Blocked::Means(error)) => blind(eyes, &error),
+                Ok(areas) => return Ok((areas, SeenBy::PagemapScan)),
+            },
+            // smaps, which needs the same right, will say so.
+            Err(error) => blind(eyes, &error),
+        }
+    }
+    let process = Process::read(host, pid)?;
+    let parts = process.parts();
+    let areas = process.regions.into_iter().zip(parts).map(|(region, parts)| AreaPages {
+        mapped_bytes: region.resident_bytes,
+        swapped_bytes: region.swap_bytes,
+        object: objects.find(host, pid, &region.area, eyes),
+        area: region.area,
+        parts,
+    });
+    Ok((areas.collect(), SeenBy::Smaps))
+}
+
+fn blind(eyes: &mut Eyes, error: &planish_sys::Error) {
+    eyes.blind(
+        "the node of each page: nodes and page sizes are told apart in proportion",
+        &told(error),
+        "Linux 6.7 or newer, and CAP_SYS_NICE in a container",
+    );
+}
+
+/// Why a walk ended.
+enum Blocked {
+    /// The process: it is gone, or not ours to see.
+    Process(ResidencyError),
+    /// The kernel or a filter: another way is left.
+    Means(planish_sys::Error),
+}
+
+/// A walk over the page tables of a process.
+struct Walk {
+    pid: u32,
+    raw: Pid,
+    pagemap: Pagemap,
+    /// Sizes of pool pages, by index of the mapping; `None` for one that is of no pool.
+    pools: HashMap<usize, Option<u64>>,
+    /// smaps, where nothing else told the size of pool pages.
+    smaps: Option<Process>,
+}
+
+/// A page, or a huge one, that is to be asked about.
+#[derive(Clone, Copy)]
+struct Entry {
+    area: usize,
+    bytes: u64,
+    /// `None`: mapped by a base-page entry.
+    huge: Option<(Backing, u64)>,
+}
+
+/// Pages that are asked about together.
+#[derive(Default)]
+struct Chunk {
+    entries: Vec<Entry>,
+    addresses: Vec<usize>,
+    frames: Vec<u64>,
+}
+
+impl Walk {
+    fn open(pid: u32) -> Result<Self, planish_sys::Error> {
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let raw = raw.ok_or(planish_sys::Error::of_call("open of pagemap", planish_sys::Errno::SRCH))?;
+        Ok(Self { pid, raw, pagemap: Pagemap::open(Some(raw))?, pools: HashMap::new(), smaps: None })
+    }
+
+    fn run(mut self, host: &Host, eyes: &mut Eyes, objects: &mut Objects) -> Result<Vec<AreaPages>, Blocked> {
+        let process = self.pid.to_string();
+        let path = format!("/proc/{process}/maps");
+        let text = host.read(&path).map_err(|error| Blocked::Process(failed(&process, error)))?;
+        let areas = parse_maps(&text);
+        let areas = areas.map_err(|line| Blocked::Process(ResidencyError::Odd { path, line }))?;
+        // [vsyscall] lies above what a process may map, and is no memory of its own.
+        let user = areas.iter().take_while(|area| area.range.end < 1 << 63);
+        let end = user.last().map_or(0, |area| area.range.end);
+        let start = areas.first().map_or(0, |area| area.range.start);
+        let mut runs = Vec::new();
+        self.pagemap.scan(start..end, &mut runs).map_err(|error| self.sort(error))?;
+        let mut found: Vec<AreaPages> = areas
+            .iter()
+            .map(|area| AreaPages {
+                object: objects.find(host, self.pid, area, eyes),
+                area: area.clone(),
+                parts: Vec::new(),
+                mapped_bytes: 0,
+                swapped_bytes: 0,
+            })
+            .collect();
+        let mut chunk = Chunk::default();
+        for piece in join(&areas, &runs) {
+            self.add(host, &piece, &mut found, &mut chunk, eyes)?;
+        }
+        self.flush(&mut chunk, &mut found, eyes)?;
+        Ok(found)
+    }
+
+    /// Adds the pages of a piece to the chunk, or to the sums where that is all that is asked.
+    fn add(
+        &mut self,
+        host: &Host,
+        piece: &Piece,
+        found: &mut [AreaPages],
+        chunk: &mut Chunk,
+        eyes: &mut Eyes,
+    ) -> Result<(), Blocked> {
+        let bytes = piece.range.end - piece.range.start;
+        let area = &mut found[piece.area];
+        match piece.filled {
+            Filled::Zero => return Ok(()),
+            Filled::Swapped => {
+                area.swapped_bytes += bytes;
+                return Ok(());
+            }
+            Filled::Base | Filled::Huge => area.mapped_bytes += bytes,
+        }
+        if area.object.is_some() {
+            return Ok(());
+        }
+        let huge = match piece.filled {
+            Filled::Huge => Some(self.huge_pages(host, piece.area, &found[piece.area].area, eyes)),
+            _ => None,
+        };
+        if let Some((Backing::Hugetlb, _)) = huge {
+            found[piece.area].area.kind = found[piece.area].area.pool_kind();
+        }
+        let unit = huge.map_or(eyes.base_bytes, |(_, bytes)| bytes);
+        let mut at = piece.range.start;
+        while at < piece.range.end {
+            // Base pages of one chunk at a time, so that their frames are read in one call.
+            let room = (PAGES_PER_CALL - chunk.entries.len()) as u64;
+            let end = match huge {
+                Some(_) => (at / unit + 1) * unit,
+                None => at + room * unit,
+            };
+            self.take(at..end.min(piece.range.end), piece.area, huge, chunk, eyes)?;
+            at = end;
+            if chunk.entries.len() >= PAGES_PER_CALL {
+                self.flush(chunk, found, eyes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one huge page, or base pages side by side, to the chunk.
+    fn take(
+        &self,
+        range: std::ops::Range<u64>,
+        area: usize,
+        huge: Option<(Backing, u64)>,
+        chunk: &mut Chunk,
+        eyes: &Eyes,
+    ) -> Result<(), Blocked> {
+        let bytes = range.end - range.start;
+        let unit = if huge.is_some() { bytes } else { eyes.base_bytes };
+        let first = chunk.addresses.len();
+        let count = usize::try_from(bytes / unit).unwrap_or(0);
+        let address = |page: usize| usize::try_from(range.start).unwrap_or(0) + page * unit as usize;
+        chunk.addresses.extend((0..count).map(address));
+        chunk.entries.resize(first + count, Entry { area, bytes: unit, huge });
+        chunk.frames.resize(first + count, 0);
+        // A huge page needs its frame only to be counted once.
+        if eyes.wants_frames() {
+            let frames = &mut chunk.frames[first..];
+            self.pagemap.frames(range.start, frames).map_err(|error| self.sort(error))?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the nodes of a chunk and adds it up.
+    fn flush(&self, chunk: &mut Chunk, found: &mut [AreaPages], eyes: &mut Eyes) -> Result<(), Blocked> {
+        let count = chunk.entries.len();
+        let nodes = eyes.nodes_of(|| pages_at(Some(self.raw), &chunk.addresses), count);
+        let nodes = nodes.map_err(|error| self.sort(error))?;
+        if eyes.wants_frames() && count > 0 && chunk.frames.iter().all(|frame| *frame == 0) {
+            eyes.frames_are_hidden();
+        }
+        for ((entry, frame), (node, resident)) in chunk.entries.iter().zip(&chunk.frames).zip(nodes) {
+            if !resident {
+                found[entry.area].mapped_bytes -= entry.bytes;
+                continue;
+            }
+            let (backing, page_bytes) = entry.huge.unwrap_or_else(|| eyes.backing_of(*frame, false));
+            let bytes = eyes.count_once(*frame, entry.bytes / eyes.base_bytes) * eyes.base_bytes;
+            if bytes > 0 {
+                let part = Part { backing, node, page_bytes, bytes, estimated: false };
+                add_part(&mut found[entry.area].parts, part);
+            }
+        }
+        chunk.entries.clear();
+        chunk.addresses.clear();
+        chunk.frames.clear();
+        Ok(())
+    }
+
+    /// What one entry for many pages stands for in this mapping: a transparent huge page, or one from a pool.
+    fn huge_pages(&mut self, host: &Host, index: usize, area: &Area, eyes: &Eyes) -> (Backing, u64) {
+        let thp = (Backing::Thp, eyes.thp_bytes);
+        if area.inode == 0 {
+            return thp;
+        }
+        let known = self.pools.get(&index).copied();
+        let pool = known.unwrap_or_else(|| match peek::file_system_of(self.raw, &area.range) {
+            Ok(FileSystem::Hugetlbfs { page_bytes }) => Some(page_bytes),
+            Ok(_) => None,
+            Err(_) => self.pool_by_smaps(host, area, eyes.base_bytes),
+        });
+        self.pools.insert(index, pool);
+        pool.map_or(thp, |page_bytes| (Backing::Hugetlb, page_bytes))
+    }
+
+    /// The same by smaps, which costs the kernel a walk but needs no right beyond those we have.
+    fn pool_by_smaps(&mut self, host: &Host, area: &Area, base_bytes: u64) -> Option<u64> {
+        if self.smaps.is_none() {
+            self.smaps = Process::read(host, self.pid).ok();
+        }
+        let page_bytes = self.smaps.as_ref()?.region_at(area.range.start)?.page_bytes;
+        (page_bytes > base_bytes).then_some(page_bytes)
+    }
+
+    /// A process that has ended is one thing, a call that is missing another.
+    fn sort(&self, error: planish_sys::Error) -> Blocked {
+        match error.errno() {
+            Some(planish_sys::Errno::SRCH) => {
+                Blocked::Process(ResidencyError::NoProcess { process: self.pid.to_string() })
+            }
+            _ => Blocked::Means(error),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Whose memory is looked at, and whose is left alone.
+
+use std::collections::BTreeMap;
+
+use planish_host::Host;
+
+use crate::process::{ResidencyError, failed};
+use crate::stat::{Stat, parse_stat};
+
+/// A service as people name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A process.
+    Pid(u32),
+    /// The name of a program, as the kernel shows it: at most 15 bytes. Of processes that started each other, the
+    /// first is meant.
+    Name(String),
+}
+
+/// The processes of a program, by its name in the kernel, in rising order.
+pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
+    let short: String = name.chars().take(15).collect();
+    all(host).into_iter().filter(|(_, stat)| stat.name == short).map(|(pid, _)| pid).collect()
+}
+
+/// The process that is meant, and with `tree` all that descend from it, the oldest first.
+///
+/// # Errors
+/// There is none, there are several of that name, or it is one that is left alone: process 1, a thread of the
+/// kernel, a process above ourselves.
+pub(crate) fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, ResidencyError> {
+    // The whole list only where it is needed: a machine may have thousands of processes.
+    let (pid, everybody) = match who {
+        Who::Pid(pid) if !tree => (*pid, None),
+        Who::Pid(pid) => (*pid, Some(all(host))),
+        Who::Name(name) => {
+            let everybody = all(host);
+            (first_of(name, &everybody)?, Some(everybody))
+        }
+    };
+    let stat = stat_of(host, pid)?;
+    if let Some(reason) = left_alone(host, pid, &stat) {
+        return Err(ResidencyError::LeftAlone { pid, reason });
+    }
+    let mut members = vec![(pid, stat)];
+    if let Some(everybody) = everybody.filter(|_| tree) {
+        let me = if host.is_live() { std::process::id() } else { 0 };
+        let mut at = 0;
+        while let Some((parent, _)) = members.get(at).cloned() {
+            at += 1;
+            let children = everybody.iter().filter(|(pid, stat)| stat.parent == parent && **pid != me);
+            members.extend(children.map(|(pid, stat)| (*pid, stat.clone())));
+        }
+    }
+    Ok(members)
+}
+
+/// The process of that name which no other of the name started.
+fn first_of(name: &str, everybody: &BTreeMap<u32, Stat>) -> Result<u32, ResidencyError> {
+    let short: String = name.chars().take(15).collect();
+    let named = |pid: &u32| everybody.get(pid).is_some_and(|stat| stat.name == short);
+    let firsts: Vec<u32> = everybody
+        .iter()
+        .filter(|(pid, stat)| named(pid) && !named(&stat.parent) && **pid != std::process::id())
+        .map(|(pid, _)| *pid)
+        .collect();
+    match firsts.as_slice() {
+        [] => Err(ResidencyError::NoProcess { process: format!("`{name}`") }),
+        [pid] => Ok(*pid),
+        _ => Err(ResidencyError::Several { name: name.to_owned(), pids: firsts }),
+    }
+}
+
+/// Why a process is none of our business; `None` for one that may be looked at.
+fn left_alone(host: &Host, pid: u32, stat: &Stat) -> Option<&'static str> {
+    if stat.is_kernel_thread {
+        return Some("it is a thread of the kernel, which has no memory of its own");
+    }
+    if !host.is_live() {
+        return None;
+    }
+    if pid == 1 {
+        return Some("it is process 1, which every other depends on");
+    }
+    let mut above = stat_of(host, std::process::id()).ok()?.parent;
+    while above > 1 {
+        if above == pid {
+            return Some("it started this very command");
+        }
+        above = stat_of(host, above).ok()?.parent;
+    }
+    None
+}
+
+/// Every process, by PID.
+fn all(host: &Host) -> BTreeMap<u32, Stat> {
+    let pids = host.list("/proc").into_iter().filter_map(|name| name.parse().ok());
+    pids.filter_map(|pid| Some((pid, stat_of(host, pid).ok()?))).collect()
+}
+
+/// What stat says of a process now.
+pub(crate) fn stat_of(host: &Host, pid: u32) -> Result<Stat, ResidencyError> {
+    let path = format!("/proc/{pid}/stat");
+    let bytes = host.read_bytes(&path).map_err(|error| failed(&pid.to_string(), error))?;
+    // A name may be cut in the middle of a letter.
+    let text = String::from_utf8_lossy(&bytes);
+    parse_stat(&text).ok_or_else(|| ResidencyError::Odd { path, line: text.into_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn everybody(processes: &[(u32, u32, &str)]) -> BTreeMap<u32, Stat> {
+        let stat = |parent, name: &str| Stat { parent, name: name.to_owned(), ..Stat::default() };
+        processes.iter().map(|(pid, parent, name)| (*pid, stat(*parent, name))).collect()
+    }
+
+    #[test]
+    fn the_first_of_a_family_speaks_for_it() {
+        let one = everybody(&[(7, 1, "postgres"), (8, 7, "postgres"), (9, 7, "postgres")]);
+        assert_eq!(first_of("postgres", &one).unwrap(), 7);
+        let two = everybody(&[(7, 1, "postgres"), (8, 7, "postgres"), (20, 1, "postgres")]);
+        let error = first_of("postgres", &two).unwrap_err();
+        assert!(matches!(&error, ResidencyError::Several { pids, .. } if pids == &[7, 20]), "{error}");
+        assert!(matches!(first_of("redis", &two), Err(ResidencyError::NoProcess { .. })));
+    }
+
+    #[test]
+    fn those_above_us_are_left_alone() {
+        let host = Host::live();
+        for pid in [1, std::os::unix::process::parent_id()] {
+            let error = members(&host, &Who::Pid(pid), false).unwrap_err();
+            assert!(matches!(error, ResidencyError::LeftAlone { .. }), "{pid}: {error}");
+        }
+        assert_eq!(members(&host, &Who::Pid(std::process::id()), false).unwrap().len(), 1);
+        assert!(matches!(members(&host, &Who::Pid(u32::MAX), false), Err(ResidencyError::NoProcess { .. })));
+    }
+}

@@ -1,0 +1,217 @@
+//! `/proc/PID/maps`: one line per mapping. smaps begins each of its blocks with the same line.
+//!
+//! Source: `show_map_vma` in fs/proc/task_mmu.c.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// What a mapping is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Code: mapped from a file, or provided by the kernel, to be executed.
+    Text,
+    /// Constants and variables of programs and libraries.
+    Data,
+    /// The heap that grows from the program's end (brk).
+    Heap,
+    /// Anonymous memory of this process alone.
+    Anon,
+    /// The stack of the main thread.
+    Stack,
+    /// Memory that processes share and no disk keeps: shared anonymous, SysV, memfd, /dev/shm, hugetlb, files of
+    /// a hugetlbfs among it.
+    Shared,
+    /// Any other file.
+    File,
+}
+
+/// One mapping of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// Readable, writable, executable, shared, as in `rw-s`.
+    pub permissions: [u8; 4],
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// Major and minor number of the device that the file is on.
+    pub device: (u32, u32),
+    /// Inode of the file; with `device` it tells which mappings are of the same segment. 0 without a file.
+    pub inode: u64,
+    /// Its name: a path, `[heap]`, `[anon:...]`, `/dev/zero (deleted)`, or empty.
+    pub name: String,
+    /// What it is for.
+    pub kind: Kind,
+}
+
+impl Area {
+    /// Length of the mapping in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Whether other processes may share it.
+    pub fn is_shared(&self) -> bool {
+        self.permissions[3] == b's'
+    }
+
+    /// Whether it is code that no file holds: made at run time, by a JIT compiler.
+    pub fn is_jit(&self) -> bool {
+        let provided = matches!(self.name.as_str(), "[vdso]" | "[vsyscall]" | "[uprobes]");
+        self.permissions[2] == b'x' && self.kind != Kind::Text && !provided
+    }
+
+    /// What it is for, once its file proves to be one of a pool of huge pages.
+    pub(crate) fn pool_kind(&self) -> Kind {
+        match self.kind {
+            Kind::File if self.is_shared() => Kind::Shared,
+            Kind::File => Kind::Anon,
+            kind => kind,
+        }
+    }
+
+    /// The part of the file that it maps, in bytes; `None` for one that no file can have.
+    pub fn extent(&self) -> Option<Range<u64>> {
+        Some(self.offset..self.offset.checked_add(self.bytes())?)
+    }
+}
+
+/// The mappings in the text of maps, by address; `Err` is the first line that cannot be understood.
+pub fn parse_maps(text: &str) -> Result<Vec<Area>, String> {
+    let mut areas = Vec::with_capacity(text.len() / 64);
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        areas.push(parse_line(line).ok_or_else(|| line.to_owned())?);
+    }
+    classify_data(areas.iter_mut());
+    Ok(areas)
+}
+
+/// `55a455bb7000-55a455bba000 r--p 00000000 fe:00 247741     /usr/bin/sed`
+pub(crate) fn parse_line(line: &str) -> Option<Area> {
+    let mut rest = line;
+    let mut word = || {
+        let trimmed = rest.trim_start();
+        let end = trimmed.find(' ').unwrap_or(trimmed.len());
+        let (word, after) = trimmed.split_at(end);
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    };
+    let (start, end) = word()?.split_once('-')?;
+    let permissions: [u8; 4] = word()?.as_bytes().try_into().ok()?;
+    let (offset, device, inode) = (word()?, word()?, word()?);
+    let (major, minor) = device.split_once(':')?;
+    let hex = |digits| u32::from_str_radix(digits, 16).ok();
+    let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
+    let name = rest.trim_start();
+    if range.is_empty() {
+        return None;
+    }
+    Some(Area {
+        kind: kind_of(name, permissions),
+        range,
+        permissions,
+        offset: u64::from_str_radix(offset, 16).ok()?,
+        device: (hex(major)?, hex(minor)?),
+        inode: inode.parse().ok()?,
+        name: name.to_owned(),
+    })
+}
+
+fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
+    let (executable, shared) = (permissions[2] == b'x', permissions[3] == b's');
+    match name {
+        "[heap]" => Kind::Heap,
+        "[stack]" => Kind::Stack,
+        "[vdso]" | "[vsyscall]" => Kind::Text,
+        "[vvar]" | "[vvar_vclock]" => Kind::Data,
+        _ if name.is_empty() || name.starts_with('[') || is_segment(name) => {
+            if shared {
+                Kind::Shared
+            } else {
+                Kind::Anon
+            }
+        }
+        _ if executable => Kind::Text,
+        _ => Kind::File,
+    }
+}
+
+/// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX
+/// shared.
+fn is_segment(name: &str) -> bool {
+    ["/dev/zero (deleted)", "/anon_hugepage", "/SYSV", "/memfd:", "/dev/shm/"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// Private, not executable mappings of a file that is executed elsewhere in the process are its data: one line
+/// at a time they look like any other file.
+pub(crate) fn classify_data<'a>(areas: impl Iterator<Item = &'a mut Area>) {
+    let mut areas: Vec<&mut Area> = areas.filter(|area| area.inode != 0).collect();
+    let texts = areas.iter().filter(|area| area.kind == Kind::Text);
+    let mut programs: Vec<((u32, u32), u64)> = texts.map(|area| (area.device, area.inode)).collect();
+    programs.sort_unstable();
+    for area in areas.iter_mut().filter(|area| area.kind == Kind::File && !area.is_shared()) {
+        if programs.binary_search(&(area.device, area.inode)).is_ok() {
+            area.kind = Kind::Data;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_tell_what_a_mapping_is_for() {
+        let kind = |name, permissions: &[u8; 4]| kind_of(name, *permissions);
+        assert_eq!(kind("/dev/zero (deleted)", b"rw-s"), Kind::Shared);
+        assert_eq!(kind("/SYSV0052e2c1 (deleted)", b"rw-s"), Kind::Shared);
+        assert_eq!(kind("/memfd:x (deleted)", b"rw-s"), Kind::Shared);
+        assert_eq!(kind("/anon_hugepage (deleted)", b"rw-p"), Kind::Anon);
+        assert_eq!(kind("[anon:glibc: malloc]", b"rw-p"), Kind::Anon);
+        assert_eq!(kind("[vdso]", b"r-xp"), Kind::Text);
+        assert_eq!(kind("/data/table", b"rw-s"), Kind::File);
+    }
+
+    #[test]
+    fn code_that_no_file_holds_is_a_jit_compilers() {
+        let areas = parse_maps(
+            "1000-2000 rwxp 00000000 00:00 0\n\
+             2000-3000 r-xs 00000000 00:01 5 /memfd:doublemapper (deleted)\n\
+             3000-4000 r-xp 00000000 fe:00 6 /usr/bin/sed\n\
+             4000-5000 r-xp 00000000 00:00 0 [vdso]\n\
+             5000-6000 rw-p 00001000 fe:00 6 /usr/bin/sed\n",
+        )
+        .unwrap();
+        let jit: Vec<bool> = areas.iter().map(Area::is_jit).collect();
+        assert_eq!(jit, [true, true, false, false, false]);
+        assert_eq!(areas[4].kind, Kind::Data);
+        assert_eq!((areas[2].device, areas[2].inode), ((0xfe, 0), 6));
+        assert_eq!(areas[4].extent(), Some(0x1000..0x2000));
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused() {
+        for odd in ["1-2", "2-1 rw-p 0 0:0 0", "1-2 rw-p 0 00 0", "1-2 rwp 0 0:0 0", "1-2 rw-p z 0:0 0"] {
+            assert_eq!(parse_maps(odd).unwrap_err(), odd);
+        }
+    }
+
+    /// Words of a line and rubbish.
+    const PIECES: &str = "([0-9a-f]{1,17}-[0-9a-f]{1,17} |rw-[ps] |[0-9a-f]{1,18} |[0-9a-f]{1,9}:[0-9]{1,9} |\
+                          \\[heap\\]|/dev/zero|\n|.){0,12}";
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in PIECES) {
+            for area in parse_maps(&text).unwrap_or_default() {
+                let _ = (area.bytes(), area.extent(), area.is_jit());
+            }
+        }
+    }
+}

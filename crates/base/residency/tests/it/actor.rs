@@ -1,0 +1,139 @@
+//! A process of our own with memory as a test wants it: this test program once more, told what to do by its
+//! environment.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::ptr::null_mut;
+
+use planish_sys::{Advice, MapOptions, Mapping, PageRequest, map_anonymous, pages};
+use rustix::mm::{MapFlags, ProtFlags};
+
+const ROLE: &str = "PLANISH_ACTOR";
+
+/// A process that stands still until it is dropped.
+pub struct Actor {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    /// What it said once it stood.
+    pub line: String,
+}
+
+impl Actor {
+    /// Starts one in `role`, with arguments after a blank; ready when this returns.
+    pub fn start(role: &str) -> Self {
+        let program = std::env::current_exe().expect("a test knows its own path");
+        let mut child = Command::new(program)
+            .args(["--exact", "actor::plays_a_role", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the test program runs");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let ready = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let (_, told) = line.split_once("ACTOR ")?;
+            Some(told.to_owned())
+        });
+        let line = ready.unwrap_or_else(|| panic!("the actor `{role}` ended: {:?}", child.wait()));
+        Self { stdin: child.stdin.take(), child, line }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A file of its folder in /proc.
+    #[expect(clippy::disallowed_methods, reason = "a test asks the kernel itself")]
+    pub fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{name}", self.pid())).expect("it stands still")
+    }
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Not a test of its own: the process that the others start.
+#[test]
+fn plays_a_role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let mut words = role.split(' ');
+    let (role, mut number) =
+        (words.next().expect("a role"), || words.next().expect("a number").parse().unwrap());
+    let mut held: Vec<Mapping> = Vec::new();
+    let told = match role {
+        "shared" => {
+            let (bytes, filled): (usize, usize) = (number(), number());
+            let mapping = map_anonymous(bytes, options(true)).unwrap();
+            fill(&mapping, 0..filled);
+            held.push(mapping);
+            let private = map_anonymous(filled, options(false)).unwrap();
+            fill(&private, 0..filled);
+            held.push(private);
+            address(&held[0]) + " " + &address(&held[1])
+        }
+        "pool" => {
+            let (page_bytes, count, filled): (usize, usize, usize) = (number(), number(), number());
+            let options = MapOptions { shared: true, ..MapOptions::new(PageRequest::HugeTlb(page_bytes)) };
+            let mapping = map_anonymous(page_bytes * count, options).unwrap();
+            fill(&mapping, page_bytes * (count - filled)..page_bytes * count);
+            held.push(mapping);
+            address(&held[0])
+        }
+        "splintered" => {
+            let (count, base) = (number(), pages::base_bytes());
+            let mapping = map_anonymous(count * base, options(false)).unwrap();
+            fill(&mapping, 0..count * base);
+            for page in (0..count).step_by(2) {
+                mapping.advise_range(page * base..(page + 1) * base, Advice::HugePage).unwrap();
+            }
+            held.push(mapping);
+            address(&held[0])
+        }
+        "sparse" => {
+            let (bytes, base) = (number(), pages::base_bytes());
+            let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            // SAFETY: a fresh mapping at an address of the kernel's choice.
+            let start = unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, access, flags) }.unwrap();
+            for at in [0, bytes / 2, bytes - base] {
+                // SAFETY: inside the mapping, which lives as long as this process.
+                unsafe { start.cast::<u8>().add(at).write_volatile(1) };
+            }
+            format!("{:x}", start.addr())
+        }
+        "code" => {
+            let base = pages::base_bytes();
+            let access = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
+            // SAFETY: a fresh mapping at an address of the kernel's choice.
+            let start =
+                unsafe { rustix::mm::mmap_anonymous(null_mut(), 8 * base, access, MapFlags::PRIVATE) };
+            let start = start.unwrap();
+            // SAFETY: inside the mapping, which lives as long as this process.
+            unsafe { start.cast::<u8>().write_volatile(0xc3) };
+            format!("{:x}", start.addr())
+        }
+        other => panic!("no role `{other}`"),
+    };
+    println!("ACTOR {told}");
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().read(&mut [0]);
+    std::process::exit(0);
+}
+
+fn options(shared: bool) -> MapOptions {
+    MapOptions { shared, ..MapOptions::new(PageRequest::Base) }
+}
+
+fn fill(mapping: &Mapping, range: std::ops::Range<usize>) {
+    mapping.advise_range(range, Advice::PopulateWrite).unwrap();
+}
+
+fn address(mapping: &Mapping) -> String {
+    format!("{:x}", mapping.as_ptr().addr())
+}

@@ -1,0 +1,93 @@
+//! Processes that end, fork and execute while they are looked at, and those that are not ours to see.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use planish_host::Host;
+use planish_residency::{Map, ResidencyError, Who};
+
+/// A shell that runs a script; killed with all that it started when dropped.
+struct Shell(Child);
+
+impl Shell {
+    fn run(script: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
+        Self(command.stderr(Stdio::null()).spawn().expect("there is a shell"))
+    }
+
+    fn map(&self, tree: bool) -> Result<Map, ResidencyError> {
+        Map::read(&Host::live(), &Who::Pid(self.0.id()), tree)
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = planish_sys::child::kill_group(&self.0);
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_process_that_ends_meanwhile_is_gone_and_nothing_else() {
+    for round in 0..40 {
+        let mut shell = Shell::run("exit 0");
+        std::thread::sleep(std::time::Duration::from_micros(round * 50));
+        match shell.map(false) {
+            Ok(map) => assert_eq!(map.members.len(), 1),
+            Err(ResidencyError::NoProcess { .. } | ResidencyError::Restless { .. }) => {}
+            Err(error) => panic!("round {round}: {error:?}"),
+        }
+        let _ = shell.0.wait();
+        // Waited for: its number is free, and must not be taken for it.
+        assert!(matches!(shell.map(false), Err(ResidencyError::NoProcess { .. })));
+    }
+}
+
+#[test]
+fn a_process_that_executes_programs_is_whole_or_refused() {
+    let shell = Shell::run("a='exec sh -c \"$a\"'; export a; exec sh -c \"$a\"");
+    for _ in 0..30 {
+        match shell.map(false) {
+            Ok(map) => assert!(!map.members[0].areas.is_empty()),
+            Err(ResidencyError::Restless { .. } | ResidencyError::NoProcess { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_forks_is_read_as_far_as_it_stands() {
+    let shell = Shell::run("sleep 60 & while :; do (:); done");
+    let mut largest = 0;
+    for _ in 0..20 {
+        let map = shell.map(true).expect("the shell itself stays");
+        assert_eq!(map.members[0].pid, shell.0.id());
+        largest = largest.max(map.members.len());
+    }
+    assert!(largest >= 2, "the sleeper was never seen");
+}
+
+/// Run by root: a plain user looks at root's process. Run by a plain user: at process 2 or any other of root's.
+#[test]
+fn a_process_of_another_user_is_denied_with_the_capability() {
+    let test = "a_process_of_another_user_is_denied_with_the_capability";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(test, "only root can become another user");
+    }
+    let shell = Shell::run("sleep 60");
+    let pid = shell.0.id();
+    let asked = std::thread::spawn(move || {
+        // The raw call changes this thread only, which ends after the look.
+        let changed = rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65_534));
+        changed.map(|()| Map::read(&Host::live(), &Who::Pid(pid), false))
+    });
+    match asked.join().expect("no panic") {
+        Ok(Err(error @ ResidencyError::Denied { .. })) => {
+            assert!(error.cure().is_some_and(|cure| cure.contains("CAP_SYS_PTRACE")), "{error}");
+        }
+        Ok(Ok(_)) => panic!("a plain user has seen root's process"),
+        Ok(Err(error)) => panic!("{error:?}"),
+        Err(errno) => planish_skip::skip(test, errno),
+    }
+}

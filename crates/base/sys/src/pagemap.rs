@@ -1,0 +1,272 @@
+//! Which pages of a process are there: `/proc/PID/pagemap`, read in runs and never page by page where the kernel
+//! can do better.
+//!
+//! PAGEMAP_SCAN (Linux 6.7) walks the page tables once and answers in runs of pages that are alike; a hole costs it
+//! nothing, so that a sparse mapping of terabytes is read as fast as what lies in it. Nothing is touched: the walk
+//! faults no page in and marks none as used.
+//!
+//! Source: `do_pagemap_scan` in fs/proc/task_mmu.c, Documentation/admin-guide/mm/pagemap.rst.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+use linux_raw_sys::general as raw;
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use crate::error::{Error, Result};
+use crate::pages;
+use crate::raw::syscall;
+
+/// Pages of a walk at most: it holds the lock of the process's address space for reading, and 16,384 pages keep
+/// that below a millisecond.
+const PAGES_MAX: u64 = 16 << 10;
+/// Runs that one call may return.
+const RUNS_MAX: usize = 1024;
+
+/// What the pages of a run have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// There, mapped by base-page entries.
+    Base,
+    /// There, mapped by one entry for many pages: a transparent huge page, or one from a pool.
+    Huge,
+    /// The page of zeroes, of one entry or of a huge one: memory that was only ever read.
+    Zero,
+    /// In swap, or on its way.
+    Swapped,
+}
+
+/// Addresses whose pages are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Whole base pages.
+    pub range: Range<u64>,
+    /// What they are.
+    pub filled: Filled,
+}
+
+/// The page tables of a process, opened for reading. Stays with the address space that was there when it was
+/// opened: a program that is executed later is not seen through it.
+#[derive(Debug)]
+pub struct Pagemap {
+    file: File,
+    /// Whether the kernel tells guard pages apart from swapped ones (Linux 6.15).
+    guards: bool,
+}
+
+impl Pagemap {
+    /// Opens the page tables of the process `pid` (`None`: this one).
+    ///
+    /// Another user's process needs CAP_SYS_PTRACE ([`Error::Forbidden`]).
+    pub fn open(pid: Option<Pid>) -> Result<Self> {
+        let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.as_raw_pid().to_string());
+        let opened = File::open(format!("/proc/{process}/pagemap"));
+        let file = opened.map_err(|error| {
+            Error::of("open of pagemap", Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        })?;
+        Ok(Self { file, guards: true })
+    }
+
+    /// Adds the runs of pages in `range` to `runs`, by address.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] before Linux 6.7.
+    pub fn scan(&mut self, range: Range<u64>, runs: &mut Vec<Run>) -> Result<()> {
+        let mut vector = vec![raw::page_region { start: 0, end: 0, categories: 0 }; RUNS_MAX];
+        let mut from = range.start;
+        while from < range.end {
+            let (count, walked) = self.scan_some(from..range.end, &mut vector)?;
+            runs.extend(vector[..count].iter().filter_map(run_of));
+            if walked <= from {
+                break;
+            }
+            from = walked;
+        }
+        Ok(())
+    }
+
+    /// One walk: how many runs it found and how far it came.
+    fn scan_some(&mut self, range: Range<u64>, vector: &mut [raw::page_region]) -> Result<(usize, u64)> {
+        let wanted = raw::PAGE_IS_PRESENT | raw::PAGE_IS_SWAPPED;
+        let guard = if self.guards { raw::PAGE_IS_GUARD } else { 0 };
+        let told = wanted | raw::PAGE_IS_HUGE | raw::PAGE_IS_PFNZERO | guard;
+        let mut argument = raw::pm_scan_arg {
+            size: size_of::<raw::pm_scan_arg>() as u64,
+            flags: 0,
+            start: range.start,
+            end: range.end,
+            walk_end: 0,
+            vec: vector.as_mut_ptr().addr() as u64,
+            vec_len: vector.len() as u64,
+            max_pages: PAGES_MAX,
+            category_inverted: 0,
+            category_mask: 0,
+            category_anyof_mask: u64::from(wanted),
+            return_mask: u64::from(told),
+        };
+        let opcode = rustix::ioctl::opcode::read_write::<raw::pm_scan_arg>(b'f', 16);
+        // SAFETY: the kernel reads and writes `argument`, and writes at most `vec_len` regions to `vec`, which is
+        // the start of `vector` and holds as many; both outlive the call. Without PM_SCAN_WP_MATCHING it changes
+        // no page table.
+        let outcome = unsafe { syscall!(raw::__NR_ioctl, self.file.as_raw_fd(), opcode, &raw mut argument) };
+        match outcome {
+            Ok(count) => Ok((count.min(vector.len()), argument.walk_end)),
+            Err(Errno::INVAL) if self.guards => {
+                self.guards = false;
+                self.scan_some(range, vector)
+            }
+            Err(errno @ (Errno::NOTTY | Errno::INVAL)) => {
+                Err(Error::Missing { call: "PAGEMAP_SCAN", source: errno })
+            }
+            Err(errno) => Err(Error::of("PAGEMAP_SCAN", errno)),
+        }
+    }
+
+    /// Reads the page frame numbers of consecutive pages from `address`; how many were read. 0 stands for a page
+    /// that is not there; all are 0 without CAP_SYS_ADMIN.
+    pub fn frames(&self, address: u64, frames: &mut [u64]) -> Result<usize> {
+        let base = pages::base_bytes() as u64;
+        let mut bytes = vec![0u8; size_of_val(frames)];
+        let read = self.file.read_at(&mut bytes, address / base * 8);
+        let read = read.map_err(|error| {
+            Error::of("read of pagemap", Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        })?;
+        let entries = bytes[..read].chunks_exact(8);
+        let count = entries.len();
+        for (frame, entry) in frames.iter_mut().zip(entries) {
+            *frame = frame_of(word(entry));
+        }
+        Ok(count)
+    }
+}
+
+/// What /proc/kpageflags says of consecutive page frames; `None` where we may not read it (it is root's).
+#[derive(Debug)]
+pub struct FrameFlags {
+    file: File,
+}
+
+impl FrameFlags {
+    /// Opens the flags; needs CAP_SYS_ADMIN and a kernel with CONFIG_PROC_PAGE_MONITOR.
+    pub fn open() -> Result<Self> {
+        match File::open("/proc/kpageflags") {
+            Ok(file) => Ok(Self { file }),
+            Err(error) => {
+                Err(Error::of("open of kpageflags", Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+            }
+        }
+    }
+
+    /// Reads the flags of frames from `first`; how many were read: fewer at the end of memory.
+    pub fn read(&self, first: u64, flags: &mut [u64]) -> Result<usize> {
+        let mut bytes = vec![0u8; size_of_val(flags)];
+        let read = self.file.read_at(&mut bytes, first * 8).map_err(|error| {
+            Error::of("read of kpageflags", Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        })?;
+        let entries = bytes[..read].chunks_exact(8);
+        let count = entries.len();
+        for (flag, entry) in flags.iter_mut().zip(entries) {
+            *flag = word(entry);
+        }
+        Ok(count)
+    }
+}
+
+/// Eight bytes as the kernel, which is of our own byte order, wrote them.
+#[expect(clippy::host_endian_bytes, reason = "the files hold words of the running kernel")]
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_ne_bytes(bytes.try_into().expect("chunks of eight"))
+}
+
+/// The frame number in an entry of pagemap: bits 0-54 of one whose bit 63 (present) is set.
+fn frame_of(entry: u64) -> u64 {
+    if entry >> 63 == 1 { entry & ((1 << 55) - 1) } else { 0 }
+}
+
+fn run_of(region: &raw::page_region) -> Option<Run> {
+    let is = |category: u32| region.categories & u64::from(category) != 0;
+    let filled = match () {
+        () if is(raw::PAGE_IS_GUARD) => return None,
+        () if is(raw::PAGE_IS_SWAPPED) => Filled::Swapped,
+        () if is(raw::PAGE_IS_PFNZERO) => Filled::Zero,
+        () if is(raw::PAGE_IS_HUGE) => Filled::Huge,
+        () => Filled::Base,
+    };
+    Some(Run { range: region.start..region.end, filled })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Advice, MapOptions, PageRequest, map_anonymous};
+
+    fn runs_of(range: Range<u64>) -> Option<Vec<Run>> {
+        let mut runs = Vec::new();
+        match Pagemap::open(None).and_then(|mut map| map.scan(range, &mut runs)) {
+            Ok(()) => Some(runs),
+            Err(error) => {
+                planish_skip::skip("PAGEMAP_SCAN", error);
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_are_there_are_found_and_holes_are_not() {
+        let base = pages::base_bytes();
+        let mapping = map_anonymous(64 * base, MapOptions::new(PageRequest::Base)).unwrap();
+        mapping.advise_range(3 * base..7 * base, Advice::PopulateWrite).unwrap();
+        let start = mapping.as_ptr().addr() as u64;
+        let Some(runs) = runs_of(start..start + 64 * base as u64) else { return };
+        let base = base as u64;
+        assert_eq!(runs, [Run { range: start + 3 * base..start + 7 * base, filled: Filled::Base }]);
+
+        // SAFETY: inside the mapping, whose only user this test is.
+        assert_eq!(unsafe { mapping.as_ptr().read() }, 0);
+        let runs = runs_of(start..start + base).unwrap();
+        assert_eq!(runs, [Run { range: start..start + base, filled: Filled::Zero }]);
+    }
+
+    #[test]
+    fn more_pages_than_a_walk_takes_are_all_found() {
+        let base = pages::base_bytes();
+        let bytes = (2 * PAGES_MAX as usize + 5) * base;
+        let mapping = map_anonymous(bytes, MapOptions::new(PageRequest::Base)).unwrap();
+        mapping.advise(Advice::PopulateWrite).unwrap();
+        let start = mapping.as_ptr().addr() as u64;
+        let Some(runs) = runs_of(start..start + bytes as u64) else { return };
+        assert_eq!(runs.iter().map(|run| run.range.end - run.range.start).sum::<u64>(), bytes as u64);
+        assert!(runs.iter().all(|run| run.filled == Filled::Base));
+    }
+
+    #[test]
+    fn frames_are_told_to_those_who_may_know_them() {
+        let base = pages::base_bytes();
+        let mapping = map_anonymous(4 * base, MapOptions::new(PageRequest::Base)).unwrap();
+        mapping.advise_range(0..2 * base, Advice::PopulateWrite).unwrap();
+        let map = Pagemap::open(None).unwrap();
+        let mut frames = [7; 4];
+        assert_eq!(map.frames(mapping.as_ptr().addr() as u64, &mut frames).unwrap(), 4);
+        assert_eq!(frames[2..], [0, 0]);
+        let told = frames[0] != 0;
+        if !told {
+            return planish_skip::skip("frames_are_told_to_those_who_may_know_them", "no CAP_SYS_ADMIN");
+        }
+        let flags = match FrameFlags::open() {
+            Ok(flags) => flags,
+            Err(error) => return planish_skip::skip("frames_are_told_to_those_who_may_know_them", error),
+        };
+        let mut word = [0];
+        assert_eq!(flags.read(frames[0], &mut word).unwrap(), 1);
+        assert!(word[0] & 1 << 12 != 0, "KPF_ANON of {:#x}", word[0]);
+    }
+
+    #[test]
+    fn an_entry_without_a_page_has_no_frame() {
+        assert_eq!(frame_of(1 << 63 | 1 << 61 | 42), 42);
+        assert_eq!(frame_of(1 << 62 | 42), 0, "in swap");
+    }
+}

@@ -1,0 +1,468 @@
+//! Looking at shared memory without touching it.
+//!
+//! Page tables show the pages that *one process* has mapped; of a segment that others have filled, most is missing.
+//! Mapping the segment ourselves and touching it would allocate its holes. So:
+//!
+//! ```text
+//! /proc/PID/map_files/A-B --O_PATH--> a regular file on tmpfs or hugetlbfs? --open--> map it here, shared, without
+//! reserving --> register with userfaultfd for minor faults --> UFFDIO_CONTINUE: "map the page that is there";
+//! a hole is an error and stays a hole --> move_pages(2) and pagemap on our own mapping tell node and frame
+//! ```
+//!
+//! - Nothing is allocated in the object: UFFDIO_CONTINUE looks up the page cache (`mfill_atomic_pte_continue` in
+//!   mm/userfaultfd.c, `hugetlb_mfill_atomic_pte` in mm/hugetlb.c), and MAP_NORESERVE keeps the pool's reservations.
+//! - What is in swap stays there: shared memory is asked by mincore(2) first.
+//! - Pages do not look used afterwards: the mapping is advised as read at random, for which unmapping leaves the
+//!   accessed bits out (`vma_has_recency` in include/linux/mm_inline.h).
+//!
+//! Devices are never opened: a mapping of a GPU may have a side effect on open.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::{NonNull, null_mut};
+
+use linux_raw_sys::general as raw;
+use linux_raw_sys::ioctl;
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
+use rustix::io::Errno;
+use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::process::Pid;
+
+use crate::error::{Error, Result};
+use crate::pages;
+use crate::raw::syscall;
+
+/// Bytes that are mapped at a time: page tables of ours for 1 GiB of base pages are 2 MiB.
+const WINDOW_BYTES: u64 = 1 << 30;
+/// Pages from a pool that are mapped at a time at most.
+const WINDOW_PAGES: u64 = 4096;
+
+/// UFFDIO_CONTINUE_MODE_DONTWAKE in include/uapi/linux/userfaultfd.h: nobody waits for these pages.
+const CONTINUE_MODE_DONTWAKE: u64 = 1;
+
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;
+
+/// What kind of file system a mapped file is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSystem {
+    /// Memory: tmpfs, shared anonymous, memfd, System V.
+    Tmpfs,
+    /// A pool of huge pages.
+    Hugetlbfs {
+        /// Size in bytes of one of its pages.
+        page_bytes: u64,
+    },
+    /// Any other, or no regular file.
+    Other,
+}
+
+/// The file system of what the process `pid` has mapped at exactly `range`.
+///
+/// # Errors
+/// [`Error::Forbidden`] without CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; `ENOENT` when it is not mapped so (any
+/// more).
+pub fn file_system_of(pid: Pid, range: &Range<u64>) -> Result<FileSystem> {
+    Ok(Place::of(pid, range)?.file_system)
+}
+
+/// A mapped file, found without opening it: O_PATH calls no driver.
+struct Place {
+    fd: OwnedFd,
+    stat: rustix::fs::Stat,
+    file_system: FileSystem,
+}
+
+impl Place {
+    fn of(pid: Pid, range: &Range<u64>) -> Result<Self> {
+        let (pid, Range { start, end }) = (pid.as_raw_pid(), range);
+        let path = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
+        let failed = |errno| Error::of("open of map_files", errno);
+        let fd = openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        let stat = fstat(&fd).map_err(failed)?;
+        let system = fstatfs(&fd).map_err(failed)?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let file_system = match system.f_type as u64 {
+            TMPFS_MAGIC if is_file => FileSystem::Tmpfs,
+            HUGETLBFS_MAGIC if is_file => FileSystem::Hugetlbfs { page_bytes: system.f_bsize as u64 },
+            _ => FileSystem::Other,
+        };
+        Ok(Self { fd, stat, file_system })
+    }
+}
+
+/// A piece of shared memory: a file on tmpfs or hugetlbfs, with or without a name.
+#[derive(Debug)]
+pub struct SharedObject {
+    file: File,
+    page_bytes: u64,
+    hugetlb: bool,
+    /// Bytes that the kernel has given it, swapped ones included.
+    pub allocated_bytes: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl SharedObject {
+    /// Opens what the process `pid` has mapped, shared, at exactly `range`; `None` when it is neither on tmpfs nor
+    /// on hugetlbfs, or is no regular file.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] without CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; `ENOENT` when it is not mapped so (any
+    /// more).
+    pub fn of_mapping(pid: Pid, range: &Range<u64>) -> Result<Option<Self>> {
+        let Place { fd, stat, file_system } = Place::of(pid, range)?;
+        let (hugetlb, page_bytes) = match file_system {
+            FileSystem::Tmpfs => (false, pages::base_bytes() as u64),
+            FileSystem::Hugetlbfs { page_bytes } => (true, page_bytes),
+            FileSystem::Other => return Ok(None),
+        };
+        let again = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        // For writing: userfaultfd registers only what may be written (VM_MAYWRITE). Nothing is.
+        let file = openat(CWD, again, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+        let file = file.map_err(|errno| Error::of("open of map_files", errno))?;
+        Ok(Some(Self {
+            file: file.into(),
+            page_bytes,
+            hugetlb,
+            allocated_bytes: u64::try_from(stat.st_blocks).unwrap_or(0) * 512,
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        }))
+    }
+
+    /// Size in bytes of its pages: of the pool that it is from, or a base page.
+    pub fn page_bytes(&self) -> u64 {
+        self.page_bytes
+    }
+
+    /// Whether it is of a pool of huge pages.
+    pub fn is_hugetlb(&self) -> bool {
+        self.hugetlb
+    }
+
+    /// The parts of `range` (bytes of the object) that may have memory: where the file has data, or all of it on
+    /// hugetlbfs, which reports the whole file as data.
+    fn extents(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let end = range.end.min(self.bytes.next_multiple_of(self.page_bytes));
+        let range = range.start..end;
+        if range.is_empty() || self.allocated_bytes == 0 {
+            return Vec::new();
+        }
+        if self.hugetlb {
+            return vec![range];
+        }
+        let (mut extents, mut at) = (Vec::new(), range.start);
+        while at < range.end {
+            // An error other than ENXIO (no more data) leaves the rest to be looked at whole.
+            let data = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(at)) {
+                Ok(data) if data < range.end => data,
+                Ok(_) | Err(Errno::NXIO) => break,
+                Err(_) => at,
+            };
+            let hole = rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Hole(data));
+            let hole = hole.unwrap_or(range.end).clamp(data + 1, range.end);
+            let base = self.page_bytes;
+            extents.push(data / base * base..hole.next_multiple_of(base).min(range.end));
+            at = hole;
+        }
+        extents
+    }
+}
+
+/// Pages of a shared object that lie side by side, in it and in our window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Present {
+    /// Where in the object, in bytes.
+    pub offset: u64,
+    /// Where in our own mapping, to be asked about while the window is open.
+    pub address: usize,
+    /// How many pages.
+    pub count: usize,
+}
+
+/// What a look at an object found besides pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Bytes on pages that are there.
+    pub present_bytes: u64,
+    /// Bytes that have memory, but in swap.
+    pub swapped_bytes: u64,
+}
+
+/// A userfaultfd for minor faults of shared memory.
+#[derive(Debug)]
+pub struct Peek {
+    fd: OwnedFd,
+}
+
+impl Peek {
+    /// Makes one. Needs no right of its own, for faults in user mode only (Linux 5.11).
+    ///
+    /// # Errors
+    /// [`Error::Missing`] where the kernel has no minor faults for shared memory (Linux 5.14; hugetlb 5.13).
+    pub fn new() -> Result<Self> {
+        let flags = OFlags::CLOEXEC.bits() | OFlags::NONBLOCK.bits() | raw::UFFD_USER_MODE_ONLY;
+        // SAFETY: userfaultfd takes flags only and returns a new file descriptor, which nobody else owns.
+        let fd = unsafe { syscall!(raw::__NR_userfaultfd, flags) };
+        let fd = fd.map_err(|errno| Error::of("userfaultfd", errno))?;
+        let fd = i32::try_from(fd).expect("descriptors are ints");
+        // SAFETY: as above.
+        let fd = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) };
+        let features = raw::UFFD_FEATURE_MINOR_HUGETLBFS | raw::UFFD_FEATURE_MINOR_SHMEM;
+        let mut api = raw::uffdio_api { api: raw::UFFD_API.into(), features: features.into(), ioctls: 0 };
+        // SAFETY: the kernel reads and writes one `uffdio_api`, which outlives the call.
+        let outcome = unsafe { syscall!(raw::__NR_ioctl, fd.as_raw_fd(), ioctl::UFFDIO_API, &raw mut api) };
+        outcome.map_err(|errno| match errno {
+            Errno::INVAL => Error::Missing { call: "userfaultfd for minor faults", source: errno },
+            errno => Error::of("UFFDIO_API", errno),
+        })?;
+        Ok(Self { fd })
+    }
+
+    /// Shows the pages of `range` (bytes of the object, whole pages) that are there, window by window.
+    pub fn look(
+        &self,
+        object: &SharedObject,
+        range: Range<u64>,
+        mut show: impl FnMut(&[Present]) -> Result<()>,
+    ) -> Result<Looked> {
+        let mut looked = Looked::default();
+        let window_bytes = if object.hugetlb { object.page_bytes * WINDOW_PAGES } else { WINDOW_BYTES };
+        for extent in object.extents(&range) {
+            for start in
+                (extent.start..extent.end).step_by(usize::try_from(window_bytes).unwrap_or(usize::MAX))
+            {
+                let end = extent.end.min(start + window_bytes);
+                let window = Window::map(object, start..end)?;
+                let in_core = window.in_core()?;
+                looked.swapped_bytes +=
+                    end - start - in_core.iter().map(|run| run.end - run.start).sum::<u64>();
+                let present = window.resume(self, &in_core)?;
+                let pages: usize = present.iter().map(|run| run.count).sum();
+                looked.present_bytes += pages as u64 * object.page_bytes;
+                show(&present)?;
+                // All that the kernel has given a pool's file has been seen: the rest is holes.
+                if object.hugetlb && looked.present_bytes >= object.allocated_bytes {
+                    looked.swapped_bytes = 0;
+                    return Ok(looked);
+                }
+            }
+        }
+        if object.hugetlb {
+            looked.swapped_bytes = 0;
+        }
+        Ok(looked)
+    }
+}
+
+/// A part of a shared object, mapped here; unmapped on drop.
+struct Window<'a> {
+    object: &'a SharedObject,
+    start: NonNull<u8>,
+    range: Range<u64>,
+}
+
+impl<'a> Window<'a> {
+    fn map(object: &'a SharedObject, range: Range<u64>) -> Result<Self> {
+        let bytes = usize::try_from(range.end - range.start).expect("a window fits an address space");
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: without MAP_FIXED and with a null hint no memory that anything refers to is replaced.
+        let start = unsafe { mmap(null_mut(), bytes, ProtFlags::READ, flags, &object.file, range.start) };
+        let start = start.map_err(|errno| Error::of("mmap", errno))?;
+        let start: NonNull<u8> =
+            NonNull::new(start.cast()).expect("the kernel never maps at null without MAP_FIXED");
+        // SAFETY: the whole range was mapped above. MADV_RANDOM changes no contents; where it is refused, pages
+        // look used afterwards, which is no error.
+        let _ = unsafe { madvise(start.as_ptr().cast(), bytes, MmAdvice::Random) };
+        Ok(Self { object, start, range })
+    }
+
+    fn bytes(&self) -> usize {
+        usize::try_from(self.range.end - self.range.start).expect("checked when it was mapped")
+    }
+
+    /// The parts whose pages are in memory and not in swap. Pages from a pool are never in swap, and mincore does
+    /// not know the unmapped ones.
+    fn in_core(&self) -> Result<Vec<Range<u64>>> {
+        if self.object.hugetlb {
+            return Ok(vec![self.range.clone()]);
+        }
+        let base = self.object.page_bytes;
+        let mut told = vec![0u8; self.bytes().div_ceil(pages::base_bytes())];
+        // SAFETY: mincore writes one byte for each base page of our own mapping to `told`, which holds as many.
+        let outcome =
+            unsafe { syscall!(raw::__NR_mincore, self.start.as_ptr(), self.bytes(), told.as_mut_ptr()) };
+        outcome.map_err(|errno| Error::of("mincore", errno))?;
+        let mut runs = Vec::new();
+        let mut at = 0;
+        for same in told.chunk_by(|a, b| a & 1 == b & 1) {
+            let end = at + same.len() as u64;
+            if same[0] & 1 == 1 {
+                runs.push(self.range.start + at * base..self.range.start + end * base);
+            }
+            at = end;
+        }
+        Ok(runs)
+    }
+
+    /// Maps the pages of `parts` that are there; a hole stays one.
+    fn resume(&self, peek: &Peek, parts: &[Range<u64>]) -> Result<Vec<Present>> {
+        let range = raw::uffdio_range { start: self.start.addr().get() as u64, len: self.bytes() as u64 };
+        let mode = raw::UFFDIO_REGISTER_MODE_MINOR.into();
+        let mut register = raw::uffdio_register { range, mode, ioctls: 0 };
+        let fd = peek.fd.as_raw_fd();
+        // SAFETY: the kernel reads and writes one `uffdio_register`; the range is our own fresh mapping, which
+        // nobody reads or writes, so that no thread of ours can ever wait for a fault in it.
+        let outcome = unsafe { syscall!(raw::__NR_ioctl, fd, ioctl::UFFDIO_REGISTER, &raw mut register) };
+        outcome.map_err(|errno| Error::of("UFFDIO_REGISTER", errno))?;
+        let mut present: Vec<Present> = Vec::new();
+        for part in parts {
+            let mut at = part.start;
+            while at < part.end {
+                let mapped = self.resume_some(fd, at..part.end)?;
+                if mapped > 0 {
+                    let address = self.start.addr().get() + (at - self.range.start) as usize;
+                    let count = (mapped / self.object.page_bytes) as usize;
+                    present.push(Present { offset: at, address, count });
+                }
+                // What stopped it is a hole: on to the page after it.
+                let hole = if at + mapped < part.end { self.object.page_bytes } else { 0 };
+                at += mapped + hole;
+            }
+        }
+        Ok(present)
+    }
+
+    /// Maps pages from the start of `part` to the first hole; the bytes that it mapped.
+    fn resume_some(&self, fd: i32, part: Range<u64>) -> Result<u64> {
+        let start = self.start.addr().get() as u64 + (part.start - self.range.start);
+        let mut order = raw::uffdio_continue {
+            range: raw::uffdio_range { start, len: part.end - part.start },
+            mode: CONTINUE_MODE_DONTWAKE,
+            mapped: 0,
+        };
+        loop {
+            // SAFETY: the kernel reads and writes one `uffdio_continue`, which outlives the call; it maps pages of
+            // the object into our own window and changes none.
+            let outcome = unsafe { syscall!(raw::__NR_ioctl, fd, ioctl::UFFDIO_CONTINUE, &raw mut order) };
+            match outcome {
+                Ok(_) => return Ok(part.end - part.start),
+                // Stopped on the way: `mapped` says how far it came.
+                Err(Errno::AGAIN) if order.mapped > 0 => return Ok(order.mapped.unsigned_abs()),
+                // The address space was being changed; nothing was done.
+                Err(Errno::AGAIN) => order.mapped = 0,
+                Err(Errno::FAULT | Errno::NOENT) => return Ok(0),
+                // Mapped by fault-around or by an earlier try.
+                Err(Errno::EXIST) => return Ok(self.object.page_bytes),
+                Err(errno) => return Err(Error::of("UFFDIO_CONTINUE", errno)),
+            }
+        }
+    }
+}
+
+impl Drop for Window<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `Window::map`, is owned by `self` alone and ends its life here; its ends
+        // lie on pages of the object.
+        let outcome = unsafe { munmap(self.start.as_ptr().cast(), self.bytes()) };
+        debug_assert!(outcome.is_ok(), "munmap of an owned window: {outcome:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Advice, MapOptions, PageRequest, map_anonymous};
+    use crate::policy::{PageAt, pages_at};
+
+    /// The object behind a mapping of ours, or `None` with a word.
+    fn object_or_skip(test: &str, range: &Range<u64>) -> Option<(Peek, SharedObject)> {
+        let object = SharedObject::of_mapping(rustix::process::getpid(), range);
+        match (Peek::new(), object) {
+            (Ok(peek), Ok(Some(object))) => Some((peek, object)),
+            (Err(error), _) | (_, Err(error)) => {
+                planish_skip::skip(test, error);
+                None
+            }
+            (Ok(_), Ok(None)) => panic!("shared anonymous memory lies on tmpfs or hugetlbfs"),
+        }
+    }
+
+    fn range_of(mapping: &crate::Mapping) -> Range<u64> {
+        let start = mapping.as_ptr().addr() as u64;
+        start..start + mapping.len() as u64
+    }
+
+    #[test]
+    fn pages_of_shared_memory_are_found_and_holes_stay_holes() {
+        let test = "pages_of_shared_memory_are_found_and_holes_stay_holes";
+        let base = pages::base_bytes();
+        let options = MapOptions { shared: true, ..MapOptions::new(PageRequest::Base) };
+        let mapping = map_anonymous(600 * base, options).unwrap();
+        for filled in [2..5, 7..8, 100..400] {
+            mapping.advise_range(filled.start * base..filled.end * base, Advice::PopulateWrite).unwrap();
+        }
+        let Some((peek, object)) = object_or_skip(test, &range_of(&mapping)) else { return };
+        assert!(!object.is_hugetlb());
+        let mut found: Vec<(u64, usize)> = Vec::new();
+        let mut on_a_node = 0;
+        let looked = peek.look(&object, 0..object.bytes, |pages| {
+            for run in pages {
+                found.push((run.offset / base as u64, run.count));
+                let addresses: Vec<usize> = (0..run.count).map(|page| run.address + page * base).collect();
+                let at = pages_at(None, &addresses)?;
+                on_a_node += at.iter().filter(|at| matches!(at, PageAt::Node(_))).count();
+            }
+            Ok(())
+        });
+        assert_eq!(found, [(2, 3), (7, 1), (100, 300)]);
+        assert_eq!(looked.unwrap(), Looked { present_bytes: 304 * base as u64, swapped_bytes: 0 });
+        assert_eq!(on_a_node, 304);
+        let again =
+            SharedObject::of_mapping(rustix::process::getpid(), &range_of(&mapping)).unwrap().unwrap();
+        assert_eq!(again.allocated_bytes, object.allocated_bytes, "looking allocated something");
+    }
+
+    #[test]
+    fn a_look_takes_nothing_from_a_pool() {
+        let test = "a_look_takes_nothing_from_a_pool";
+        let _turn = match planish_skip::Turn::wait() {
+            Ok(turn) => turn,
+            Err(reason) => return planish_skip::skip(test, reason),
+        };
+        let sizes = pages::hugetlb_bytes().into_iter();
+        let options =
+            |page_bytes| MapOptions { shared: true, ..MapOptions::new(PageRequest::HugeTlb(page_bytes)) };
+        let mapped = sizes.filter_map(|bytes| map_anonymous(3 * bytes, options(bytes)).ok()).next();
+        let Some(mapping) = mapped else {
+            return planish_skip::skip(test, "no pool of this machine has three free pages");
+        };
+        let page_bytes = mapping.page_bytes();
+        mapping.advise_range(page_bytes..2 * page_bytes, Advice::PopulateWrite).unwrap();
+        let Some((peek, object)) = object_or_skip(test, &range_of(&mapping)) else { return };
+        assert!(object.is_hugetlb());
+        let before = object.allocated_bytes;
+        let mut found = Vec::new();
+        let looked = peek.look(&object, 0..object.bytes, |pages| {
+            found.extend(pages.iter().map(|run| (run.offset, run.count)));
+            Ok(())
+        });
+        assert_eq!(found, [(page_bytes as u64, 1)]);
+        assert_eq!(looked.unwrap().present_bytes, page_bytes as u64);
+        let after =
+            SharedObject::of_mapping(rustix::process::getpid(), &range_of(&mapping)).unwrap().unwrap();
+        assert_eq!(after.allocated_bytes, before);
+    }
+
+    #[test]
+    fn private_files_and_gone_mappings_are_told_apart() {
+        let me = rustix::process::getpid();
+        match SharedObject::of_mapping(me, &(0x1000..0x2000)) {
+            Err(error @ Error::Forbidden { .. }) => {
+                planish_skip::skip("private_files_and_gone_mappings_are_told_apart", error);
+            }
+            other => assert_eq!(other.unwrap_err().errno(), Some(Errno::NOENT)),
+        }
+    }
+}
