@@ -36,7 +36,23 @@ impl Actor {
             Some(told.to_owned())
         });
         let line = ready.unwrap_or_else(|| panic!("the actor `{role}` ended: {:?}", child.wait()));
-        Self { stdin: child.stdin.take(), child, line }
+        let actor = Self { stdin: child.stdin.take(), child, line };
+        actor.settle();
+        actor
+    }
+
+    /// Waits until it has taken its last fault: it speaks before it sleeps.
+    fn settle(&self) {
+        let faults = || self.file("stat").split(' ').nth(9).map(str::to_owned);
+        let mut before = faults();
+        loop {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            let now = faults();
+            if now == before && self.file("status").contains("State:\tS") {
+                return;
+            }
+            before = now;
+        }
     }
 
     pub fn pid(&self) -> u32 {

@@ -76,7 +76,7 @@ fn counters(actor: &Actor) -> Vec<(String, String)> {
         wanted.contains(&key).then(|| (key.to_owned(), value.trim().to_owned()))
     }));
     let smaps = actor.file("smaps");
-    for key in ["Referenced:", "Private_Dirty:", "Shared_Dirty:", "Shared_Hugetlb:", "Private_Hugetlb:"] {
+    for key in ["Anonymous:", "Shared_Hugetlb:", "Private_Hugetlb:"] {
         let values = smaps.lines().filter_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB"));
         let sum: u64 = values.map(|value| value.parse::<u64>().unwrap()).sum();
         counters.push((key.to_owned(), sum.to_string()));
@@ -110,6 +110,30 @@ fn looking_disturbs_nobody() {
         map_of(actor.pid());
     }
     assert_eq!((counters(&actor), pools()), (before, pools_before));
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test asks the kernel itself")]
+fn pages_do_not_look_used_afterwards() {
+    let test = "pages_do_not_look_used_afterwards";
+    let actor = Actor::start("shared 67108864 8388608");
+    let (shared, _) = actor.line.split_once(' ').unwrap();
+    let referenced = || {
+        let smaps = actor.file("smaps");
+        let (_, block) = smaps.split_once(&format!("{shared}-")).expect("its segment");
+        let (_, value) = block.split_once("Referenced:").expect("smaps tells it");
+        value.trim_start().split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(referenced(), 8 << 10, "kB, which it has just written");
+    if let Err(error) = std::fs::write(format!("/proc/{}/clear_refs", actor.pid()), "1") {
+        return planish_skip::skip(test, error);
+    }
+    assert_eq!(referenced(), 0);
+    let map = map_of(actor.pid());
+    if sees_shared(test, &map) {
+        // The kernel moves a page or two of a busy machine by itself.
+        assert!(referenced() <= 256, "{} kB of 8192 look used", referenced());
+    }
 }
 
 #[test]
