@@ -9,7 +9,7 @@ use std::process::Command;
 use planish_decide::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest as Regions};
 use planish_host::Host;
 use planish_model::{Observation, Sizing, units};
-use planish_residency::{Process, ResidencyError, status};
+use planish_residency::{Process, ResidencyError, processes_named, status};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -100,7 +100,7 @@ fn of_service(host: &Host, observation: &Observation, service: &Service) -> Resu
     };
     let pids = match service {
         Service::Pid(pid) => vec![*pid],
-        Service::Name(name) => pids_of(host, name),
+        Service::Name(name) => processes_named(host, name),
     };
     let mut largest: Option<(u64, u32, Process)> = None;
     let mut refused = None;
@@ -131,13 +131,6 @@ fn of_service(host: &Host, observation: &Observation, service: &Service) -> Resu
     });
     let name = process.status.name.clone();
     Ok((format!("{name} (pid {pid})"), Some(name), regions.collect()))
-}
-
-/// Processes of a program, by its name in the kernel.
-fn pids_of(host: &Host, name: &str) -> Vec<u32> {
-    let short: String = name.chars().take(15).collect();
-    let pids = host.list("/proc").into_iter().filter_map(|name| name.parse().ok());
-    pids.filter(|pid| status(host, *pid).is_ok_and(|status| status.name == short)).collect()
 }
 
 /// The page size that a program gets which asks for huge pages and names none.

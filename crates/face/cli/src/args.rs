@@ -87,6 +87,7 @@ pub(crate) enum Command {
     Log(commands::log::Args),
     Knobs(commands::knobs::Args),
     Size(commands::size::Args),
+    Map(commands::map::Args),
     Topo(commands::topo::Args),
     Host(commands::host::Args),
     Text(commands::text::Args),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, HonestyReport, HostDiffReport, HostRecordReport,
-    KnobsReport, LogReport, ProveConnReport, ProveReport, SelfCheckReport, TextImportReport, TextMergeReport,
+    KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport, SelfCheckReport, TextImportReport, TextMergeReport,
     TextShowReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
@@ -25,6 +25,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<HostRecordReport>(),
         of::<KnobsReport>(),
         of::<LogReport>(),
+        of::<MapReport>(),
         of::<Plan>(),
         of::<ProveReport>(),
         of::<ProveConnReport>(),

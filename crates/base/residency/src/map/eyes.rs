@@ -54,7 +54,11 @@ impl Eyes {
             unseen: BTreeMap::new(),
         };
         if !host.is_live() {
-            eyes.blind("nodes and pages of shared memory", "a recorded host has no memory to look at", "");
+            eyes.blind(
+                "what of shared memory others have mapped, and large pages behind base-page entries",
+                "a recorded host has no memory to look at",
+                "",
+            );
             return eyes;
         }
         match Peek::new() {

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod host;
 pub(crate) mod knobs;
 pub(crate) mod log;
+pub(crate) mod map;
 pub(crate) mod plan;
 pub(crate) mod prove;
 pub(crate) mod size;
@@ -40,6 +41,7 @@ impl Command {
             Self::Log(_) => "log",
             Self::Knobs(_) => "knobs",
             Self::Size(_) => "size",
+            Self::Map(_) => "map",
             Self::Topo(_) => "topo",
             Self::Host(args) => args.name(),
             Self::Text(args) => args.name(),
@@ -63,6 +65,7 @@ impl Command {
             Self::Log(_) => log::run(context),
             Self::Knobs(args) => knobs::run(args, context),
             Self::Size(args) => size::run(args, context),
+            Self::Map(args) => map::run(args, context),
             Self::Topo(_) => topo::run(context),
             Self::Host(args) => host::run(args, context),
             Self::Text(args) => text::run(args, context),

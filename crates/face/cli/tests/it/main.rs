@@ -7,6 +7,7 @@
 mod exits;
 mod hosts;
 mod machine;
+mod map;
 mod planish;
 mod readonly;
 mod recorded;

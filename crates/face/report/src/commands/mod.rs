@@ -8,6 +8,7 @@ mod host;
 mod knobs;
 mod lab;
 mod log;
+mod map;
 mod plan;
 mod size;
 mod text;
@@ -25,6 +26,10 @@ pub use knobs::{KnobRow, KnobsReport};
 pub use lab::{HonestyReport, ProveConnReport, TrialNewReport};
 pub use log::LogReport;
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
+pub use map::{
+    MapArea, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPrivate, MapProcess, MapReport,
+    MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
+};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};
 pub use undo::{UndoReport, UndoneEntry};

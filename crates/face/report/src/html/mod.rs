@@ -12,11 +12,14 @@
 mod details;
 mod figure;
 mod machine;
+mod map;
 mod markup;
 mod noise;
 mod rungs;
 mod svg;
 mod words;
+
+pub use self::map::map_html;
 
 use askama::Template;
 use planish_trial::TrialOutcome;

@@ -34,13 +34,13 @@ fn browser() -> Option<PathBuf> {
 }
 
 /// What the browser says of a page: what the probe found, and the lines of the console.
-struct Seen {
-    found: Value,
-    console: Vec<String>,
+pub struct Seen {
+    pub found: Value,
+    pub console: Vec<String>,
 }
 
 /// Lets the browser lay out `page`, with the probe in it, at a width and in a light.
-fn look(browser: &Path, page: &str, width: u32, dark: bool) -> Seen {
+pub fn look(browser: &Path, page: &str, width: u32, dark: bool) -> Seen {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let copy = page.replace("default-src 'none';", "default-src 'none'; script-src 'unsafe-inline';");
     assert_ne!(copy, page, "the page allows no script");
@@ -84,7 +84,7 @@ fn look(browser: &Path, page: &str, width: u32, dark: bool) -> Seen {
 }
 
 /// The browser, or a word aloud that there is none.
-fn browser_or_skip(test: &str) -> Option<PathBuf> {
+pub fn browser_or_skip(test: &str) -> Option<PathBuf> {
     let found = browser();
     if found.is_none() {
         planish_skip::skip(test, format!("none of {} is installed", BROWSERS.join(", ")));
@@ -92,7 +92,7 @@ fn browser_or_skip(test: &str) -> Option<PathBuf> {
     found
 }
 
-fn list<'a>(found: &'a Value, name: &str) -> Vec<&'a str> {
+pub fn list<'a>(found: &'a Value, name: &str) -> Vec<&'a str> {
     found[name].as_array().expect("a list").iter().filter_map(Value::as_str).collect()
 }
 

@@ -1,8 +1,9 @@
-//! The HTML page of a trial: as recorded, as parsed, and as a browser draws it; and its text.
+//! The HTML pages of a trial and of a map: as recorded, as parsed, and as a browser draws them; and the text.
 
 #![expect(clippy::disallowed_methods, reason = "the browser reads a copy of the page from a file")]
 
 mod browser;
 mod fixed;
+mod map;
 mod page;
 mod text;

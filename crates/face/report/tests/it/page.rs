@@ -33,7 +33,7 @@ pub fn embedded(page: &str) -> Value {
 }
 
 /// All `data` elements.
-fn data(page: &str) -> Vec<Data> {
+pub fn data(page: &str) -> Vec<Data> {
     let mut found = Vec::new();
     let mut rest = page;
     while let Some((element, after)) = between(rest, "<data value=\"", "</data>") {
@@ -50,7 +50,7 @@ fn data(page: &str) -> Vec<Data> {
 }
 
 /// All texts that are quoted from the outcome: pointer and text.
-fn quotes(page: &str) -> Vec<(String, String)> {
+pub fn quotes(page: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = page;
     while let Some((element, after)) = between(rest, "<span data-at=\"", "</span>") {

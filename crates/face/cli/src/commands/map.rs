@@ -1,0 +1,94 @@
+//! `planish map`
+
+use std::path::PathBuf;
+
+use planish_model::{Catalogue, Exit};
+use planish_pipeline::Service;
+use planish_report::{MapBacking, MapKind, MapReport, map_html};
+use planish_residency::{Map, ResidencyError, Who, status};
+
+use crate::answer::Answer;
+use crate::commands::{service, write_file};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Show where the memory of a process lies: what it is for, on which pages, on which node
+///
+/// No page is touched and nothing is allocated in any process but this one. Memory that processes share is told by
+/// what is in it, whoever has mapped it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A process id, or the name of a program: of processes that started each other the first is meant
+    #[arg(value_name = "NAME|PID")]
+    service: String,
+    /// All processes that descend from it too; what they share counts once
+    #[arg(long)]
+    tree: bool,
+    /// Also draw the address space into this HTML file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let host = context.host()?;
+    let who = match service(&args.service) {
+        Service::Pid(pid) => Who::Pid(pid),
+        Service::Name(name) => Who::Name(name),
+    };
+    let map = Map::read(&host, &who, args.tree).map_err(|error| failure(error, &who, &host, context))?;
+    let report = MapReport::from(&map);
+    if let Some(file) = &args.html {
+        write_file(file, &map_html(&report))?;
+    }
+    let answer = context.answer(&report, &Catalogue::default());
+    let below = !args.tree && map.members.first().is_some_and(|member| is_parent(&host, member.pid));
+    Ok(answer.next(context.line(&next(&report, below))))
+}
+
+/// What to type next: the whole service, then the pool that its shared memory would need.
+fn next(report: &MapReport, below: bool) -> String {
+    let pid = report.processes.first().map_or(0, |process| process.pid);
+    if below {
+        return format!("map {pid} --tree");
+    }
+    let shared = report.rows.iter().filter(|row| row.kind == MapKind::Shared);
+    let on_base: u64 =
+        shared.filter(|row| row.backing == MapBacking::Base).map(|row| row.resident_bytes).sum();
+    // Where a fair part of it could be on huge pages.
+    if on_base >= 16 << 20 { format!("size {pid}") } else { "doctor".to_owned() }
+}
+
+/// Whether a process has children.
+fn is_parent(host: &planish_host::Host, pid: u32) -> bool {
+    let children = host.read(&format!("/proc/{pid}/task/{pid}/children"));
+    children.is_ok_and(|children| !children.trim().is_empty())
+}
+
+/// What still works where the memory may not be seen: the cheap facts, which any user may know.
+fn failure(error: ResidencyError, who: &Who, host: &planish_host::Host, context: &Context) -> Failure {
+    let exit = match error {
+        ResidencyError::NoProcess { .. } | ResidencyError::Several { .. } => Exit::Usage,
+        _ => Exit::Refused,
+    };
+    let denied = matches!(error, ResidencyError::Denied { .. });
+    let cure = error.cure();
+    let mut failure = Failure::new(exit, error);
+    if let Some(cure) = cure {
+        failure = failure.hint(cure);
+    }
+    if let (true, Who::Pid(pid)) = (denied, who) {
+        if let Ok(status) = status(host, *pid) {
+            let mib = |bytes: u64| planish_report::units::bytes(bytes);
+            failure = failure.hint(format!(
+                "what any user may know of {}: {} resident, {} on hugetlb pages, {} of page tables, {} in swap",
+                status.name,
+                mib(status.resident_bytes + status.hugetlb_bytes),
+                mib(status.hugetlb_bytes),
+                mib(status.page_table_bytes),
+                mib(status.swap_bytes)
+            ));
+        }
+        failure = failure.hint(context.root_line(&format!("map {pid}")));
+    }
+    failure
+}

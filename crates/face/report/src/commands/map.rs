@@ -1,0 +1,409 @@
+//! `planish map`: where the memory of a process or service lies.
+//!
+//! The rows are those of `planish-residency`, written down again: what programs read stays as it is when that crate
+//! changes. Addresses are hexadecimal text, since a JSON number does not hold 64 bits.
+
+mod picture;
+mod text;
+
+use planish_residency as residency;
+use planish_residency::{Backing, Kind, Map, Member, Part};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use self::picture::{MapArea, MapPart, MapPicture};
+
+/// What memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MapKind {
+    /// Code, of a file or of the kernel.
+    Text,
+    /// Constants and variables of programs and libraries.
+    Data,
+    /// The heap that grows from the program's end.
+    Heap,
+    /// Anonymous memory of one process.
+    Anon,
+    /// The stack of the main thread.
+    Stack,
+    /// Memory that processes share and no disk keeps.
+    Shared,
+    /// Any other file.
+    File,
+}
+
+/// On which pages memory lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MapBacking {
+    /// Base pages.
+    Base,
+    /// Pages that the kernel keeps together, larger than a base page and mapped by base-page entries.
+    Mthp,
+    /// Transparent huge pages.
+    Thp,
+    /// Pages from a reserved pool.
+    Hugetlb,
+}
+
+/// Memory of one kind, backing and name on one node; what processes share counts once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapRow {
+    /// What it is for.
+    pub kind: MapKind,
+    /// On which pages it lies.
+    pub backing: MapBacking,
+    /// Name of its mappings; empty for plain anonymous memory.
+    pub name: String,
+    /// NUMA node; null where nobody tells.
+    pub node: Option<u32>,
+    /// Size of one of its pages in bytes.
+    pub page_bytes: u64,
+    /// Resident bytes.
+    pub resident_bytes: u64,
+    /// Whether node and page size were told apart in proportion only.
+    pub estimated: bool,
+}
+
+/// What lies on one node, and who runs there.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MapNode {
+    /// The node; null for memory whose node nobody tells.
+    pub node: Option<u32>,
+    /// Resident bytes on it.
+    pub resident_bytes: u64,
+    /// Of these, bytes on pages larger than a base page.
+    pub huge_bytes: u64,
+    /// Threads that ran on it last.
+    pub threads: usize,
+}
+
+/// Sums over everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapTotals {
+    /// Resident bytes.
+    pub resident_bytes: u64,
+    /// Of these, on base pages.
+    pub base_bytes: u64,
+    /// On larger pages that base-page entries map.
+    pub mthp_bytes: u64,
+    /// On transparent huge pages.
+    pub thp_bytes: u64,
+    /// On pages from a reserved pool.
+    pub hugetlb_bytes: u64,
+    /// In swap.
+    pub swapped_bytes: u64,
+    /// Kept in memory by mlock(2).
+    pub locked_bytes: u64,
+    /// Page tables of all processes.
+    pub page_table_bytes: u64,
+}
+
+/// Private memory on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapPrivate {
+    /// The node; null where nobody tells.
+    pub node: Option<u32>,
+    /// Resident bytes.
+    pub resident_bytes: u64,
+}
+
+/// Threads that ran on one node last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapThreads {
+    /// The node; null where nobody tells.
+    pub node: Option<u32>,
+    /// The CPUs that they ran on, `0-3,8`.
+    pub cpus: String,
+    /// How many.
+    pub threads: usize,
+    /// CPU time that they have used, in clock ticks.
+    pub cpu_ticks: u64,
+}
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapProcess {
+    /// Its PID.
+    pub pid: u32,
+    /// Name of its program.
+    pub name: String,
+    /// How its private memory was seen.
+    pub seen_by: MapSeenBy,
+    /// Threads.
+    pub threads: u32,
+    /// Where they ran last.
+    pub ran_on: Vec<MapThreads>,
+    /// The CPUs that it may run on; empty where untold.
+    pub allowed_cpus: String,
+    /// The nodes that it may take memory from.
+    pub allowed_nodes: String,
+    /// Memory that is its own, by node: of pages that a fork left shared, those that no earlier row has counted.
+    pub private: Vec<MapPrivate>,
+    /// Bytes of shared objects that its page tables map.
+    pub shared_mapped_bytes: u64,
+    /// Its page tables.
+    pub page_table_bytes: u64,
+    /// In swap.
+    pub swapped_bytes: u64,
+    /// Kept in memory by mlock(2).
+    pub locked_bytes: u64,
+}
+
+/// How the private memory of a process was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MapSeenBy {
+    /// Each page by itself.
+    PagemapScan,
+    /// Nodes and page sizes of a mapping in proportion.
+    Smaps,
+}
+
+/// Code that a program made at run time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapJit {
+    /// Whose it is.
+    pub pid: u32,
+    /// First address.
+    pub start: String,
+    /// The address after the last.
+    pub end: String,
+    /// Name of the mapping; often empty.
+    pub name: String,
+    /// Bytes that are there.
+    pub resident_bytes: u64,
+    /// Of these, bytes on pages larger than a base page.
+    pub huge_bytes: u64,
+}
+
+/// Something that could not be seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapUnseen {
+    /// What is missing or less exact.
+    pub what: String,
+    /// The reason.
+    pub why: String,
+    /// What would help; empty where nothing does.
+    pub cure: String,
+}
+
+/// Where the memory of a process or service lies.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MapReport {
+    /// Who it is, for people.
+    pub subject: String,
+    /// Memory by kind, name, backing and node.
+    pub rows: Vec<MapRow>,
+    /// Sums.
+    pub totals: MapTotals,
+    /// What lies where, by node.
+    pub nodes: Vec<MapNode>,
+    /// The share of memory that is local to the threads, each page weighed by the share of CPU time that was used on
+    /// its node; null where nodes are not told.
+    pub local_share: Option<f64>,
+    /// The processes, the first one first.
+    pub processes: Vec<MapProcess>,
+    /// Code made at run time.
+    pub jit: Vec<MapJit>,
+    /// The address space of the first process.
+    pub picture: MapPicture,
+    /// What could not be seen.
+    pub unseen: Vec<MapUnseen>,
+}
+
+impl From<Kind> for MapKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Text => Self::Text,
+            Kind::Data => Self::Data,
+            Kind::Heap => Self::Heap,
+            Kind::Anon => Self::Anon,
+            Kind::Stack => Self::Stack,
+            Kind::Shared => Self::Shared,
+            Kind::File => Self::File,
+        }
+    }
+}
+
+impl From<Backing> for MapBacking {
+    fn from(backing: Backing) -> Self {
+        match backing {
+            Backing::Base => Self::Base,
+            Backing::Mthp => Self::Mthp,
+            Backing::Thp => Self::Thp,
+            Backing::Hugetlb => Self::Hugetlb,
+        }
+    }
+}
+
+impl MapKind {
+    /// The word for people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Data => "data",
+            Self::Heap => "heap",
+            Self::Anon => "anon",
+            Self::Stack => "stack",
+            Self::Shared => "shared",
+            Self::File => "file",
+        }
+    }
+}
+
+impl MapBacking {
+    /// The word for people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Mthp => "mthp",
+            Self::Thp => "thp",
+            Self::Hugetlb => "hugetlb",
+        }
+    }
+}
+
+impl From<&Map> for MapReport {
+    fn from(map: &Map) -> Self {
+        let rows: Vec<MapRow> = map.rows().into_iter().map(MapRow::from).collect();
+        let unseen = map.unseen.iter().map(|unseen| MapUnseen {
+            what: unseen.what.clone(),
+            why: unseen.why.clone(),
+            cure: unseen.cure.clone(),
+        });
+        Self {
+            subject: subject(&map.members),
+            totals: totals(map, &rows),
+            nodes: nodes(map, &rows),
+            local_share: map.local_share(),
+            processes: map.members.iter().map(MapProcess::from).collect(),
+            jit: map.members.iter().flat_map(jit).collect(),
+            picture: MapPicture::of(map),
+            unseen: unseen.collect(),
+            rows,
+        }
+    }
+}
+
+impl From<residency::Row> for MapRow {
+    fn from(row: residency::Row) -> Self {
+        let residency::Row { kind, backing, name, node, page_bytes, resident_bytes, estimated } = row;
+        Self { kind: kind.into(), backing: backing.into(), name, node, page_bytes, resident_bytes, estimated }
+    }
+}
+
+impl From<&Member> for MapProcess {
+    fn from(member: &Member) -> Self {
+        let mut private: Vec<MapPrivate> = Vec::new();
+        for part in member.areas.iter().flat_map(|pages| &pages.parts) {
+            match private.iter_mut().find(|known| known.node == part.node) {
+                Some(known) => known.resident_bytes += part.bytes,
+                None => private.push(MapPrivate { node: part.node, resident_bytes: part.bytes }),
+            }
+        }
+        private.sort_by_key(|private| private.node);
+        let shared = member.areas.iter().filter(|pages| pages.object.is_some());
+        let ran_on = member.threads.iter().map(|on| MapThreads {
+            node: on.node,
+            cpus: on.cpus.clone(),
+            threads: on.threads,
+            cpu_ticks: on.cpu_ticks,
+        });
+        Self {
+            pid: member.pid,
+            name: member.status.name.clone(),
+            seen_by: match member.seen_by {
+                residency::SeenBy::PagemapScan => MapSeenBy::PagemapScan,
+                residency::SeenBy::Smaps => MapSeenBy::Smaps,
+            },
+            threads: member.status.threads,
+            ran_on: ran_on.collect(),
+            allowed_cpus: member.status.allowed_cpus.clone(),
+            allowed_nodes: member.status.allowed_nodes.clone(),
+            private,
+            shared_mapped_bytes: shared.map(|pages| pages.mapped_bytes).sum(),
+            page_table_bytes: member.status.page_table_bytes,
+            swapped_bytes: member.areas.iter().map(|pages| pages.swapped_bytes).sum(),
+            locked_bytes: member.status.locked_bytes,
+        }
+    }
+}
+
+fn subject(members: &[Member]) -> String {
+    let Some((first, others)) = members.split_first() else { return String::new() };
+    let first = format!("{} (pid {})", first.status.name, first.pid);
+    match others.len() {
+        0 => first,
+        1 => format!("{first} and the process below it"),
+        count => format!("{first} and {count} processes below it"),
+    }
+}
+
+fn totals(map: &Map, rows: &[MapRow]) -> MapTotals {
+    let on = |backing| -> u64 {
+        rows.iter().filter(|row| row.backing == backing).map(|row| row.resident_bytes).sum()
+    };
+    let private = map.members.iter().flat_map(|member| &member.areas).filter(|pages| pages.object.is_none());
+    MapTotals {
+        resident_bytes: rows.iter().map(|row| row.resident_bytes).sum(),
+        base_bytes: on(MapBacking::Base),
+        mthp_bytes: on(MapBacking::Mthp),
+        thp_bytes: on(MapBacking::Thp),
+        hugetlb_bytes: on(MapBacking::Hugetlb),
+        swapped_bytes: private.map(|pages| pages.swapped_bytes).sum::<u64>()
+            + map.objects.iter().map(|object| object.pages.swapped_bytes).sum::<u64>(),
+        locked_bytes: map.members.iter().map(|member| member.status.locked_bytes).sum(),
+        page_table_bytes: map.members.iter().map(|member| member.status.page_table_bytes).sum(),
+    }
+}
+
+fn nodes(map: &Map, rows: &[MapRow]) -> Vec<MapNode> {
+    let threads = map.members.iter().flat_map(|member| &member.threads);
+    let mut ids: Vec<Option<u32>> =
+        rows.iter().map(|row| row.node).chain(threads.clone().map(|on| on.node)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let node = |node| {
+        let here = rows.iter().filter(|row| row.node == node);
+        let huge = here.clone().filter(|row| row.backing != MapBacking::Base);
+        MapNode {
+            node,
+            resident_bytes: here.map(|row| row.resident_bytes).sum(),
+            huge_bytes: huge.map(|row| row.resident_bytes).sum(),
+            threads: threads.clone().filter(|on| on.node == node).map(|on| on.threads).sum(),
+        }
+    };
+    ids.into_iter().map(node).filter(|node| node.resident_bytes > 0 || node.threads > 0).collect()
+}
+
+/// The code that a process made itself; mappings side by side are one area.
+fn jit(member: &Member) -> Vec<MapJit> {
+    let mut found: Vec<MapJit> = Vec::new();
+    let mut reached = 0;
+    for pages in member.areas.iter().filter(|pages| pages.area.is_jit()) {
+        let huge = |part: &&Part| part.backing != Backing::Base;
+        let huge_bytes: u64 = pages.parts.iter().filter(huge).map(|part| part.bytes).sum();
+        let range = &pages.area.range;
+        match found.last_mut() {
+            Some(last) if reached == range.start && last.name == pages.area.name => {
+                last.end = format!("{:x}", range.end);
+                last.resident_bytes += pages.mapped_bytes;
+                last.huge_bytes += huge_bytes;
+            }
+            _ => found.push(MapJit {
+                pid: member.pid,
+                start: format!("{:x}", range.start),
+                end: format!("{:x}", range.end),
+                name: pages.area.name.clone(),
+                resident_bytes: pages.mapped_bytes,
+                huge_bytes,
+            }),
+        }
+        reached = range.end;
+    }
+    found
+}

@@ -1,0 +1,247 @@
+//! The map as text: the sums, then a table by what and where, then processes, code and what was not seen.
+
+use std::collections::BTreeMap;
+
+use super::{MapBacking, MapKind, MapReport, MapRow};
+use crate::page::{Page, Report, styles};
+use crate::table::{Cell, Table};
+use crate::units;
+
+/// Names that a line of the short table tells.
+const NAMES_MAX: usize = 2;
+
+impl Report for MapReport {
+    const COMMAND: &'static str = "map";
+
+    fn text(&self, page: &mut Page<'_>) {
+        page.fact("process", &self.subject);
+        page.fact("resident", &self.where_it_lies());
+        page.fact("pages", &self.on_which_pages());
+        let totals = &self.totals;
+        let costs = [
+            (totals.page_table_bytes, "of page tables"),
+            (totals.locked_bytes, "locked"),
+            (totals.swapped_bytes, "in swap"),
+        ];
+        let told = costs.iter().filter(|(bytes, what)| *bytes > 0 || *what == "of page tables");
+        let told: Vec<String> =
+            told.map(|(bytes, what)| format!("{} {what}", units::bytes(*bytes))).collect();
+        page.fact("besides", &told.join(", "));
+        page.fact("threads", &self.where_they_run());
+        page.gap();
+        if page.is_detailed() {
+            self.rows_by_name(page);
+        } else {
+            self.rows_in_short(page);
+        }
+        self.process_table(page);
+        self.jit_table(page);
+        if !self.unseen.is_empty() {
+            page.heading("Not seen");
+            for unseen in &self.unseen {
+                let cure = if unseen.cure.is_empty() { String::new() } else { format!("; {}", unseen.cure) };
+                page.line(format!("{}: {}{cure}", unseen.what, unseen.why));
+            }
+        }
+    }
+}
+
+impl MapReport {
+    /// `1.2 GiB: 96 % on node 0, 4 % on node 1; 62 % local to its threads`
+    fn where_it_lies(&self) -> String {
+        let resident = self.totals.resident_bytes;
+        let mut text = units::bytes(resident);
+        let on: Vec<String> = self
+            .nodes
+            .iter()
+            .filter(|node| node.resident_bytes > 0)
+            .map(|node| format!("{} on {}", share(node.resident_bytes, resident), node_name(node.node)))
+            .collect();
+        if !on.is_empty() {
+            text += &format!(": {}", on.join(", "));
+        }
+        match self.local_share {
+            Some(local) if local > 0.9999 => text += "; all of it local to the threads",
+            Some(local) => {
+                text += &format!("; {:.1} % local to the threads, the rest remote", local * 100.0);
+            }
+            None => {}
+        }
+        text
+    }
+
+    fn on_which_pages(&self) -> String {
+        let totals = &self.totals;
+        let huge = totals.thp_bytes + totals.hugetlb_bytes + totals.mthp_bytes;
+        if huge == 0 {
+            return "base pages only".to_owned();
+        }
+        let each = [
+            (totals.hugetlb_bytes, "of pools"),
+            (totals.thp_bytes, "transparent huge pages"),
+            (totals.mthp_bytes, "large pages mapped by base-page entries"),
+            (totals.base_bytes, "base pages"),
+        ];
+        let some = each.iter().filter(|(bytes, _)| *bytes > 0);
+        let told: Vec<String> =
+            some.map(|(bytes, what)| format!("{} {what}", share(*bytes, totals.resident_bytes))).collect();
+        told.join(", ")
+    }
+
+    fn where_they_run(&self) -> String {
+        let Some(first) = self.processes.first() else { return String::new() };
+        let threads: u32 = self.processes.iter().map(|process| process.threads).sum();
+        let mut on: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+        for ran in self.processes.iter().flat_map(|process| &process.ran_on) {
+            *on.entry(ran.node).or_default() += ran.threads;
+        }
+        let on: Vec<String> =
+            on.into_iter().map(|(node, threads)| format!("{threads} on {}", node_name(node))).collect();
+        let mut text = units::count(threads as usize, "thread");
+        if self.nodes.iter().any(|node| node.node.is_some() && node.threads > 0) {
+            text += &format!(", where they ran last: {}", on.join(", "));
+        }
+        if !first.allowed_cpus.is_empty() {
+            text += &format!("; may run on CPUs {}", first.allowed_cpus);
+        }
+        if !first.allowed_nodes.is_empty() {
+            text += &format!(" and take memory of node {}", first.allowed_nodes);
+        }
+        text
+    }
+
+    /// One line for all names that lie alike.
+    fn rows_in_short(&self, page: &mut Page<'_>) {
+        type Alike = (MapKind, MapBacking, u64, Option<u32>);
+        let mut alike: BTreeMap<Alike, Vec<&MapRow>> = BTreeMap::new();
+        for row in &self.rows {
+            alike.entry((row.kind, row.backing, row.page_bytes, row.node)).or_default().push(row);
+        }
+        let mut table = Table::new(&["kind", "backing", ">page", ">node", ">resident", "what"]);
+        for ((kind, backing, page_bytes, node), mut rows) in alike {
+            rows.sort_by_key(|row| std::cmp::Reverse(row.resident_bytes));
+            let estimated = rows.iter().any(|row| row.estimated);
+            table.row([
+                kind.word().into(),
+                backing_cell(backing),
+                units::bytes(page_bytes).into(),
+                node_cell(node),
+                resident(rows.iter().map(|row| row.resident_bytes).sum(), estimated).into(),
+                names(&rows).into(),
+            ]);
+        }
+        page.table(&table);
+    }
+
+    fn rows_by_name(&self, page: &mut Page<'_>) {
+        let mut table = Table::new(&["kind", "backing", ">page", ">node", ">resident", "name"]);
+        for row in &self.rows {
+            table.row([
+                row.kind.word().into(),
+                backing_cell(row.backing),
+                units::bytes(row.page_bytes).into(),
+                node_cell(row.node),
+                resident(row.resident_bytes, row.estimated).into(),
+                row.name.as_str().into(),
+            ]);
+        }
+        page.table(&table);
+    }
+
+    fn process_table(&self, page: &mut Page<'_>) {
+        if self.processes.len() < 2 {
+            return;
+        }
+        let titles =
+            [">pid", "program", ">private", ">shared mapped", ">page tables", "private by node; threads"];
+        let mut table = Table::new(&titles);
+        for process in &self.processes {
+            let private: u64 = process.private.iter().map(|private| private.resident_bytes).sum();
+            let by_node: Vec<String> = process
+                .private
+                .iter()
+                .map(|private| {
+                    format!("{} {}", node_name(private.node), units::bytes(private.resident_bytes))
+                })
+                .collect();
+            let cpus: Vec<&str> = process.ran_on.iter().map(|on| on.cpus.as_str()).collect();
+            table.row([
+                process.pid.to_string().into(),
+                process.name.as_str().into(),
+                units::bytes(private).into(),
+                units::bytes(process.shared_mapped_bytes).into(),
+                units::bytes(process.page_table_bytes).into(),
+                format!("{}; CPUs {}", by_node.join(", "), cpus.join(",")).into(),
+            ]);
+        }
+        page.heading("Processes");
+        page.table(&table);
+    }
+
+    fn jit_table(&self, page: &mut Page<'_>) {
+        if self.jit.is_empty() {
+            return;
+        }
+        let mut table = Table::new(&[">pid", "addresses", ">resident", ">on larger pages", "name"]);
+        for jit in &self.jit {
+            table.row([
+                jit.pid.to_string().into(),
+                format!("{}-{}", jit.start, jit.end).into(),
+                units::bytes(jit.resident_bytes).into(),
+                units::bytes(jit.huge_bytes).into(),
+                jit.name.as_str().into(),
+            ]);
+        }
+        page.heading("Code made at run time");
+        page.table(&table);
+    }
+}
+
+/// The names of rows, the one with most memory first.
+fn names(rows: &[&MapRow]) -> String {
+    let known = rows.iter().map(|row| row.name.as_str()).filter(|name| !name.is_empty());
+    let known: Vec<&str> = known.collect();
+    let mut text = known.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
+    if known.len() > NAMES_MAX {
+        text += &format!(" and {} more", known.len() - NAMES_MAX);
+    }
+    text
+}
+
+fn backing_cell(backing: MapBacking) -> Cell {
+    let style = if backing == MapBacking::Base { anstyle::Style::new() } else { styles::GOOD };
+    Cell::styled(backing.word(), style)
+}
+
+fn node_cell(node: Option<u32>) -> Cell {
+    node.map_or("-".to_owned(), |node| node.to_string()).into()
+}
+
+fn node_name(node: Option<u32>) -> String {
+    node.map_or("a node that is not told".to_owned(), |node| format!("node {node}"))
+}
+
+fn resident(bytes: u64, estimated: bool) -> String {
+    format!("{}{}", if estimated { "about " } else { "" }, units::bytes(bytes))
+}
+
+/// A part of a whole in percent; what is not nothing is not told as such.
+fn share(part: u64, whole: u64) -> String {
+    let percent = part as f64 / whole.max(1) as f64 * 100.0;
+    match percent {
+        _ if part > 0 && percent < 0.5 => "< 1 %".to_owned(),
+        _ if part < whole && percent > 99.5 => "> 99 %".to_owned(),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_hide_nothing() {
+        assert_eq!([share(0, 9), share(1, 900), share(1, 2)], ["0 %", "< 1 %", "50 %"]);
+        assert_eq!([share(899, 900), share(9, 9), share(0, 0)], ["> 99 %", "100 %", "0 %"]);
+    }
+}

@@ -1,0 +1,302 @@
+//! A map as one HTML page: the address space by node and page size, then the figures behind it.
+//!
+//! Each area of the address space is a strip, in the order of addresses. A large shared area is cut into equal
+//! cells, left to right as its bytes lie, each filled as far as it has memory; of other areas only sums are known,
+//! and their strip is as long as they are large. A colour is a node and a pattern is a page size; neither is told by
+//! the drawing alone. The page holds the whole report, as the page of a trial holds its outcome (see [`markup`]).
+
+use std::fmt::Write as _;
+
+use askama::Template;
+
+use super::figure::Figure;
+use super::markup::{Html, Quote, escape, json_for_script};
+use crate::commands::{MapArea, MapBacking, MapPart, MapReport};
+use crate::units;
+
+/// Height of a strip in pixels.
+const HEIGHT: f64 = 34.0;
+/// Colours that the page has for nodes.
+const COLOURS: u32 = 8;
+
+#[derive(Template)]
+#[template(path = "map.html")]
+struct MapPage<'a> {
+    title: String,
+    headline: Html,
+    report: &'a MapReport,
+    subject: Quote,
+    pages: Html,
+    strips: Vec<Strip>,
+    legend: Vec<Html>,
+    left_out: Option<Html>,
+    nodes: Vec<[Html; 4]>,
+    rows: Vec<[Html; 5]>,
+    processes: Vec<[Html; 6]>,
+    jit: Vec<[Html; 4]>,
+    unseen: Vec<[Quote; 3]>,
+    json: String,
+}
+
+/// One area of the address space.
+struct Strip {
+    name: Html,
+    place: Html,
+    drawing: Html,
+    told: Vec<Html>,
+}
+
+/// The page of a map.
+#[must_use]
+pub fn map_html(report: &MapReport) -> String {
+    let json = serde_json::to_string(report).expect("a report is plain data with text keys");
+    let largest = report.picture.areas.iter().map(MapArea::resident_bytes).max().unwrap_or(1);
+    let areas = report.picture.areas.iter().enumerate();
+    let page = MapPage {
+        title: format!("{}: planish map", report.subject),
+        headline: headline(report),
+        subject: Quote::new("/subject", &report.subject),
+        pages: pages(report),
+        strips: areas.map(|(index, area)| strip(index, area, largest)).collect(),
+        legend: legend(report),
+        left_out: left_out(report),
+        nodes: nodes(report),
+        rows: rows(report),
+        processes: processes(report),
+        jit: jit(report),
+        unseen: unseen(report),
+        json: json_for_script(&json),
+        report,
+    };
+    page.render().expect("writing into a String does not fail")
+}
+
+fn headline(report: &MapReport) -> Html {
+    let html = Html::default()
+        .then(Figure::bytes("/totals/resident_bytes", report.totals.resident_bytes))
+        .text(" resident");
+    match report.local_share {
+        Some(local) => html
+            .text(", ")
+            .then(Figure::chosen_share("/local_share", local))
+            .text(" of it local to the threads"),
+        None => html,
+    }
+}
+
+/// On which pages it lies.
+fn pages(report: &MapReport) -> Html {
+    let totals = &report.totals;
+    let each = [
+        ("hugetlb_bytes", totals.hugetlb_bytes, "on pages of pools"),
+        ("thp_bytes", totals.thp_bytes, "on transparent huge pages"),
+        ("mthp_bytes", totals.mthp_bytes, "on large pages that base-page entries map"),
+        ("base_bytes", totals.base_bytes, "on base pages"),
+        ("page_table_bytes", totals.page_table_bytes, "of page tables"),
+        ("locked_bytes", totals.locked_bytes, "locked"),
+        ("swapped_bytes", totals.swapped_bytes, "in swap"),
+    ];
+    let mut html = Html::default();
+    for (number, (name, bytes, what)) in each.into_iter().filter(|(_, bytes, _)| *bytes > 0).enumerate() {
+        let comma = if number > 0 { ", " } else { "" };
+        html =
+            html.text(comma).then(Figure::bytes(format!("/totals/{name}"), bytes)).text(&format!(" {what}"));
+    }
+    html
+}
+
+fn strip(index: usize, area: &MapArea, largest: u64) -> Strip {
+    let at = format!("/picture/areas/{index}");
+    let name =
+        Html::default().text(area.kind.word()).text(" ").then(Quote::new(format!("{at}/name"), &area.name));
+    let place = Html::default()
+        .then(Quote::new(format!("{at}/start"), &area.start))
+        .text("–")
+        .then(Quote::new(format!("{at}/end"), &area.end))
+        .text(", ")
+        .then(Figure::bytes(format!("{at}/bytes"), area.bytes));
+    let told = area.parts.iter().enumerate().map(|(number, part)| {
+        let at = format!("{at}/parts/{number}");
+        Html::default()
+            .text(&format!("{}: ", node_name(part.node)))
+            .then(Figure::bytes(format!("{at}/resident_bytes"), part.resident_bytes))
+            .text(&format!(" {} ", part.backing.word()))
+            .then(Figure::bytes(format!("{at}/page_bytes"), part.page_bytes))
+    });
+    let drawing = if area.cells.is_empty() { bar(area, largest) } else { cells(area) };
+    Strip { name, place, drawing, told: told.collect() }
+}
+
+/// A bar as long as the area has memory, beside the largest one.
+fn bar(area: &MapArea, largest: u64) -> Html {
+    let (mut shapes, mut left) = (String::new(), 0.0);
+    for part in &area.parts {
+        // What is there is seen, however small beside the rest.
+        let width = (100.0 * part.resident_bytes as f64 / largest.max(1) as f64).max(0.2);
+        let width = width.min(100.0 - left);
+        rect(&mut shapes, part, (left, width), (HEIGHT / 4.0, HEIGHT / 2.0));
+        left += width;
+    }
+    drawing(&shapes, area)
+}
+
+/// Equal cells in the order of bytes, each filled from below by what it has.
+fn cells(area: &MapArea) -> Html {
+    let count = area.cells.len() as f64;
+    let bytes = (area.bytes as f64 / count).max(1.0);
+    let mut shapes = String::new();
+    let whole = format!(r#"x="0" width="100%" y="0" height="{HEIGHT}""#);
+    let _ = write!(shapes, r#"<rect class="hollow" {whole}/>"#);
+    for (number, parts) in area.cells.iter().enumerate() {
+        let (left, width) = (100.0 * number as f64 / count, 100.0 / count);
+        let mut bottom = HEIGHT;
+        for part in parts {
+            let height = (HEIGHT * part.resident_bytes as f64 / bytes).clamp(0.5, bottom.max(0.5));
+            rect(&mut shapes, part, (left, width), (bottom - height, height));
+            bottom = (bottom - height).max(0.0);
+        }
+    }
+    drawing(&shapes, area)
+}
+
+/// A filled piece: (left, width) in percent, (top, height) in pixels.
+fn rect(shapes: &mut String, part: &MapPart, across: (f64, f64), down: (f64, f64)) {
+    let (left, width) = across;
+    let (top, height) = down;
+    let class = class_of(part);
+    let place = format!(r#"x="{left:.3}%" width="{width:.3}%" y="{top:.2}" height="{height:.2}""#);
+    let title = format!(
+        "{}, {} {}: {}",
+        node_name(part.node),
+        part.backing.word(),
+        units::bytes(part.page_bytes),
+        units::bytes(part.resident_bytes)
+    );
+    let _ = write!(shapes, r#"<rect class="{class}" {place}><title>{}</title></rect>"#, escape(&title));
+}
+
+fn drawing(shapes: &str, area: &MapArea) -> Html {
+    let label = format!("{} {} of {}", area.kind.word(), area.name, units::bytes(area.resident_bytes()));
+    let label = escape(&label);
+    let size = format!(r#"width="100%" height="{HEIGHT}""#);
+    Html::own(format!(r#"<svg class="lane" {size} role="img" aria-label="{label}">{shapes}</svg>"#))
+}
+
+/// The classes that give a piece the colour of its node and the pattern of its pages.
+fn class_of(part: &MapPart) -> String {
+    let node = part.node.map_or("untold".to_owned(), |node| format!("n{}", node % COLOURS));
+    format!("{node} {}", part.backing.word())
+}
+
+/// A swatch with words for each node and page size that there is.
+fn legend(report: &MapReport) -> Vec<Html> {
+    let mut kinds: Vec<(Option<u32>, MapBacking, u64)> =
+        report.rows.iter().map(|row| (row.node, row.backing, row.page_bytes)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let swatch = |(node, backing, page_bytes)| {
+        let class = class_of(&MapPart { backing, node, page_bytes, resident_bytes: 0 });
+        let shape = format!(r#"<rect class="{class}" width="100%" height="12"/>"#);
+        Html::own(format!(r#"<svg class="lane" width="22" height="12" aria-hidden="true">{shape}</svg>"#))
+            .text(&format!(" {}, {} {}", node_name(node), backing.word(), units::bytes(page_bytes)))
+    };
+    kinds.into_iter().map(swatch).collect()
+}
+
+fn left_out(report: &MapReport) -> Option<Html> {
+    let picture = &report.picture;
+    (picture.left_out > 0).then(|| {
+        Html::default()
+            .then(Figure::count("/picture/left_out", picture.left_out as u64))
+            .text(" more areas have ")
+            .then(Figure::bytes("/picture/left_out_bytes", picture.left_out_bytes))
+            .text(" together")
+    })
+}
+
+fn nodes(report: &MapReport) -> Vec<[Html; 4]> {
+    let row = |(index, node): (usize, &crate::commands::MapNode)| {
+        let at = format!("/nodes/{index}");
+        [
+            Html::default().text(&node_name(node.node)),
+            Html::default().then(Figure::bytes(format!("{at}/resident_bytes"), node.resident_bytes)),
+            Html::default().then(Figure::bytes(format!("{at}/huge_bytes"), node.huge_bytes)),
+            Html::default().then(Figure::count(format!("{at}/threads"), node.threads as u64)),
+        ]
+    };
+    report.nodes.iter().enumerate().map(row).collect()
+}
+
+fn rows(report: &MapReport) -> Vec<[Html; 5]> {
+    let row = |(index, row): (usize, &crate::commands::MapRow)| {
+        let at = format!("/rows/{index}");
+        let about = if row.estimated { "about " } else { "" };
+        [
+            Html::default().text(row.kind.word()),
+            Html::default()
+                .text(&format!("{} ", row.backing.word()))
+                .then(Figure::bytes(format!("{at}/page_bytes"), row.page_bytes)),
+            Html::default().text(&node_name(row.node)),
+            Html::default()
+                .text(about)
+                .then(Figure::bytes(format!("{at}/resident_bytes"), row.resident_bytes)),
+            Html::default().then(Quote::new(format!("{at}/name"), &row.name)),
+        ]
+    };
+    report.rows.iter().enumerate().map(row).collect()
+}
+
+fn processes(report: &MapReport) -> Vec<[Html; 6]> {
+    let row = |(index, process): (usize, &crate::commands::MapProcess)| {
+        let at = format!("/processes/{index}");
+        let mut private = Html::default();
+        for (number, part) in process.private.iter().enumerate() {
+            let comma = if number > 0 { ", " } else { "" };
+            let figure = Figure::bytes(format!("{at}/private/{number}/resident_bytes"), part.resident_bytes);
+            private = private.text(comma).then(figure).text(&format!(" {}", node_name(part.node)));
+        }
+        let mut cpus = Html::default();
+        for (number, on) in process.ran_on.iter().enumerate() {
+            let comma = if number > 0 { ", " } else { "" };
+            cpus = cpus.text(comma).then(Quote::new(format!("{at}/ran_on/{number}/cpus"), &on.cpus));
+        }
+        let shared = Figure::bytes(format!("{at}/shared_mapped_bytes"), process.shared_mapped_bytes);
+        [
+            Html::default().then(Figure::verbatim(format!("{at}/pid"), process.pid.into())),
+            Html::default().then(Quote::new(format!("{at}/name"), &process.name)),
+            private,
+            Html::default().then(shared),
+            Html::default().then(Figure::bytes(format!("{at}/page_table_bytes"), process.page_table_bytes)),
+            cpus,
+        ]
+    };
+    report.processes.iter().enumerate().map(row).collect()
+}
+
+fn jit(report: &MapReport) -> Vec<[Html; 4]> {
+    let row = |(index, jit): (usize, &crate::commands::MapJit)| {
+        let at = format!("/jit/{index}");
+        [
+            Html::default().then(Figure::verbatim(format!("{at}/pid"), jit.pid.into())),
+            Html::default()
+                .then(Quote::new(format!("{at}/start"), &jit.start))
+                .text("–")
+                .then(Quote::new(format!("{at}/end"), &jit.end)),
+            Html::default().then(Figure::bytes(format!("{at}/resident_bytes"), jit.resident_bytes)),
+            Html::default().then(Figure::bytes(format!("{at}/huge_bytes"), jit.huge_bytes)),
+        ]
+    };
+    report.jit.iter().enumerate().map(row).collect()
+}
+
+fn unseen(report: &MapReport) -> Vec<[Quote; 3]> {
+    let quotes = |(index, unseen): (usize, &crate::commands::MapUnseen)| {
+        let quote = |name: &str, text: &str| Quote::new(format!("/unseen/{index}/{name}"), text);
+        [quote("what", &unseen.what), quote("why", &unseen.why), quote("cure", &unseen.cure)]
+    };
+    report.unseen.iter().enumerate().map(quotes).collect()
+}
+
+fn node_name(node: Option<u32>) -> String {
+    node.map_or("node untold".to_owned(), |node| format!("node {node}"))
+}
