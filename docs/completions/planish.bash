@@ -40,6 +40,9 @@ _planish() {
             planish,log)
                 cmd="planish__subcmd__log"
                 ;;
+            planish,map)
+                cmd="planish__subcmd__map"
+                ;;
             planish,plan)
                 cmd="planish__subcmd__plan"
                 ;;
@@ -93,6 +96,9 @@ _planish() {
                 ;;
             planish__subcmd__help,log)
                 cmd="planish__subcmd__help__subcmd__log"
+                ;;
+            planish__subcmd__help,map)
+                cmd="planish__subcmd__help__subcmd__map"
                 ;;
             planish__subcmd__help,plan)
                 cmd="planish__subcmd__help__subcmd__plan"
@@ -269,7 +275,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -443,7 +449,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo watch-confirm log knobs size topo host text trial prove workload version help"
+            opts="doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -583,6 +589,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__log)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__map)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1063,6 +1083,40 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__map)
+            opts="-q -v -h --tree --html --json --root --state --color --quiet --verbose --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

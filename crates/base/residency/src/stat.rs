@@ -62,7 +62,8 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let stat = parse_stat(
-            "77 (a) R (b) S 4 77 77 0 -1 4194304 1 2 3 4 50 7 0 0 20 0 3 0 9000 1 2 3 111 4 222 0 0 0 0 0 0 0 0 0 17 6\n",
+            "77 (a) R (b) S 4 77 77 0 -1 4194304 1 2 3 4 50 7 0 0 20 0 3 0 9000 1 2 3 111 4 222 \
+             0 0 0 0 0 0 0 0 0 17 6\n",
         )
         .unwrap();
         assert_eq!((stat.name.as_str(), stat.parent, stat.cpu_ticks), ("a) R (b", 4, 57));

@@ -9,7 +9,7 @@ use std::process::Command;
 use planish_decide::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest as Regions};
 use planish_host::Host;
 use planish_model::{Observation, Sizing, units};
-use planish_residency::{Process, ResidencyError, processes_named, status};
+use planish_residency::{Process, ResidencyError, processes_named};
 
 use crate::error::PipelineError;
 use crate::session::Session;

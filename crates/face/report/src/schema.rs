@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, HonestyReport, HostDiffReport, HostRecordReport,
-    KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport, SelfCheckReport, TextImportReport, TextMergeReport,
-    TextShowReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
+    KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport, SelfCheckReport, TextImportReport,
+    TextMergeReport, TextShowReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;

@@ -25,11 +25,11 @@ pub use host::{Difference, HostDiffReport, HostRecordReport};
 pub use knobs::{KnobRow, KnobsReport};
 pub use lab::{HonestyReport, ProveConnReport, TrialNewReport};
 pub use log::LogReport;
-pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use map::{
     MapArea, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPrivate, MapProcess, MapReport,
     MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
+pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};
 pub use undo::{UndoReport, UndoneEntry};
