@@ -1,13 +1,15 @@
 //! From a profile to a plan: which writes, in which order, and what is left alone for which reason.
 
 use planish_model::{
-    Catalogue, Class, Computation, Coupled, Coupling, Entry, EntryId, Knob, KnobId, Observation, OutcomeKind,
-    Plan, Profile, Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want, place,
+    Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, Knob, KnobId,
+    Observation, OutcomeKind, Plan, Profile, Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind,
+    Want, place,
 };
 
 use crate::budget::Budget;
 use crate::error::DecideError;
 use crate::pool::{Need, Raise, came_short, raises};
+use crate::verdict::{beyond_undo, unmet};
 use crate::{order, verdict};
 
 /// What the user allows and names besides the profile.
@@ -79,9 +81,11 @@ impl<'a> Draft<'a> {
         }
         match want {
             Want::Int(_) | Want::Text(_) => {
-                self.add_value(knob, &want.literal().unwrap_or_default(), None, None)
+                let (value, needs) = (want.literal().unwrap_or_default(), Conditions::default());
+                self.add_cases(knob, &[Case { value, only: None, needs }]);
             }
-            Want::Some { value, only } => self.add_value(knob, value, Some(only), None),
+            Want::Case(case) => self.add_cases(knob, std::slice::from_ref(case.as_ref())),
+            Want::Cases(cases) => self.add_cases(knob, cases),
             Want::Need { need_bytes, nodes } => self.add_pool(knob, Need::Bytes(*need_bytes, nodes)),
             Want::From { from: Computation::ServicePool } => match &self.options.sizing {
                 Some(sizing) => self.add_pool(knob, Need::Service(sizing)),
@@ -102,8 +106,7 @@ impl<'a> Draft<'a> {
         let named = self.options.allow_knobs.contains(&knob.id);
         match knob.class {
             Class::Safe => None,
-            Class::Oneway => Some("cannot be set back before a reboot: planish does not set it".to_owned()),
-            Class::Action => Some("has no old value to put back: planish does not set it".to_owned()),
+            class @ (Class::Oneway | Class::Action) => beyond_undo(class).map(str::to_owned),
             Class::Security if named => None,
             Class::Security => {
                 Some(format!("weakens a protection: allow it by name, --allow-knob {}", knob.id))
@@ -114,25 +117,39 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A value for every place of a knob, or for those that `only` means.
-    fn add_value(&mut self, knob: &'a Knob, wanted: &str, only: Option<&str>, because: Option<String>) {
+    /// For every place of a knob the first case that means it and whose conditions hold.
+    fn add_cases(&mut self, knob: &'a Knob, cases: &[Case]) {
+        let unmet: Vec<Option<String>> =
+            cases.iter().map(|case| unmet(&case.needs, &self.observation.host)).collect();
+        let holding = || cases.iter().zip(&unmet).filter(|(_, unmet)| unmet.is_none()).map(|(case, _)| case);
+        if holding().next().is_none() {
+            let reasons: Vec<String> = unmet.into_iter().flatten().collect();
+            let verdict = Verdict::new(VerdictKind::Moot, format!("advice {}", reasons.join("; ")));
+            return self.skip(knob, &knob.path, cases.first().map(|case| case.value.clone()), verdict);
+        }
         let observation = self.observation;
         let readings = observation.knobs.get(&knob.id).map_or(&[][..], Vec::as_slice);
         let mut found = false;
         for reading in readings {
             let here = reading.access != planish_model::Access::Absent;
-            if here && only.is_some_and(|only| !place::is_meant(&knob.path, &reading.place, only)) {
-                continue;
+            let meant = |case: &&Case| {
+                let only = case.only.as_deref().filter(|_| here);
+                only.is_none_or(|only| place::is_meant(&knob.path, &reading.place, only))
+            };
+            if let Some(case) = holding().find(meant) {
+                found = true;
+                self.add_place(knob, reading, &case.value, None);
             }
-            found = true;
-            self.add_place(knob, reading, wanted, because.clone());
         }
         if !found {
-            let reason = only.map_or("was not looked for on this host".to_owned(), |only| {
-                format!("no place of it matches `{only}`")
-            });
-            let verdict = Verdict::new(VerdictKind::Absent, reason);
-            self.skip(knob, &knob.path, Some(wanted.to_owned()), verdict);
+            let only: Vec<String> =
+                holding().filter_map(|case| Some(format!("`{}`", case.only.as_ref()?))).collect();
+            let reason = match only.as_slice() {
+                [] => "was not looked for on this host".to_owned(),
+                only => format!("no place of it matches {}", only.join(" or ")),
+            };
+            let wanted = holding().next().map(|case| case.value.clone());
+            self.skip(knob, &knob.path, wanted, Verdict::new(VerdictKind::Absent, reason));
         }
     }
 
@@ -147,6 +164,10 @@ impl<'a> Draft<'a> {
                 verdict,
                 satisfied: true,
             });
+        }
+        if let (VerdictKind::Reboot, Some(cure)) = (verdict.verdict, boot_cure(knob, wanted)) {
+            let verdict = Verdict::new(VerdictKind::Reboot, cure);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         if verdict.verdict != VerdictKind::Settable {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
@@ -217,7 +238,10 @@ impl<'a> Draft<'a> {
             .unwrap_or(0);
         let wanted = (memory / 200 / 1024).max(now);
         let because = format!("0.5 % of {}, and never less than now", planish_model::units::bytes(memory));
-        self.add_value(knob, &wanted.to_string(), None, Some(because));
+        let observation = self.observation;
+        for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
+            self.add_place(knob, reading, &wanted.to_string(), Some(because.clone()));
+        }
     }
 
     /// Pools are only noted here: what they may take is decided when all are known, the largest pages first.
@@ -302,6 +326,17 @@ impl<'a> Draft<'a> {
         let host = &self.observation.host;
         let (name, id, boot) = (self.profile.name.clone(), host.host_id.clone(), host.boot_id.clone());
         Plan::new(name, id, boot, self.steps, self.skipped)
+    }
+}
+
+/// What is left to do by hand for a value that only a boot can bring.
+fn boot_cure(knob: &Knob, wanted: &str) -> Option<String> {
+    let argument =
+        knob.boot_argument(wanted).or_else(|| Some(format!("{}={wanted}", knob.boot_arg.as_ref()?)));
+    match (argument, knob.boot_parameter()) {
+        (Some(argument), _) => Some(format!("boot with `{argument}` on the kernel command line")),
+        (None, Some((name, _))) => Some(format!("boot without `{name}` on the kernel command line")),
+        (None, None) => None,
     }
 }
 

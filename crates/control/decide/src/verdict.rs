@@ -3,13 +3,26 @@
 //! Verdicts come from probing (does the file exist, who may write it) and never from a product's name. A
 //! thing that cannot exist here is not a failure; a thing that can be set but means nothing here is told
 //! apart from both.
+//!
+//! A boot parameter is given to any kernel, known or not: there is nothing to probe, so its conditions decide.
 
-use planish_model::{Access, HostFacts, Knob, Observation, Reading, Verdict, VerdictKind, When};
+use planish_model::{
+    Access, Class, Conditions, HostFacts, Knob, Observation, Reading, Vendor, Verdict, VerdictKind, When,
+};
 
 /// What the evidence says about setting `knob` at the place of `reading`.
 #[must_use]
 pub fn verdict(knob: &Knob, observation: &Observation, reading: &Reading) -> Verdict {
     let host = &observation.host;
+    if let Some(reason) = beyond_undo(knob.class) {
+        let gone = reading.access == Access::Absent;
+        return if gone { absent(knob, host) } else { Verdict::new(VerdictKind::Blocked, reason) };
+    }
+    if knob.boot_parameter().is_some()
+        && let Some(reason) = unknown_to(&knob.needs, host)
+    {
+        return Verdict::new(VerdictKind::Absent, reason);
+    }
     match &reading.access {
         Access::Absent => absent(knob, host),
         Access::ReadOnly(reason) => Verdict::new(VerdictKind::Blocked, reason.clone()),
@@ -17,34 +30,64 @@ pub fn verdict(knob: &Knob, observation: &Observation, reading: &Reading) -> Ver
             if let Some(reason) = &reading.unread {
                 return Verdict::new(VerdictKind::Blocked, format!("cannot be read: {reason}"));
             }
-            if let Some(reason) = moot(knob, host) {
+            if let Some(reason) = moot(&knob.needs, host) {
                 return Verdict::new(VerdictKind::Moot, reason);
             }
             if knob.when == When::Boot {
                 return Verdict::new(VerdictKind::Reboot, "takes effect at the next boot");
             }
-            Verdict::new(VerdictKind::Settable, settable(reading, host))
+            Verdict::new(VerdictKind::Settable, settable(knob, reading, host))
         }
     }
 }
 
+/// Why a class of knobs is never set, whatever is allowed.
+pub(crate) fn beyond_undo(class: Class) -> Option<&'static str> {
+    match class {
+        Class::Oneway => Some("cannot be set back before a reboot: planish does not set it"),
+        Class::Action => Some("has no old value to put back: planish does not set it"),
+        Class::Safe | Class::Availability | Class::Durability | Class::Security => None,
+    }
+}
+
 /// Remarks on a knob that can be set.
-fn settable(reading: &Reading, host: &HostFacts) -> String {
+fn settable(knob: &Knob, reading: &Reading, host: &HostFacts) -> String {
     let mut remarks = Vec::new();
     if reading.access == Access::NeedsRoot {
         remarks.push("by root".to_owned());
     }
-    if let Some(container) = &host.container {
-        remarks.push(format!("for the whole machine, not only this container ({container})"));
+    match &host.container {
+        Some(container) if is_namespaced(&knob.path) => {
+            remarks.push(format!("for this container's namespace only ({container})"));
+        }
+        Some(container) => {
+            remarks.push(format!("for the whole machine, not only this container ({container})"));
+        }
+        None => {}
     }
     remarks.join("; ")
 }
 
-/// Why setting it means nothing here.
-fn moot(knob: &Knob, host: &HostFacts) -> Option<String> {
-    let needs = &knob.needs;
+/// Whether every network or IPC namespace has a value of its own (`net/*/sysctl*.c`, `ipc/ipc_sysctl.c`).
+fn is_namespaced(path: &str) -> bool {
+    const IPC: [&str; 7] = ["shmmax", "shmall", "shmmni", "msgmax", "msgmnb", "msgmni", "sem"];
+    let ipc = path.strip_prefix("/proc/sys/kernel/").is_some_and(|name| IPC.contains(&name));
+    ipc || path.starts_with("/proc/sys/net/ipv4/") || path.starts_with("/sys/class/net/")
+}
+
+/// Why advice does not hold on this host: all its conditions, since there is nothing to probe.
+pub(crate) fn unmet(needs: &Conditions, host: &HostFacts) -> Option<String> {
+    moot(needs, host).or_else(|| unknown_to(needs, host)).or_else(|| other_os(needs, host))
+}
+
+/// Why setting a thing that is there means nothing here. Its kernel is not asked: distributions bring things back
+/// to older ones.
+fn moot(needs: &Conditions, host: &HostFacts) -> Option<String> {
     if let (true, Some(guest)) = (needs.bare_metal, &host.guest) {
         return Some(format!("a guest ({guest}): the machine below decides"));
+    }
+    if needs.guest && host.guest.is_none() {
+        return Some("bare metal: it is for guests".to_owned());
     }
     if let Some(cpus) = needs.cpus_min.filter(|cpus| host.cpus_online < *cpus) {
         return Some(format!("{} here, needs {cpus}", counted(host.cpus_online, "CPU")));
@@ -53,7 +96,58 @@ fn moot(knob: &Knob, host: &HostFacts) -> Option<String> {
     if let Some(wanted) = needs.nodes_min.filter(|wanted| nodes < *wanted) {
         return Some(format!("{} here, needs {wanted}", counted(nodes, "NUMA node")));
     }
+    if let Some(dead) = needs.dead_since.as_deref().filter(|dead| !is_older(&host.kernel, dead)) {
+        return Some(format!("the kernel ignores it since Linux {dead}, this is {}", host.kernel));
+    }
     None
+}
+
+/// Why this kernel or this CPU does not know it.
+fn unknown_to(needs: &Conditions, host: &HostFacts) -> Option<String> {
+    if !needs.arch.is_empty() && !needs.arch.contains(&host.arch) {
+        return Some(format!("for {} only, this is {}", needs.arch.join(" and "), host.arch));
+    }
+    if !needs.vendor.is_empty() && host.vendor.is_none_or(|vendor| !needs.vendor.contains(&vendor)) {
+        let wanted: Vec<&str> = needs.vendor.iter().map(|vendor| maker(*vendor)).collect();
+        let here = host.vendor.map_or("another maker's", maker);
+        return Some(format!("for CPUs of {} only, this is {here}", wanted.join(" and ")));
+    }
+    by_kernel(needs, host)
+}
+
+/// Why this kernel is too old or too new for it.
+fn by_kernel(needs: &Conditions, host: &HostFacts) -> Option<String> {
+    if let Some(first) = needs.kernel_min.as_deref().filter(|first| is_older(&host.kernel, first)) {
+        return Some(format!("since Linux {first}, this is {}", host.kernel));
+    }
+    let gone = needs.kernel_gone.as_deref().filter(|gone| !is_older(&host.kernel, gone))?;
+    Some(format!("gone since Linux {gone}, this is {}", host.kernel))
+}
+
+/// Why the advice is not for this distribution. One that does not say what it is, is none of them.
+fn other_os(needs: &Conditions, host: &HostFacts) -> Option<String> {
+    let here = match host.os.first() {
+        Some(id) => format!("{id} {}", host.os_version).trim_end().to_owned(),
+        None => "a system that does not say its name".to_owned(),
+    };
+    if !needs.os.is_empty() && !needs.os.iter().any(|wanted| host.os.contains(wanted)) {
+        return Some(format!("for {} only, this is {here}", needs.os.join(" and ")));
+    }
+    let older = |version: &String| host.os.is_empty() || is_older(&host.os_version, version);
+    if let Some(first) = needs.os_min.as_ref().filter(|first| older(first)) {
+        return Some(format!("since release {first}, this is {here}"));
+    }
+    let gone =
+        needs.os_gone.as_ref().filter(|gone| host.os.is_empty() || !is_older(&host.os_version, gone))?;
+    Some(format!("until release {gone}, this is {here}"))
+}
+
+fn maker(vendor: Vendor) -> &'static str {
+    match vendor {
+        Vendor::Intel => "Intel",
+        Vendor::Amd => "AMD",
+        Vendor::Arm => "Arm",
+    }
 }
 
 /// Who would have to bring what is not there.
@@ -62,14 +156,14 @@ fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
     if let (true, Some(guest)) = (needs.bare_metal, &host.guest) {
         return Verdict::new(VerdictKind::Host, format!("a guest ({guest}): set it on the machine below"));
     }
-    if let Some(first) = needs.kernel_min.as_deref().filter(|first| is_older(&host.kernel, first)) {
-        return Verdict::new(VerdictKind::Absent, format!("since Linux {first}, this is {}", host.kernel));
+    if let Some(reason) = unknown_to(needs, host) {
+        return Verdict::new(VerdictKind::Absent, reason);
     }
-    if let Some(gone) = needs.kernel_gone.as_deref().filter(|gone| !is_older(&host.kernel, gone)) {
-        return Verdict::new(
-            VerdictKind::Absent,
-            format!("gone since Linux {gone}, this is {}", host.kernel),
-        );
+    if needs.guest && host.guest.is_none() {
+        return Verdict::new(VerdictKind::Absent, "bare metal: it is for guests");
+    }
+    if knob.boot_parameter().is_some() {
+        return Verdict::new(VerdictKind::Absent, "there is no /proc/cmdline to read it from");
     }
     if needs.firmware {
         return Verdict::new(
@@ -90,9 +184,10 @@ fn is_older(release: &str, version: &str) -> bool {
     }
 }
 
+/// The first two numbers of a version; a version of one number is its `.0`.
 fn numbers(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    Some((parts.next()?.parse().ok()?, parts.next().unwrap_or("0").parse().ok()?))
 }
 
 fn counted(count: u32, noun: &str) -> String {
@@ -152,6 +247,93 @@ mod tests {
         let gone = Conditions { kernel_gone: Some("5.13".to_owned()), ..Conditions::default() };
         let (_, reason) = kind(gone, Access::Absent, |_| ());
         assert_eq!(reason, "gone since Linux 5.13, this is 6.12.1-test");
+    }
+
+    #[test]
+    fn a_maker_an_architecture_and_a_dead_file_are_told() {
+        let amd = |host: &mut HostFacts| host.vendor = Some(Vendor::Amd);
+        let intel = || Conditions { vendor: vec![Vendor::Intel], ..Conditions::default() };
+        assert_eq!(
+            kind(intel(), Access::Absent, amd),
+            (VerdictKind::Absent, "for CPUs of Intel only, this is AMD".to_owned())
+        );
+        assert_eq!(
+            kind(intel(), Access::Writable, |host| host.vendor = Some(Vendor::Intel)).0,
+            VerdictKind::Settable
+        );
+        let arm = Conditions { arch: vec!["aarch64".to_owned()], ..Conditions::default() };
+        assert_eq!(
+            kind(arm, Access::Absent, |host| host.arch = "x86_64".to_owned()).1,
+            "for aarch64 only, this is x86_64"
+        );
+        let dead = || Conditions { dead_since: Some("4.14".to_owned()), ..Conditions::default() };
+        assert_eq!(
+            kind(dead(), Access::Writable, |_| ()),
+            (VerdictKind::Moot, "the kernel ignores it since Linux 4.14, this is 6.12.1-test".to_owned())
+        );
+        assert_eq!(
+            kind(dead(), Access::Writable, |host| host.kernel = "4.9.0".to_owned()).0,
+            VerdictKind::Settable
+        );
+        let guest = Conditions { guest: true, ..Conditions::default() };
+        assert_eq!(kind(guest.clone(), Access::Writable, |_| ()).0, VerdictKind::Moot);
+        assert_eq!(kind(guest, Access::Absent, |_| ()).0, VerdictKind::Absent);
+    }
+
+    #[test]
+    fn advice_is_for_releases_of_a_distribution() {
+        let needs = |min: Option<&str>, gone: Option<&str>| Conditions {
+            os: vec!["sles".to_owned()],
+            os_min: min.map(str::to_owned),
+            os_gone: gone.map(str::to_owned),
+            ..Conditions::default()
+        };
+        let host = |os: &[&str], version: &str| HostFacts {
+            os: os.iter().map(|id| (*id).to_owned()).collect(),
+            os_version: version.to_owned(),
+            ..observation().host
+        };
+        let sles = host(&["sles", "suse"], "15.5");
+        assert_eq!(unmet(&needs(Some("15.5"), None), &sles), None);
+        assert_eq!(
+            unmet(&needs(Some("15.6"), None), &sles).as_deref(),
+            Some("since release 15.6, this is sles 15.5")
+        );
+        assert_eq!(
+            unmet(&needs(None, Some("15.5")), &sles).as_deref(),
+            Some("until release 15.5, this is sles 15.5")
+        );
+        assert_eq!(unmet(&needs(None, Some("16")), &sles), None);
+        let debian = unmet(&needs(None, None), &host(&["debian"], "13"));
+        assert_eq!(debian.as_deref(), Some("for sles only, this is debian 13"));
+        let unnamed = unmet(&needs(None, None), &host(&[], ""));
+        assert_eq!(unnamed.as_deref(), Some("for sles only, this is a system that does not say its name"));
+    }
+
+    #[test]
+    fn a_boot_parameter_is_judged_by_its_conditions() {
+        let knob = |needs| Knob { needs, when: When::Boot, ..knob("boot.amd_pstate", "cmdline:amd_pstate") };
+        let (mut observation, reading) = (observation(), reading("cmdline:amd_pstate", "(not given)"));
+        let needs = Conditions {
+            vendor: vec![Vendor::Amd],
+            kernel_min: Some("5.17".to_owned()),
+            ..Conditions::default()
+        };
+        let kind = |observation: &Observation, needs| verdict(&knob(needs), observation, &reading).verdict;
+        assert_eq!(kind(&observation, needs.clone()), VerdictKind::Absent);
+        observation.host.vendor = Some(Vendor::Amd);
+        assert_eq!(kind(&observation, needs.clone()), VerdictKind::Reboot);
+        observation.host.kernel = "5.4.0".to_owned();
+        assert_eq!(kind(&observation, needs), VerdictKind::Absent);
+    }
+
+    #[test]
+    fn actions_and_one_way_knobs_are_never_settable() {
+        let reading = reading("/proc/sys/vm/drop_caches", "0");
+        for class in [Class::Action, Class::Oneway] {
+            let knob = Knob { class, ..knob("vm.drop_caches", "/proc/sys/vm/drop_caches") };
+            assert_eq!(verdict(&knob, &observation(), &reading).verdict, VerdictKind::Blocked);
+        }
     }
 
     #[test]

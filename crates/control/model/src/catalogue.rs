@@ -376,7 +376,7 @@ impl Catalogue {
         if let Some(rule) = rules::broken_want(knob, want, profile) {
             return Err(CatalogueError::Rule { file: at(), id: id.to_string(), rule });
         }
-        if let Some(value) = want.literal() {
+        for value in want.literals() {
             knob.r#type.validate(&value).map_err(|source| CatalogueError::BadValue {
                 file: at(),
                 knob: id.clone(),

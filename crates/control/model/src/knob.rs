@@ -83,17 +83,52 @@ pub enum Undo {
 pub struct Conditions {
     /// Moot in a guest: the hypervisor decides.
     pub bare_metal: bool,
+    /// Moot on bare metal: it spares the hypervisor work.
+    pub guest: bool,
+    /// Architectures that have it, as `uname -m` says them; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arch: Vec<String>,
+    /// Makers whose CPUs have it, or for which the advice holds; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vendor: Vec<Vendor>,
+    /// Distributions, by `ID` or `ID_LIKE` of /etc/os-release; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub os: Vec<String>,
+    /// First release of the distribution for which it holds, such as `15.5`.
+    pub os_min: Option<String>,
+    /// First release of the distribution for which it no longer holds.
+    pub os_gone: Option<String>,
     /// Moot with fewer CPUs online.
     pub cpus_min: Option<u32>,
     /// Moot with fewer NUMA nodes.
     pub nodes_min: Option<u32>,
-    /// First kernel that has it, such as `5.14`; for the text of a verdict, since absence is probed.
+    /// First kernel that has it, such as `5.14`. Whether a file is there is probed: then this only explains.
     pub kernel_min: Option<String>,
     /// First kernel that no longer has it.
     pub kernel_gone: Option<String>,
+    /// First kernel that still shows the file and ignores what is written there.
+    pub dead_since: Option<String>,
     /// On bare metal, a place that is missing is most likely hidden by the firmware.
     pub firmware: bool,
 }
+
+/// A maker of CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Vendor {
+    /// Intel.
+    Intel,
+    /// AMD, and Hygon, which builds on its cores.
+    Amd,
+    /// Any maker of Arm cores.
+    Arm,
+}
+
+/// What the place of a boot parameter starts with, before its name: `cmdline:isolcpus`.
+const CMDLINE: &str = "cmdline:";
+
+/// What the place of a boot parameter shows when the kernel was booted without it.
+pub const NOT_GIVEN: &str = "(not given)";
 
 /// One setting: a row of `catalogue/knobs/*.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -101,7 +136,8 @@ pub struct Conditions {
 pub struct Knob {
     /// Stable name.
     pub id: KnobId,
-    /// The file, with `{holes}` where one row addresses many places.
+    /// The file, with `{holes}` where one row addresses many places; `cmdline:NAME` for a boot parameter, and
+    /// `cmdline:hugepages@1G` for the one that counts in a page size.
     pub path: String,
     /// What values are legal and how two of them compare.
     pub r#type: ValueType,
@@ -143,6 +179,27 @@ impl Knob {
     #[must_use]
     pub fn has_holes(&self) -> bool {
         self.path.contains('{')
+    }
+
+    /// The name of the boot parameter that this knob is, with the page size that it counts in:
+    /// `("isolcpus", None)`, `("hugepages", Some("1G"))`.
+    #[must_use]
+    pub fn boot_parameter(&self) -> Option<(&str, Option<&str>)> {
+        let name = self.path.strip_prefix(CMDLINE)?;
+        Some(name.split_once('@').map_or((name, None), |(name, size)| (name, Some(size))))
+    }
+
+    /// What to give the kernel at boot for a value: `isolcpus=2-7`, `hugepagesz=1G hugepages=4`, `nosmt`. `None`
+    /// where nothing is to be given, and for what is no boot parameter.
+    #[must_use]
+    pub fn boot_argument(&self, value: &str) -> Option<String> {
+        let (name, size) = self.boot_parameter()?;
+        let value = self.r#type.normal(value);
+        match (&self.r#type, size) {
+            (ValueType::Flag { .. }, _) => (value == "1").then(|| name.to_owned()),
+            (_, Some(size)) => Some(format!("hugepagesz={size} {name}={value}")),
+            (_, None) => Some(format!("{name}={value}")),
+        }
     }
 
     /// Knobs whose originals must be kept before this one is written: twin, aliases and derived ones.

@@ -39,13 +39,13 @@ pub use entry::{
 };
 pub use exit::Exit;
 pub use finding::{Comparison, Finding, FindingRule, Limit, Severity};
-pub use knob::{Class, Conditions, Knob, KnobId, Undo, When};
+pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Undo, Vendor, When};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
     VerdictKind, fitting,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
-pub use profile::{Computation, Nodes, Profile, Want};
+pub use profile::{Case, Computation, Nodes, Profile, Want};
 pub use sizing::{SizeRow, Sizing};
-pub use value::{ValueError, ValueType};
+pub use value::{CpuForm, ValueError, ValueType};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::KnobId;
+use crate::{KnobId, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +87,15 @@ pub struct HostFacts {
     pub arch: String,
     /// Model name of the CPU.
     pub cpu_model: String,
+    /// Who made the CPU, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<Vendor>,
+    /// The distribution: `ID` of /etc/os-release, and what it is like; empty where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub os: Vec<String>,
+    /// Its release, such as `15.5`; empty where it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub os_version: String,
     /// CPUs online.
     pub cpus_online: u32,
     /// NUMA nodes that have memory, by number.

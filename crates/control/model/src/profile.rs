@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::KnobId;
+use crate::{Conditions, KnobId};
 
 mod read;
 
@@ -30,6 +30,24 @@ pub enum Computation {
     MinFreeHalfPercent,
 }
 
+/// A value that is wanted of some places, or under some conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// The wanted value.
+    pub value: String,
+    /// A shell pattern for the first hole of the knob's path, or `hole=pattern` for another one. All places without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
+    /// What the host must be for the advice to hold.
+    #[serde(default, skip_serializing_if = "is_unconditional")]
+    pub needs: Conditions,
+}
+
+fn is_unconditional(needs: &Conditions) -> bool {
+    *needs == Conditions::default()
+}
+
 /// What a profile wants of one knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
@@ -38,13 +56,11 @@ pub enum Want {
     Int(i64),
     /// `"thp.enabled" = "madvise"`.
     Text(String),
-    /// `"block.scheduler" = { value = "none", only = "nvme*" }`: the places whose hole matches.
-    Some {
-        /// The wanted value.
-        value: String,
-        /// A shell pattern for the first hole of the knob's path, or `hole=pattern` for another one.
-        only: String,
-    },
+    /// `"block.scheduler" = { value = "none", only = "nvme*" }`: the places that are meant, if the host is.
+    Case(Box<Case>),
+    /// `"thp.enabled" = [{ value = "madvise", needs = { os_min = "15.5" } }, { value = "never" }]`: for each place
+    /// the first case that means it.
+    Cases(Vec<Case>),
     /// `"hugepages.2m" = { need_bytes = 536870912 }`: a pool, raised by this much and no more.
     Need {
         /// Bytes that must fit in the pages we are granted.
@@ -77,13 +93,23 @@ pub struct Profile {
 }
 
 impl Want {
-    /// The wanted text, where the profile itself says it.
+    /// The wanted text, where the profile itself says one and only one.
     #[must_use]
     pub fn literal(&self) -> Option<String> {
         match self {
             Self::Int(number) => Some(number.to_string()),
-            Self::Text(text) | Self::Some { value: text, .. } => Some(text.clone()),
-            Self::Need { .. } | Self::From { .. } => None,
+            Self::Text(text) => Some(text.clone()),
+            Self::Case(case) => Some(case.value.clone()),
+            Self::Cases(_) | Self::Need { .. } | Self::From { .. } => None,
+        }
+    }
+
+    /// Every value that the profile itself says, whatever the host is.
+    #[must_use]
+    pub fn literals(&self) -> Vec<String> {
+        match self {
+            Self::Cases(cases) => cases.iter().map(|case| case.value.clone()).collect(),
+            other => other.literal().into_iter().collect(),
         }
     }
 }

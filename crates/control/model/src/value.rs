@@ -4,9 +4,13 @@
 //! something other than what was written: `always [madvise] never` for `madvise`, `Y` for `1`, tabs for spaces.
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use thiserror::Error;
+
+mod cpus;
+mod read;
+
+pub use cpus::CpuForm;
 
 /// The type of a knob's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -33,45 +37,26 @@ pub enum ValueType {
         /// Always true; marks the type.
         flag: bool,
     },
+    /// `{ ints = "bytes", count = 3 }`: so many whole numbers in a row, such as `4096 131072 6291456`.
+    Ints {
+        /// The unit of each, for people.
+        ints: String,
+        /// How many.
+        count: usize,
+    },
+    /// `{ cpus = "list" }` is `0-3,8`, `{ cpus = "mask" }` is `0000010f`: a set of CPUs.
+    Cpus {
+        /// How the kernel writes it.
+        cpus: CpuForm,
+        /// Whether no CPU at all is legal; it then means that the mechanism is off.
+        #[serde(default)]
+        empty: bool,
+    },
     /// `{ text = true }`: anything; white space is folded for comparison.
     Text {
         /// Always true; marks the type.
         text: bool,
     },
-}
-
-/// The keys of all types, so that an unknown one is named instead of passed over: a limit that was mistyped is no
-/// limit.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Keys {
-    int: Option<String>,
-    min: Option<i64>,
-    max: Option<i64>,
-    choice: Option<Vec<String>>,
-    flag: Option<bool>,
-    text: Option<bool>,
-}
-
-impl<'de> Deserialize<'de> for ValueType {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { choice = [WORD, ...] }, \
-                              { flag = true } and { text = true }";
-        let limits = |keys: &Keys| keys.min.is_some() || keys.max.is_some();
-        let keys = Keys::deserialize(deserializer)?;
-        match keys {
-            Keys { int: Some(int), min, max, choice: None, flag: None, text: None } => {
-                Ok(Self::Int { int, min, max })
-            }
-            _ if limits(&keys) => Err(D::Error::custom(WANTED)),
-            Keys { int: None, choice: Some(choice), flag: None, text: None, .. } => {
-                Ok(Self::Choice { choice })
-            }
-            Keys { int: None, choice: None, flag: Some(flag), text: None, .. } => Ok(Self::Flag { flag }),
-            Keys { int: None, choice: None, flag: None, text: Some(text), .. } => Ok(Self::Text { text }),
-            _ => Err(D::Error::custom(WANTED)),
-        }
-    }
 }
 
 /// Why a text is not a legal value.
@@ -112,6 +97,24 @@ pub enum ValueError {
         /// The text.
         value: String,
     },
+    /// Not as many whole numbers as the kernel wants.
+    #[error("`{value}` is not {count} whole numbers of {unit}")]
+    NotInts {
+        /// The text.
+        value: String,
+        /// How many there must be.
+        count: usize,
+        /// The unit of the knob.
+        unit: String,
+    },
+    /// Not a set of CPUs.
+    #[error("`{value}` is not a {what}")]
+    NotCpus {
+        /// The text.
+        value: String,
+        /// What it should be, for people.
+        what: &'static str,
+    },
     /// Empty, or with a line break that the kernel would cut at.
     #[error("the value is empty or has a line break")]
     NotOneLine,
@@ -126,11 +129,12 @@ impl ValueType {
             Self::Int { .. } => folded.parse::<i64>().map_or(folded, |number| number.to_string()),
             Self::Choice { .. } => bracketed(&folded).unwrap_or(&folded).to_owned(),
             Self::Flag { .. } => match folded.as_str() {
-                "Y" | "y" | "1" | "on" => "1".to_owned(),
-                "N" | "n" | "0" | "off" => "0".to_owned(),
+                "Y" | "y" | "1" | "on" | "true" => "1".to_owned(),
+                "N" | "n" | "0" | "off" | "false" => "0".to_owned(),
                 _ => folded,
             },
-            Self::Text { .. } => folded,
+            Self::Cpus { cpus, .. } => cpus.normal(&folded).unwrap_or(folded),
+            Self::Ints { .. } | Self::Text { .. } => folded,
         }
     }
 
@@ -167,6 +171,17 @@ impl ValueType {
             }),
             Self::Flag { .. } if value == "0" || value == "1" => Ok(()),
             Self::Flag { .. } => Err(ValueError::NotAFlag { value }),
+            Self::Ints { ints, count } => {
+                let numbers = value.split(' ').filter(|word| word.parse::<i64>().is_ok()).count();
+                if numbers == *count && value.split(' ').count() == *count {
+                    return Ok(());
+                }
+                Err(ValueError::NotInts { value, count: *count, unit: ints.clone() })
+            }
+            Self::Cpus { cpus, empty } => {
+                let found = cpus.normal(&value).filter(|set| *empty || set != cpus.none());
+                found.map(|_| ()).ok_or(ValueError::NotCpus { value, what: cpus.describe() })
+            }
             Self::Text { .. } => Ok(()),
         }
     }
@@ -178,6 +193,8 @@ impl ValueType {
             Self::Int { int, min, max } => format!("whole number ({int}), {}", range(*min, *max)),
             Self::Choice { choice } => format!("one of {}", choice.join(", ")),
             Self::Flag { .. } => "0 or 1".to_owned(),
+            Self::Ints { ints, count } => format!("{count} whole numbers ({ints})"),
+            Self::Cpus { cpus, .. } => cpus.describe().to_owned(),
             Self::Text { .. } => "text".to_owned(),
         }
     }
@@ -240,11 +257,25 @@ mod tests {
         assert!(percent.validate("1\n2").is_err());
     }
 
+    #[test]
+    fn numbers_in_a_row_are_counted() {
+        let row = ValueType::Ints { ints: "bytes".to_owned(), count: 3 };
+        assert!(row.same("4096\t131072\t6291456", "4096 131072 6291456"));
+        assert!(row.validate("1 2 3").is_ok());
+        assert_eq!(
+            row.validate("1 2").expect_err("one is missing").to_string(),
+            "`1 2` is not 3 whole numbers of bytes"
+        );
+        assert!(row.validate("1 2 x").is_err());
+    }
+
     proptest! {
         #[test]
-        fn normal_form_is_idempotent(raw in "[ \t0-9a-zYN\\[\\]-]{0,24}") {
+        fn normal_form_is_idempotent(raw in "[ \t0-9a-zYN\\[\\],-]{0,24}") {
             for kind in [thp(), ValueType::Flag { flag: true }, ValueType::Text { text: true },
-                         ValueType::Int { int: "pages".to_owned(), min: None, max: None }] {
+                         ValueType::Int { int: "pages".to_owned(), min: None, max: None },
+                         ValueType::Cpus { cpus: CpuForm::List, empty: true },
+                         ValueType::Cpus { cpus: CpuForm::Mask, empty: true }] {
                 let once = kind.normal(&raw);
                 prop_assert_eq!(kind.normal(&once), once);
             }

@@ -3,11 +3,41 @@
 use std::collections::BTreeMap;
 
 use planish_host::{Access as HostAccess, Host, Pattern, ReadError};
-use planish_model::{Access, Catalogue, Knob, KnobId, Reading, ValueType, place};
+use planish_model::{Access, Catalogue, Class, Knob, KnobId, NOT_GIVEN, Reading, ValueType, place};
+
+use crate::bootline;
+use crate::observe::Shared;
+use crate::tables;
 
 /// Readings of all knobs. A knob that has no place here has one reading that says so, under its pattern.
-pub(crate) fn read(host: &Host, catalogue: &Catalogue, root: bool) -> BTreeMap<KnobId, Vec<Reading>> {
-    catalogue.knobs().map(|knob| (knob.id.clone(), readings(host, knob, root))).collect()
+pub(crate) fn read(
+    host: &Host,
+    shared: &Shared,
+    catalogue: &Catalogue,
+    root: bool,
+) -> BTreeMap<KnobId, Vec<Reading>> {
+    let read = |knob: &Knob| match knob.boot_parameter() {
+        Some(_) => vec![boot_reading(shared, knob, root)],
+        None => readings(host, knob, root),
+    };
+    catalogue.knobs().map(|knob| (knob.id.clone(), read(knob))).collect()
+}
+
+/// What the running kernel was given at boot.
+fn boot_reading(shared: &Shared, knob: &Knob, root: bool) -> Reading {
+    if shared.cmdline.trim().is_empty() {
+        return absent(&knob.path);
+    }
+    let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
+    let given = bootline::value(&shared.cmdline, knob, default_page);
+    let nothing = if matches!(knob.r#type, ValueType::Flag { .. }) { "0" } else { NOT_GIVEN };
+    Reading {
+        place: knob.path.clone(),
+        value: Some(given.unwrap_or_else(|| nothing.to_owned())),
+        unread: None,
+        offered: Vec::new(),
+        access: if root { Access::Writable } else { Access::NeedsRoot },
+    }
 }
 
 fn readings(host: &Host, knob: &Knob, root: bool) -> Vec<Reading> {
@@ -42,6 +72,11 @@ fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
         HostAccess::Denied(why) if root => Access::ReadOnly(why),
         HostAccess::Denied(_) => Access::NeedsRoot,
     };
+    if knob.class == Class::Action {
+        // Reading some of them acts too (stat_refresh), and none of them has a value.
+        let unread = Some("it acts when written, and holds no value".to_owned());
+        return Reading { place: path.to_owned(), value: None, unread, offered: Vec::new(), access };
+    }
     let (value, unread) = match host.read(path) {
         Ok(text) => (Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()), None),
         Err(ReadError::Absent { .. }) => return absent(path),

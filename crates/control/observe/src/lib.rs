@@ -18,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bootline;
 pub mod facts;
 mod knobs;
 mod machine;

@@ -4,7 +4,7 @@
 //! names: an image that carries `/.dockerenv` may well run as a virtual machine of its own.
 
 use planish_host::{Access, Host};
-use planish_model::HostFacts;
+use planish_model::{HostFacts, Vendor};
 use planish_sys::NodeSet;
 
 use crate::observe::Shared;
@@ -16,12 +16,16 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
     let bytes = |name| memory.get(name).copied().unwrap_or(0);
     let cpuinfo = host.read("/proc/cpuinfo").unwrap_or_default();
     let (nodes, cpu_nodes) = nodes(host);
+    let (os, os_version) = os(&host.read("/etc/os-release").unwrap_or_default());
     HostFacts {
         host_id: host.host_id(),
         boot_id: host.boot_id(),
         kernel: host.kernel(),
         arch: host.arch(),
         cpu_model: field(&cpuinfo, &["model name", "CPU part", "cpu"]).unwrap_or_default().to_owned(),
+        vendor: vendor(&cpuinfo),
+        os,
+        os_version,
         cpus_online: cpus_online(host, &cpuinfo),
         nodes,
         cpu_nodes,
@@ -43,6 +47,28 @@ fn field<'a>(cpuinfo: &'a str, names: &[&str]) -> Option<&'a str> {
             (key.trim() == *name).then(|| value.trim())
         })
     })
+}
+
+/// Who made the CPU: x86 says it in a word, Arm by the number of who designed the core.
+fn vendor(cpuinfo: &str) -> Option<Vendor> {
+    match field(cpuinfo, &["vendor_id", "CPU implementer"])? {
+        "GenuineIntel" => Some(Vendor::Intel),
+        "AuthenticAMD" | "HygonGenuine" => Some(Vendor::Amd),
+        number if number.starts_with("0x") => Some(Vendor::Arm),
+        _ => None,
+    }
+}
+
+/// The distribution, with what it is like, and its release (`os-release(5)`).
+fn os(text: &str) -> (Vec<String>, String) {
+    let value = |wanted: &str| {
+        let mut lines = text.lines().filter_map(|line| line.trim().split_once('='));
+        let value = lines.find_map(|(name, value)| (name == wanted).then_some(value))?;
+        Some(value.trim_matches(['"', '\'']))
+    };
+    let ids = [value("ID"), value("ID_LIKE")].into_iter().flatten();
+    let ids = ids.flat_map(str::split_whitespace).map(str::to_owned).collect();
+    (ids, value("VERSION_ID").unwrap_or_default().to_owned())
 }
 
 fn set(host: &Host, path: &str) -> Option<NodeSet> {
@@ -145,4 +171,25 @@ fn container(host: &Host) -> Option<String> {
     let runtime =
         ["docker", "kubepods", "libpod", "lxc", "containerd"].into_iter().find(|name| groups.contains(name));
     runtime.map(|name| format!("process 1 is in a cgroup of {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_tells_its_name_what_it_is_like_and_its_release() {
+        let text = "NAME=\"SLES\"\nVERSION_ID=\"15.5\"\nID=\"sles_sap\"\nID_LIKE=\"sles suse\"\n";
+        let (ids, version) = os(text);
+        assert_eq!((ids.join(" ").as_str(), version.as_str()), ("sles_sap sles suse", "15.5"));
+        assert_eq!(os(""), (Vec::new(), String::new()));
+    }
+
+    #[test]
+    fn makers_are_known_by_their_words_and_numbers() {
+        assert_eq!(vendor("processor : 0\nvendor_id : AuthenticAMD\n"), Some(Vendor::Amd));
+        assert_eq!(vendor("vendor_id\t: GenuineIntel\n"), Some(Vendor::Intel));
+        assert_eq!(vendor("CPU implementer\t: 0x41\n"), Some(Vendor::Arm));
+        assert_eq!(vendor("vendor_id : IBM/S390\n"), None);
+    }
 }

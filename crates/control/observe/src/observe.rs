@@ -19,7 +19,7 @@ pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
     let text = |path| host.read(path).unwrap_or_default();
     let shared = Shared { meminfo: text("/proc/meminfo"), cmdline: text("/proc/cmdline") };
     let machine = machine::facts(host, &shared);
-    let knobs = knobs::read(host, catalogue, machine.root);
+    let knobs = knobs::read(host, &shared, catalogue, machine.root);
     let mut observation = Observation {
         pools: pools::read(host, &machine),
         buddy: BuddyRow::parse_all(&text("/proc/buddyinfo")),

@@ -58,9 +58,13 @@ impl Bench<'_> {
             Some(Wish::Value { text, by }) => {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
-            Some(Wish::Skipped { verdict, .. }) => {
-                let state = match verdict.verdict {
-                    VerdictKind::Reboot => DriftState::PendingReboot,
+            Some(Wish::Skipped { verdict, text }) => {
+                // What the next boot brings by itself is pending; what somebody has yet to give it is missing.
+                let comes =
+                    |wanted: &String| persisted.is_some_and(|found| knob.r#type.same(&found.value, wanted));
+                let state = match (verdict.verdict, text) {
+                    (VerdictKind::Reboot, Some(text)) if !comes(text) => DriftState::Drift,
+                    (VerdictKind::Reboot, _) => DriftState::PendingReboot,
                     _ if self.came_short(reading) => DriftState::Drift,
                     _ => DriftState::NotHere,
                 };

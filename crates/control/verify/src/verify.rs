@@ -1,6 +1,6 @@
 //! The comparison of a whole host.
 
-use planish_model::{Access, Catalogue, Drift, Entry, Observation, Plan, Reading};
+use planish_model::{Access, Catalogue, Class, Drift, Entry, Observation, Plan, Reading};
 
 use crate::compare::Bench;
 use crate::wish::{of_entries, of_plan};
@@ -24,7 +24,8 @@ pub fn verify(
     };
     let mut knobs = Vec::new();
     if plan.is_none() {
-        for knob in catalogue.knobs() {
+        // An action holds no value that could be compared.
+        for knob in catalogue.knobs().filter(|knob| knob.class != Class::Action) {
             for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
                 let wish = wishes.get(&(knob.id.clone(), reading.place.clone()));
                 knobs.push(bench.check(knob, reading, wish));

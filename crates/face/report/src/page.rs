@@ -1,7 +1,7 @@
 //! The page that a report writes its text on, and the words that all reports share.
 
 use anstyle::{AnsiColor, Style};
-use planish_model::{Catalogue, Class, KnobId, ValueType, VerdictKind, When};
+use planish_model::{Catalogue, Class, CpuForm, KnobId, ValueType, VerdictKind, When};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -169,6 +169,9 @@ fn legal(kind: &ValueType) -> String {
         ValueType::Int { min, max, .. } => format!("{}..{}", end(min), end(max)),
         ValueType::Choice { choice } => choice.join("|"),
         ValueType::Flag { .. } => "0|1".to_owned(),
+        ValueType::Ints { count, .. } => format!("{count} numbers"),
+        ValueType::Cpus { cpus: CpuForm::List, .. } => "CPU list".to_owned(),
+        ValueType::Cpus { cpus: CpuForm::Mask, .. } => "CPU mask".to_owned(),
         ValueType::Text { .. } => "text".to_owned(),
     }
 }

@@ -86,20 +86,70 @@ fn a_value_that_is_right_already_is_satisfied_in_normal_form() {
     assert_eq!(skipped.verdict.verdict, VerdictKind::Settable);
 }
 
+fn only(value: &str, only: &str) -> Want {
+    let (value, only) = (value.to_owned(), Some(only.to_owned()));
+    Want::Case(Box::new(Case { value, only, needs: Conditions::default() }))
+}
+
+fn on(kernel_min: &str, value: &str) -> Case {
+    let needs = Conditions { kernel_min: Some(kernel_min.to_owned()), ..Conditions::default() };
+    Case { value: value.to_owned(), only: None, needs }
+}
+
+#[test]
+fn what_only_a_boot_brings_names_the_parameter() {
+    let want = |id: &str, value: &str| {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+        boot_cure(knob, value)
+    };
+    let with = |argument: &str| Some(format!("boot with `{argument}` on the kernel command line"));
+    assert_eq!(want("boot.isolcpus", "domain,managed_irq,2-7"), with("isolcpus=domain,managed_irq,2-7"));
+    assert_eq!(want("boot.hugepages.1g", "16"), with("hugepagesz=1G hugepages=16"));
+    assert_eq!(want("boot.nosmt", "1"), with("nosmt"));
+    assert_eq!(want("nvme.poll_queues", "4"), with("nvme.poll_queues=4"));
+    assert_eq!(want("boot.nosmt", "0").as_deref(), Some("boot without `nosmt` on the kernel command line"));
+}
+
+#[test]
+fn of_several_cases_the_first_that_holds_counts() {
+    let plan = plan_of(&[("thp.enabled", Want::Cases(vec![on("6.13", "always"), on("5.0", "never")]))]);
+    assert_eq!(plan.steps[0].wanted, "never", "the test host runs 6.12");
+    let plan = plan_of(&[("thp.enabled", Want::Cases(vec![on("6.13", "always"), on("7.0", "never")]))]);
+    assert_eq!(
+        only_skip(&plan).verdict.reason,
+        "advice since Linux 6.13, this is 6.12.1-test; since Linux 7.0, this is 6.12.1-test"
+    );
+}
+
+#[test]
+fn a_case_for_some_places_leaves_the_others_to_the_next() {
+    let Want::Case(first) = only("none", "nvme*") else { unreachable!("made so") };
+    let cases =
+        vec![*first, Case { value: "mq-deadline".to_owned(), only: None, needs: Conditions::default() }];
+    let plan = plan_of(&[("block.scheduler", Want::Cases(cases))]);
+    let wanted = plan.steps.iter().map(|step| (step.place.as_str(), step.wanted.as_str()));
+    let skipped =
+        plan.skipped.iter().map(|skipped| (skipped.place.as_str(), skipped.wanted.as_deref().unwrap_or("")));
+    let all: Vec<_> = wanted.chain(skipped).collect();
+    assert!(all.contains(&("/sys/block/sda/queue/scheduler", "mq-deadline")), "{all:?}");
+    assert!(all.contains(&("/sys/block/nvme0n1/queue/scheduler", "none")), "{all:?}");
+}
+
 #[test]
 fn only_the_places_that_are_meant_are_written() {
-    let want = Want::Some { value: "mq-deadline".to_owned(), only: "nvme*".to_owned() };
+    let want = only("mq-deadline", "nvme*");
     let plan = plan_of(&[("block.scheduler", want)]);
     let places: Vec<_> = plan.steps.iter().map(|step| step.place.as_str()).collect();
     assert_eq!(places, ["/sys/block/nvme0n1/queue/scheduler"]);
-    let want = Want::Some { value: "none".to_owned(), only: "vd*".to_owned() };
+    let want = only("none", "vd*");
     let plan = plan_of(&[("block.scheduler", want)]);
     assert_eq!(only_skip(&plan).verdict.reason, "no place of it matches `vd*`");
 }
 
 #[test]
 fn a_word_that_the_host_does_not_offer_is_skipped_and_not_tried() {
-    let want = Want::Some { value: "bfq".to_owned(), only: "sda".to_owned() };
+    let want = only("bfq", "sda");
     let plan = plan_of(&[("block.scheduler", want)]);
     let verdict = &only_skip(&plan).verdict;
     assert_eq!(verdict.verdict, VerdictKind::Absent);

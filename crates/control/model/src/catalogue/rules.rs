@@ -3,7 +3,7 @@
 //! They hold for the rows of users as well as for ours: a row is data, and data must not be able to turn
 //! planish into something that writes anywhere, or that calls safe what cannot be taken back.
 
-use crate::{Class, Computation, Knob, Profile, Undo, Want, place};
+use crate::{Class, Computation, Knob, Profile, Undo, Want, When, place};
 
 /// Files that cannot be set back before a reboot, whatever a row says of them.
 const ONEWAY: &[&str] = &[
@@ -25,9 +25,20 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     if !dotted {
         return Some("an id is dotted and lower case");
     }
-    let kernel_file = knob.path.starts_with("/proc/sys/") || knob.path.starts_with("/sys/");
-    if !kernel_file || knob.path.split('/').any(|part| part == "." || part == "..") {
-        return Some("a place is a file below /proc/sys or /sys");
+    if let Some((name, _)) = knob.boot_parameter() {
+        let word = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || !name.chars().all(word) {
+            return Some("cmdline: is followed by the name of one boot parameter");
+        }
+        if knob.when != When::Boot {
+            return Some("a boot parameter takes effect at boot, and has to say so: when = \"boot\"");
+        }
+    } else {
+        let mut folders = ["/proc/sys/", "/proc/irq/", "/sys/"].into_iter();
+        let kernel_file = folders.any(|folder| knob.path.starts_with(folder));
+        if !kernel_file || knob.path.split('/').any(|part| part == "." || part == "..") {
+            return Some("a place is a file below /proc/sys, /proc/irq or /sys");
+        }
     }
     for (class, paths) in [(Class::Oneway, ONEWAY), (Class::Action, ACTIONS)] {
         // Also through a hole: `/proc/sys/kernel/{any}` is every file there.
@@ -49,7 +60,7 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
         Want::Need { .. } | Want::From { from: Computation::ServicePool } if !pool => {
             Some("is no pool: only pools are wanted by need_bytes or service_pool")
         }
-        Want::Int(_) | Want::Text(_) | Want::Some { .. } if pool => {
+        Want::Int(_) | Want::Text(_) | Want::Case(_) | Want::Cases(_) if pool => {
             Some("is a pool, which others raise and lower too: say { need_bytes = N }")
         }
         Want::From { from: Computation::MinFreeHalfPercent } if knob.id.as_str() != "vm.min_free_kbytes" => {

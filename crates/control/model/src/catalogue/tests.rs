@@ -63,9 +63,11 @@ fn a_row_cannot_reach_outside_the_kernels_files_or_hide_what_it_does() {
         Catalogue::default().add_knobs("own.toml", &text).map_err(|error| error.to_string())
     };
     for path in ["/etc/passwd", "/proc/sysrq-trigger", "/sys/../etc/passwd", "vm.swappiness"] {
-        assert!(row(path, "\"safe\"").expect_err(path).contains("below /proc/sys or /sys"));
+        assert!(row(path, "\"safe\"").expect_err(path).contains("below /proc/sys, /proc/irq or /sys"));
     }
     assert!(row("/proc/sys/kernel/modules_disabled", "\"safe\"").expect_err("one-way").contains("oneway"));
+    assert!(row("cmdline:isolcpus", "\"safe\"").expect_err("at boot").contains("when = \"boot\""));
+    assert!(row("cmdline:a b", "\"safe\"").expect_err("two").contains("the name of one"));
     assert!(row("/proc/sys/kernel/modules_disabled", "\"oneway\"").is_ok());
     assert!(row("/proc/sys/vm/drop_caches", "\"availability\"").expect_err("an action").contains("action"));
     assert!(row("/proc/sys/vm/drop_caches", "\"action\"").is_ok());
@@ -188,6 +190,9 @@ fn an_unknown_key_names_the_nearest_at_every_depth() {
         ("\"vm.swappiness\" = { need_bytes = -5 }", "expected u64"),
         ("\"vm.swappiness\" = { value = \"1\" }", "these keys do not go together"),
         ("\"vm.swappiness\" = 1.5", "expected a number, a word, {"),
+        ("\"vm.swappiness\" = []", "an empty list"),
+        ("\"vm.swappiness\" = [{ value = \"1\", neds = {} }]", "did you mean `needs`?"),
+        ("\"vm.swappiness\" = { value = \"1\", needs = { vendor = [\"intl\"] } }", "did you mean `intel`?"),
     ] {
         let error = error(want);
         assert!(error.starts_with("own.toml:4:") && error.contains(told), "{want}: {error}");

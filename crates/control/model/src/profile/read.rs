@@ -5,15 +5,16 @@
 
 use std::fmt;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Computation, Nodes, Want};
+use super::{Case, Computation, Nodes, Want};
+use crate::Conditions;
 
 /// What a wanted value may look like, for people.
-const WANTED: &str = "a number, a word, { value = WORD, only = PATTERN }, { need_bytes = N, nodes = [N, ...] } or \
-                      { from = FUNCTION }";
+const WANTED: &str = "a number, a word, { value = WORD, only = PATTERN, needs = { ... } }, a list of those, \
+                      { need_bytes = N, nodes = [N, ...] } or { from = FUNCTION }";
 
 /// The keys of all kinds of wanted values.
 #[derive(Deserialize)]
@@ -21,6 +22,7 @@ const WANTED: &str = "a number, a word, { value = WORD, only = PATTERN }, { need
 struct Keys {
     value: Option<String>,
     only: Option<String>,
+    needs: Option<Conditions>,
     need_bytes: Option<u64>,
     nodes: Option<Nodes>,
     from: Option<Computation>,
@@ -47,17 +49,40 @@ impl<'de> Visitor<'de> for Reader {
         Ok(Want::Text(word.to_owned()))
     }
 
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Want, A::Error> {
+        let cases = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+        if cases.is_empty() {
+            return Err(A::Error::custom("an empty list wants nothing: take the line out"));
+        }
+        Ok(Want::Cases(cases))
+    }
+
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Want, A::Error> {
-        match Keys::deserialize(MapAccessDeserializer::new(map))? {
-            Keys { value: Some(value), only: Some(only), need_bytes: None, nodes: None, from: None } => {
-                Ok(Want::Some { value, only })
+        let keys = Keys::deserialize(MapAccessDeserializer::new(map))?;
+        // A value for all places of all hosts is written plainly.
+        let conditional = keys.only.is_some() || keys.needs.is_some();
+        match keys {
+            Keys { value: Some(value), only, needs, need_bytes: None, nodes: None, from: None }
+                if conditional =>
+            {
+                Ok(Want::Case(Box::new(Case { value, only, needs: needs.unwrap_or_default() })))
             }
-            Keys { need_bytes: Some(need_bytes), nodes, value: None, only: None, from: None } => {
-                Ok(Want::Need { need_bytes, nodes: nodes.unwrap_or_default() })
-            }
-            Keys { from: Some(from), value: None, only: None, need_bytes: None, nodes: None } => {
-                Ok(Want::From { from })
-            }
+            Keys {
+                need_bytes: Some(need_bytes),
+                nodes,
+                value: None,
+                only: None,
+                needs: None,
+                from: None,
+            } => Ok(Want::Need { need_bytes, nodes: nodes.unwrap_or_default() }),
+            Keys {
+                from: Some(from),
+                value: None,
+                only: None,
+                needs: None,
+                need_bytes: None,
+                nodes: None,
+            } => Ok(Want::From { from }),
             _ => Err(A::Error::custom(format!("these keys do not go together: write {WANTED}"))),
         }
     }

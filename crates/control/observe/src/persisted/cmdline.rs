@@ -3,21 +3,19 @@
 use planish_model::Catalogue;
 
 use super::{Setting, sysctl};
+use crate::bootline;
 
 /// Settings of a command line. `default_page` is the running kernel's default huge-page size.
 pub(crate) fn settings(cmdline: &str, default_page: Option<u64>, catalogue: &Catalogue) -> Vec<Setting> {
     let mut settings = Vec::new();
     // The size that the next `hugepages=` counts in.
     let mut page = default_page;
-    for argument in cmdline.split_whitespace() {
-        // What follows is for process 1.
-        if argument == "--" {
-            break;
-        }
-        let Some((name, value)) = argument.split_once('=') else { continue };
+    for argument in bootline::arguments(cmdline) {
+        let (name, value) = bootline::parts(argument);
+        let Some(value) = value else { continue };
         let source = format!("kernel command line: {argument}");
         match name {
-            "hugepagesz" | "default_hugepagesz" => page = size(value),
+            "hugepagesz" | "default_hugepagesz" => page = bootline::size(value),
             "hugepages" => settings.extend(page.into_iter().flat_map(|page| pools(value, page, &source))),
             _ => match name.strip_prefix("sysctl.") {
                 Some(key) => settings.push(Setting::new(sysctl::path_of(key), value, &source)),
@@ -25,6 +23,11 @@ pub(crate) fn settings(cmdline: &str, default_page: Option<u64>, catalogue: &Cat
             },
         }
     }
+    settings.extend(catalogue.knobs().filter_map(|knob| {
+        let value = bootline::value(cmdline, knob, default_page)?;
+        let source = format!("kernel command line: {}", knob.boot_argument(&value)?);
+        Some(Setting::new(knob.path.clone(), &value, &source))
+    }));
     settings
 }
 
@@ -64,17 +67,6 @@ fn pools(value: &str, page_bytes: u64, source: &str) -> Vec<Setting> {
         .collect()
 }
 
-/// A size with the kernel's suffixes: `2M`, `1G`, `2097152`.
-fn size(text: &str) -> Option<u64> {
-    let (digits, shift) = match text.as_bytes().last()? {
-        b'k' | b'K' => (&text[..text.len() - 1], 10),
-        b'm' | b'M' => (&text[..text.len() - 1], 20),
-        b'g' | b'G' => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -102,24 +94,30 @@ mod tests {
                 pair("/sys/kernel/mm/transparent_hugepage/enabled", "never"),
                 pair("/proc/sys/kernel/numa_balancing", "0"),
                 pair("/proc/sys/vm/swappiness", "3"),
+                pair("cmdline:transparent_hugepage", "never"),
             ]
         );
         assert_eq!(
             found("cpufreq.default_governor=performance"),
-            [pair("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance")]
+            [
+                pair("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance"),
+                pair("cmdline:cpufreq.default_governor", "performance"),
+            ]
         );
     }
 
     #[test]
     fn pools_count_in_the_size_before_them() {
         let two = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-        assert_eq!(found("hugepages=8"), [pair(two, "8")]);
+        assert_eq!(found("hugepages=8"), [pair(two, "8"), pair("cmdline:hugepages@2M", "8")]);
         assert_eq!(
             found("hugepagesz=1G hugepages=0:1,1:2 hugepagesz=2M hugepages=16"),
             [
                 pair("/sys/devices/system/node/node0/hugepages/hugepages-1048576kB/nr_hugepages", "1"),
                 pair("/sys/devices/system/node/node1/hugepages/hugepages-1048576kB/nr_hugepages", "2"),
                 pair(two, "16"),
+                pair("cmdline:hugepages@1G", "0:1,1:2"),
+                pair("cmdline:hugepages@2M", "16"),
             ]
         );
     }
@@ -128,12 +126,6 @@ mod tests {
         #[test]
         fn odd_command_lines_are_passed_over(text in "\\PC{0,200}") {
             let _ = settings(&text, None, &Catalogue::default());
-        }
-
-        #[test]
-        fn sizes_with_suffixes(number in 1_u64..4096) {
-            prop_assert_eq!(size(&format!("{number}M")), Some(number << 20));
-            prop_assert_eq!(size(&number.to_string()), Some(number));
         }
     }
 }

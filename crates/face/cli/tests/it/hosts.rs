@@ -17,6 +17,9 @@ const COMMANDS: [(&str, &[&str]); 7] = [
     ("check-low-latency", &["check", "low-latency"]),
 ];
 
+/// The machine whose golden keeps `knobs --json`.
+const WITH_ALL_TEXTS: &str = "metal-2s";
+
 /// One run as a golden: streams apart, since a pipe takes only one of them.
 fn golden(host: &Path, args: &[&str]) -> String {
     let root = host.to_str().expect("a path of the repository");
@@ -42,10 +45,11 @@ fn every_recorded_host_answers_as_recorded() {
         let _bound = settings.bind_to_scope();
         for (golden_name, args) in COMMANDS {
             insta::assert_snapshot!(golden_name, golden(&path, args));
-            insta::assert_snapshot!(
-                format!("{golden_name}.json"),
-                golden(&path, &[args, &["--json"]].concat())
-            );
+            let json = golden(&path, &[args, &["--json"]].concat());
+            // The catalogue's texts are the same on every machine: one has them all.
+            if golden_name != "knobs" || name == WITH_ALL_TEXTS {
+                insta::assert_snapshot!(format!("{golden_name}.json"), json);
+            }
         }
     }
 }

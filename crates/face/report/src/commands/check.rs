@@ -23,7 +23,16 @@ impl Report for CheckReport {
     fn text(&self, page: &mut Page<'_>) {
         let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
         let key = |check: &KnobCheck| KnobCheck { place: String::new(), ..check.clone() };
-        let shown = |check: &&KnobCheck| page.is_detailed() || check.state != DriftState::NotHere;
+        // Of some two hundred knobs most are what nobody asked about.
+        let asked = |check: &KnobCheck| {
+            check.wanted.is_some() || check.persisted.is_some() || check.because.is_some()
+        };
+        let shown = |check: &&KnobCheck| match check.state {
+            _ if page.is_detailed() => true,
+            DriftState::Ok => asked(check),
+            DriftState::NotHere => false,
+            _ => true,
+        };
         let rows: Vec<KnobCheck> = self.knobs.iter().filter(shown).cloned().collect();
         for group in rows.chunk_by(|a, b| key(a) == key(b)) {
             let first = &group[0];

@@ -1,0 +1,62 @@
+//! Reading a type key by key, so that an unknown one is named instead of passed over: a limit that was mistyped is no
+//! limit.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::{CpuForm, ValueType};
+
+/// The keys of all types.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    int: Option<String>,
+    min: Option<i64>,
+    max: Option<i64>,
+    ints: Option<String>,
+    count: Option<usize>,
+    choice: Option<Vec<String>>,
+    cpus: Option<CpuForm>,
+    empty: Option<bool>,
+    flag: Option<bool>,
+    text: Option<bool>,
+}
+
+impl Keys {
+    /// Whether exactly one type is named, with no key of another.
+    fn go_together(&self) -> bool {
+        let kinds = [
+            self.int.is_some(),
+            self.ints.is_some(),
+            self.choice.is_some(),
+            self.cpus.is_some(),
+            self.flag.is_some(),
+            self.text.is_some(),
+        ];
+        let stray = self.int.is_none() && (self.min.is_some() || self.max.is_some())
+            || self.ints.is_some() != self.count.is_some()
+            || self.cpus.is_none() && self.empty.is_some();
+        kinds.into_iter().filter(|named| *named).count() == 1 && !stray
+    }
+}
+
+impl<'de> Deserialize<'de> for ValueType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { ints = UNIT, count = N }, \
+                              { choice = [WORD, ...] }, { cpus = \"list\" or \"mask\", empty = true }, \
+                              { flag = true } and { text = true }";
+        let keys = Keys::deserialize(deserializer)?;
+        if !keys.go_together() {
+            return Err(D::Error::custom(WANTED));
+        }
+        match keys {
+            Keys { int: Some(int), min, max, .. } => Ok(Self::Int { int, min, max }),
+            Keys { ints: Some(ints), count: Some(count), .. } => Ok(Self::Ints { ints, count }),
+            Keys { choice: Some(choice), .. } => Ok(Self::Choice { choice }),
+            Keys { cpus: Some(cpus), empty, .. } => Ok(Self::Cpus { cpus, empty: empty.unwrap_or_default() }),
+            Keys { flag: Some(flag), .. } => Ok(Self::Flag { flag }),
+            Keys { text: Some(text), .. } => Ok(Self::Text { text }),
+            _ => Err(D::Error::custom(WANTED)),
+        }
+    }
+}

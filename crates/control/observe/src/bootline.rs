@@ -1,0 +1,112 @@
+//! The kernel command line as the kernel takes it apart (`lib/cmdline.c`, `kernel/params.c`).
+
+use planish_model::{Knob, ValueType};
+
+/// The arguments of a command line, up to the `--` behind which they are for process 1. Blanks inside double quotes
+/// do not separate.
+pub(crate) fn arguments(cmdline: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let separates = move |c: char| {
+        quoted ^= c == '"';
+        c.is_whitespace() && !quoted
+    };
+    cmdline.split(separates).filter(|argument| !argument.is_empty()).take_while(|argument| *argument != "--")
+}
+
+/// Name and value of an argument, quotes taken off; a bare word has no value.
+pub(crate) fn parts(argument: &str) -> (&str, Option<&str>) {
+    let bare = |text| str::trim_matches(text, '"');
+    match bare(argument).split_once('=') {
+        Some((name, value)) => (bare(name), Some(bare(value))),
+        None => (bare(argument), None),
+    }
+}
+
+/// Whether two names mean the same parameter: the kernel takes dashes for underscores.
+pub(crate) fn same_name(a: &str, b: &str) -> bool {
+    let normal = |c: u8| if c == b'-' { b'_' } else { c };
+    a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| normal(a) == normal(b))
+}
+
+/// A size with the kernel's suffixes: `2M`, `1G`, `2097152`.
+pub(crate) fn size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 10),
+        b'm' | b'M' => (&text[..text.len() - 1], 20),
+        b'g' | b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// What a command line gives a boot parameter; of several the last counts. A bare word is `1`. `default_page` is the
+/// running kernel's default huge-page size, which the first `hugepages=` counts in.
+pub(crate) fn value(cmdline: &str, knob: &Knob, default_page: Option<u64>) -> Option<String> {
+    let (wanted, counted) = knob.boot_parameter()?;
+    let counted = counted.map(size);
+    let mut page = default_page;
+    let mut found = None;
+    for argument in arguments(cmdline) {
+        let (name, value) = parts(argument);
+        if name == "hugepagesz" {
+            page = value.and_then(size);
+        }
+        let counts = counted.is_none_or(|counted| counted == page);
+        if same_name(name, wanted) && counts {
+            let flag = matches!(knob.r#type, ValueType::Flag { .. });
+            found = value.map(str::to_owned).or_else(|| flag.then(|| "1".to_owned())).or(found);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::{Catalogue, KnobId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(cmdline: &str, id: &str) -> Option<String> {
+        let catalogue = Catalogue::embedded().expect("sound");
+        value(cmdline, catalogue.knob(&KnobId::new(id)).expect("a row"), Some(2 << 20))
+    }
+
+    #[test]
+    fn the_last_of_several_counts_and_process_1_has_its_own() {
+        let line = "BOOT_IMAGE=/vmlinuz quiet isolcpus=1 isolcpus=domain,2-7 -- isolcpus=3";
+        assert_eq!(of(line, "boot.isolcpus").as_deref(), Some("domain,2-7"));
+        assert_eq!(of(line, "boot.nohz_full"), None);
+    }
+
+    #[test]
+    fn pages_are_counted_in_the_size_before_them() {
+        let line = "hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=16 default_hugepagesz=1G";
+        assert_eq!(of(line, "boot.hugepages.2m").as_deref(), Some("512"));
+        assert_eq!(of(line, "boot.hugepages.1g").as_deref(), Some("16"));
+        assert_eq!(of(line, "boot.default_hugepagesz").as_deref(), Some("1G"));
+        assert_eq!(of("hugepages=8", "boot.hugepages.2m").as_deref(), Some("8"), "in the default size");
+        assert_eq!(of("hugepages=8", "boot.hugepages.1g"), None);
+    }
+
+    #[test]
+    fn dashes_quotes_and_bare_words_are_taken_as_the_kernel_takes_them() {
+        assert_eq!(of("intel-iommu=on", "boot.intel_iommu").as_deref(), Some("on"));
+        assert_eq!(of("x=\"a isolcpus=1\" nosmt", "boot.isolcpus"), None);
+        assert_eq!(of("\"isolcpus=1\"", "boot.isolcpus").as_deref(), Some("1"));
+        assert_eq!(of("nosoftlockup quiet", "boot.nosoftlockup").as_deref(), Some("1"));
+    }
+
+    proptest! {
+        #[test]
+        fn odd_command_lines_are_passed_over(text in "\\PC{0,200}") {
+            of(&text, "boot.hugepages.2m");
+        }
+
+        #[test]
+        fn sizes_with_suffixes(number in 1_u64..4096) {
+            prop_assert_eq!(size(&format!("{number}M")), Some(number << 20));
+            prop_assert_eq!(size(&number.to_string()), Some(number));
+        }
+    }
+}
