@@ -2,18 +2,21 @@
 //! must keep.
 //!
 //! They start the real binary, as a user does. Time is the wall clock of a whole process, with the
-//! interval of its median; shares of simulated experiments carry their exact binomial interval.
+//! interval of its median; shares of simulated experiments carry their exact binomial interval. The
+//! time-series kernels are timed in this process, for a process takes longer to start than they to run.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "it reads the checkout and its own files, never a host")]
 
 mod process;
 mod row;
+mod series;
 mod simulated;
 mod spine;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
+use planish_kernels::Isa;
 use row::Rows;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,22 +29,38 @@ struct Arguments {
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
     json: Option<PathBuf>,
-    /// The release binary
+    /// For spine: the release binary
     #[arg(long, value_name = "FILE")]
-    planish: PathBuf,
+    planish: Option<PathBuf>,
+    /// For series: a folder with hand-tuned kernels.c to be measured against
+    #[arg(long, value_name = "FOLDER")]
+    reference: Option<PathBuf>,
+    /// For series: instructions to use (avx512, avx2, neon, scalar) instead of the widest
+    #[arg(long, value_name = "NAME")]
+    isa: Option<String>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Name {
     /// Start, doctor, apply, binary, trial overhead, false keeps
     Spine,
+    /// Time-series kernels: fixed limits, and the ratio to hand-tuned C
+    Series,
 }
 
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     let mut rows = Rows::default();
     match arguments.name {
-        Name::Spine => spine::measure(&arguments.planish, &mut rows)?,
+        Name::Spine => {
+            let planish = arguments.planish.as_deref().context("spine wants --planish FILE")?;
+            spine::measure(planish, &mut rows)?;
+        }
+        Name::Series => {
+            let isa = arguments.isa.as_deref().map_or(Some(Isa::best()), Isa::named);
+            let isa = isa.context("this CPU does not have these instructions")?;
+            series::measure(arguments.reference.as_deref(), isa, &mut rows)?;
+        }
     }
     rows.print();
     if let Some(file) = &arguments.json {

@@ -35,6 +35,8 @@ pub struct Row {
     pub limit: Limit,
     /// Why there is no figure.
     pub reason: Option<String>,
+    /// What else there is to say, such as the two times behind a ratio.
+    pub note: Option<String>,
 }
 
 /// A figure with its interval.
@@ -70,9 +72,21 @@ impl Rows {
         (limit, baseline): (Limit, f64),
         measure: impl FnOnce() -> Result<Figure>,
     ) {
+        self.add_with_note(name, unit, (limit, baseline), || Ok((measure()?, String::new())));
+    }
+
+    /// The same with a note.
+    pub fn add_with_note(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        (limit, baseline): (Limit, f64),
+        measure: impl FnOnce() -> Result<(Figure, String)>,
+    ) {
         eprintln!("measuring {name}");
         let result = measure();
-        let figure = result.as_ref().ok();
+        let note = result.as_ref().ok().map(|(_, note)| note.clone()).filter(|note| !note.is_empty());
+        let figure = result.as_ref().ok().map(|(figure, _)| figure);
         self.rows.push(Row {
             name: name.to_owned(),
             value: figure.map(|figure| figure.value),
@@ -83,6 +97,7 @@ impl Rows {
             high: figure.map(|figure| figure.high),
             limit,
             reason: result.as_ref().err().map(|error| format!("{error:#}")),
+            note,
         });
     }
 
@@ -137,9 +152,10 @@ impl Row {
             );
         };
         let interval = format!("{:.4} .. {:.4}", self.low.unwrap_or(value), self.high.unwrap_or(value));
+        let note = self.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
         let over = if self.is_kept() { "" } else { "  NOT KEPT" };
         format!(
-            "{:<width$}  {value:>10.4}  {interval:>21}  {limit:>9}  {ratio:>6.2}  {}{over}",
+            "{:<width$}  {value:>10.4}  {interval:>21}  {limit:>9}  {ratio:>6.2}  {}{note}{over}",
             self.name, self.unit
         )
     }

@@ -1,4 +1,4 @@
-//! `./x bench NAME`: the release binary, then the benchmark that starts it.
+//! `./x bench NAME`: the release binary, then the benchmark that starts it; or the kernels alone.
 
 use crate::{ground, shell, target};
 use anyhow::{Context, Result};
@@ -8,21 +8,35 @@ use std::process::{ExitCode, Stdio};
 /// Which benchmark.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Name: spine
+    /// Name: spine, series
     name: String,
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
     json: Option<PathBuf>,
+    /// For series: a folder with hand-tuned kernels.c to be measured against
+    #[arg(long, value_name = "FOLDER")]
+    reference: Option<PathBuf>,
+    /// For series: instructions to use (avx512, avx2, neon, scalar) instead of the widest
+    #[arg(long, value_name = "NAME")]
+    isa: Option<String>,
 }
 
 /// Builds, runs, and leaves with the code of the benchmark.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
     let mut bench = ground::cargo();
     bench.args(["run", "--quiet", "--release", "--package", "planish-bench", "--", &options.name]);
-    bench.arg("--planish").arg(planish);
+    if options.name == "spine" {
+        let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
+        bench.arg("--planish").arg(planish);
+    }
     if let Some(file) = &options.json {
         bench.arg("--json").arg(file);
+    }
+    if let Some(folder) = &options.reference {
+        bench.arg("--reference").arg(folder);
+    }
+    if let Some(isa) = &options.isa {
+        bench.args(["--isa", isa]);
     }
     shell::say(&bench);
     let status = bench.stdin(Stdio::null()).status().context("start the benchmark")?;

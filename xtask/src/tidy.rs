@@ -15,6 +15,7 @@ const UNSAFE_CRATES: &[&str] = &[
     "crates/series/kernels",
     "crates/face/capi",
     "tests/vm",
+    "benches",
 ];
 
 /// Reads every source file and manifest once and lists all that is wrong.

@@ -1,27 +1,91 @@
-//! ASOF join: for each left row the newest right row of the same key that is not younger.
+//! ASOF join: for each left row the nearest right row of the same key, before it, after it, or either way.
+//!
+//! Both tables are merged in time order over a table of the newest right row of each key. Which side the next
+//! row comes from is a coin toss that no processor guesses, so a step does both: it writes a right row, to a
+//! place that nobody reads if it is not its turn, and it answers a left row, which is answered again if it was
+//! not its turn. Because each step waits for the one before it, several stretches of the left table are merged
+//! in turn, each with a table of its own. Joins forward are the same merge, walked from the end.
 
-use crate::{KernelError, Keys, Times};
+use std::ops::Range;
+
+use crate::crew::{cut_mut, parts_of};
+use crate::{Crew, KernelError, Keys, Times};
 
 /// Stands where a left row has no partner.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// Backward ASOF join by key, as one merge of both tables over a table of the newest row of each key.
-///
-/// The partner of left row `(k, t)` is the last right row with key `k` and time `<= t`; of several with the
-/// same time, the last in row order. Whether the values of that row are null does not matter: the join is on
-/// rows. The struct owns the table of keys and may be used again without allocating.
-#[derive(Debug)]
+/// Stretches of the left table that are merged in turn.
+const CHAINS: usize = 4;
+
+/// Where a partner is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// Not younger than the left row: the newest of those. Of several with one time, the last in row order.
+    #[default]
+    Backward,
+    /// Not older than the left row: the oldest of those. Of several with one time, the first in row order.
+    Forward,
+    /// The nearer one of both; of two equally near, the one before.
+    Nearest,
+}
+
+/// A join by key. Whether the values of a row are null does not matter: the join is on rows.
+#[derive(Debug, Clone)]
 pub struct AsofJoin {
-    newest: Vec<u32>,
+    direction: Direction,
+    is_strict: bool,
+    tolerance: Option<u64>,
+    key_count: usize,
+    /// Tables of the newest row of each key, for reuse.
+    rows: Vec<u32>,
+    /// The other way, where both are wanted.
+    others: Vec<u32>,
+}
+
+/// The sides of a join, checked.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    left: (&'a [i64], &'a [u32]),
+    right: (&'a [i64], &'a [u32]),
+    key_count: usize,
 }
 
 impl AsofJoin {
-    /// A join over `key_count` dense keys.
+    /// A backward join over `key_count` dense keys.
+    #[must_use]
     pub fn new(key_count: usize) -> Self {
-        Self { newest: vec![NO_ROW; key_count] }
+        Self {
+            direction: Direction::Backward,
+            is_strict: false,
+            tolerance: None,
+            key_count,
+            rows: vec![NO_ROW; CHAINS * (key_count + 1)],
+            others: Vec::new(),
+        }
     }
 
-    /// Writes the partner row of each left row to `out`, or [`NO_ROW`].
+    /// Looks for partners there.
+    #[must_use]
+    pub fn direction(mut self, direction: Direction) -> Self {
+        self.direction = direction;
+        self
+    }
+
+    /// Whether a right row of exactly the same time is no partner.
+    #[must_use]
+    pub fn strict(mut self, is_strict: bool) -> Self {
+        self.is_strict = is_strict;
+        self
+    }
+
+    /// Takes no partner that is further away than this, in the unit of the time columns.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: u64) -> Self {
+        self.tolerance = Some(tolerance);
+        self
+    }
+
+    /// Writes the partner row of each left row to `out`, or [`NO_ROW`]. Once used, it does not allocate.
     ///
     /// # Errors
     /// [`KernelError::Length`] when a key column does not fit its time column, `out` does not fit the left
@@ -29,39 +93,333 @@ impl AsofJoin {
     /// table has [`NO_ROW`] rows or more.
     pub fn run(
         &mut self,
-        (left_times, left_keys): (Times<'_>, Keys<'_>),
-        (right_times, right_keys): (Times<'_>, Keys<'_>),
+        left: (Times<'_>, Keys<'_>),
+        right: (Times<'_>, Keys<'_>),
         out: &mut [u32],
     ) -> Result<(), KernelError> {
-        let (left, right) = (left_times.as_slice(), right_times.as_slice());
-        KernelError::check_length("left key", left.len(), left_keys.as_slice().len())?;
-        KernelError::check_length("right key", right.len(), right_keys.as_slice().len())?;
-        KernelError::check_length("out", left.len(), out.len())?;
-        KernelError::check_length("left key table", self.newest.len(), left_keys.count())?;
-        KernelError::check_length("right key table", self.newest.len(), right_keys.count())?;
-        if right.len() >= NO_ROW as usize {
-            let (name, wanted) = ("rows of the right table", "below 4294967295");
-            return Err(KernelError::Parameter { name, value: right.len().to_string(), wanted });
-        }
-        self.newest.fill(NO_ROW);
-        let right_keys = right_keys.as_slice();
-        let mut next = 0;
-        for ((&time, &key), out) in left.iter().zip(left_keys.as_slice()).zip(out) {
-            while next < right.len() && right[next] <= time {
-                self.newest[right_keys[next] as usize] = next as u32;
-                next += 1;
-            }
-            *out = self.newest[key as usize];
-        }
+        let sides = self.check(left, right, out.len())?;
+        let range = 0..sides.left.0.len();
+        let mut others = std::mem::take(&mut self.others);
+        others.resize(if self.direction == Direction::Nearest { out.len() } else { 0 }, NO_ROW);
+        let mut tables = std::mem::take(&mut self.rows);
+        self.rows_of(sides, range, &mut tables, &mut others, out);
+        (self.rows, self.others) = (tables, others);
         Ok(())
+    }
+
+    /// The same, the left rows shared out among a crew.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_on(
+        &self,
+        crew: &mut Crew,
+        left: (Times<'_>, Keys<'_>),
+        right: (Times<'_>, Keys<'_>),
+        out: &mut [u32],
+    ) -> Result<(), KernelError> {
+        let sides = self.check(left, right, out.len())?;
+        let threads = crew.threads();
+        let parts = parts_of(out.len(), threads).zip(cut_mut(out, threads)).collect();
+        crew.map(parts, |(range, out)| {
+            let mut others = vec![NO_ROW; if self.direction == Direction::Nearest { out.len() } else { 0 }];
+            self.rows_of(sides, range, &mut self.rows.clone(), &mut others, out);
+        });
+        Ok(())
+    }
+
+    /// Writes the value of the partner of each left row to `out`, NaN where there is none; the left rows are
+    /// shared out among a crew.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); [`KernelError::Length`] too when `values` does not fit the right table.
+    pub fn values_on(
+        &self,
+        crew: &mut Crew,
+        left: (Times<'_>, Keys<'_>),
+        right: (Times<'_>, Keys<'_>),
+        values: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), KernelError> {
+        let sides = self.check(left, right, out.len())?;
+        KernelError::check_length("value", sides.right.0.len(), values.len())?;
+        let is_plain = self.tolerance.is_none() && self.direction != Direction::Nearest;
+        let threads = crew.threads();
+        let parts = parts_of(out.len(), threads).zip(cut_mut(out, threads)).collect();
+        crew.map(parts, |(range, out): (Range<usize>, &mut [f64])| {
+            if is_plain {
+                let mut tables = vec![f64::NAN; CHAINS * (self.key_count + 1)];
+                let is_forward = self.direction == Direction::Forward;
+                merge(
+                    sides,
+                    range,
+                    is_forward,
+                    self.is_strict,
+                    &mut tables,
+                    (f64::NAN, |row| values[row]),
+                    out,
+                );
+                return;
+            }
+            let mut rows = vec![NO_ROW; out.len()];
+            let mut others = vec![NO_ROW; if self.direction == Direction::Nearest { out.len() } else { 0 }];
+            self.rows_of(sides, range, &mut self.rows.clone(), &mut others, &mut rows);
+            for (&row, out) in rows.iter().zip(out) {
+                *out = values.get(row as usize).copied().unwrap_or(f64::NAN);
+            }
+        });
+        Ok(())
+    }
+
+    fn check<'a>(
+        &self,
+        (left_times, left_keys): (Times<'a>, Keys<'a>),
+        (right_times, right_keys): (Times<'a>, Keys<'a>),
+        out_rows: usize,
+    ) -> Result<Sides<'a>, KernelError> {
+        let left = (left_times.as_slice(), left_keys.as_slice());
+        let right = (right_times.as_slice(), right_keys.as_slice());
+        KernelError::check_length("left key", left.0.len(), left.1.len())?;
+        KernelError::check_length("right key", right.0.len(), right.1.len())?;
+        KernelError::check_length("out", left.0.len(), out_rows)?;
+        KernelError::check_length("left key table", self.key_count, left_keys.count())?;
+        KernelError::check_length("right key table", self.key_count, right_keys.count())?;
+        let (rows, wanted) = (right.0.len(), "below 4294967295");
+        KernelError::check_parameter("rows of the right table", rows, rows < NO_ROW as usize, wanted)?;
+        Ok(Sides { left, right, key_count: self.key_count })
+    }
+
+    fn rows_of(
+        &self,
+        sides: Sides<'_>,
+        range: Range<usize>,
+        tables: &mut [u32],
+        others: &mut [u32],
+        out: &mut [u32],
+    ) {
+        let payload = (NO_ROW, |row| row as u32);
+        let is_forward = self.direction == Direction::Forward;
+        merge(sides, range.clone(), is_forward, self.is_strict, tables, payload, out);
+        let distance =
+            |time: i64, row: u32| sides.right.0.get(row as usize).map(|&other| other.abs_diff(time));
+        if self.direction == Direction::Nearest {
+            merge(sides, range.clone(), true, self.is_strict, tables, payload, others);
+            for ((&time, out), &other) in sides.left.0[range.clone()].iter().zip(&mut *out).zip(&*others) {
+                let is_nearer = match (distance(time, *out), distance(time, other)) {
+                    (Some(before), Some(after)) => after < before,
+                    (None, _) => true,
+                    (Some(_), None) => false,
+                };
+                *out = if is_nearer { other } else { *out };
+            }
+        }
+        if let Some(tolerance) = self.tolerance {
+            for (&time, out) in sides.left.0[range].iter().zip(out) {
+                if distance(time, *out).is_none_or(|distance| distance > tolerance) {
+                    *out = NO_ROW;
+                }
+            }
+        }
+    }
+}
+
+/// Merges the left rows of `range` with all right rows. What is carried for a row is `payload`'s second part
+/// of it, and its first part for none.
+fn merge<T: Copy>(
+    sides: Sides<'_>,
+    range: Range<usize>,
+    is_forward: bool,
+    is_strict: bool,
+    tables: &mut [T],
+    payload: (T, impl Fn(usize) -> T + Copy),
+    out: &mut [T],
+) {
+    match (is_forward, is_strict) {
+        (false, false) => Merge::<_, _, false, false> { sides, range, payload }.run(tables, out),
+        (false, true) => Merge::<_, _, false, true> { sides, range, payload }.run(tables, out),
+        (true, false) => Merge::<_, _, true, false> { sides, range, payload }.run(tables, out),
+        (true, true) => Merge::<_, _, true, true> { sides, range, payload }.run(tables, out),
+    }
+}
+
+/// One merge. Rows are counted from the end where it goes `FORWARD`, so that time runs backwards.
+struct Merge<'a, T, P, const FORWARD: bool, const STRICT: bool> {
+    sides: Sides<'a>,
+    range: Range<usize>,
+    payload: (T, P),
+}
+
+/// A stretch of the left rows: the next one, one past the last one, and the next right row.
+#[derive(Clone, Copy)]
+struct Chain {
+    left: usize,
+    left_end: usize,
+    right: usize,
+}
+
+impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<'_, T, P, FORWARD, STRICT> {
+    /// A left row by its number in the order of the merge.
+    #[inline(always)]
+    fn left(&self, number: usize) -> usize {
+        if FORWARD { self.range.end - 1 - number } else { self.range.start + number }
+    }
+
+    #[inline(always)]
+    fn right(&self, number: usize) -> usize {
+        if FORWARD { self.sides.right.0.len() - 1 - number } else { number }
+    }
+
+    /// Whether a right row comes before a left row, so that it may be its partner.
+    #[inline(always)]
+    fn is_before(&self, right: i64, left: i64) -> bool {
+        match (FORWARD, STRICT) {
+            (false, false) => right <= left,
+            (false, true) => right < left,
+            (true, false) => right >= left,
+            (true, true) => right > left,
+        }
+    }
+
+    fn run(self, tables: &mut [T], out: &mut [T]) {
+        let (rows, right_rows) = (self.range.len(), self.sides.right.0.len());
+        let table_rows = self.sides.key_count + 1;
+        tables.fill(self.payload.0);
+        let mut chains = [Chain { left: 0, left_end: 0, right: 0 }; CHAINS];
+        let mut begin = 0;
+        for (index, chain) in chains.iter_mut().enumerate() {
+            let (left, left_end) = (rows * index / CHAINS, rows * (index + 1) / CHAINS);
+            let right = if left < left_end { self.first_right(left) } else { begin };
+            *chain = Chain { left, left_end, right };
+            // What the right rows before have left behind: those since the chain before, over its own.
+            let (before, own) = tables[..(index + 1) * table_rows].split_at_mut(index * table_rows);
+            let inherited = before.len().checked_sub(table_rows).map(|from| &before[from..]);
+            self.seed(begin..right, inherited, own);
+            begin = right;
+        }
+        while let Some(steps) = self.free_steps(&chains, right_rows) {
+            for _ in 0..steps {
+                for (index, chain) in chains.iter_mut().enumerate() {
+                    self.step(chain, &mut tables[index * table_rows..(index + 1) * table_rows], out);
+                }
+            }
+        }
+        for (index, chain) in chains.iter_mut().enumerate() {
+            let table = &mut tables[index * table_rows..(index + 1) * table_rows];
+            while chain.left < chain.left_end && chain.right < right_rows {
+                self.step(chain, table, out);
+            }
+            for left in chain.left..chain.left_end {
+                let row = self.left(left);
+                out[row - self.range.start] = table[self.sides.left.1[row] as usize];
+            }
+        }
+    }
+
+    /// How many steps every chain can go without looking whether it is at an end; `None` for none.
+    fn free_steps(&self, chains: &[Chain; CHAINS], right_rows: usize) -> Option<usize> {
+        let steps = |chain: &Chain| (chain.left_end - chain.left).min(right_rows - chain.right);
+        chains.iter().map(steps).min().filter(|&steps| steps > 0)
+    }
+
+    /// One right row or one left row, whichever is next.
+    #[inline(always)]
+    fn step(&self, chain: &mut Chain, table: &mut [T], out: &mut [T]) {
+        let (left, right) = (self.left(chain.left), self.right(chain.right));
+        let is_right = self.is_before(self.sides.right.0[right], self.sides.left.0[left]);
+        let place = if is_right { self.sides.right.1[right] as usize } else { self.sides.key_count };
+        table[place] = (self.payload.1)(right);
+        out[left - self.range.start] = table[self.sides.left.1[left] as usize];
+        chain.right += usize::from(is_right);
+        chain.left += usize::from(!is_right);
+    }
+
+    /// The first right row, in the order of the merge, that does not come before a left row.
+    fn first_right(&self, left: usize) -> usize {
+        let (times, time) = (self.sides.right.0, self.sides.left.0[self.left(left)]);
+        if FORWARD {
+            times.len() - times.partition_point(|&other| !self.is_before(other, time))
+        } else {
+            times.partition_point(|&other| self.is_before(other, time))
+        }
+    }
+
+    /// Fills the table of a chain with the newest of some right rows for each key, else with what it inherits.
+    fn seed(&self, right: Range<usize>, inherited: Option<&[T]>, table: &mut [T]) {
+        let mut is_found = vec![false; self.sides.key_count];
+        let mut missing = is_found.len();
+        for right in right.rev() {
+            if missing == 0 {
+                return;
+            }
+            let row = self.right(right);
+            let key = self.sides.right.1[row] as usize;
+            if !std::mem::replace(&mut is_found[key], true) {
+                table[key] = (self.payload.1)(row);
+                missing -= 1;
+            }
+        }
+        for (key, _) in is_found.iter().enumerate().filter(|found| !found.1) {
+            table[key] = inherited.map_or(self.payload.0, |inherited| inherited[key]);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::sorted_times;
+    use crate::testing::{crews, sorted_times};
     use proptest::prelude::*;
+
+    fn naive(join: &AsofJoin, left: (i64, u32), right: &[i64], right_keys: &[u32]) -> u32 {
+        let fits = |row: &usize| {
+            let is_near = join.tolerance.is_none_or(|tolerance| right[*row].abs_diff(left.0) <= tolerance);
+            right_keys[*row] == left.1 && is_near && !(join.is_strict && right[*row] == left.0)
+        };
+        let before = (0..right.len()).rev().find(|row| fits(row) && right[*row] <= left.0);
+        let after = (0..right.len()).find(|row| fits(row) && right[*row] >= left.0);
+        let distance = |row: usize| right[row].abs_diff(left.0);
+        let row = match (join.direction, before, after) {
+            (Direction::Backward, row, _) | (Direction::Forward, _, row) => row,
+            (Direction::Nearest, Some(before), Some(after)) => {
+                Some(if distance(after) < distance(before) { after } else { before })
+            }
+            (Direction::Nearest, before, after) => before.or(after),
+        };
+        row.map_or(NO_ROW, |row| row as u32)
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_search_of_every_row(
+            left in sorted_times(60), right in sorted_times(60), keys in prop::collection::vec(0u32..4, 120),
+            direction in prop_oneof![Just(Direction::Backward), Just(Direction::Forward), Just(Direction::Nearest)],
+            is_strict in any::<bool>(), tolerance in prop::option::of(0u64..20), key_count in 4usize..6,
+        ) {
+            let (left_keys, right_keys) = (&keys[..left.len()], &keys[60..60 + right.len()]);
+            let mut join = AsofJoin::new(key_count).direction(direction).strict(is_strict);
+            join.tolerance = tolerance;
+            let search = |(&time, &key): (&i64, &u32)| naive(&join, (time, key), &right, right_keys);
+            let wanted: Vec<u32> = left.iter().zip(left_keys).map(search).collect();
+            let side = |times, keys| (Times::new(times).unwrap(), Keys::new(keys, key_count).unwrap());
+            let (left_side, right_side) = (side(&left, left_keys), side(&right, right_keys));
+            let mut got = vec![7; left.len()];
+            for _again in 0..2 {
+                join.run(left_side, right_side, &mut got).unwrap();
+                prop_assert_eq!(&got, &wanted);
+            }
+            let values: Vec<f64> = (0..right.len()).map(|row| row as f64).collect();
+            for crew in &mut crews() {
+                join.run_on(crew, left_side, right_side, &mut got).unwrap();
+                prop_assert_eq!(&got, &wanted);
+                let mut found = vec![7.0; left.len()];
+                join.values_on(crew, left_side, right_side, &values, &mut found).unwrap();
+                for (found, &row) in found.into_iter().zip(&wanted) {
+                    let is_right = if row == NO_ROW { found.is_nan() } else { found == f64::from(row) };
+                    prop_assert!(is_right);
+                }
+            }
+        }
+    }
 
     fn join(left: (&[i64], &[u32]), right: (&[i64], &[u32]), count: usize) -> Vec<u32> {
         let mut out = vec![0; left.0.len()];
@@ -70,25 +428,22 @@ mod tests {
         out
     }
 
-    proptest! {
-        #[test]
-        fn equals_the_search_of_every_row(
-            left in sorted_times(60), right in sorted_times(60), keys in prop::collection::vec(0u32..4, 120),
-        ) {
-            let (left_keys, right_keys) = (&keys[..left.len()], &keys[60..60 + right.len()]);
-            let got = join((&left, left_keys), (&right, right_keys), 4);
-            for (row, got) in got.into_iter().enumerate() {
-                let fits = |other: &usize| right_keys[*other] == left_keys[row] && right[*other] <= left[row];
-                let wanted = (0..right.len()).rev().find(fits);
-                prop_assert_eq!(got, wanted.map_or(NO_ROW, |row| row as u32));
-            }
-        }
-    }
-
     #[test]
     fn a_tie_takes_the_last_row_and_a_younger_row_is_no_partner() {
         let got = join((&[-3, 5, 5], &[0, 0, 1]), (&[-2, 5, 5, 6], &[0, 0, 0, 1]), 2);
         assert_eq!(got, [NO_ROW, 2, NO_ROW]);
+    }
+
+    #[test]
+    fn distances_do_not_overflow_at_the_ends_of_time() {
+        let ends = [i64::MIN, i64::MAX];
+        let side = || (Times::new(&ends).unwrap(), Keys::new(&[0, 0], 1).unwrap());
+        let mut out = [0; 2];
+        let mut join = AsofJoin::new(1).direction(Direction::Nearest).strict(true);
+        join.run(side(), side(), &mut out).unwrap();
+        assert_eq!(out, [1, 0]);
+        join.tolerance(u64::MAX - 1).run(side(), side(), &mut out).unwrap();
+        assert_eq!(out, [NO_ROW; 2]);
     }
 
     #[test]

@@ -68,4 +68,14 @@ impl KernelError {
     pub(crate) fn check_length(column: &'static str, want: usize, got: usize) -> Result<(), Self> {
         if want == got { Ok(()) } else { Err(Self::Length { column, want, got }) }
     }
+
+    /// Fails unless the parameter `is_allowed`.
+    pub(crate) fn check_parameter(
+        name: &'static str,
+        value: impl ToString,
+        is_allowed: bool,
+        wanted: &'static str,
+    ) -> Result<(), Self> {
+        if is_allowed { Ok(()) } else { Err(Self::Parameter { name, value: value.to_string(), wanted }) }
+    }
 }

@@ -8,7 +8,7 @@
 //! trade much and many little; prices walk at random; one price in 1024 is null.
 
 use planish_arena::{Arena, ArenaError, LINE_BYTES};
-use planish_kernels::{Bucket, Keys, LookupTable, Times, WindowAggregate};
+use planish_kernels::{Bucket, Keys, LookupTable, Times};
 
 use crate::error::WorkloadError;
 use crate::options::{Options, Query};
@@ -32,7 +32,7 @@ pub(crate) const WINDOW_NS: i64 = 32 * GAP_NS;
 /// Bytes of one trade and one quote together.
 const TICK_BYTES: usize = 8 + 4 + 8 + 8 + 8 + 4 + 8;
 /// Bytes of one row of the buffers that each thread has; see [`Buffers`].
-const BUFFER_ROW_BYTES: usize = 8 + 8 + 4 + size_of::<WindowAggregate>();
+const BUFFER_ROW_BYTES: usize = 8 + 8 + 4 + 4 * 8;
 /// Orders in each bucket of their table on average: half load.
 const ORDERS_PER_BUCKET: usize = Bucket::ROWS / 2;
 
@@ -60,7 +60,7 @@ impl Layout {
         let has_lookup = options.queries.contains(&Query::Lookup);
         let has_ticks = options.queries.iter().any(|&query| query != Query::Lookup);
         let buffers = |rows: usize| threads * rows * BUFFER_ROW_BYTES;
-        let slices = 8 + 4 * threads;
+        let slices = 8 + 7 * threads;
         let query_rows =
             if options.bytes / 8 > buffers(QUERY_ROWS_MAX) { QUERY_ROWS_MAX } else { ROWS_MIN / 4 };
         let overhead_bytes = buffers(query_rows) + slices * LINE_BYTES;
@@ -228,8 +228,11 @@ pub(crate) struct Buffers<'a> {
     pub(crate) keys: &'a mut [u64],
     /// Partner rows.
     pub(crate) rows: &'a mut [u32],
-    /// Windows.
-    pub(crate) windows: &'a mut [WindowAggregate],
+    /// Of each window: sum, lowest and highest value, and how many.
+    pub(crate) sums: &'a mut [f64],
+    pub(crate) lows: &'a mut [f64],
+    pub(crate) highs: &'a mut [f64],
+    pub(crate) counts: &'a mut [u64],
 }
 
 impl<'a> Buffers<'a> {
@@ -238,7 +241,10 @@ impl<'a> Buffers<'a> {
             values: arena.alloc_slice(query_rows)?,
             keys: arena.alloc_slice(query_rows)?,
             rows: arena.alloc_slice(query_rows)?,
-            windows: arena.alloc_filled(query_rows, WindowAggregate::EMPTY)?,
+            sums: arena.alloc_slice(query_rows)?,
+            lows: arena.alloc_slice(query_rows)?,
+            highs: arena.alloc_slice(query_rows)?,
+            counts: arena.alloc_slice(query_rows)?,
         })
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use planish_arena::{Arena, ArenaError};
-use planish_kernels::{AsofJoin, Bar, Ema, Vwap, WindowAggregate, WindowJoin, Xbar, vwap_by_key};
+use planish_kernels::{AsofJoin, Bar, Ema, KeyedEma, KeyedVwap, TimeBar, WindowColumns, WindowJoin, Xbar};
 use planish_sys::process::thread_cpu_time;
 
 use crate::data::{Buffers, Data, GAP_NS, SYMBOLS, WINDOW_NS, order_key};
@@ -36,8 +36,8 @@ pub(crate) struct Done {
 pub(crate) struct Session<'a> {
     data: Data<'a>,
     buffers: Buffers<'a>,
-    averages: Vec<Ema>,
-    vwaps: Vec<Vwap>,
+    averages: KeyedEma,
+    vwaps: KeyedVwap,
     window_join: WindowJoin,
     asof_join: AsofJoin,
 }
@@ -48,9 +48,9 @@ impl<'a> Session<'a> {
         Ok(Self {
             data,
             buffers: buffers?,
-            averages: vec![Ema::with_span(EMA_SPAN)?; SYMBOLS],
-            vwaps: vec![Vwap::default(); SYMBOLS],
-            window_join: WindowJoin::new(WINDOW_NS, WINDOW_NS)?.with_window_rows(data.window_rows_max),
+            averages: KeyedEma::new(Ema::with_span(EMA_SPAN)?, SYMBOLS),
+            vwaps: KeyedVwap::new(SYMBOLS),
+            window_join: WindowJoin::new(-WINDOW_NS, WINDOW_NS)?.with_window_rows(data.window_rows_max),
             asof_join: AsofJoin::new(SYMBOLS),
         })
     }
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
     fn xbar(&mut self, rows: Range<usize>) -> Result<u64, WorkloadError> {
         let trades = self.data.trades;
         let mut digest = 0u64;
-        let mut add = |bar: Bar| digest = digest.wrapping_add(digest_bar(&bar));
+        let mut add = |bar: TimeBar| digest = digest.wrapping_add(digest_bar(&bar));
         let mut xbar = Xbar::new(BAR_NS)?;
         xbar.feed(
             trades.times.slice(rows.clone()),
@@ -118,19 +118,27 @@ impl<'a> Session<'a> {
 
     fn ema(&mut self, rows: Range<usize>) -> Result<u64, WorkloadError> {
         let trades = self.data.trades;
-        self.averages.fill(Ema::with_span(EMA_SPAN)?);
+        self.averages.clear();
         let out = &mut *self.buffers.values;
-        Ema::feed_by_key(&mut self.averages, trades.symbols.slice(rows.clone()), &trades.prices[rows], out)?;
+        self.averages.feed(trades.symbols.slice(rows.clone()), &trades.prices[rows], out)?;
         Ok(digest_values(out))
     }
 
     fn window(&mut self, rows: Range<usize>) -> Result<u64, WorkloadError> {
         let near = self.quotes_near(&rows, WINDOW_NS, WINDOW_NS);
         let quotes = self.data.quotes;
-        let out = &mut *self.buffers.windows;
+        let Buffers { sums, lows, highs, counts, .. } = &mut self.buffers;
         let left = self.data.trades.times.slice(rows);
+        let out = WindowColumns {
+            sum: Some(sums),
+            min: Some(lows),
+            max: Some(highs),
+            count: Some(counts),
+            ..WindowColumns::default()
+        };
         self.window_join.run(left, quotes.times.slice(near.clone()), &quotes.bids[near], out)?;
-        Ok(out.iter().map(digest_window).fold(0, u64::wrapping_add))
+        let digests = [sums, lows, highs].map(|column| digest_values(column));
+        Ok(digests.into_iter().chain(counts.iter().copied()).fold(0, u64::wrapping_add))
     }
 
     fn asof(&mut self, rows: Range<usize>) -> Result<u64, WorkloadError> {
@@ -145,10 +153,10 @@ impl<'a> Session<'a> {
 
     fn vwap(&mut self, rows: Range<usize>) -> Result<u64, WorkloadError> {
         let trades = self.data.trades;
-        self.vwaps.fill(Vwap::default());
+        self.vwaps.clear();
         let keys = trades.symbols.slice(rows.clone());
-        vwap_by_key(keys, &trades.prices[rows.clone()], &trades.sizes[rows], &mut self.vwaps)?;
-        Ok(self.vwaps.iter().map(|vwap| vwap.mean().to_bits()).fold(0, u64::wrapping_add))
+        self.vwaps.feed(keys, &trades.prices[rows.clone()], &trades.sizes[rows])?;
+        Ok(self.vwaps.groups().map(|vwap| vwap.mean().to_bits()).fold(0, u64::wrapping_add))
     }
 
     fn lookup(&mut self) -> Result<u64, WorkloadError> {
@@ -162,11 +170,7 @@ fn digest_values(values: &[f64]) -> u64 {
     values.iter().map(|value| value.to_bits()).fold(0, u64::wrapping_add)
 }
 
-fn digest_window(window: &WindowAggregate) -> u64 {
-    digest_values(&[window.sum, window.min(), window.max()]).wrapping_add(window.count)
-}
-
-fn digest_bar(bar: &Bar) -> u64 {
-    let Bar { start, open, high, low, close, volume, count, vwap } = *bar;
+fn digest_bar(bar: &TimeBar) -> u64 {
+    let Bar { start, open, high, low, close, volume, count, vwap } = bar.bar();
     digest_values(&[open, high, low, close, volume, vwap]).wrapping_add(count).wrapping_add(start as u64)
 }
