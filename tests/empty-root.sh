@@ -34,7 +34,7 @@ if [ $# -gt 0 ]; then
 else
     root=$(mktemp -d "${TMPDIR:-/tmp}/empty-root.XXXXXX")
     # Mounts first, or the removal would reach through them.
-    trap 'umount -R "$root/proc" "$root/sys" "$root/opt/rust" 2>/dev/null
+    trap 'umount -R "$root/proc" "$root/sys" "$root/dev/pts" "$root/opt/rust" 2>/dev/null
           mountpoint -q "$root/opt/rust" || rm -rf --one-file-system "$root"' EXIT
 fi
 
@@ -69,7 +69,9 @@ git -C "$checkout" clone --quiet --no-hardlinks "$checkout" "$root/root/planish"
 
 mount -t proc -o ro proc "$root/proc"
 mount -t sysfs -o ro sysfs "$root/sys"
-mkdir -p "$root/dev/shm"
+mkdir -p "$root/dev/shm" "$root/dev/pts"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+ln -sf pts/ptmx "$root/dev/ptmx"
 
 # Only what a login would set, and what this machine needs to reach its registries.
 inside() {

@@ -60,6 +60,22 @@ pub const BROWSER: Need = Need {
     required: false,
 };
 
+/// What shows that `doctor` opens nothing of the kernel for writing.
+pub const STRACE: Need = Need {
+    name: "strace",
+    found: || shell::which("strace").is_some(),
+    packages: &[&["strace"]],
+    required: false,
+};
+
+/// A second opinion on CPUs, caches and nodes.
+pub const HWLOC: Need = Need {
+    name: "hwloc",
+    found: || shell::which("hwloc-calc").is_some(),
+    packages: &[&["hwloc-nox"], &["hwloc"]],
+    required: false,
+};
+
 /// A C++ compiler: libFuzzer comes as source.
 pub const CXX: Need = Need {
     name: "a C++ compiler (c++)",
@@ -69,7 +85,7 @@ pub const CXX: Need = Need {
 };
 
 /// Everything that the whole test suite can use.
-pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER];
+pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER, &STRACE, &HWLOC];
 
 impl Need {
     /// The same need, for a task that means nothing without it.
