@@ -93,7 +93,9 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
 fn is_in_force(journal: &Journal, plan: &Plan, options: &ApplyOptions) -> bool {
     let same = |entry: &Entry| {
         let files = entry.steps.iter().any(|step| step.undo == Undo::File);
-        let whole = matches!(entry.state, EntryState::Open | EntryState::Unconfirmed);
+        // An undo that left pages in use keeps its entry open; what it took back is not in force.
+        let untouched = entry.steps.iter().all(|step| step.undone.is_none());
+        let whole = untouched && matches!(entry.state, EntryState::Open | EntryState::Unconfirmed);
         whole && entry.plan == plan.hash && (files || !options.persist)
     };
     journal.ledger().entries.iter().any(same) && !plan.steps.is_empty()

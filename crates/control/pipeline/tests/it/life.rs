@@ -269,6 +269,19 @@ fn pages_in_use_keep_the_entry_open() {
 }
 
 #[test]
+fn a_plan_that_was_undone_in_part_is_not_in_force() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let plan = plan_of(&session, &everything());
+    apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+    tree.put(&pool(1).replace("nr_", "free_"), "2\n");
+    undo_all(&tree);
+    // The pool keeps pages that are in use, so that the plan no longer starts from what it saw.
+    let error = apply(&session, &plan, &ApplyOptions::default()).expect_err("the host moved");
+    assert!(matches!(error, PipelineError::Moved { .. }), "{error}");
+}
+
+#[test]
 fn a_short_grant_is_a_finding_with_its_reason() {
     let rows = format!("[[answer]]\nplace = \"{}\"\nclamp = {{ max = 2 }}\n", pool(1));
     let tree = Tree::answering(&rows);
