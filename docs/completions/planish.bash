@@ -275,7 +275,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -305,7 +305,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__apply)
-            opts="-q -v -h --yes --confirm --persist --reason --allow --allow-knob --service --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --yes --confirm --persist --reason --allow --allow-knob --service --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -355,7 +355,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__check)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -385,7 +385,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__confirm)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -415,7 +415,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__doctor)
-            opts="-q -v -h --service --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --service --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -897,7 +897,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__host)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help record diff help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help record diff help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -927,7 +927,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__host__subcmd__diff)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1013,7 +1013,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__host__subcmd__record)
-            opts="-q -v -h --note --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --note --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1047,7 +1047,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__knobs)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1077,7 +1077,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__log)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1107,7 +1107,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__map)
-            opts="-q -v -h --tree --html --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --tree --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1141,7 +1141,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__plan)
-            opts="-o -q -v -h --output --allow --allow-knob --service --json --root --state --color --quiet --verbose --clock --help"
+            opts="-o -q -v -h --output --allow --allow-knob --service --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1191,7 +1191,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --clock --help series postgres help"
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help series postgres help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1289,7 +1289,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__postgres)
-            opts="-q -v -h --scale --shared-buffers --clients --workload --bin --conn --quick --seed --budget --html --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --scale --shared-buffers --clients --workload --bin --conn --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1355,7 +1355,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__series)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1397,7 +1397,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__size)
-            opts="-q -v -h --bytes --regions --postgres --postgres-program --headroom --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --bytes --regions --postgres --postgres-program --headroom --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1447,7 +1447,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help import merge show help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help import merge show help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1547,7 +1547,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__import)
-            opts="-o -q -v -h --program --format --event --host --duty --output --json --root --state --color --quiet --verbose --clock --help"
+            opts="-o -q -v -h --program --format --event --host --duty --output --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1605,7 +1605,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__merge)
-            opts="-o -q -v -h --half-life --host-cap --output --json --root --state --color --quiet --verbose --clock --help"
+            opts="-o -q -v -h --half-life --host-cap --output --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1651,7 +1651,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__show)
-            opts="-q -v -h --program --top --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --program --top --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1689,7 +1689,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__topo)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1719,7 +1719,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help new run selfcheck honesty help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help new run selfcheck honesty help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1833,7 +1833,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__honesty)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1863,7 +1863,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__new)
-            opts="-o -q -v -h --cmd --profile --output --json --root --state --color --quiet --verbose --clock --help"
+            opts="-o -q -v -h --cmd --profile --output --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1909,7 +1909,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__run)
-            opts="-q -v -h --keep --quick --seed --budget --html --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --keep --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1951,7 +1951,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__selfcheck)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1993,7 +1993,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__undo)
-            opts="-q -v -h --all --force --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --all --force --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2023,7 +2023,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__version)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2053,7 +2053,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__watch__subcmd__confirm)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2083,7 +2083,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__workload)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --clock --help series help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help series help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2155,7 +2155,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__workload__subcmd__series)
-            opts="-q -v -h --bytes --queries --pages --fallback --cpu --node --threads --seed --warm-up --seconds --rounds --serve --json --root --state --color --quiet --verbose --clock --help"
+            opts="-q -v -h --bytes --queries --pages --fallback --cpu --node --threads --seed --warm-up --seconds --rounds --serve --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

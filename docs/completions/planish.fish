@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_planish_global_optspecs
-    string join \n json root= state= color= q/quiet v/verbose clock= h/help V/version
+    string join \n json root= state= color= q/quiet v/verbose timings clock= h/help V/version
 end
 
 function __fish_planish_needs_command
@@ -33,6 +33,7 @@ complete -c planish -n "__fish_planish_needs_command" -l clock -d 'Take this as 
 complete -c planish -n "__fish_planish_needs_command" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_needs_command" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_needs_command" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_needs_command" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_needs_command" -s V -l version -d 'Print version'
 complete -c planish -n "__fish_planish_needs_command" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
@@ -64,6 +65,7 @@ complete -c planish -n "__fish_planish_using_subcommand doctor" -l clock -d 'Tak
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand doctor" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand doctor" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand plan" -s o -l output -d 'Save the plan to F, for `planish apply F`' -r -F
 complete -c planish -n "__fish_planish_using_subcommand plan" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
@@ -78,6 +80,7 @@ complete -c planish -n "__fish_planish_using_subcommand plan" -l clock -d 'Take 
 complete -c planish -n "__fish_planish_using_subcommand plan" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand plan" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand plan" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand plan" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand apply" -l confirm -d 'Undo by itself unless `planish confirm` follows within SECS seconds' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l reason -d 'Note in the journal why' -r
@@ -95,6 +98,7 @@ complete -c planish -n "__fish_planish_using_subcommand apply" -l persist -d 'Al
 complete -c planish -n "__fish_planish_using_subcommand apply" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand apply" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand apply" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand apply" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand apply" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand confirm" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -105,6 +109,7 @@ complete -c planish -n "__fish_planish_using_subcommand confirm" -l clock -d 'Ta
 complete -c planish -n "__fish_planish_using_subcommand confirm" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand confirm" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand confirm" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand confirm" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand confirm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand check" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -115,6 +120,7 @@ complete -c planish -n "__fish_planish_using_subcommand check" -l clock -d 'Take
 complete -c planish -n "__fish_planish_using_subcommand check" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand check" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand check" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand check" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand undo" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand undo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -127,6 +133,7 @@ complete -c planish -n "__fish_planish_using_subcommand undo" -l force -d 'Write
 complete -c planish -n "__fish_planish_using_subcommand undo" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand undo" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -137,6 +144,7 @@ complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l clock 
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand log" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand log" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -147,6 +155,7 @@ complete -c planish -n "__fish_planish_using_subcommand log" -l clock -d 'Take t
 complete -c planish -n "__fish_planish_using_subcommand log" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand log" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand log" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand log" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand knobs" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand knobs" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -157,6 +166,7 @@ complete -c planish -n "__fish_planish_using_subcommand knobs" -l clock -d 'Take
 complete -c planish -n "__fish_planish_using_subcommand knobs" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand knobs" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand knobs" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand knobs" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand knobs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand size" -l bytes -d 'So many bytes, such as 24G' -r
 complete -c planish -n "__fish_planish_using_subcommand size" -l regions -d 'N regions of BYTES each: every region is rounded up to whole pages' -r
@@ -172,6 +182,7 @@ complete -c planish -n "__fish_planish_using_subcommand size" -l clock -d 'Take 
 complete -c planish -n "__fish_planish_using_subcommand size" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand size" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand size" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand size" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand size" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand map" -l html -d 'Also draw the address space into this HTML file' -r -F
 complete -c planish -n "__fish_planish_using_subcommand map" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
@@ -184,6 +195,7 @@ complete -c planish -n "__fish_planish_using_subcommand map" -l tree -d 'All pro
 complete -c planish -n "__fish_planish_using_subcommand map" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand map" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand map" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand map" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand map" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand topo" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand topo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -194,6 +206,7 @@ complete -c planish -n "__fish_planish_using_subcommand topo" -l clock -d 'Take 
 complete -c planish -n "__fish_planish_using_subcommand topo" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand topo" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand topo" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand topo" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand topo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -204,6 +217,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_see
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
@@ -218,6 +232,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -228,6 +243,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
@@ -241,6 +257,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_see
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
@@ -269,6 +286,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l half-life -d 'After so many days a profile counts half' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l host-cap -d 'The most that one host may count, in percent' -r
@@ -282,6 +300,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l program -d 'The program; without it, the file that was sampled if it is still the same build' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l top -d 'Show so many functions' -r
@@ -294,6 +313,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
@@ -308,6 +328,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_se
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
@@ -326,6 +347,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l seed -d 'Draw everything from this seed, to run the same again' -r
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l budget -d 'Time for everything' -r
@@ -341,6 +363,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l seed -d 'Draw everything from this seed, to run the same again' -r
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l budget -d 'Time for everything' -r
@@ -355,6 +378,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -365,6 +389,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
@@ -384,6 +409,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_se
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
@@ -401,6 +427,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l scale -d 'Rows in units of 100,000; without this as many as memory allows' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l shared-buffers -d 'Shared buffers of each server; without this a tenth more than the data' -r
@@ -421,6 +448,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
@@ -434,6 +462,7 @@ complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -458,6 +487,7 @@ complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_see
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -470,6 +500,7 @@ complete -c planish -n "__fish_planish_using_subcommand version" -l clock -d 'Ta
 complete -c planish -n "__fish_planish_using_subcommand version" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand version" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand version" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand version" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand version" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
 complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'

@@ -7,6 +7,7 @@ use planish_journal::{Intent, Journal, JournalError};
 use planish_model::{
     Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind, Plan, Undo,
 };
+use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::persist::{self, Contents};
@@ -62,12 +63,13 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
 
     // After this point every original is on disk, and a kill leaves an entry that undo takes back.
-    let entry = journal.begin(announce(session, plan, options, &journal, steps))?;
+    let entry =
+        info_span!("record").in_scope(|| journal.begin(announce(session, plan, options, &journal, steps)))?;
     if let Err(error) = watch::start(session, &journal, entry) {
         journal.close(entry, Closure::Empty)?;
         return Err(error);
     }
-    let mut written = write(&mut journal, entry, options, &*sink);
+    let mut written = info_span!("act").in_scope(|| write(&mut journal, entry, options, &*sink));
     if !written.failed && written.journal_failure.is_none() {
         written.journal_failure = journal.applied(entry).err();
     }
@@ -237,6 +239,7 @@ pub(crate) fn look_again(session: &Session, plan: Option<&Plan>, entries: &[Entr
     let boot_id = &observation.host.boot_id;
     let here = |entry: &&Entry| entry.is_open() && entry.boot_id == *boot_id;
     let open: Vec<Entry> = entries.iter().filter(here).cloned().collect();
+    let _stage = info_span!("verify").entered();
     planish_verify::verify(session.catalogue(), plan, &open, &observation)
 }
 

@@ -4,6 +4,7 @@ use planish_model::{
     Catalogue, Finding, HostFacts, KnobId, Observation, Reading, Sizing, Verdict, VerdictKind,
 };
 use serde::Serialize;
+use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -54,12 +55,13 @@ pub fn doctor(
         (None, Some(sizing)) => Some(made_for(catalogue, sizing)?),
         (None, None) => None,
     };
+    let open = if profile.is_some() { session.open_entries()? } else { Vec::new() };
+    let _stage = info_span!("decide").entered();
     let plan = match &profile {
         None => None,
         Some(name) => {
             let profile = catalogue.profile(name)?;
             let options = planish_decide::Options { sizing, ..planish_decide::Options::default() };
-            let open = session.open_entries()?;
             Some(planish_decide::plan(catalogue, &observation, &profile, &open, &options)?)
         }
     };

@@ -7,6 +7,8 @@
 //! Only this crate knows all stages. It holds no logic of its own beyond their order: which lock is taken before
 //! which read, what is on disk before which write, and what a failure leaves behind.
 //!
+//! Each stage is a span of `tracing`, under the name of the arrow above; `planish --timings` prints them.
+//!
 //! Promises, each kept by a test that stops at every operation of the journal and at every write to the host:
 //! - nothing is written without a plan, and nothing before every original is on disk;
 //! - a kill at any moment leaves a host that `undo` brings back, or a difference that it names;

@@ -1,6 +1,7 @@
 //! `planish plan`: what would be written, and why. Any user may ask; nothing is written.
 
 use planish_model::{Class, KnobId, Plan};
+use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -36,5 +37,6 @@ pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result
         sizing,
     };
     let open = session.open_entries()?;
+    let _stage = info_span!("decide").entered();
     Ok(planish_decide::plan(session.catalogue(), &observation, &profile, &open, &options)?)
 }

@@ -9,6 +9,7 @@ use planish_act::{LiveSink, ModelSink, Sink};
 use planish_host::Host;
 use planish_journal::{Author, FileStorage, HostLock, Journal, JournalError, Ledger, Storage, read};
 use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Observation};
+use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::gone;
@@ -77,6 +78,7 @@ impl Session {
     /// As [`Self::open`].
     #[doc(hidden)]
     pub fn with_seams(options: SessionOptions, seams: Box<dyn Seams>) -> Result<Self, PipelineError> {
+        let _stage = info_span!("open").entered();
         let host = match &options.root {
             Some(folder) => Host::open(folder)?,
             None => Host::live(),
@@ -126,6 +128,7 @@ impl Session {
     /// Reads the host, once.
     #[must_use]
     pub fn observe(&self) -> Observation {
+        let _stage = info_span!("observe").entered();
         planish_observe::observe(&self.host, &self.catalogue)
     }
 
@@ -159,6 +162,7 @@ impl Session {
 
     /// The journal for writing, and with it the host-wide lock.
     pub(crate) fn writer(&self, patience: Duration) -> Result<Journal, PipelineError> {
+        let _stage = info_span!("journal").entered();
         let lock = HostLock::acquire(&self.folders.lock, patience)?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
@@ -169,6 +173,7 @@ impl Session {
 
     /// The journal as it is, without the lock.
     pub(crate) fn ledger(&self) -> Result<Ledger, PipelineError> {
+        let _stage = info_span!("journal").entered();
         let storage = FileStorage::look(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "read", path, source })?;
         let mut ledger = read(&storage)?;

@@ -10,6 +10,7 @@ use planish_decide::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest as Regions};
 use planish_host::Host;
 use planish_model::{Observation, Sizing, units};
 use planish_residency::{Process, ResidencyError, processes_named};
+use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -65,6 +66,7 @@ pub(crate) fn size_on(
     request: &SizeRequest,
     headroom_percent: Option<u32>,
 ) -> Result<Sizing, PipelineError> {
+    let _stage = info_span!("size").entered();
     let (subject, service, regions) = regions(session.host(), observation, request)?;
     let headroom_percent = headroom_percent.unwrap_or(DEFAULT_HEADROOM_PERCENT);
     Ok(planish_decide::size(observation, &Regions { subject, service, regions, headroom_percent }))

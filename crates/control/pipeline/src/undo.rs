@@ -5,6 +5,7 @@ use std::time::Duration;
 use planish_act::{Sink, stack, take_back as take_back_step};
 use planish_journal::{Journal, JournalError};
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
+use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::persist::Contents;
@@ -113,6 +114,7 @@ pub(crate) fn undo_entry(
     sink: &dyn Sink,
 ) -> Back {
     // A disk that is full now must not keep the host from coming back: the failure is told at the end.
+    let _stage = info_span!("act").entered();
     let unannounced = journal.begin_undo(entry.id, command, force).err();
     let mut back = take_back(journal, entry, force, boot_id, sink);
     let gone = |outcome: &Outcome| outcome.outcome == OutcomeKind::GoneWithReboot;

@@ -57,6 +57,9 @@ pub(crate) struct Globals {
     /// Print every place, source and calculation
     #[arg(long, short, global = true, action = ArgAction::SetTrue)]
     pub verbose: bool,
+    /// Print each stage and how long it took, on stderr
+    #[arg(long, global = true)]
+    pub timings: bool,
     /// Take this as the present time, in seconds since 1970: for tests on recorded hosts
     #[arg(long, global = true, hide = true, requires = "root", value_name = "SECONDS")]
     pub clock: Option<u64>,

@@ -21,6 +21,7 @@ mod output;
 mod run;
 mod running;
 mod signals;
+mod timings;
 
 pub use args::command;
 pub use run::main;

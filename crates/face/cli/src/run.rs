@@ -7,11 +7,12 @@ use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use planish_model::Exit;
 use planish_report::{Level, Message};
+use tracing::info_span;
 
 use crate::args::{Cli, command};
 use crate::context::Context;
 use crate::output::{self, Output};
-use crate::{bug, commands};
+use crate::{bug, commands, timings};
 
 /// Runs `planish` with the arguments of this process.
 #[must_use]
@@ -28,10 +29,13 @@ fn run(typed: Vec<OsString>) -> Exit {
     };
     // From here on the command line is sound.
     output::set_color(cli.globals.color);
+    if cli.globals.timings {
+        timings::print_stages();
+    }
     let output = Output { json: cli.globals.json, quiet: cli.globals.quiet };
     let context = Context::new(cli.globals, typed);
     let name = cli.command.name();
-    let ended = bug::caught(|| match cli.command.run(&context) {
+    let ended = bug::caught(|| match info_span!("command").in_scope(|| cli.command.run(&context)) {
         Ok(answer) => output.answer(answer),
         Err(failure) => {
             let message = failure.message(&context.again(""), &help_of(name));

@@ -91,3 +91,20 @@ fn it_starts_at_once() {
     let best = best.min().expect("twenty runs");
     assert!(best < Duration::from_millis(100), "{best:?}");
 }
+
+#[test]
+fn timings_name_the_stages_in_their_order_and_only_when_asked() {
+    let host = crate::recorded::repository().join("hosts/metal-2s");
+    let root = host.to_str().expect("a path");
+    let stages = |args: &[&str]| -> Vec<String> {
+        let told = run([&["--root", root], args].concat()).stderr;
+        let stage = |line: &str| Some(line.split_once(" ms  ")?.1.trim().to_owned());
+        told.lines().filter_map(stage).collect()
+    };
+    assert_eq!(stages(&["plan", "series", "--timings"]), ["open", "observe", "journal", "decide", "command"]);
+    assert_eq!(
+        stages(&["check", "--timings", "--json"]),
+        ["open", "journal", "observe", "verify", "command"]
+    );
+    assert_eq!(stages(&["plan", "series"]), [""; 0]);
+}
