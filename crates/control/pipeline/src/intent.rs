@@ -2,7 +2,9 @@
 
 use planish_act::{Sink, stack};
 use planish_host::Access;
-use planish_model::{Class, Coupling, Entry, EntryStep, KnobId, Original, Plan, Step, Undo, place};
+use planish_model::{
+    Class, Coupling, Entry, EntryStep, KnobId, Original, Plan, Skipped, Step, Undo, VerdictKind, place,
+};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -63,6 +65,21 @@ fn refuse_forged_lines(session: &Session, plan: &Plan) -> Result<(), PipelineErr
         }
         let Some(wanted) = &skipped.wanted else { continue };
         knob.r#type.validate(wanted).map_err(|error| forged(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Refuses a plan without a step when that is because nothing of it may be written: "nothing to do" would be a green
+/// light for a container with a read-only `/proc/sys`.
+pub(crate) fn refuse_blocked(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    if !plan.steps.is_empty() {
+        return Ok(());
+    }
+    let blocked = |skipped: &&Skipped| !skipped.satisfied && skipped.verdict.verdict == VerdictKind::Blocked;
+    for skipped in plan.skipped.iter().filter(blocked) {
+        if matches!(session.host().access(&skipped.place), Access::ReadOnlyMount | Access::Denied(_)) {
+            refuse_unwritable(session, &skipped.place)?;
+        }
     }
     Ok(())
 }

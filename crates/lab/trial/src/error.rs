@@ -29,6 +29,18 @@ pub enum TrialError {
         name: String,
         /// The nearest valid name.
         nearest: Option<String>,
+        /// The names of all shipped trials.
+        known: Vec<String>,
+    },
+    /// No profile of this name.
+    #[error("no profile `{name}`{}", did_you_mean(nearest.as_ref()))]
+    UnknownProfile {
+        /// The name.
+        name: String,
+        /// The nearest valid name.
+        nearest: Option<String>,
+        /// The names of all profiles.
+        known: Vec<String>,
     },
     /// A file cannot be read or written.
     #[error("{}", path.display())]
@@ -89,9 +101,11 @@ impl TrialError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Malformed { .. } | Self::UnknownTrial { .. } | Self::NoMetric { .. } | Self::Design(_) => {
-                Exit::Usage
-            }
+            Self::Malformed { .. }
+            | Self::UnknownTrial { .. }
+            | Self::UnknownProfile { .. }
+            | Self::NoMetric { .. }
+            | Self::Design(_) => Exit::Usage,
             Self::File { .. } | Self::Baseline { .. } | Self::Refused { .. } | Self::Control(_) => {
                 Exit::Refused
             }
@@ -105,6 +119,15 @@ impl TrialError {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Refused { cure, .. } if !cure.is_empty() => vec![cure.clone()],
+            Self::Malformed { file, .. } => {
+                vec![format!("mend {file} there; planish trial new --cmd COMMAND writes a sound one")]
+            }
+            Self::UnknownTrial { known, .. } => {
+                vec![format!("the shipped trials are {}; a file is named with a slash", known.join(", "))]
+            }
+            Self::UnknownProfile { known, .. } => vec![format!("the profiles are {}", known.join(", "))],
+            Self::NoMetric { .. } => vec!["name a metric that is reported as `primary`".to_owned()],
+            Self::File { .. } => vec!["name a file that you may read, in a folder that is there".to_owned()],
             Self::Baseline { .. } => vec!["run its command by hand first".to_owned()],
             Self::Design(_) => vec!["give it more time: a larger budget or more pairs".to_owned()],
             Self::Host { restored: false, .. } => {

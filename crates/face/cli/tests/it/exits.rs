@@ -178,6 +178,10 @@ fn a_place_that_we_may_not_write_is_found_before_the_first_write() {
     let envelope = run.envelope();
     assert_eq!(envelope["result"]["steps"].as_array().expect("steps").len(), 0, "{}", run.stdout);
     assert_eq!(envelope["result"]["skipped"][0]["verdict"], "blocked");
+    let applied = on(sandbox.path(), &["apply", "two", "--yes"]);
+    assert_eq!(applied.exit, 3, "nothing of it may be written: {}", applied.stdout);
+    assert!(message(&applied, "error").contains("mounted read-only"), "{}", applied.stdout);
+    assert!(!sandbox.path().join("state/var").exists(), "a refusal leaves no journal");
 }
 
 #[test]

@@ -242,9 +242,10 @@ impl TrialFile {
     /// No trial of this name.
     pub fn shipped(name: &str) -> Result<Self, TrialError> {
         let Some((name, text)) = SHIPPED.iter().find(|(shipped, _)| *shipped == name) else {
-            let names = SHIPPED.iter().map(|(name, _)| *name);
-            let nearest = planish_model::nearest(name, names).map(str::to_owned);
-            return Err(TrialError::UnknownTrial { name: name.to_owned(), nearest });
+            let names = || SHIPPED.iter().map(|(name, _)| *name);
+            let nearest = planish_model::nearest(name, names()).map(str::to_owned);
+            let known = names().map(str::to_owned).collect();
+            return Err(TrialError::UnknownTrial { name: name.to_owned(), nearest, known });
         };
         Self::parse(&format!("trials/{name}.toml"), text)
     }

@@ -23,11 +23,10 @@ pub fn new(wanted: &NewTrial, catalogue: &Catalogue) -> Result<String, TrialErro
     if let Some(profile) = &wanted.profile
         && !catalogue.profile_names().any(|name| name == profile)
     {
-        let nearest = nearest(profile, catalogue.profile_names()).map(str::to_owned);
-        let hint = crate::error::did_you_mean(nearest.as_ref());
-        return Err(TrialError::Refused {
-            what: format!("no profile `{profile}`{hint}"),
-            cure: "planish knobs".to_owned(),
+        return Err(TrialError::UnknownProfile {
+            name: profile.clone(),
+            nearest: nearest(profile, catalogue.profile_names()).map(str::to_owned),
+            known: catalogue.profile_names().map(str::to_owned).collect(),
         });
     }
     let quote = |text: &str| toml::Value::String(text.to_owned()).to_string();
@@ -108,5 +107,7 @@ mod tests {
     fn a_profile_that_does_not_exist_names_the_nearest() {
         let error = new(&wanted(Some("postgers")), &catalogue()).expect_err("no such profile");
         assert_eq!(error.to_string(), "no profile `postgers`; did you mean `postgres`?");
+        assert_eq!(error.exit(), planish_model::Exit::Usage);
+        assert!(error.hints()[0].starts_with("the profiles are "), "{:?}", error.hints());
     }
 }
