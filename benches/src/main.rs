@@ -13,6 +13,7 @@ mod row;
 mod series;
 mod simulated;
 mod spine;
+mod text;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -29,7 +30,7 @@ struct Arguments {
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
     json: Option<PathBuf>,
-    /// For spine: the release binary
+    /// For spine and text: the release binary
     #[arg(long, value_name = "FILE")]
     planish: Option<PathBuf>,
     /// For series: a folder with hand-tuned kernels.c to be measured against
@@ -46,6 +47,8 @@ enum Name {
     Spine,
     /// Time-series kernels: fixed limits, and the ratio to hand-tuned C
     Series,
+    /// Orders of a large program, import of a large recording
+    Text,
 }
 
 fn main() -> Result<ExitCode> {
@@ -60,6 +63,10 @@ fn main() -> Result<ExitCode> {
             let isa = arguments.isa.as_deref().map_or(Some(Isa::best()), Isa::named);
             let isa = isa.context("this CPU does not have these instructions")?;
             series::measure(arguments.reference.as_deref(), isa, &mut rows)?;
+        }
+        Name::Text => {
+            let planish = arguments.planish.as_deref().context("text wants --planish FILE")?;
+            text::measure(planish, &mut rows)?;
         }
     }
     rows.print();

@@ -148,6 +148,9 @@ _planish() {
             planish__subcmd__help__subcmd__text,merge)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__merge"
                 ;;
+            planish__subcmd__help__subcmd__text,order)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__order"
+                ;;
             planish__subcmd__help__subcmd__text,show)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__show"
                 ;;
@@ -211,6 +214,9 @@ _planish() {
             planish__subcmd__text,merge)
                 cmd="planish__subcmd__text__subcmd__merge"
                 ;;
+            planish__subcmd__text,order)
+                cmd="planish__subcmd__text__subcmd__order"
+                ;;
             planish__subcmd__text,show)
                 cmd="planish__subcmd__text__subcmd__show"
                 ;;
@@ -222,6 +228,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,merge)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__merge"
+                ;;
+            planish__subcmd__text__subcmd__help,order)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__order"
                 ;;
             planish__subcmd__text__subcmd__help,show)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__show"
@@ -687,7 +696,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="import merge show"
+            opts="import merge show order"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -715,6 +724,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__merge)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__order)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1447,7 +1470,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help import merge show help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help import merge show order help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1477,7 +1500,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help)
-            opts="import merge show help"
+            opts="import merge show order help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1519,6 +1542,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__merge)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__order)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1616,6 +1653,64 @@ _planish() {
                     return 0
                     ;;
                 --host-cap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__order)
+            opts="-o -q -v -h --profile --previous --algorithm --form --margin --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --previous)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --algorithm)
+                    COMPREPLY=($(compgen -W "keep weight density c3 cdsort" -- "${cur}"))
+                    return 0
+                    ;;
+                --form)
+                    COMPREPLY=($(compgen -W "symbols call-graph gold gnu-ld linker-script bolt" -- "${cur}"))
+                    return 0
+                    ;;
+                --margin)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -248,21 +248,22 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l program -d 'The program that was sampled; without it, the one that perf.data has most samples of' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l format -d 'The format; found by looking without this' -r -f -a "planish\t''
 perf-data\t''
@@ -315,9 +316,36 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l profile -d 'A call profile of it, of this build or an earlier one' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l previous -d 'The order that it was linked by last, one symbol a line: near ties keep it' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l algorithm -d 'Take this order and no other' -r -f -a "keep\t''
+weight\t''
+density\t''
+c3\t''
+cdsort\t''"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l form -d 'What to write: for lld and rustc symbols or call-graph, for gold and GNU ld sections, for BOLT functions' -r -f -a "symbols\t''
+call-graph\t''
+gold\t''
+gnu-ld\t''
+linker-script\t''
+bolt\t''"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l margin -d 'An order must save this much of the cycles of fetching to replace the one that is there, in percent' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s o -l output -d 'Write to F instead of stdout' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -526,6 +554,7 @@ complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'

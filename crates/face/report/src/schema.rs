@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, HonestyReport, HostDiffReport, HostRecordReport,
     KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport, SelfCheckReport, TextImportReport,
-    TextMergeReport, TextShowReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
+    TextMergeReport, TextOrderReport, TextShowReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport,
+    VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -32,6 +33,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<Sizing>(),
         of::<TextImportReport>(),
         of::<TextMergeReport>(),
+        of::<TextOrderReport>(),
         of::<TextShowReport>(),
         of::<TopoReport>(),
         of::<HonestyReport>(),

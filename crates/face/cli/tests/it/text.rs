@@ -75,3 +75,51 @@ fn wrong_files_are_usage_errors_with_their_cure() {
     let run = on(home.path(), "text show torn");
     assert!(run.exit == 2 && run.stderr.contains("checksum"), "{}", run.stderr);
 }
+
+/// A program of many functions, of which some are hot; `None`, said aloud, without an assembler.
+fn program(home: &Path, name: &str) -> Option<Vec<String>> {
+    let known: Vec<String> = (0..900).map(|index| format!("f{index}")).collect();
+    let function = |name: &String| {
+        format!(".globl {name}\n.type {name},@function\n{name}: .zero 200,1\n.size {name},200\n")
+    };
+    let source: String = std::iter::once(".text\n".to_owned()).chain(known.iter().map(function)).collect();
+    std::fs::write(home.join("p.s"), source).expect("the folder can be written");
+    let args = ["-nostdlib", "-static", "-Wl,-e,f0", "-o", "prog", "p.s"];
+    let linked = std::process::Command::new("cc").current_dir(home).args(args).output();
+    if !linked.is_ok_and(|output| output.status.success()) {
+        planish_skip::skip(name, "no assembler");
+        return None;
+    }
+    Some(known.into_iter().step_by(3).collect())
+}
+
+#[test]
+fn an_order_names_what_it_saves_and_is_refused_for_another_program() {
+    let home = home();
+    let name = "an_order_names_what_it_saves_and_is_refused_for_another_program";
+    let Some(known) = program(home.path(), name) else { return };
+    let program = "prog";
+    assert_eq!(
+        on(home.path(), "text show stacks --program prog --json").exit,
+        2,
+        "main;parse;scan are not in it"
+    );
+    let stacks: String = known.windows(2).map(|pair| format!("main;{};{} 40\n", pair[0], pair[1])).collect();
+    std::fs::write(home.path().join("hot"), stacks).expect("the folder can be written");
+    let line = format!("text order {program} --profile hot -o order.txt --json");
+    let ordered = on(home.path(), &line);
+    assert_eq!(ordered.exit, 0, "{}", ordered.stderr);
+    let result = ordered.envelope()["result"].clone();
+    assert_eq!(result["orders"][0]["name"], "keep");
+    assert_eq!(result["orders"].as_array().map(Vec::len), Some(5));
+    assert!(result["chosen"] != "keep", "scattered functions are worth an order: {result}");
+    let order = std::fs::read_to_string(home.path().join("order.txt")).expect("an order");
+    assert!(order.lines().count() >= 290, "{order}");
+    let again = on(home.path(), &format!("{line} --previous order.txt")).envelope()["result"].clone();
+    assert_eq!((&again["chosen"], &again["orders"][0]["name"]), (&"previous".into(), &"previous".into()));
+    let other: String = (0..400).map(|index| format!("main;nothing{index} 90\n")).collect();
+    std::fs::write(home.path().join("other"), format!("{other}main;{} 3\n", known[0])).expect("a folder");
+    let imported = on(home.path(), "text import other -o other.planish");
+    assert_eq!(imported.exit, 0);
+    assert_eq!(on(home.path(), &format!("text order {program} --profile other.planish --json")).exit, 3);
+}

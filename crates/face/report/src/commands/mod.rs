@@ -12,6 +12,7 @@ mod map;
 mod plan;
 mod size;
 mod text;
+mod text_order;
 mod topo;
 mod trial;
 mod undo;
@@ -30,6 +31,7 @@ pub use map::{
     MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
+pub use text_order::{TextOrderReport, TextOrderRow};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};
 pub use undo::{UndoReport, UndoneEntry};

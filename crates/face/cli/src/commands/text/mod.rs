@@ -2,6 +2,7 @@
 
 mod import;
 mod merge;
+mod order;
 mod show;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ enum Command {
     Import(import::Args),
     Merge(merge::Args),
     Show(show::Args),
+    Order(order::Args),
 }
 
 impl Args {
@@ -35,6 +37,7 @@ impl Args {
             Command::Import(_) => "text-import",
             Command::Merge(_) => "text-merge",
             Command::Show(_) => "text-show",
+            Command::Order(_) => "text-order",
         }
     }
 }
@@ -44,6 +47,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Import(args) => import::run(args, context),
         Command::Merge(args) => merge::run(args, context),
         Command::Show(args) => show::run(args, context),
+        Command::Order(args) => order::run(args, context),
     }
 }
 

@@ -1,0 +1,126 @@
+//! A binary heap whose entries can be changed and removed by their index.
+
+/// What stands higher comes first: more gain, then the lower of the two numbers of its ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Key {
+    pub gain: f64,
+    pub ends: (u32, u32),
+}
+
+impl Key {
+    fn is_above(&self, other: &Self) -> bool {
+        match self.gain.total_cmp(&other.gain) {
+            std::cmp::Ordering::Equal => self.ends < other.ends,
+            unequal => unequal.is_gt(),
+        }
+    }
+}
+
+const ABSENT: u32 = u32::MAX;
+
+/// The heap.
+pub(crate) struct Heap {
+    entries: Vec<(Key, u32)>,
+    /// Where each index stands, or [`ABSENT`].
+    places: Vec<u32>,
+}
+
+impl Heap {
+    /// An empty heap for indices below `count`.
+    pub fn new(count: usize) -> Self {
+        Self { entries: Vec::new(), places: vec![ABSENT; count] }
+    }
+
+    /// Takes out the first entry.
+    pub fn pop(&mut self) -> Option<u32> {
+        let first = self.entries.first()?.1;
+        self.remove(first);
+        Some(first)
+    }
+
+    /// Adds an index or changes its key.
+    pub fn set(&mut self, index: u32, key: Key) {
+        let place = self.places[index as usize];
+        let at = if place == ABSENT {
+            self.entries.push((key, index));
+            self.entries.len() - 1
+        } else {
+            self.entries[place as usize].0 = key;
+            place as usize
+        };
+        self.settle(at);
+    }
+
+    /// Takes out an index, if it is in.
+    pub fn remove(&mut self, index: u32) {
+        let place = std::mem::replace(&mut self.places[index as usize], ABSENT);
+        if place == ABSENT {
+            return;
+        }
+        let at = place as usize;
+        self.entries.swap_remove(at);
+        if at < self.entries.len() {
+            self.settle(at);
+        }
+    }
+
+    /// Moves the entry at a place up or down to where it belongs.
+    fn settle(&mut self, mut at: usize) {
+        let moved = self.entries[at];
+        while at > 0 {
+            let above = (at - 1) / 2;
+            if !moved.0.is_above(&self.entries[above].0) {
+                break;
+            }
+            self.put(at, self.entries[above]);
+            at = above;
+        }
+        loop {
+            let left = 2 * at + 1;
+            let Some((left_key, _)) = self.entries.get(left) else { break };
+            let is_right = self.entries.get(left + 1).is_some_and(|(key, _)| key.is_above(left_key));
+            let below = left + usize::from(is_right);
+            if !self.entries[below].0.is_above(&moved.0) {
+                break;
+            }
+            self.put(at, self.entries[below]);
+            at = below;
+        }
+        self.put(at, moved);
+    }
+
+    fn put(&mut self, at: usize, entry: (Key, u32)) {
+        self.entries[at] = entry;
+        self.places[entry.1 as usize] = u32::try_from(at).expect("fewer entries than indices");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_gives_back_what_is_in_it_in_order(
+            sets in prop::collection::vec((0_u32..40, 0_u8..20), 1..120),
+            removed in prop::collection::vec(0_u32..40, 0..10),
+        ) {
+            let mut heap = Heap::new(40);
+            let mut wanted = std::collections::BTreeMap::new();
+            for (index, gain) in sets {
+                heap.set(index, Key { gain: f64::from(gain), ends: (index, 0) });
+                wanted.insert(index, gain);
+            }
+            for index in removed {
+                heap.remove(index);
+                wanted.remove(&index);
+            }
+            let mut sorted: Vec<_> = wanted.into_iter().map(|(index, gain)| (std::cmp::Reverse(gain), index)).collect();
+            sorted.sort();
+            let popped: Vec<u32> = std::iter::from_fn(|| heap.pop()).collect();
+            prop_assert_eq!(popped, sorted.into_iter().map(|(_, index)| index).collect::<Vec<_>>());
+        }
+    }
+}
