@@ -36,10 +36,25 @@ pub struct AsofJoin {
     is_strict: bool,
     tolerance: Option<u64>,
     key_count: usize,
-    /// Tables of the newest row of each key, for reuse.
-    rows: Vec<u32>,
-    /// The other way, where both are wanted.
-    others: Vec<u32>,
+    scratch: Scratch<u32>,
+}
+
+/// What one thread works in.
+#[derive(Debug, Clone)]
+struct Scratch<T> {
+    /// Tables of the newest row of each key, one a chain.
+    tables: Vec<T>,
+    /// Keys that were found while a table was filled.
+    is_found: Vec<bool>,
+    /// Partners the other way, where both are wanted.
+    others: Vec<T>,
+}
+
+impl<T: Copy> Scratch<T> {
+    fn new(key_count: usize, none: T) -> Self {
+        let tables = vec![none; CHAINS * (key_count + 1)];
+        Self { tables, is_found: vec![false; key_count], others: Vec::new() }
+    }
 }
 
 /// The sides of a join, checked.
@@ -59,8 +74,7 @@ impl AsofJoin {
             is_strict: false,
             tolerance: None,
             key_count,
-            rows: vec![NO_ROW; CHAINS * (key_count + 1)],
-            others: Vec::new(),
+            scratch: Scratch::new(key_count, NO_ROW),
         }
     }
 
@@ -99,11 +113,9 @@ impl AsofJoin {
     ) -> Result<(), KernelError> {
         let sides = self.check(left, right, out.len())?;
         let range = 0..sides.left.0.len();
-        let mut others = std::mem::take(&mut self.others);
-        others.resize(if self.direction == Direction::Nearest { out.len() } else { 0 }, NO_ROW);
-        let mut tables = std::mem::take(&mut self.rows);
-        self.rows_of(sides, range, &mut tables, &mut others, out);
-        (self.rows, self.others) = (tables, others);
+        let mut scratch = std::mem::replace(&mut self.scratch, Scratch::new(0, NO_ROW));
+        self.rows_of(sides, range, &mut scratch, out);
+        self.scratch = scratch;
         Ok(())
     }
 
@@ -121,10 +133,8 @@ impl AsofJoin {
         let sides = self.check(left, right, out.len())?;
         let threads = crew.threads();
         let parts = parts_of(out.len(), threads).zip(cut_mut(out, threads)).collect();
-        crew.map(parts, |(range, out)| {
-            let mut others = vec![NO_ROW; if self.direction == Direction::Nearest { out.len() } else { 0 }];
-            self.rows_of(sides, range, &mut self.rows.clone(), &mut others, out);
-        });
+        let scratch = || Scratch::new(self.key_count, NO_ROW);
+        crew.map(parts, |(range, out)| self.rows_of(sides, range, &mut scratch(), out));
         Ok(())
     }
 
@@ -148,22 +158,15 @@ impl AsofJoin {
         let parts = parts_of(out.len(), threads).zip(cut_mut(out, threads)).collect();
         crew.map(parts, |(range, out): (Range<usize>, &mut [f64])| {
             if is_plain {
-                let mut tables = vec![f64::NAN; CHAINS * (self.key_count + 1)];
+                let payload = (f64::NAN, |row| values[row]);
+                let mut scratch = Scratch::new(self.key_count, f64::NAN);
+                let Scratch { tables, is_found, .. } = &mut scratch;
                 let is_forward = self.direction == Direction::Forward;
-                merge(
-                    sides,
-                    range,
-                    is_forward,
-                    self.is_strict,
-                    &mut tables,
-                    (f64::NAN, |row| values[row]),
-                    out,
-                );
+                merge(sides, range, is_forward, self.is_strict, (tables, is_found), payload, out);
                 return;
             }
             let mut rows = vec![NO_ROW; out.len()];
-            let mut others = vec![NO_ROW; if self.direction == Direction::Nearest { out.len() } else { 0 }];
-            self.rows_of(sides, range, &mut self.rows.clone(), &mut others, &mut rows);
+            self.rows_of(sides, range, &mut Scratch::new(self.key_count, NO_ROW), &mut rows);
             for (&row, out) in rows.iter().zip(out) {
                 *out = values.get(row as usize).copied().unwrap_or(f64::NAN);
             }
@@ -189,21 +192,16 @@ impl AsofJoin {
         Ok(Sides { left, right, key_count: self.key_count })
     }
 
-    fn rows_of(
-        &self,
-        sides: Sides<'_>,
-        range: Range<usize>,
-        tables: &mut [u32],
-        others: &mut [u32],
-        out: &mut [u32],
-    ) {
+    fn rows_of(&self, sides: Sides<'_>, range: Range<usize>, scratch: &mut Scratch<u32>, out: &mut [u32]) {
         let payload = (NO_ROW, |row| row as u32);
         let is_forward = self.direction == Direction::Forward;
-        merge(sides, range.clone(), is_forward, self.is_strict, tables, payload, out);
+        let Scratch { tables, is_found, others } = scratch;
+        merge(sides, range.clone(), is_forward, self.is_strict, (tables, is_found), payload, out);
         let distance =
             |time: i64, row: u32| sides.right.0.get(row as usize).map(|&other| other.abs_diff(time));
         if self.direction == Direction::Nearest {
-            merge(sides, range.clone(), true, self.is_strict, tables, payload, others);
+            others.resize(out.len(), NO_ROW);
+            merge(sides, range.clone(), true, self.is_strict, (tables, is_found), payload, others);
             for ((&time, out), &other) in sides.left.0[range.clone()].iter().zip(&mut *out).zip(&*others) {
                 let is_nearer = match (distance(time, *out), distance(time, other)) {
                     (Some(before), Some(after)) => after < before,
@@ -230,15 +228,15 @@ fn merge<T: Copy>(
     range: Range<usize>,
     is_forward: bool,
     is_strict: bool,
-    tables: &mut [T],
+    (tables, is_found): (&mut [T], &mut [bool]),
     payload: (T, impl Fn(usize) -> T + Copy),
     out: &mut [T],
 ) {
     match (is_forward, is_strict) {
-        (false, false) => Merge::<_, _, false, false> { sides, range, payload }.run(tables, out),
-        (false, true) => Merge::<_, _, false, true> { sides, range, payload }.run(tables, out),
-        (true, false) => Merge::<_, _, true, false> { sides, range, payload }.run(tables, out),
-        (true, true) => Merge::<_, _, true, true> { sides, range, payload }.run(tables, out),
+        (false, false) => Merge::<_, _, false, false> { sides, range, payload }.run(tables, is_found, out),
+        (false, true) => Merge::<_, _, false, true> { sides, range, payload }.run(tables, is_found, out),
+        (true, false) => Merge::<_, _, true, false> { sides, range, payload }.run(tables, is_found, out),
+        (true, true) => Merge::<_, _, true, true> { sides, range, payload }.run(tables, is_found, out),
     }
 }
 
@@ -280,8 +278,9 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
         }
     }
 
-    fn run(self, tables: &mut [T], out: &mut [T]) {
+    fn run(self, tables: &mut [T], is_found: &mut [bool], out: &mut [T]) {
         let (rows, right_rows) = (self.range.len(), self.sides.right.0.len());
+        assert!(out.len() == rows && self.range.end <= self.sides.left.0.len(), "one result a left row");
         let table_rows = self.sides.key_count + 1;
         tables.fill(self.payload.0);
         let mut chains = [Chain { left: 0, left_end: 0, right: 0 }; CHAINS];
@@ -293,20 +292,24 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
             // What the right rows before have left behind: those since the chain before, over its own.
             let (before, own) = tables[..(index + 1) * table_rows].split_at_mut(index * table_rows);
             let inherited = before.len().checked_sub(table_rows).map(|from| &before[from..]);
-            self.seed(begin..right, inherited, own);
+            self.seed(begin..right, inherited, is_found, own);
             begin = right;
         }
+        let mut tables = tables.chunks_exact_mut(table_rows);
+        let mut tables: [&mut [T]; CHAINS] = std::array::from_fn(|_| tables.next().expect("a table a chain"));
         while let Some(steps) = self.free_steps(&chains, right_rows) {
             for _ in 0..steps {
-                for (index, chain) in chains.iter_mut().enumerate() {
-                    self.step(chain, &mut tables[index * table_rows..(index + 1) * table_rows], out);
+                for (chain, table) in chains.iter_mut().zip(&mut tables) {
+                    // SAFETY: each step takes one row of either side, and each chain has `steps` rows of both
+                    // left.
+                    unsafe { self.step(chain, table, out) };
                 }
             }
         }
-        for (index, chain) in chains.iter_mut().enumerate() {
-            let table = &mut tables[index * table_rows..(index + 1) * table_rows];
+        for (chain, table) in chains.iter_mut().zip(tables) {
             while chain.left < chain.left_end && chain.right < right_rows {
-                self.step(chain, table, out);
+                // SAFETY: both rows are there.
+                unsafe { self.step(chain, table, out) };
             }
             for left in chain.left..chain.left_end {
                 let row = self.left(left);
@@ -322,15 +325,30 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
     }
 
     /// One right row or one left row, whichever is next.
+    ///
+    /// # Safety
+    /// The chain has a left row below its end and a right row below the rows of the right table.
     #[inline(always)]
-    fn step(&self, chain: &mut Chain, table: &mut [T], out: &mut [T]) {
+    unsafe fn step(&self, chain: &mut Chain, table: &mut [T], out: &mut [T]) {
+        let Sides { left: (left_times, left_keys), right: (right_times, right_keys), key_count } = self.sides;
         let (left, right) = (self.left(chain.left), self.right(chain.right));
-        let is_right = self.is_before(self.sides.right.0[right], self.sides.left.0[left]);
-        let place = if is_right { self.sides.right.1[right] as usize } else { self.sides.key_count };
-        table[place] = (self.payload.1)(right);
-        out[left - self.range.start] = table[self.sides.left.1[left] as usize];
-        chain.right += usize::from(is_right);
-        chain.left += usize::from(!is_right);
+        debug_assert!(left < left_times.len() && right < right_times.len() && table.len() == key_count + 1);
+        // SAFETY: by the caller's promise `left` lies in `range`, and `right` in the right table. `range` lies in
+        // the left table and has as many rows as `out`: `run` asserts both. `AsofJoin::check` found the key columns
+        // as long as the time columns. Keys are below `key_count`, which `Keys` checked, and `run` made the table
+        // one longer than that.
+        unsafe {
+            let is_right = self.is_before(*right_times.get_unchecked(right), *left_times.get_unchecked(left));
+            // The key, or the place after the last key; not by `if`, which may become a branch.
+            let mask = usize::from(is_right).wrapping_neg();
+            let key = *right_keys.get_unchecked(right) as usize;
+            let place = key_count.wrapping_add(key.wrapping_sub(key_count) & mask);
+            *table.get_unchecked_mut(place) = (self.payload.1)(right);
+            let key = *left_keys.get_unchecked(left) as usize;
+            *out.get_unchecked_mut(left - self.range.start) = *table.get_unchecked(key);
+            chain.right += usize::from(is_right);
+            chain.left += usize::from(!is_right);
+        }
     }
 
     /// The first right row, in the order of the merge, that does not come before a left row.
@@ -344,8 +362,8 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
     }
 
     /// Fills the table of a chain with the newest of some right rows for each key, else with what it inherits.
-    fn seed(&self, right: Range<usize>, inherited: Option<&[T]>, table: &mut [T]) {
-        let mut is_found = vec![false; self.sides.key_count];
+    fn seed(&self, right: Range<usize>, inherited: Option<&[T]>, is_found: &mut [bool], table: &mut [T]) {
+        is_found.fill(false);
         let mut missing = is_found.len();
         for right in right.rev() {
             if missing == 0 {

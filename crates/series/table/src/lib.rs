@@ -1,0 +1,36 @@
+//! Time-series tables in memory, on arenas.
+//!
+//! ```text
+//!   Table ── partition (group of symbols, span of time) ── segment ── segment ...    rows in time order
+//!     │                                                     │
+//!     ├─ Dictionary: symbol text <-> dense number           ├─ one slice of the arena a column
+//!     └─ segments that retention has freed, for reuse         └─ zones: lowest and highest of each column
+//! ```
+//!
+//! Invariants:
+//!
+//! - **Rows of a partition are in time order**, rows of one time in the order in which they came. A batch may come
+//!   in any order; late rows are merged when they come, so no scan ever waits for them or misses them.
+//! - **An append is whole or nothing**: all memory is taken before the first row is written.
+//! - **Segments are right-sized**: the first of a partition holds [`ROWS_FIRST`] rows, each next one twice as many, up
+//!   to [`ROWS_LAST`]. A partition of a thousand rows costs a thousand rows.
+//! - **Scans copy nothing**: they hand the columns of segments to the kernels, cut to the rows that are asked for.
+//!   Segments outside of what is asked for are left out by their zones, unread.
+//!
+//! Not here: files and the log, and threads. A table is owned by one writer; readers borrow it.
+#![forbid(unsafe_code)]
+
+mod dictionary;
+mod error;
+mod partition;
+mod scan;
+mod schema;
+mod segment;
+mod table;
+
+pub use dictionary::Dictionary;
+pub use error::TableError;
+pub use scan::{Filter, Piece};
+pub use schema::{Column, Kind, Partitioning, Schema};
+pub use segment::{ROWS_FIRST, ROWS_LAST, Zone};
+pub use table::{Cells, Table};

@@ -1,0 +1,183 @@
+//! What a table consists of.
+
+use crate::error::TableError;
+
+/// Most digits after the point: more do not fit into 64 bits.
+const SCALE_MAX: u8 = 18;
+
+/// Kind of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Signed 64-bit count of any one unit since any one moment.
+    Time,
+    /// Text of few different values, kept as numbers of a dictionary.
+    Symbol,
+    /// Signed 64-bit whole number; there is no null.
+    Int,
+    /// 64-bit float; NaN is null.
+    Float,
+    /// Exact decimal: a whole number of the last of `scale` digits after the point; there is no null.
+    Decimal {
+        /// Digits after the point, at most 18.
+        scale: u8,
+    },
+}
+
+impl Kind {
+    /// Its word in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Symbol => "symbol",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Decimal { .. } => "decimal",
+        }
+    }
+}
+
+/// A named column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+/// How rows are divided into partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Partitioning {
+    /// Time that a partition spans, in the unit of the time column; partitions begin at its multiples.
+    pub span: i64,
+    /// Symbols of a partition, in the order in which they were first seen; `None` for all of them.
+    pub symbols: Option<u32>,
+}
+
+/// The columns of a table, checked. The first column of kind time orders the rows; the first of kind symbol, if
+/// any, is the one that partitions and scans know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    columns: Vec<Column>,
+    time: usize,
+    symbol: Option<usize>,
+    partitioning: Partitioning,
+}
+
+impl Schema {
+    /// Checks columns and partitioning.
+    ///
+    /// # Errors
+    /// [`TableError::Schema`] names the column that has no name, or one that was there before, or too many digits;
+    /// the time column when there is none or its span is not above 0; the symbol column when partitions have no
+    /// symbols.
+    pub fn new(columns: Vec<Column>, partitioning: Partitioning) -> Result<Self, TableError> {
+        let error = |column: &str, reason| TableError::Schema { column: column.to_owned(), reason };
+        for (index, Column { name, kind }) in columns.iter().enumerate() {
+            if name.is_empty() {
+                return Err(error(&format!("{}", index + 1), "has no name"));
+            }
+            if columns[..index].iter().any(|other| other.name == *name) {
+                return Err(error(name, "is there twice"));
+            }
+            if matches!(kind, Kind::Decimal { scale } if *scale > SCALE_MAX) {
+                return Err(error(name, "has more than 18 digits after the point"));
+            }
+        }
+        let time = columns.iter().position(|column| column.kind == Kind::Time);
+        let time = time.ok_or_else(|| error("time", "is missing: one must be of kind time"))?;
+        if partitioning.span <= 0 {
+            return Err(error(&columns[time].name, "has partitions that span no time"));
+        }
+        let symbol = columns.iter().position(|column| column.kind == Kind::Symbol);
+        match (partitioning.symbols, symbol) {
+            (Some(0), _) => return Err(error("symbol", "has partitions without symbols")),
+            (Some(_), None) => return Err(error("symbol", "is missing: partitions are by symbol")),
+            _ => {}
+        }
+        Ok(Self { columns, time, symbol, partitioning })
+    }
+
+    /// The columns, in order.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Number of the column that orders the rows.
+    #[must_use]
+    pub fn time(&self) -> usize {
+        self.time
+    }
+
+    /// Number of the column of symbols.
+    #[must_use]
+    pub fn symbol(&self) -> Option<usize> {
+        self.symbol
+    }
+
+    /// How rows are divided.
+    #[must_use]
+    pub fn partitioning(&self) -> Partitioning {
+        self.partitioning
+    }
+
+    /// Number of the column of this name.
+    ///
+    /// # Errors
+    /// [`TableError::NoColumn`] when there is none.
+    pub fn find(&self, name: &str) -> Result<usize, TableError> {
+        let found = self.columns.iter().position(|column| column.name == name);
+        found.ok_or_else(|| TableError::NoColumn { column: name.to_owned() })
+    }
+
+    /// The partition of a row: its group of symbols and the number of its span of time.
+    pub(crate) fn place(&self, time: i64, symbol: u32) -> (u32, i64) {
+        let group = self.partitioning.symbols.map_or(0, |symbols| symbol / symbols);
+        (group, time.div_euclid(self.partitioning.span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(columns: &[(&str, Kind)], span: i64, symbols: Option<u32>) -> Result<Schema, TableError> {
+        let column = |&(name, kind): &(&str, Kind)| Column { name: name.to_owned(), kind };
+        Schema::new(columns.iter().map(column).collect(), Partitioning { span, symbols })
+    }
+
+    #[test]
+    fn the_first_time_and_the_first_symbol_count() {
+        let columns = [
+            ("px", Kind::Float),
+            ("s", Kind::Symbol),
+            ("t", Kind::Time),
+            ("u", Kind::Time),
+            ("v", Kind::Symbol),
+        ];
+        let schema = schema(&columns, 10, Some(4)).unwrap();
+        assert_eq!((schema.time(), schema.symbol()), (2, Some(1)));
+        assert_eq!(schema.find("v").unwrap(), 4);
+        assert!(matches!(schema.find("w"), Err(TableError::NoColumn { column }) if column == "w"));
+        // Times are floored: -1 lies in the span before 0.
+        assert_eq!([schema.place(-1, 3), schema.place(0, 4), schema.place(19, 8)], [(0, -1), (1, 0), (2, 1)]);
+    }
+
+    #[test]
+    fn what_makes_no_table_is_named() {
+        let name = |result: Result<Schema, TableError>| match result {
+            Err(TableError::Schema { column, .. }) => column,
+            other => panic!("{other:?}"),
+        };
+        let time = ("t", Kind::Time);
+        assert_eq!(name(schema(&[time, ("", Kind::Int)], 1, None)), "2");
+        assert_eq!(name(schema(&[time, ("t", Kind::Int)], 1, None)), "t");
+        assert_eq!(name(schema(&[time, ("d", Kind::Decimal { scale: 19 })], 1, None)), "d");
+        assert_eq!(name(schema(&[("a", Kind::Int)], 1, None)), "time");
+        assert_eq!(name(schema(&[time], 0, None)), "t");
+        assert_eq!(name(schema(&[time], 1, Some(5))), "symbol");
+        assert_eq!(name(schema(&[time, ("s", Kind::Symbol)], 1, Some(0))), "symbol");
+    }
+}

@@ -1,0 +1,233 @@
+//! A table: its partitions, and how rows come and go.
+
+use std::collections::BTreeMap;
+
+use planish_arena::Arena;
+
+use crate::dictionary::Dictionary;
+use crate::error::TableError;
+use crate::partition::{Partition, Ready, Store};
+use crate::scan::{Filter, Piece};
+use crate::schema::{Column, Kind, Schema};
+use crate::segment::Loose;
+
+/// A column of a batch.
+#[derive(Debug, Clone, Copy)]
+pub enum Cells<'a> {
+    /// For a column of times.
+    Times(&'a [i64]),
+    /// For a column of symbols.
+    Symbols(&'a [&'a str]),
+    /// For a column of whole numbers.
+    Ints(&'a [i64]),
+    /// For a column of floats.
+    Floats(&'a [f64]),
+    /// For a column of decimals, in units of the last digit of the column's scale.
+    Decimals(&'a [i64]),
+}
+
+impl Cells<'_> {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Times(cells) | Self::Ints(cells) | Self::Decimals(cells) => cells.len(),
+            Self::Symbols(cells) => cells.len(),
+            Self::Floats(cells) => cells.len(),
+        }
+    }
+
+    fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Times(_) => "time",
+            Self::Symbols(_) => "symbol",
+            Self::Ints(_) => "int",
+            Self::Floats(_) => "float",
+            Self::Decimals(_) => "decimal",
+        }
+    }
+}
+
+/// A table on an arena. See the head of the crate for what holds of it.
+#[derive(Debug)]
+pub struct Table<'a> {
+    schema: Schema,
+    store: Store<'a>,
+    /// One for each column of symbols, in their order.
+    dictionaries: Vec<Dictionary>,
+    partitions: BTreeMap<(u32, i64), Partition<'a>>,
+}
+
+impl<'a> Table<'a> {
+    /// An empty table; it takes memory when rows come.
+    #[must_use]
+    pub fn new(arena: &'a Arena, schema: Schema) -> Self {
+        let symbols = schema.columns().iter().filter(|column| column.kind == Kind::Symbol).count();
+        let dictionaries = vec![Dictionary::default(); symbols];
+        Self { schema, store: Store::new(arena), dictionaries, partitions: BTreeMap::new() }
+    }
+
+    /// Its columns.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Rows in all.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.partitions.values().map(Partition::rows).sum()
+    }
+
+    /// Partitions that have rows.
+    #[must_use]
+    pub fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Rows that there is memory for without asking the arena.
+    #[must_use]
+    pub fn free_rows(&self) -> usize {
+        let segments = self.partitions.values().flat_map(|partition| &partition.segments);
+        self.store.free_rows() + segments.map(|segment| segment.room - segment.rows).sum::<usize>()
+    }
+
+    /// The symbols of a column.
+    ///
+    /// # Errors
+    /// [`TableError::NoColumn`] when there is no column of symbols of this name.
+    pub fn dictionary(&self, name: &str) -> Result<&Dictionary, TableError> {
+        let column = self.schema.find(name)?;
+        let no_column = || TableError::NoColumn { column: name.to_owned() };
+        self.dictionary_of(column).map(|index| &self.dictionaries[index]).ok_or_else(no_column)
+    }
+
+    /// Adds the rows of a batch, one column a column of the table, in any order of time.
+    ///
+    /// # Errors
+    /// [`TableError::Columns`], [`TableError::Kind`] and [`TableError::Length`] when the batch does not fit the
+    /// table, [`TableError::Symbols`] when there are too many, [`TableError::Memory`] when the arena has no more.
+    /// No row was added then.
+    pub fn append(&mut self, batch: &[Cells<'_>]) -> Result<(), TableError> {
+        let rows = self.check(batch)?;
+        let known: Vec<usize> = self.dictionaries.iter().map(Dictionary::len).collect();
+        let done = self.take_in(batch).and_then(|columns| self.add(&columns, rows));
+        if done.is_err() {
+            // Symbols that came with these rows are forgotten with them: their numbers are not used.
+            for (dictionary, known) in self.dictionaries.iter_mut().zip(known) {
+                dictionary.forget_from(known);
+            }
+        }
+        done
+    }
+
+    /// Drops the partitions that end before `time` and keeps their memory for rows to come; returns how many rows
+    /// they had.
+    pub fn drop_before(&mut self, time: i64) -> usize {
+        let first = time.div_euclid(self.schema.partitioning().span);
+        let rows_before = self.rows();
+        let store = &mut self.store;
+        self.partitions.retain(|&(_, span), partition| {
+            let is_kept = span >= first;
+            if !is_kept {
+                store.give_back(partition.segments.drain(..));
+            }
+            is_kept
+        });
+        rows_before - self.rows()
+    }
+
+    /// The rows of a filter, as pieces in the order of partitions (group of symbols, then time), each in time
+    /// order.
+    pub fn scan(&self, filter: Filter) -> impl Iterator<Item = Piece<'_>> {
+        let keys = self.dictionaries.iter().map(Dictionary::len).collect::<Vec<_>>();
+        let group = filter.symbol.map(|symbol| self.schema.place(0, symbol).0);
+        let spans = [filter.from, filter.to].map(|time| self.schema.place(time, 0).1);
+        self.partitions
+            .iter()
+            .filter(move |((of, span), _)| {
+                group.is_none_or(|group| group == *of) && (spans[0]..=spans[1]).contains(span)
+            })
+            .flat_map(move |(_, partition)| {
+                let keys = keys.clone();
+                let piece = move |segment| Piece::of(&self.schema, segment, &filter, &keys);
+                partition.segments.iter().filter_map(piece)
+            })
+    }
+
+    /// Which dictionary a column of symbols has.
+    fn dictionary_of(&self, column: usize) -> Option<usize> {
+        let columns = self.schema.columns();
+        let is_symbol = |column: &&Column| column.kind == Kind::Symbol;
+        (columns[column].kind == Kind::Symbol).then(|| columns[..column].iter().filter(is_symbol).count())
+    }
+
+    /// Rows of a batch that fits.
+    fn check(&self, batch: &[Cells<'_>]) -> Result<usize, TableError> {
+        let columns = self.schema.columns();
+        if columns.len() != batch.len() {
+            return Err(TableError::Columns { want: columns.len(), got: batch.len() });
+        }
+        let want = batch.first().map_or(0, Cells::rows);
+        for (Column { name, kind }, cells) in columns.iter().zip(batch) {
+            let (column, got) = (name.clone(), cells.rows());
+            if kind.name() != cells.kind_name() {
+                return Err(TableError::Kind { column, want: kind.name(), got: cells.kind_name() });
+            }
+            if got != want {
+                return Err(TableError::Length { column, want, got });
+            }
+        }
+        Ok(want)
+    }
+
+    /// The batch as columns of numbers.
+    fn take_in(&mut self, batch: &[Cells<'_>]) -> Result<Vec<Loose>, TableError> {
+        let mut dictionaries = self.dictionaries.iter_mut();
+        let column = |cells: &Cells<'_>| {
+            Ok(match cells {
+                Cells::Times(cells) | Cells::Ints(cells) | Cells::Decimals(cells) => {
+                    Loose::Whole(cells.to_vec())
+                }
+                Cells::Floats(cells) => Loose::Float(cells.to_vec()),
+                Cells::Symbols(cells) => {
+                    let mut numbers = Vec::new();
+                    let dictionary = dictionaries.next().expect("a dictionary for each column of symbols");
+                    dictionary.take_in(cells, &mut numbers)?;
+                    Loose::Symbol(numbers)
+                }
+            })
+        };
+        batch.iter().map(column).collect()
+    }
+
+    /// Sorts rows into their partitions; takes all memory, then writes all rows.
+    fn add(&mut self, columns: &[Loose], rows: usize) -> Result<(), TableError> {
+        let times = columns[self.schema.time()].whole();
+        let symbols = self.schema.symbol().map(|column| columns[column].symbols());
+        let mut order: Vec<usize> = (0..rows).collect();
+        let place = |row: usize| self.schema.place(times[row], symbols.map_or(0, |symbols| symbols[row]));
+        // Stable: rows of one time stay in the order in which they came.
+        order.sort_by_key(|&row| (place(row), times[row]));
+        let mut ready = Vec::new();
+        for rows_of_one in order.chunk_by(|&left, &right| place(left) == place(right)) {
+            let pick = |(column, loose): (&Column, &Loose)| {
+                let mut picked = Loose::empty(column.kind);
+                picked.extend_from(loose, rows_of_one.iter().copied());
+                picked
+            };
+            let picked = self.schema.columns().iter().zip(columns).map(pick).collect();
+            let (place, empty) = (place(rows_of_one[0]), Partition::default());
+            let partition = self.partitions.get(&place).unwrap_or(&empty);
+            match partition.prepare(&mut self.store, &self.schema, picked) {
+                Ok(one) => ready.push((place, one)),
+                Err(source) => {
+                    ready.iter_mut().for_each(|(_, one): &mut (_, Ready<'a>)| one.undo(&mut self.store));
+                    return Err(TableError::Memory { rows, source });
+                }
+            }
+        }
+        for (place, one) in ready {
+            self.partitions.entry(place).or_default().commit(one, &self.schema);
+        }
+        Ok(())
+    }
+}
