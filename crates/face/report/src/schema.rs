@@ -43,7 +43,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<UndoReport>(),
         of::<VersionReport>(),
         without_result("usage"),
-        without_result("workload"),
+        of_program("workload"),
         ("profile-file", of_file::<Profile>()),
         ("trial-file", of_file::<TrialFile>()),
     ]
@@ -59,8 +59,12 @@ fn of<T: Report>() -> (&'static str, Schema) {
     named(T::COMMAND, generator().into_root_schema_for::<Envelope<T>>())
 }
 
-/// The envelope of a failure where there is no result: a command line without a command, and a command whose
-/// stdout belongs to the program that it runs.
+/// The envelope around the object of a program that says itself what is in it.
+fn of_program(command: &'static str) -> (&'static str, Schema) {
+    named(command, generator().into_root_schema_for::<Envelope<serde_json::Map<String, serde_json::Value>>>())
+}
+
+/// The envelope of a failure where there is no result: a command line without a command.
 fn without_result(command: &'static str) -> (&'static str, Schema) {
     named(command, generator().into_root_schema_for::<Envelope<()>>())
 }

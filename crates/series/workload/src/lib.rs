@@ -30,5 +30,5 @@ mod worker;
 pub use error::WorkloadError;
 pub use options::{Limit, Mode, Options, Query, parse_bytes};
 pub use outcome::{Achieved, Latency, Metrics, OnceOutcome, QueryOutcome, Ready, SliceOutcome};
-pub use run::{SCHEMA, run, run_with};
+pub use run::{SCHEMA, run, run_to, run_with};
 pub use worker::CHECKED_ROUNDS;

@@ -46,6 +46,14 @@ const LINE_BYTES_MAX: u64 = 256;
 /// # Errors
 /// See [`WorkloadError`]; nothing stays behind but this process.
 pub fn run(options: &Options) -> Result<(), WorkloadError> {
+    run_to(options, io::stdout().lock())
+}
+
+/// The same with the output somewhere else.
+///
+/// # Errors
+/// See [`WorkloadError`].
+pub fn run_to(options: &Options, out: impl Write) -> Result<(), WorkloadError> {
     if matches!(options.mode, Mode::Serve { .. }) {
         // A parent that has ended already is seen too: it has closed standard input.
         let asked = set_parent_process_death_signal(Some(Signal::KILL));
@@ -55,7 +63,7 @@ pub fn run(options: &Options) -> Result<(), WorkloadError> {
         let attempt = "do without transparent huge pages";
         set_thp_disabled(true).map_err(|source| WorkloadError::Process { attempt, source })?;
     }
-    run_with(options, io::stdin().lock(), io::stdout().lock())
+    run_with(options, io::stdin().lock(), out)
 }
 
 /// Runs the workload with the given input and output, changing nothing of the process but the CPUs of the

@@ -71,7 +71,7 @@ impl Command {
             Self::Text(args) => text::run(args, context),
             Self::Trial(args) => trial::run(args, context),
             Self::Prove(args) => prove::run(args, context),
-            Self::Workload(args) => workload::run(args),
+            Self::Workload(args) => workload::run(args, context),
             Self::Version(_) => Ok(version::run(context)),
         }
     }

@@ -9,13 +9,14 @@ use planish_model::Exit;
 use planish_sys::CpuSet;
 use planish_workload::{Limit, Mode, Options, Query, WorkloadError, parse_bytes};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Body};
+use crate::context::Context;
 use crate::failure::Failure;
 
 /// Run an embedded workload: what the arms of `planish prove` are made of
 ///
-/// Standard output is the workload's own: one JSON object, or one a line with --serve, whether or not --json
-/// is given.
+/// Standard output is the workload's own: one JSON object, or one a line with --serve. With --json that object is the
+/// result of the usual one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -70,10 +71,18 @@ struct Series {
     serve: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Answer, Failure> {
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    const NAME: &str = "workload";
     let Workload::Series(series) = &args.command;
-    planish_workload::run(&series.options()?)?;
-    Ok(Answer::printed("workload"))
+    let options = series.options()?;
+    if !context.globals.json || series.serve {
+        planish_workload::run(&options)?;
+        return Ok(Answer::printed(NAME));
+    }
+    let mut told = Vec::new();
+    planish_workload::run_to(&options, &mut told)?;
+    let result = serde_json::from_slice(&told).expect("a workload that ends tells one JSON object");
+    Ok(Answer { body: Body::Json(result), ..Answer::printed(NAME) })
 }
 
 impl Series {

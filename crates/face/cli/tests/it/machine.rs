@@ -29,6 +29,8 @@ fn the_workload_owns_its_output() {
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
     assert_eq!(told["achieved"]["backing"], "base");
     assert!(told["checksum"].is_string());
+    let envelope = run([&["--json"][..], &args].concat()).envelope();
+    assert_eq!((&envelope["exit"], &envelope["result"]["checksum"]), (&0.into(), &told["checksum"]));
 }
 
 #[test]
