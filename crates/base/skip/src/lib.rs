@@ -2,9 +2,12 @@
 //!
 //! A test that needs a capability (a node, a pool, a right, a tool) and finds none must neither fail nor pass
 //! in silence. It calls [`skip`] and returns; `./x test` counts and lists what was said. A test that takes
-//! pages from a pool, or loads the machine, has it to itself as long as it holds a [`Turn`].
+//! pages from a pool, or loads the machine, has it to itself as long as it holds a [`Turn`]. A test that needs a
+//! real PostgreSQL starts one by [`postgres::Postgres`].
 #![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "tests make files of their own and ask the machine itself")]
 
+pub mod postgres;
 mod turn;
 
 use std::fmt::Display;

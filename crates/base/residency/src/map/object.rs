@@ -90,11 +90,10 @@ impl ObjectPages {
     /// What of `range` (bytes of the object) is in memory; a page that reaches over an end counts in part.
     pub fn parts(&self, range: &Range<u64>) -> Vec<Part> {
         let mut bytes = vec![0u64; self.codes.len()];
-        for (start, codes) in &self.extents {
+        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
+        let from = self.extents.partition_point(|extent| end_of(extent) <= range.start);
+        for (start, codes) in self.extents[from..].iter().take_while(|(start, _)| *start < range.end) {
             let end = start + codes.len() as u64 * self.unit_bytes;
-            if end <= range.start || *start >= range.end {
-                continue;
-            }
             let first = range.start.saturating_sub(*start) / self.unit_bytes;
             let last = (range.end.min(end) - start).div_ceil(self.unit_bytes);
             for unit in first..last {

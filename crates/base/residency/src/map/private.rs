@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use planish_host::Host;
+use planish_sys::Errno;
 use planish_sys::pagemap::{Filled, Pagemap};
 use planish_sys::peek::{self, FileSystem};
 use planish_sys::policy::pages_at;
@@ -37,6 +38,9 @@ pub(crate) fn read(
                 Err(Blocked::Means(error)) => blind(eyes, &error),
                 Ok(areas) => return Ok((areas, SeenBy::PagemapScan)),
             },
+            Err(error) if matches!(error.errno(), Some(Errno::NOENT | Errno::SRCH)) => {
+                return Err(ResidencyError::NoProcess { process: pid.to_string() });
+            }
             // smaps, which needs the same right, will say so.
             Err(error) => blind(eyes, &error),
         }
@@ -100,7 +104,7 @@ struct Chunk {
 impl Walk {
     fn open(pid: u32) -> Result<Self, planish_sys::Error> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let raw = raw.ok_or(planish_sys::Error::of_call("open of pagemap", planish_sys::Errno::SRCH))?;
+        let raw = raw.ok_or(planish_sys::Error::of_call("open of pagemap", Errno::SRCH))?;
         Ok(Self { pid, raw, pagemap: Pagemap::open(Some(raw))?, pools: HashMap::new(), smaps: None })
     }
 
@@ -260,7 +264,7 @@ impl Walk {
     /// A process that has ended is one thing, a call that is missing another.
     fn sort(&self, error: planish_sys::Error) -> Blocked {
         match error.errno() {
-            Some(planish_sys::Errno::SRCH) => {
+            Some(Errno::SRCH) => {
                 Blocked::Process(ResidencyError::NoProcess { process: self.pid.to_string() })
             }
             _ => Blocked::Means(error),

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use planish_host::Host;
 use planish_model::{Catalogue, Exit};
 use planish_pipeline::Service;
 use planish_report::{MapBacking, MapKind, MapReport, map_html};
 use planish_residency::{Map, ResidencyError, Who, status};
+use planish_trial::postgres::layout;
 
 use crate::answer::Answer;
 use crate::commands::{service, write_file};
@@ -19,11 +21,15 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A process id, or the name of a program: of processes that started each other the first is meant
-    #[arg(value_name = "NAME|PID")]
-    service: String,
+    #[arg(value_name = "NAME|PID", required_unless_present = "postgres")]
+    service: Option<String>,
     /// All processes that descend from it too; what they share counts once
     #[arg(long)]
     tree: bool,
+    /// Ask the PostgreSQL server behind this connection string what its shared memory holds, and lay it over the map
+    /// of all its processes
+    #[arg(long, value_name = "CONN")]
+    postgres: Option<String>,
     /// Also draw the address space into this HTML file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -31,18 +37,42 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let host = context.host()?;
-    let who = match service(&args.service) {
+    let named = args.service.as_deref().map(|named| match service(named) {
         Service::Pid(pid) => Who::Pid(pid),
         Service::Name(name) => Who::Name(name),
+    });
+    let layout = args.postgres.as_deref().map(layout).transpose()?;
+    let who = match (named, &layout) {
+        (named, Some(layout)) => server(named, layout.postmaster, &host)?,
+        (named, None) => named.expect("clap requires it without --postgres"),
     };
-    let map = Map::read(&host, &who, args.tree).map_err(|error| failure(error, &who, &host, context))?;
-    let report = MapReport::from(&map);
+    let tree = args.tree || layout.is_some();
+    let map = Map::read(&host, &who, tree).map_err(|error| failure(error, &who, &host, context))?;
+    let report = match &layout {
+        Some(layout) => MapReport::of_postgres(&map, layout),
+        None => MapReport::from(&map),
+    };
     if let Some(file) = &args.html {
         write_file(file, &map_html(&report))?;
     }
     let answer = context.answer(&report, &Catalogue::default());
-    let below = !args.tree && map.members.first().is_some_and(|member| is_parent(&host, member.pid));
+    let below = !tree && map.members.first().is_some_and(|member| is_parent(&host, member.pid));
     Ok(answer.next(context.line(&next(&report, below))))
+}
+
+/// The server that answered, which must be the one that was named, if one was.
+fn server(named: Option<Who>, postmaster: u32, host: &Host) -> Result<Who, Failure> {
+    let is_named = match &named {
+        None => true,
+        Some(Who::Pid(pid)) => *pid == postmaster,
+        Some(Who::Name(name)) => status(host, postmaster).is_ok_and(|status| status.name == *name),
+    };
+    if is_named {
+        return Ok(Who::Pid(postmaster));
+    }
+    Err(Failure::usage(format!(
+        "the server behind --postgres is process {postmaster}, not the one that is named"
+    )))
 }
 
 /// What to type next: the whole service, then the pool that its shared memory would need.
@@ -59,13 +89,13 @@ fn next(report: &MapReport, below: bool) -> String {
 }
 
 /// Whether a process has children.
-fn is_parent(host: &planish_host::Host, pid: u32) -> bool {
+fn is_parent(host: &Host, pid: u32) -> bool {
     let children = host.read(&format!("/proc/{pid}/task/{pid}/children"));
     children.is_ok_and(|children| !children.trim().is_empty())
 }
 
 /// What still works where the memory may not be seen: the cheap facts, which any user may know.
-fn failure(error: ResidencyError, who: &Who, host: &planish_host::Host, context: &Context) -> Failure {
+fn failure(error: ResidencyError, who: &Who, host: &Host, context: &Context) -> Failure {
     let exit = match error {
         ResidencyError::NoProcess { .. } | ResidencyError::Several { .. } => Exit::Usage,
         _ => Exit::Refused,

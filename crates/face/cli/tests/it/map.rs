@@ -58,3 +58,65 @@ fn who_is_left_alone_and_who_is_not_there_have_their_codes() {
     let above = run(["map", &std::process::id().to_string()]);
     assert_eq!(above.exit, 3, "{}", above.stderr);
 }
+
+/// Bytes of a list of parts, on one node or on all.
+fn bytes(parts: &serde_json::Value) -> u64 {
+    let parts = parts.as_array().expect("parts").iter();
+    parts.map(|part| part["resident_bytes"].as_u64().expect("bytes")).sum()
+}
+
+#[test]
+fn a_real_postgres_is_told_from_outside() {
+    let test = "a_real_postgres_is_told_from_outside";
+    let settings = ["shared_buffers=64MB", "huge_pages=off", "max_connections=10"];
+    let server = match planish_skip::postgres::Postgres::start(&settings) {
+        Ok(server) => server,
+        Err(reason) => return planish_skip::skip(test, reason),
+    };
+    let sql = |text: &str| server.sql(text).expect("the server answers");
+    // By insert: what `create table as` writes goes through a small ring of buffers.
+    sql("create table filled (i int, x text)");
+    sql("insert into filled select i, repeat('x', 1000) from generate_series(1, 20000) i");
+    let has_extension = server.sql("create extension pg_buffercache").is_ok();
+    // The backends that filled the buffers have gone when the map is made: the postmaster has mapped next to none.
+
+    let answer = run(["--json", "map", "--postgres", &server.conn()]);
+    assert_eq!(answer.exit, 0, "{}", answer.stderr);
+    let envelope = answer.envelope();
+    let result = &envelope["result"];
+    let blind = result["unseen"].as_array().expect("a list");
+    if let Some(unseen) = blind.iter().find(|it| it["what"].as_str().expect("text").contains("shared memory"))
+    {
+        return planish_skip::skip(test, &unseen["why"]);
+    }
+    let told = &result["postgres"];
+    let blocks = told["allocations"].as_array().expect("pieces");
+    let blocks = blocks.iter().find(|piece| piece["name"] == "Buffer Blocks").expect("every server has them");
+    assert!(blocks["bytes"].as_u64().expect("bytes") >= 64 << 20);
+    let in_memory = bytes(&blocks["parts"]);
+    assert!((20 << 20..64 << 20).contains(&in_memory), "{in_memory} bytes of the buffers are there");
+    let postmaster = &result["processes"][0];
+    assert_eq!(postmaster["pid"], server.pid());
+    assert!(postmaster["shared_mapped_bytes"].as_u64().expect("bytes") < in_memory / 2, "{postmaster}");
+    let kinds: Vec<&str> = told["backends"]
+        .as_array()
+        .expect("processes")
+        .iter()
+        .filter_map(|backend| backend["kind"].as_str())
+        .collect();
+    assert!(kinds.contains(&"postmaster") && kinds.contains(&"checkpointer"), "{kinds:?}");
+    if has_extension {
+        let relations = told["relations"].as_array().expect("relations");
+        let filled = relations.iter().find(|piece| piece["name"] == "filled").expect("it was read");
+        // Each of its buffers is there: nothing else could have been read.
+        assert_eq!(bytes(&filled["parts"]), filled["bytes"].as_u64().expect("bytes"));
+        assert!(filled["bytes"].as_u64().expect("bytes") > 20 << 20);
+    } else {
+        planish_skip::skip(test, "no pg_buffercache: relations not compared");
+    }
+    // Asked twice, the same memory is there: looking has filled nothing.
+    let again = run(["--json", "map", "--postgres", &server.conn()]).envelope();
+    assert_eq!(again["result"]["postgres"]["segment"], told["segment"]);
+    let other = run(["map", "2", "--postgres", &server.conn()]);
+    assert_eq!(other.exit, 2, "{}", other.stderr);
+}

@@ -4,14 +4,17 @@
 //! changes. Addresses are hexadecimal text, since a JSON number does not hold 64 bits.
 
 mod picture;
+mod postgres;
 mod text;
 
 use planish_residency as residency;
 use planish_residency::{Backing, Kind, Map, Member, Part};
+use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::picture::{MapArea, MapPart, MapPicture};
+pub use self::postgres::{MapBackend, MapPiece, MapPostgres};
 
 /// What memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -209,8 +212,20 @@ pub struct MapReport {
     pub jit: Vec<MapJit>,
     /// The address space of the first process.
     pub picture: MapPicture,
+    /// What a PostgreSQL server says of it; null where none was asked.
+    pub postgres: Option<MapPostgres>,
     /// What could not be seen.
     pub unseen: Vec<MapUnseen>,
+}
+
+impl MapReport {
+    /// The report of a PostgreSQL server, over whose map its own words are laid.
+    #[must_use]
+    pub fn of_postgres(map: &Map, layout: &Layout) -> Self {
+        let report = Self::from(map);
+        let postgres = MapPostgres::of(map, &report.processes, layout);
+        Self { postgres: Some(postgres), ..report }
+    }
 }
 
 impl From<Kind> for MapKind {
@@ -283,6 +298,7 @@ impl From<&Map> for MapReport {
             processes: map.members.iter().map(MapProcess::from).collect(),
             jit: map.members.iter().flat_map(jit).collect(),
             picture: MapPicture::of(map),
+            postgres: None,
             unseen: unseen.collect(),
             rows,
         }

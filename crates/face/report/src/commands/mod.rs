@@ -27,8 +27,8 @@ pub use knobs::{KnobRow, KnobsReport};
 pub use lab::{HonestyReport, ProveConnReport, TrialNewReport};
 pub use log::LogReport;
 pub use map::{
-    MapArea, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPrivate, MapProcess, MapReport,
-    MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
+    MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,
+    MapPrivate, MapProcess, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use text_order::{TextOrderReport, TextOrderRow};

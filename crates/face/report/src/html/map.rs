@@ -11,7 +11,7 @@ use askama::Template;
 
 use super::figure::Figure;
 use super::markup::{Html, Quote, escape, json_for_script};
-use crate::commands::{MapArea, MapBacking, MapPart, MapReport};
+use crate::commands::{MapArea, MapBacking, MapPart, MapPiece, MapReport};
 use crate::units;
 
 /// Height of a strip in pixels.
@@ -34,6 +34,7 @@ struct MapPage<'a> {
     rows: Vec<[Html; 5]>,
     processes: Vec<[Html; 6]>,
     jit: Vec<[Html; 4]>,
+    pieces: Vec<(&'static str, Vec<[Html; 3]>)>,
     unseen: Vec<[Quote; 3]>,
     json: String,
 }
@@ -64,6 +65,7 @@ pub fn map_html(report: &MapReport) -> String {
         rows: rows(report),
         processes: processes(report),
         jit: jit(report),
+        pieces: pieces(report),
         unseen: unseen(report),
         json: json_for_script(&json),
         report,
@@ -287,6 +289,37 @@ fn jit(report: &MapReport) -> Vec<[Html; 4]> {
         ]
     };
     report.jit.iter().enumerate().map(row).collect()
+}
+
+/// What a PostgreSQL server says of its memory, in tables with their headings.
+fn pieces(report: &MapReport) -> Vec<(&'static str, Vec<[Html; 3]>)> {
+    let Some(postgres) = &report.postgres else { return Vec::new() };
+    let tables = [
+        ("Pieces of PostgreSQL's main segment", "allocations", &postgres.allocations),
+        ("Other shared segments", "dynamic", &postgres.dynamic),
+        ("Relations in the buffers", "relations", &postgres.relations),
+    ];
+    let rows = |member: &str, pieces: &[MapPiece]| {
+        let row = |(index, piece): (usize, &MapPiece)| {
+            let at = format!("/postgres/{member}/{index}");
+            let mut parts = Html::default();
+            for (number, part) in piece.parts.iter().enumerate() {
+                let comma = if number > 0 { ", " } else { "" };
+                let figure =
+                    Figure::bytes(format!("{at}/parts/{number}/resident_bytes"), part.resident_bytes);
+                parts = parts.text(comma).then(figure);
+                parts = parts.text(&format!(" {} on {}", part.backing.word(), node_name(part.node)));
+            }
+            [
+                Html::default().then(Quote::new(format!("{at}/name"), &piece.name)),
+                Html::default().then(Figure::bytes(format!("{at}/bytes"), piece.bytes)),
+                parts,
+            ]
+        };
+        pieces.iter().enumerate().map(row).collect::<Vec<_>>()
+    };
+    let some = tables.into_iter().filter(|(_, _, pieces)| !pieces.is_empty());
+    some.map(|(heading, member, pieces)| (heading, rows(member, pieces))).collect()
 }
 
 fn unseen(report: &MapReport) -> Vec<[Quote; 3]> {

@@ -63,19 +63,36 @@ pub struct ConfLine {
 /// # Errors
 /// The string is malformed, the server does not let us in or does not answer.
 pub fn inspect(conn: &str, default_huge_page_bytes: Option<u64>) -> Result<Existing, TrialError> {
+    let client = connect(conn)?;
+    let mut server = Questions { client };
+    server.answer(default_huge_page_bytes).map_err(no_answer)
+}
+
+/// A session that cannot write, with a limit on every statement.
+pub(super) fn connect(conn: &str) -> Result<Client, TrialError> {
     let mut config: Config = conn.parse().map_err(|error: postgres::Error| TrialError::Refused {
         what: format!("--conn: {error}"),
         cure: "write it as host=/var/run/postgresql user=postgres dbname=postgres".to_owned(),
     })?;
     config.connect_timeout(CONNECT_LIMIT).application_name("planish");
-    let refused = |error: postgres::Error| TrialError::Refused {
+    let mut client = config.connect(NoTls).map_err(no_answer)?;
+    client.batch_execute(SESSION).map_err(no_answer)?;
+    Ok(client)
+}
+
+/// Why a cluster does not answer.
+pub(super) fn no_answer(error: postgres::Error) -> TrialError {
+    TrialError::Refused {
         what: format!("the cluster does not answer: {}", sql_error(&error)),
         cure: "try the same string with psql".to_owned(),
-    };
-    let mut client = config.connect(NoTls).map_err(refused)?;
-    client.batch_execute(SESSION).map_err(refused)?;
-    let mut server = Questions { client };
-    server.answer(default_huge_page_bytes).map_err(refused)
+    }
+}
+
+/// Whether the server runs on this machine.
+pub(super) fn is_local(client: &mut Client) -> Result<bool, postgres::Error> {
+    const QUESTION: &str =
+        "SELECT coalesce(inet_server_addr() << '127.0.0.0/8' OR inet_server_addr() = '::1', true)";
+    Ok(client.query_one(QUESTION, &[])?.get(0))
 }
 
 struct Questions {
@@ -103,13 +120,7 @@ impl Questions {
         let row =
             self.client.query_one("SELECT pg_backend_pid(), pg_database_size(current_database())", &[])?;
         let (backend, database_bytes): (i32, i64) = (row.get(0), row.get(1));
-        let local: bool = self
-            .client
-            .query_one(
-                "SELECT coalesce(inet_server_addr() << '127.0.0.0/8' OR inet_server_addr() = '::1', true)",
-                &[],
-            )?
-            .get(0);
+        let local = is_local(&mut self.client)?;
         let mut existing = Existing {
             version: version.to_string(),
             shared_buffers_bytes: blocks * block_bytes,

@@ -19,6 +19,7 @@ mod arm;
 mod budget;
 mod existing;
 mod install;
+mod layout;
 mod proof;
 mod reach;
 mod room;
@@ -38,6 +39,7 @@ use planish_stats::ladder::Strictness;
 
 pub use self::existing::{ConfLine, Existing, inspect};
 pub use self::install::{Install, Version};
+pub use self::layout::{Allocation, Backend, Cached, Layout, layout};
 
 use self::arm::{ServerArm, SharedHost};
 use self::budget::{Budget, Wish};

@@ -130,7 +130,8 @@ fn parts_of(map: &Map, pages: &AreaPages, range: std::ops::Range<u64>, of: u64) 
     parts.iter().map(MapPart::from).collect()
 }
 
-fn add(parts: &mut Vec<MapPart>, part: MapPart) {
+/// Adds a part to those that it is alike.
+pub(super) fn add(parts: &mut Vec<MapPart>, part: MapPart) {
     let key = |part: &MapPart| (part.backing, part.node, part.page_bytes);
     match parts.iter_mut().find(|known| key(known) == key(&part)) {
         Some(known) => known.resident_bytes += part.resident_bytes,

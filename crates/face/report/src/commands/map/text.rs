@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{MapBacking, MapKind, MapReport, MapRow};
+use super::{MapBacking, MapKind, MapPiece, MapPostgres, MapPrivate, MapReport, MapRow};
 use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -34,7 +34,10 @@ impl Report for MapReport {
         } else {
             self.rows_in_short(page);
         }
-        self.process_table(page);
+        match &self.postgres {
+            Some(postgres) => postgres.text(page),
+            None => self.process_table(page),
+        }
         self.jit_table(page);
         if !self.unseen.is_empty() {
             page.heading("Not seen");
@@ -157,13 +160,6 @@ impl MapReport {
         let mut table = Table::new(&titles);
         for process in &self.processes {
             let private: u64 = process.private.iter().map(|private| private.resident_bytes).sum();
-            let by_node: Vec<String> = process
-                .private
-                .iter()
-                .map(|private| {
-                    format!("{} {}", node_name(private.node), units::bytes(private.resident_bytes))
-                })
-                .collect();
             let cpus: Vec<&str> = process.ran_on.iter().map(|on| on.cpus.as_str()).collect();
             table.row([
                 process.pid.to_string().into(),
@@ -171,7 +167,7 @@ impl MapReport {
                 units::bytes(private).into(),
                 units::bytes(process.shared_mapped_bytes).into(),
                 units::bytes(process.page_table_bytes).into(),
-                format!("{}; CPUs {}", by_node.join(", "), cpus.join(",")).into(),
+                format!("{}; CPUs {}", private_by_node(&process.private), cpus.join(",")).into(),
             ]);
         }
         page.heading("Processes");
@@ -195,6 +191,81 @@ impl MapReport {
         page.heading("Code made at run time");
         page.table(&table);
     }
+}
+
+/// Lines of a table of PostgreSQL without `--verbose`.
+const PIECES_MAX: usize = 12;
+
+impl MapPostgres {
+    fn text(&self, page: &mut Page<'_>) {
+        page.heading(&format!("Shared memory of PostgreSQL {}", self.version));
+        let segment =
+            self.segment.iter().map(|it| MapPiece { name: "the main segment".to_owned(), ..it.clone() });
+        let others = self.dynamic.iter().cloned();
+        piece_table(page, "segment", &segment.chain(others).collect::<Vec<_>>());
+        for (heading, title, pieces) in [
+            ("Pieces of the main segment", "piece", &self.allocations),
+            ("Relations in the buffers", "relation", &self.relations),
+        ] {
+            if !pieces.is_empty() {
+                page.heading(heading);
+                piece_table(page, title, pieces);
+            }
+        }
+        page.heading("Processes");
+        let mut table =
+            Table::new(&[">pid", "process", ">shared mapped", ">page tables", "private memory by node"]);
+        for backend in &self.backends {
+            let names = [backend.kind.as_str(), backend.application.as_str()];
+            let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+            table.row([
+                backend.pid.to_string().into(),
+                names.join(", ").into(),
+                units::bytes(backend.shared_mapped_bytes).into(),
+                units::bytes(backend.page_table_bytes).into(),
+                private_by_node(&backend.private).into(),
+            ]);
+        }
+        page.table(&table);
+        if !self.remarks.is_empty() {
+            page.gap();
+            self.remarks.iter().for_each(|remark| page.fact("not told", remark));
+        }
+    }
+}
+
+/// Named pieces with what of them is where.
+fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
+    let mut table = Table::new(&[title, ">bytes", ">in memory", "where"]);
+    let shown = if page.is_detailed() { pieces.len() } else { PIECES_MAX };
+    for piece in pieces.iter().take(shown) {
+        let resident: u64 = piece.parts.iter().map(|part| part.resident_bytes).sum();
+        let each = piece.parts.iter().map(|part| {
+            let (node, page) = (node_name(part.node), units::bytes(part.page_bytes));
+            format!(
+                "{} of it on {node}, {} {page}",
+                share(part.resident_bytes, resident),
+                part.backing.word()
+            )
+        });
+        table.row([
+            piece.name.as_str().into(),
+            units::bytes(piece.bytes).into(),
+            units::bytes(resident).into(),
+            each.collect::<Vec<_>>().join("; ").into(),
+        ]);
+    }
+    page.table(&table);
+    if pieces.len() > shown {
+        page.line(format!("and {} smaller ones (--verbose)", pieces.len() - shown));
+    }
+}
+
+fn private_by_node(private: &[MapPrivate]) -> String {
+    let each = private
+        .iter()
+        .map(|private| format!("{} {}", node_name(private.node), units::bytes(private.resident_bytes)));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// The names of rows, the one with most memory first.

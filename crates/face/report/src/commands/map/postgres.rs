@@ -1,0 +1,146 @@
+//! What PostgreSQL says of its shared memory, laid over the map of it.
+
+use planish_residency::{Map, Object, Part};
+use planish_trial::postgres::Layout;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::picture::{MapPart, add};
+use super::{MapPrivate, MapProcess};
+
+/// A named piece of shared memory, and what of it is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapPiece {
+    /// Its name: an allocation, a segment, a relation.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Where its memory lies; bytes that nobody has used yet are in none.
+    pub parts: Vec<MapPart>,
+}
+
+/// A process of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapBackend {
+    /// Its PID.
+    pub pid: u32,
+    /// What it is: `client backend`, `checkpointer`.
+    pub kind: String,
+    /// The application that it serves; empty for the server's own.
+    pub application: String,
+    /// Memory that is its own, by node.
+    pub private: Vec<MapPrivate>,
+    /// Bytes of shared memory that its page tables map.
+    pub shared_mapped_bytes: u64,
+    /// Its page tables.
+    pub page_table_bytes: u64,
+}
+
+/// A PostgreSQL server as seen from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapPostgres {
+    /// Its version.
+    pub version: String,
+    /// The main segment; null where none was found that holds what the server tells.
+    pub segment: Option<MapPiece>,
+    /// The pieces of the main segment, the largest first.
+    pub allocations: Vec<MapPiece>,
+    /// Other shared memory, such as that of parallel queries.
+    pub dynamic: Vec<MapPiece>,
+    /// What the buffers hold, by relation, the largest first; empty without pg_buffercache.
+    pub relations: Vec<MapPiece>,
+    /// Its processes with their own memory.
+    pub backends: Vec<MapBackend>,
+    /// What could not be told, with what would help.
+    pub remarks: Vec<String>,
+}
+
+impl MapPostgres {
+    /// Lays what the server told over the map of its processes.
+    pub(super) fn of(map: &Map, processes: &[MapProcess], layout: &Layout) -> Self {
+        let mut remarks = layout.remarks.clone();
+        let end = layout.allocations.iter().map(|it| it.offset.saturating_add(it.bytes)).max().unwrap_or(0);
+        let main = main_segment(map).filter(|object| object.bytes >= end);
+        if main.is_none() {
+            remarks.push(
+                "the main segment was not seen: see what is told of shared memory under `Not seen`"
+                    .to_owned(),
+            );
+        }
+        let is_main = |object: &&Object| main.is_some_and(|main| main.id == object.id);
+        let others = map.objects.iter().filter(|object| !is_main(object));
+        Self {
+            version: layout.version.clone(),
+            segment: main.map(whole),
+            allocations: main.map_or_else(Vec::new, |main| allocations(main, layout)),
+            dynamic: others.map(whole).collect(),
+            relations: main.map_or_else(Vec::new, |main| relations(main, layout)),
+            backends: backends(processes, layout),
+            remarks,
+        }
+    }
+}
+
+/// The largest segment without a file of its own that the postmaster maps from its first byte on.
+fn main_segment(map: &Map) -> Option<&Object> {
+    let postmaster = map.members.first()?;
+    let mapped = postmaster.areas.iter().filter(|pages| pages.area.offset == 0);
+    let objects = mapped.filter_map(|pages| map.objects.get(pages.object?));
+    let anonymous = |object: &&Object| {
+        ["/dev/zero", "/anon_hugepage", "/SYSV"].iter().any(|start| object.name.starts_with(start))
+    };
+    objects.filter(anonymous).max_by_key(|object| object.bytes)
+}
+
+fn whole(object: &Object) -> MapPiece {
+    let parts = object.parts().iter().map(MapPart::from).collect();
+    MapPiece { name: object.name.clone(), bytes: object.bytes, parts }
+}
+
+fn piece(name: &str, bytes: u64, parts: impl IntoIterator<Item = Part>) -> MapPiece {
+    let mut sums = Vec::new();
+    parts.into_iter().for_each(|part| add(&mut sums, MapPart::from(&part)));
+    MapPiece { name: name.to_owned(), bytes, parts: sums }
+}
+
+fn allocations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
+    let mut pieces: Vec<MapPiece> = layout
+        .allocations
+        .iter()
+        .map(|it| piece(&it.name, it.bytes, main.pages.parts(&(it.offset..it.offset + it.bytes))))
+        .collect();
+    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.bytes));
+    pieces
+}
+
+/// The memory of each relation's buffers. Buffers side by side are one range.
+fn relations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
+    let Some(first) = layout.buffers_offset else { return Vec::new() };
+    let relation = |cached: &planish_trial::postgres::Cached| {
+        let runs = cached.buffers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+        let parts = runs.flat_map(|run| {
+            let number = u64::try_from(run[0]).unwrap_or(1).saturating_sub(1);
+            let start = first + number * layout.block_bytes;
+            main.pages.parts(&(start..start + run.len() as u64 * layout.block_bytes))
+        });
+        piece(&cached.relation, cached.buffers.len() as u64 * layout.block_bytes, parts)
+    };
+    layout.cached.iter().map(relation).collect()
+}
+
+fn backends(processes: &[MapProcess], layout: &Layout) -> Vec<MapBackend> {
+    let told = |pid| layout.backends.iter().find(|backend| backend.pid == pid);
+    let backend = |process: &MapProcess| {
+        let told = told(process.pid);
+        let kind = if process.pid == layout.postmaster { "postmaster" } else { "" };
+        MapBackend {
+            pid: process.pid,
+            kind: told.map_or_else(|| kind.to_owned(), |told| told.kind.clone()),
+            application: told.map_or_else(String::new, |told| told.application.clone()),
+            private: process.private.clone(),
+            shared_mapped_bytes: process.shared_mapped_bytes,
+            page_table_bytes: process.page_table_bytes,
+        }
+    };
+    processes.iter().map(backend).collect()
+}
