@@ -1130,12 +1130,16 @@ _planish() {
             return 0
             ;;
         planish__subcmd__map)
-            opts="-q -v -h --tree --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --tree --postgres --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --postgres)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --html)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -184,6 +184,7 @@ complete -c planish -n "__fish_planish_using_subcommand size" -s q -l quiet -d '
 complete -c planish -n "__fish_planish_using_subcommand size" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand size" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand size" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand map" -l postgres -d 'Ask the PostgreSQL server behind this connection string what its shared memory holds, and lay it over the map of all its processes' -r
 complete -c planish -n "__fish_planish_using_subcommand map" -l html -d 'Also draw the address space into this HTML file' -r -F
 complete -c planish -n "__fish_planish_using_subcommand map" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand map" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F

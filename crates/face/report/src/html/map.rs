@@ -41,7 +41,8 @@ struct MapPage<'a> {
 
 /// One area of the address space.
 struct Strip {
-    name: Html,
+    kind: &'static str,
+    name: Quote,
     place: Html,
     drawing: Html,
     told: Vec<Html>,
@@ -109,8 +110,6 @@ fn pages(report: &MapReport) -> Html {
 
 fn strip(index: usize, area: &MapArea, largest: u64) -> Strip {
     let at = format!("/picture/areas/{index}");
-    let name =
-        Html::default().text(area.kind.word()).text(" ").then(Quote::new(format!("{at}/name"), &area.name));
     let place = Html::default()
         .then(Quote::new(format!("{at}/start"), &area.start))
         .text("–")
@@ -126,7 +125,8 @@ fn strip(index: usize, area: &MapArea, largest: u64) -> Strip {
             .then(Figure::bytes(format!("{at}/page_bytes"), part.page_bytes))
     });
     let drawing = if area.cells.is_empty() { bar(area, largest) } else { cells(area) };
-    Strip { name, place, drawing, told: told.collect() }
+    let name = Quote::new(format!("{at}/name"), &area.name);
+    Strip { kind: area.kind.word(), name, place, drawing, told: told.collect() }
 }
 
 /// A bar as long as the area has memory, beside the largest one.

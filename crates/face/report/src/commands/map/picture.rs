@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{MapBacking, MapKind};
 
 /// Areas of a picture: the ones with most memory.
-const AREAS_MAX: usize = 160;
+const AREAS_MAX: usize = 48;
 /// Cells that a large shared area is cut into.
 const CELLS: u64 = 64;
 /// Areas of fewer bytes are not cut: a cell would be a page.
