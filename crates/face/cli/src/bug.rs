@@ -10,6 +10,10 @@ use crate::output;
 /// The last panic, kept for the envelope.
 static LAST: Mutex<Option<Message>> = Mutex::new(None);
 
+/// Tests that panic on purpose hold this: the last panic is one for the whole process.
+#[cfg(test)]
+pub(crate) static TURN: Mutex<()> = Mutex::new(());
+
 /// Replaces the report of the standard library, which names threads and asks for environment variables.
 pub(crate) fn say_panics_in_one_line() {
     panic::set_hook(Box::new(|info| {
@@ -43,6 +47,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_message_with_its_place() {
+        let _turn = TURN.lock().expect("no test panics while it holds this");
         say_panics_in_one_line();
         let message = caught(|| panic!("the plan lost a step")).expect_err("it panics");
         let _ = panic::take_hook();

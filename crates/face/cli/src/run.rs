@@ -9,8 +9,10 @@ use planish_model::Exit;
 use planish_report::{Level, Message};
 use tracing::info_span;
 
+use crate::answer::Answer;
 use crate::args::{Cli, command};
 use crate::context::Context;
+use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::{bug, commands, timings};
 
@@ -35,7 +37,17 @@ fn run(typed: Vec<OsString>) -> Exit {
     let output = Output { json: cli.globals.json, quiet: cli.globals.quiet };
     let context = Context::new(cli.globals, typed);
     let name = cli.command.name();
-    let ended = bug::caught(|| match info_span!("command").in_scope(|| cli.command.run(&context)) {
+    ended(output, name, &context, || info_span!("command").in_scope(|| cli.command.run(&context)))
+}
+
+/// Runs a command, prints what it ended with, and gives its exit code.
+fn ended(
+    output: Output,
+    name: &str,
+    context: &Context,
+    command: impl FnOnce() -> Result<Answer, Failure>,
+) -> Exit {
+    let ended = bug::caught(|| match command() {
         Ok(answer) => output.answer(answer),
         Err(failure) => {
             let message = failure.message(&context.again(""), &help_of(name));
@@ -113,6 +125,17 @@ mod tests {
         let name = |line: &str| named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(name("--json --root hosts/x version --bogus"), "version");
         assert_eq!(name("--json dotcor"), "usage");
+    }
+
+    #[test]
+    fn exit_70_is_a_bug_and_a_refusal_keeps_its_code() {
+        let _turn = bug::TURN.lock().expect("no test panics while it holds this");
+        let globals = Cli::parse_from(["planish", "version"]).globals;
+        let (output, context) = (Output { json: false, quiet: true }, Context::new(globals, Vec::new()));
+        let exit = ended(output, "version", &context, || panic!("a step without a knob"));
+        assert_eq!(exit.code(), 70);
+        let exit = ended(output, "version", &context, || Err(Failure::refused("no")));
+        assert_eq!(exit.code(), 3);
     }
 
     #[test]

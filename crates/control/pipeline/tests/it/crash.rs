@@ -134,6 +134,35 @@ fn an_undo_that_is_killed_anywhere_comes_back() {
     assert_none(&tally);
 }
 
+/// An open entry, and a journal so long that the next writer archives it.
+fn apply_everything_and_talk(session: &Session) {
+    apply_everything(session);
+    let long = ApplyOptions { reason: Some("x".repeat(300 << 10)), ..ApplyOptions::default() };
+    apply(session, &plan_of(session, &second()), &long).expect("the host takes it");
+    undo(session, Target::Newest, false).expect("undone");
+}
+
+#[test]
+fn an_undo_that_is_killed_around_its_archiving_comes_back() {
+    let tree = Tree::new();
+    apply_everything_and_talk(&tree.session());
+    let kept = tree.root().join("var/lib/planish/journal-000002.jsonl");
+    assert!(!kept.exists());
+    undo_everything(&tree.session());
+    assert!(kept.exists(), "the undo began with the archive");
+    // The archive is the first operation of a writer; what follows is as with any other journal.
+    for (operation, moment) in [0, 1].into_iter().flat_map(|at| MOMENTS.map(|moment| (at, moment))) {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_everything_and_talk(&tree.session());
+        let session = fused(tree.options(), &Fuse::at(operation, moment));
+        assert!(until_killed(|| undo_everything(&session)).is_none());
+        drop(session);
+        let left = come_back(&tree, &start, &format!("killed {moment:?} operation {operation}"));
+        assert_eq!(left, [""; 0], "killed {moment:?} operation {operation}");
+    }
+}
+
 #[test]
 fn a_second_apply_over_a_first_that_is_killed_anywhere_comes_back() {
     let over = |session: &Session| {
