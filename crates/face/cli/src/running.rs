@@ -10,7 +10,7 @@ use planish_report::{Level, Message, trial_html, units};
 use planish_trial::{Progress, RunOptions, RungVerdict, SEED_LIMIT, Stop, Tick, TrialOutcome};
 
 use crate::answer::Answer;
-use crate::commands::write_file;
+use crate::commands::{check_writable, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{output, signals};
@@ -43,6 +43,7 @@ impl Running {
 
     /// The options of a run, and who listens to it. From here on Ctrl-C stops the trial and not the program.
     pub fn start(&self, context: &Context) -> Result<(RunOptions, Line), Failure> {
+        self.html.as_deref().map_or(Ok(()), check_writable)?;
         let flag = signals::stop_flag().map_err(Failure::refused)?;
         let program = std::env::current_exe().map_err(Failure::refused)?;
         let stop = Stop::watching(flag);

@@ -85,9 +85,22 @@ fn service(named: &str) -> Service {
 /// Writes a file that the user named.
 #[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |source| Failure::usage(UserFile { path: path.to_owned(), source });
-    std::fs::write(path, text)
-        .map_err(|source| failed(source).hint("name a file in a folder that is there and that you may write"))
+    std::fs::write(path, text).map_err(|source| not_writable(path, source))
+}
+
+/// Fails where [`write_file`] would, before the work that the file is to tell of. A file that is there stays as it is.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    let was_there = path.exists();
+    let opened = std::fs::File::options().append(true).create(true).open(path);
+    opened.map_err(|source| not_writable(path, source))?;
+    // An empty file would look like a page; where it cannot be taken away again, it is written soon.
+    let _ = if was_there { Ok(()) } else { std::fs::remove_file(path) };
+    Ok(())
+}
+
+fn not_writable(path: &Path, source: std::io::Error) -> Failure {
+    let failed = Failure::usage(UserFile { path: path.to_owned(), source });
+    failed.hint("name a file in a folder that is there and that you may write")
 }
 
 /// Reads a file that the user named.
