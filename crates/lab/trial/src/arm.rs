@@ -41,7 +41,7 @@ impl Recipe {
             program: spec.program.clone(),
             args: spec.args.clone(),
             build: if spec.build.is_empty() { Vec::new() } else { vec![spec.build.clone()] },
-            backing: spec.backing.clone(),
+            backing: spec.backing.as_ref().map(|backing| backing.get_ref().clone()),
         }
     }
 

@@ -103,8 +103,12 @@ fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
 }
 
 fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
-    let trial = TrialFile::open(&args.trial)?;
     let session = args.running.session(context)?;
+    let trial = TrialFile::open(&args.trial, session.catalogue())?;
+    if trial.rung.is_empty() {
+        let error = Failure::usage(format!("{} has no [[rung]]: it compares nothing", args.trial));
+        return Err(error.hint(context.line(&format!("trial selfcheck {}", args.trial))));
+    }
     let (mut options, mut progress) = args.running.start(context)?;
     options.keep = args.keep;
     let outcome = planish_trial::run(&trial, &session, &options, &mut progress)?;
@@ -116,8 +120,8 @@ fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
 }
 
 fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure> {
-    let trial = TrialFile::open(&args.trial)?;
     let session = args.running.session(context)?;
+    let trial = TrialFile::open(&args.trial, session.catalogue())?;
     let (options, mut progress) = args.running.start(context)?;
     let check = planish_trial::selfcheck(&trial, &session, &options, &mut progress)?;
     drop(progress);

@@ -131,6 +131,26 @@ fn exit_6_is_inconclusive() {
 }
 
 #[test]
+fn a_trial_that_names_what_is_not_there_runs_nothing() {
+    let sandbox = sandbox();
+    let tried = |name: &str, text: &str, more: &[&str]| {
+        std::fs::write(sandbox.path().join(name), text.replace("BUDGET", "600")).expect("a trial");
+        let args = [&["--json", "--state", "state", "trial", "run", name][..], more].concat();
+        let run: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
+        assert_eq!(run.exit, 2, "{} {}", run.stdout, run.stderr);
+        assert!(!sandbox.path().join("state/var/proofs").exists(), "{name}: a proof of nothing");
+        message(&run, "error")
+    };
+    let wrong = tried("profile.toml", &TRIAL.replace("env = { X = \"1\" }", "profile = \"tow\""), &[]);
+    assert!(wrong.starts_with("profile.toml:13:11: no profile `tow`"), "{wrong}");
+    assert!(wrong.contains("did you mean `two`?"), "{wrong}");
+    let (nothing, _) = TRIAL.split_once("[[rung]]").expect("it has a rung");
+    assert!(tried("empty.toml", nothing, &[]).contains("it compares nothing"));
+    let lost = tried("good.toml", TRIAL, &["--html", "no/such/folder/page.html"]);
+    assert!(lost.starts_with("cannot write no/such/folder/page.html"), "{lost}");
+}
+
+#[test]
 fn ctrl_c_ends_a_trial_and_tells_what_is_known() {
     let sandbox = sandbox();
     std::fs::write(sandbox.path().join("t.toml"), TRIAL.replace("BUDGET", "600")).expect("a trial");

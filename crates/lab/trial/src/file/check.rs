@@ -18,26 +18,32 @@ const OF_SLICE: [&str; 5] =
     ["cpu_ns_per_op", "wall_ns_per_op", "user_ns_per_op", "system_ns_per_op", "ops_per_s"];
 
 /// Metrics of a server under a load; the first three only where the load counts its operations.
-const OF_SERVICE: [&str; 6] = [
+const OF_SERVICE: [&str; 7] = [
     "cpu_ns_per_op",
     "user_ns_per_op",
     "system_ns_per_op",
     "service_cpu_s",
     "service_user_s",
     "service_system_s",
+    "rss_bytes",
 ];
 
 /// A finding at a place of the file.
 type Found = Result<(), (Range<usize>, String)>;
 
-/// Checks a whole file.
-pub(super) fn check(file: &str, text: &str, trial: &TrialFile) -> Result<(), TrialError> {
+/// Checks a whole file, the names of knobs and profiles by this catalogue.
+pub(super) fn check(
+    file: &str,
+    text: &str,
+    trial: &TrialFile,
+    catalogue: &Catalogue,
+) -> Result<(), TrialError> {
     let whole = trial.name.span();
     numbers(trial, whole.clone())
         .and_then(|()| workload(&trial.workload, trial.service.is_some(), whole.clone()))
-        .and_then(|()| primary(trial))
+        .and_then(|()| metrics_named(trial))
         .and_then(|()| names(trial))
-        .and_then(|()| arms(trial))
+        .and_then(|()| arms(trial, catalogue))
         .map_err(|(span, message)| at(file, text, span, message))
 }
 
@@ -135,16 +141,29 @@ pub(super) fn default_primary(workload: &WorkloadSpec) -> String {
     metrics(workload, false).swap_remove(0)
 }
 
-fn primary(trial: &TrialFile) -> Found {
-    let Some(primary) = &trial.primary else { return Ok(()) };
+/// A guard on a metric that nobody reports would hold for ever, so its name is checked like that of the primary.
+fn metrics_named(trial: &TrialFile) -> Found {
     let names = metrics(&trial.workload, trial.service.is_some());
-    if names.contains(primary.get_ref()) {
-        return Ok(());
+    let primary = trial.primary.iter().map(|name| (name.span(), name.get_ref()));
+    let guards = trial.guards.iter().flatten().map(|guard| (guard.span(), &guard.get_ref().metric));
+    for (span, name) in primary.chain(guards) {
+        let told_by_program = trial.workload.adapter == AdapterKind::Slices && is_latency(name);
+        if told_by_program || names.contains(name) {
+            continue;
+        }
+        let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+        let hint = did_you_mean(nearest.as_ref());
+        return Err((span, format!("this workload has no metric `{name}`{hint}")));
     }
-    let hint = did_you_mean(
-        nearest(primary.get_ref(), names.iter().map(String::as_str)).map(str::to_owned).as_ref(),
-    );
-    Err((primary.span(), format!("this workload has no metric `{}`{hint}", primary.get_ref())))
+    Ok(())
+}
+
+/// Latencies that a resident program may tell beside the usual ones: its mean, and quantiles such as `p95_ns`.
+fn is_latency(name: &str) -> bool {
+    let Some(name) = name.strip_suffix("_ns") else { return false };
+    let digits = name.strip_prefix('p').map(|digits| digits.replacen('_', "", 1));
+    name == "mean"
+        || digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn names(trial: &TrialFile) -> Found {
@@ -160,12 +179,11 @@ fn names(trial: &TrialFile) -> Found {
     Ok(())
 }
 
-fn arms(trial: &TrialFile) -> Found {
-    let catalogue =
-        Catalogue::embedded().map_err(|error| (trial.name.span(), format!("the catalogue: {error}")))?;
+fn arms(trial: &TrialFile, catalogue: &Catalogue) -> Found {
     for arm in [&trial.baseline].into_iter().chain(&trial.rung) {
         cpus(arm)?;
-        profile(arm, &catalogue)?;
+        backing(arm)?;
+        profile(arm, catalogue)?;
         if trial.workload.adapter == AdapterKind::Slices {
             only_pools(arm)?;
         }
@@ -184,9 +202,29 @@ fn cpus(arm: &ArmSpec) -> Found {
     }
 }
 
-/// Names are looked up in our own catalogue here; those of the user are looked up when the trial runs, by
-/// pipeline.
+/// A backing that no program can report would make the arm look like one that the machine cannot have.
+fn backing(arm: &ArmSpec) -> Found {
+    let Some(word) = &arm.backing else { return Ok(()) };
+    let is_size = |size: &str| {
+        let digits = size.strip_suffix(['k', 'm', 'g']).unwrap_or_default();
+        digits.parse::<u32>().is_ok_and(u32::is_power_of_two)
+    };
+    match word.get_ref().as_str() {
+        "base" | "thp" => Ok(()),
+        other if other.strip_prefix("hugetlb-").is_some_and(is_size) => Ok(()),
+        other => {
+            let message =
+                format!("`{other}` is no backing: base, thp, or hugetlb- and a size, as in hugetlb-2m");
+            Err((word.span(), message))
+        }
+    }
+}
+
+/// Profiles and knobs exist, and their values are legal.
 fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
+    if let Some(name) = &arm.profile {
+        catalogue.profile(name.get_ref()).map_err(|error| (name.span(), error.to_string()))?;
+    }
     for (id, want) in &arm.want {
         let knob = KnobId::new(id.get_ref().as_str());
         catalogue.knob(&knob).map_err(|error| (id.span(), short(&error)))?;
@@ -257,8 +295,41 @@ mod tests {
         assert_eq!(wrong, "t.toml:3:11: this workload has no metric `cpus`; did you mean `cpu_s`?");
         let wrong = error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n[[rung]]\nname = \"a\"\n"));
         assert_eq!(wrong, "t.toml:9:8: the name `a` is taken");
-        let wrong = error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\ncpus = \"0-\"\n"));
+        let rung = |rest: &str| error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n{rest}\n"));
+        let wrong = rung("profile = \"postgers\"");
+        assert!(wrong.starts_with("t.toml:8:11: no profile `postgers`"), "{wrong}");
+        assert!(wrong.contains("did you mean `postgres`?"), "{wrong}");
+        let wrong = rung("backing = \"hugetlb-2mm\"");
+        assert!(wrong.starts_with("t.toml:8:11: `hugetlb-2mm` is no backing"), "{wrong}");
+        let wrong = rung("cpus = \"0-\"");
         assert!(wrong.starts_with("t.toml:8:8: `0-` is no list of CPUs"), "{wrong}");
+    }
+
+    #[test]
+    fn a_guard_on_a_metric_that_nobody_reports_is_refused() {
+        let guarded = |adapter: &str, metric: &str| {
+            let guards = format!(
+                "guards = [{{ metric = \"error_rate\", margin = 0.0 }},\n  {{ metric = \"{metric}\", margin = 0.1 }}]\n"
+            );
+            let workload = format!("[workload]\nadapter = \"{adapter}\"\ncommand = [\"a\"]\n");
+            TrialFile::parse("t.toml", &format!("{HEAD}{guards}{workload}[[rung]]\nname = \"a\"\n"))
+        };
+        let wrong = guarded("slices", "p99ns").expect_err("a typo").to_string();
+        assert_eq!(wrong, "t.toml:4:3: this workload has no metric `p99ns`; did you mean `p99_ns`?");
+        for metric in ["p99_9_ns", "p95_ns", "mean_ns", "iqr_ns"] {
+            assert!(guarded("slices", metric).is_ok(), "{metric}");
+        }
+        assert!(guarded("slices", "p_ns").is_err() && guarded("slices", "pp_ns").is_err());
+        assert!(guarded("pgbench", "rss_bytes").is_ok() && guarded("pgbench", "p99_ns").is_err());
+    }
+
+    #[test]
+    fn names_of_the_user_s_own_catalogue_are_names_too() {
+        let mut catalogue = Catalogue::embedded().expect("sound");
+        catalogue.add_profile("mine.toml", "name = \"mine\"\nsummary = \"s\"\n").expect("sound");
+        let text = format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\nprofile = \"mine\"\n");
+        assert!(TrialFile::parse_with("t.toml", &text, &catalogue).is_ok());
+        assert!(TrialFile::parse("t.toml", &text).is_err());
     }
 
     #[test]

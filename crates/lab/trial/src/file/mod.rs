@@ -10,7 +10,7 @@ mod place;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use planish_model::Want;
+use planish_model::{Catalogue, Want};
 use planish_stats::ladder::Strictness;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +63,8 @@ pub struct TrialFile {
     #[serde(default = "confirm")]
     pub confirm: bool,
     /// Metrics that must not become worse. Without any: p99 +3 %, memory +10 %, errors +0.
-    pub guards: Option<Vec<GuardSpec>>,
+    #[schemars(with = "Option<Vec<GuardSpec>>")]
+    pub guards: Option<Vec<Spanned<GuardSpec>>>,
     /// What is measured.
     pub workload: WorkloadSpec,
     /// A server that the workload is put on: started before it, ended after it.
@@ -164,7 +165,8 @@ pub struct ArmSpec {
     #[serde(default)]
     pub build: Vec<String>,
     /// `slices`: the backing that the program must report to be believed.
-    pub backing: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub backing: Option<Spanned<String>>,
 }
 
 /// What the short form does otherwise.
@@ -221,18 +223,27 @@ impl TrialFile {
     ///
     /// # Errors
     /// It cannot be read, or [`TrialError::Malformed`].
-    pub fn load(path: &Path) -> Result<Self, TrialError> {
+    pub fn load(path: &Path, catalogue: &Catalogue) -> Result<Self, TrialError> {
         let text = read(path)?;
-        Self::parse(&path.display().to_string(), &text)
+        Self::parse_with(&path.display().to_string(), &text, catalogue)
     }
 
-    /// Reads and checks the text of a file.
+    /// Reads and checks the text of a file that names nothing of the user's own catalogue.
     ///
     /// # Errors
     /// [`TrialError::Malformed`], with the place and the nearest valid name.
     pub fn parse(file: &str, text: &str) -> Result<Self, TrialError> {
+        let catalogue = Catalogue::embedded().expect("the embedded catalogue is tested");
+        Self::parse_with(file, text, &catalogue)
+    }
+
+    /// Reads and checks the text of a file, whose knobs and profiles are those of a catalogue.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_with(file: &str, text: &str, catalogue: &Catalogue) -> Result<Self, TrialError> {
         let trial: Self = toml::from_str(text).map_err(|error| place::malformed(file, text, &error))?;
-        check::check(file, text, &trial)?;
+        check::check(file, text, &trial, catalogue)?;
         Ok(trial)
     }
 
@@ -254,9 +265,9 @@ impl TrialFile {
     ///
     /// # Errors
     /// As [`Self::load`] and [`Self::shipped`].
-    pub fn open(argument: &str) -> Result<Self, TrialError> {
+    pub fn open(argument: &str, catalogue: &Catalogue) -> Result<Self, TrialError> {
         if argument.contains('/') || argument.ends_with(".toml") {
-            return Self::load(Path::new(argument));
+            return Self::load(Path::new(argument), catalogue);
         }
         Self::shipped(argument)
     }
@@ -285,7 +296,10 @@ impl TrialFile {
     /// The guards: those of the file, or the usual ones.
     #[must_use]
     pub fn guards(&self) -> Vec<GuardSpec> {
-        self.guards.clone().unwrap_or_else(GuardSpec::usual)
+        let own = self.guards.as_ref();
+        own.map_or_else(GuardSpec::usual, |guards| {
+            guards.iter().map(|guard| guard.get_ref().clone()).collect()
+        })
     }
 }
 
@@ -322,7 +336,7 @@ mod tests {
             assert_eq!(trial.name.get_ref(), name);
             assert!(!trial.summary.is_empty() && !trial.rung.is_empty());
         }
-        let error = TrialFile::open("serie").expect_err("no such trial");
+        let error = TrialFile::open("serie", &Catalogue::default()).expect_err("no such trial");
         assert_eq!(error.to_string(), "no trial `serie`; did you mean `series`?");
     }
 

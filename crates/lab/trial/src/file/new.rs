@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_first_file_is_a_good_file_and_keeps_the_command_to_the_letter() {
         let text = new(&wanted(Some("postgres")), &catalogue()).expect("a known profile");
-        let trial = TrialFile::parse("my-app.toml", &text).expect("a good file");
+        let trial = TrialFile::parse_with("my-app.toml", &text, &catalogue()).expect("a good file");
         assert!(text.starts_with("# A trial: planish trial run ./my-app.toml\n"), "{text}");
         assert_eq!(trial.workload.command[2], wanted(None).command);
         assert_eq!(trial.rung[0].profile.as_ref().map(|name| name.get_ref().as_str()), Some("postgres"));

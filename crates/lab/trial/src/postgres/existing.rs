@@ -237,5 +237,7 @@ mod tests {
         let error = inspect("host=", None).expect_err("no host");
         assert_eq!(error.exit(), planish_model::Exit::Refused);
         assert!(!error.hints().is_empty());
+        let error = inspect("host=/nonexistent user=x", None).expect_err("no socket");
+        assert!(error.to_string().contains("No such file"), "{error}");
     }
 }

@@ -239,6 +239,10 @@ impl Drop for Server {
 pub(crate) fn sql_error(error: &postgres::Error) -> String {
     match error.as_db_error() {
         Some(told) => format!("{} ({})", told.message(), told.code().code()),
-        None => error.to_string(),
+        // What the system said stands only in the cause: no such socket, or no right.
+        None => match std::error::Error::source(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        },
     }
 }
