@@ -36,6 +36,10 @@ fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> 
             row(name, others.iter().map(|other| format!("`{other}`")).collect::<Vec<_>>().join(", "))?;
         }
     }
+    let conditions = crate::profiles::conditions(&knob.needs);
+    if !conditions.is_empty() {
+        row("for", conditions.join(", "))?;
+    }
     let wanted: Vec<String> = catalogue
         .profile_names()
         .filter(|name| catalogue.profile(name).is_ok_and(|profile| profile.want.contains_key(&knob.id)))
@@ -50,7 +54,7 @@ fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> 
 }
 
 /// The word that the catalogue itself uses for a value of one of its small types.
-fn word(value: &impl serde::Serialize) -> String {
+pub fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         other => format!("{other:?}"),
@@ -58,12 +62,12 @@ fn word(value: &impl serde::Serialize) -> String {
 }
 
 /// A table cell: one line, no bar.
-fn cell(text: &str) -> String {
+pub fn cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 /// The anchor that Markdown renderers make of a heading.
-fn anchor(heading: &str) -> String {
+pub fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_'));
     kept.collect::<String>().to_lowercase()
 }

@@ -9,6 +9,7 @@
 
 mod cli;
 mod knobs;
+mod profiles;
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -19,6 +20,7 @@ fn main() -> Result<()> {
     let command = planish_cli::command();
     write(&out.join("cli.md"), &cli::reference(&command))?;
     write(&out.join("knobs.md"), &knobs::reference()?)?;
+    write(&out.join("profiles.md"), &profiles::reference()?)?;
     cli::man_pages(&command, &folder(&out, "man")?)?;
     cli::completions(command, &folder(&out, "completions")?)?;
     let printed = planish_report::schemas();

@@ -185,6 +185,7 @@ pub(crate) fn profile(want: &[(&str, Want)]) -> Profile {
         summary: "a test".to_owned(),
         inherits: Vec::new(),
         want: want.iter().map(|(id, want)| (KnobId::new(*id), want.clone())).collect(),
+        guide: Vec::new(),
     }
 }
 

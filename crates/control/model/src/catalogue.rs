@@ -4,6 +4,7 @@
 //! nearest valid name.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -166,6 +167,11 @@ impl Catalogue {
     /// # Errors
     /// Never in a released binary: a test loads it.
     pub fn embedded() -> Result<Self, CatalogueError> {
+        // Read once a process: tests and trials open many sessions.
+        static READ: OnceLock<Catalogue> = OnceLock::new();
+        if let Some(catalogue) = READ.get() {
+            return Ok(catalogue.clone());
+        }
         let mut catalogue = Self::default();
         for (file, text) in embedded::KNOBS {
             catalogue.add_knobs(file, text)?;
@@ -177,7 +183,7 @@ impl Catalogue {
             catalogue.add_profile(file, text)?;
         }
         catalogue.check()?;
-        Ok(catalogue)
+        Ok(READ.get_or_init(|| catalogue).clone())
     }
 
     /// Adds the rows of a knob file.
@@ -350,6 +356,17 @@ impl Catalogue {
             self.check_want(&at, id, wanted, profile)?;
         }
         self.lay_over(&mut want, profile.want.clone());
+        for line in &profile.guide {
+            let Some(id) = &line.knob else { continue };
+            let at = || located(file, text, text.find(&line.says));
+            if !self.knobs.contains_key(id) {
+                self.knob_in(&at(), id)?;
+            }
+            if want.contains_key(id) != line.answer.is_wanted() {
+                let rule = "a guide's setting that was kept or changed is wanted, and no other one";
+                return Err(CatalogueError::Rule { file: at(), id: id.to_string(), rule });
+            }
+        }
         Ok(Profile { inherits: Vec::new(), want, ..profile.clone() })
     }
 

@@ -46,6 +46,6 @@ pub use observation::{
     VerdictKind, fitting,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
-pub use profile::{Case, Computation, Nodes, Profile, Want};
+pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want};
 pub use sizing::{SizeRow, Sizing};
 pub use value::{CpuForm, ValueError, ValueType};

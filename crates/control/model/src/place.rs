@@ -37,6 +37,25 @@ pub fn fill(pattern: &str, captures: &[(&str, &str)]) -> String {
         .fold(pattern.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
 }
 
+/// The path of a key of `sysctl`. The first separator decides: `net.ipv4.conf.eth0/1.forwarding` or
+/// `net/ipv4/conf/eth0.1/forwarding`.
+#[must_use]
+pub fn of_sysctl(key: &str) -> String {
+    let dotted = key.find(['.', '/']).is_some_and(|at| key.as_bytes()[at] == b'.');
+    let path: String = if dotted {
+        key.chars()
+            .map(|c| match c {
+                '.' => '/',
+                '/' => '.',
+                c => c,
+            })
+            .collect()
+    } else {
+        key.to_owned()
+    };
+    format!("/proc/sys/{}", path.trim_start_matches('/'))
+}
+
 /// Whether `text` matches a shell pattern of `*` (any run of characters) and `?` (any one).
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
@@ -109,6 +128,13 @@ mod tests {
         assert!(!is_meant(IDLE, place, "3"));
         assert!(is_meant(IDLE, place, "state=3"));
         assert!(!is_meant(IDLE, place, "core=3"));
+    }
+
+    #[test]
+    fn the_first_separator_of_a_key_decides() {
+        let place = "/proc/sys/net/ipv4/conf/eth0.1/forwarding";
+        assert_eq!(of_sysctl("net.ipv4.conf.eth0/1.forwarding"), place);
+        assert_eq!(of_sysctl("net/ipv4/conf/eth0.1/forwarding"), place);
     }
 
     #[test]

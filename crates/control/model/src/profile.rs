@@ -90,6 +90,50 @@ pub struct Profile {
     /// Wanted values by knob.
     #[serde(default)]
     pub want: BTreeMap<KnobId, Want>,
+    /// What became of each setting of the guide that the profile follows, where it follows one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guide: Vec<GuideLine>,
+}
+
+/// One setting of a guide, and what became of it here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuideLine {
+    /// The setting, in the guide's own words.
+    pub says: String,
+    /// What became of it.
+    pub answer: Answer,
+    /// The knob that the guide means, or the one that the profile wants in its stead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knob: Option<KnobId>,
+    /// Why.
+    pub why: String,
+}
+
+/// What became of a setting of a guide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// Wanted as the guide says it.
+    Kept,
+    /// Something else is wanted to the same end.
+    Changed,
+    /// Kernels of today ignore it.
+    Expired,
+    /// Not wanted.
+    Refused,
+    /// The kernel does it by itself.
+    Needless,
+    /// No setting of the host: a matter of the program, its build or its unit.
+    Elsewhere,
+}
+
+impl Answer {
+    /// Whether the profile wants the knob.
+    #[must_use]
+    pub fn is_wanted(self) -> bool {
+        matches!(self, Self::Kept | Self::Changed)
+    }
 }
 
 impl Want {

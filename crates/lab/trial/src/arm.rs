@@ -55,6 +55,7 @@ impl Recipe {
             name: format!("trial-{trial}-{}", self.name),
             summary: format!("arm `{}` of trial `{trial}`", self.name),
             inherits: self.profiles.clone(),
+            guide: Vec::new(),
             want: self.want.clone(),
         })
     }

@@ -1,8 +1,8 @@
 //! The kernel command line: arguments that set a knob before anything else runs.
 
-use planish_model::Catalogue;
+use planish_model::{Catalogue, place};
 
-use super::{Setting, sysctl};
+use super::Setting;
 use crate::bootline;
 
 /// Settings of a command line. `default_page` is the running kernel's default huge-page size.
@@ -18,7 +18,7 @@ pub(crate) fn settings(cmdline: &str, default_page: Option<u64>, catalogue: &Cat
             "hugepagesz" | "default_hugepagesz" => page = bootline::size(value),
             "hugepages" => settings.extend(page.into_iter().flat_map(|page| pools(value, page, &source))),
             _ => match name.strip_prefix("sysctl.") {
-                Some(key) => settings.push(Setting::new(sysctl::path_of(key), value, &source)),
+                Some(key) => settings.push(Setting::new(place::of_sysctl(key), value, &source)),
                 None => settings.extend(by_row(name, value, &source, catalogue)),
             },
         }

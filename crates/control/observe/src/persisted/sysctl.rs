@@ -5,6 +5,7 @@
 //! `99-sysctl.conf` that Debian ships, which is then the same text twice.
 
 use planish_host::Host;
+use planish_model::place;
 
 use super::{Setting, files};
 
@@ -56,27 +57,9 @@ fn parse(text: &str, file: &str) -> Vec<Setting> {
                 None => return None,
             };
             let source = format!("{file}:{}", index + 1);
-            Some(Setting::new(path_of(key), value, &source))
+            Some(Setting::new(place::of_sysctl(key), value, &source))
         })
         .collect()
-}
-
-/// The path of a key. The first separator decides: `net.ipv4.conf.eth0/1.forwarding` or
-/// `net/ipv4/conf/eth0.1/...`.
-pub(super) fn path_of(key: &str) -> String {
-    let dotted = key.find(['.', '/']).is_some_and(|at| key.as_bytes()[at] == b'.');
-    let path: String = if dotted {
-        key.chars()
-            .map(|c| match c {
-                '.' => '/',
-                '/' => '.',
-                c => c,
-            })
-            .collect()
-    } else {
-        key.to_owned()
-    };
-    format!("/proc/sys/{}", path.trim_start_matches('/'))
 }
 
 #[cfg(test)]
@@ -149,12 +132,6 @@ mod tests {
         assert_eq!(winner(&files, PLACE).expect("set").0, "1");
         assert_eq!(winner(&files, "/proc/sys/vm/zone_reclaim_mode").expect("set").0, "7");
         assert_eq!(winner(&files, "/proc/sys/vm/dirty_bytes"), None);
-    }
-
-    #[test]
-    fn the_first_separator_decides() {
-        assert_eq!(path_of("net.ipv4.conf.eth0/1.forwarding"), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
-        assert_eq!(path_of("net/ipv4/conf/eth0.1/forwarding"), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
     }
 
     proptest! {

@@ -257,7 +257,13 @@ pub fn differences(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -
 /// A profile of values.
 pub fn profile(name: &str, want: &[(&str, Want)]) -> Source {
     let want = want.iter().map(|(id, want)| (KnobId::new(*id), want.clone())).collect();
-    Source::Inline(Profile { name: name.to_owned(), summary: "a test".to_owned(), inherits: vec![], want })
+    Source::Inline(Profile {
+        name: name.to_owned(),
+        summary: "a test".to_owned(),
+        inherits: vec![],
+        want,
+        guide: vec![],
+    })
 }
 
 /// Everything at once: plain values, a twin, a derived value, and a pool that is granted in pieces.

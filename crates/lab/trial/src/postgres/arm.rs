@@ -140,5 +140,6 @@ fn wish(arm: &str, knob: &str, want: Want) -> Profile {
         summary: format!("What the server `{arm}` of a trial needs."),
         inherits: Vec::new(),
         want: BTreeMap::from([(KnobId::new(knob), want)]),
+        guide: Vec::new(),
     }
 }

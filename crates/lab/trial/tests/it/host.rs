@@ -67,7 +67,13 @@ fn options(keep: bool, stop: Stop) -> RunOptions {
 
 fn lone(id: &str, want: Want) -> Profile {
     let want = [(KnobId::new(id), want)].into();
-    Profile { name: format!("trial-{id}"), summary: "an arm".to_owned(), inherits: Vec::new(), want }
+    Profile {
+        name: format!("trial-{id}"),
+        summary: "an arm".to_owned(),
+        inherits: Vec::new(),
+        want,
+        guide: Vec::new(),
+    }
 }
 
 #[test]

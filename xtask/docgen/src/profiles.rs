@@ -1,0 +1,78 @@
+//! The shipped profiles as a page: what each wants and, where it follows a guide, what became of the guide.
+
+use crate::knobs::{cell, word};
+use anyhow::{Context, Result};
+use planish_model::{Case, Catalogue, Conditions, Profile, Want};
+use std::fmt::Write as _;
+
+/// All profiles by name, with everything that they inherit.
+pub fn reference() -> Result<String> {
+    let catalogue = Catalogue::embedded().context("load the catalogue")?;
+    let mut text = String::from("# Profiles\n\nWritten by `./x docs` from `catalogue/`; do not edit.\n");
+    for name in catalogue.profile_names() {
+        section(&catalogue.profile(name)?, &mut text)?;
+    }
+    Ok(text)
+}
+
+fn section(profile: &Profile, text: &mut String) -> Result<()> {
+    write!(text, "\n## {}\n\n{}\n\n| knob | wanted |\n|---|---|\n", profile.name, profile.summary)?;
+    for (id, want) in &profile.want {
+        let anchor = crate::knobs::anchor(id.as_str());
+        writeln!(text, "| [`{id}`](knobs.md#{anchor}) | {} |", cell(&wanted(want)))?;
+    }
+    if !profile.guide.is_empty() {
+        text.push_str("\n| the guide says | answer | knob | why |\n|---|---|---|---|\n");
+    }
+    for line in &profile.guide {
+        let knob = line.knob.as_ref().map(|id| format!("`{id}`")).unwrap_or_default();
+        writeln!(text, "| `{}` | {} | {knob} | {} |", cell(&line.says), word(&line.answer), cell(&line.why))?;
+    }
+    Ok(())
+}
+
+fn wanted(want: &Want) -> String {
+    match want {
+        Want::Int(number) => format!("`{number}`"),
+        Want::Text(value) => format!("`{value}`"),
+        Want::Case(one) => case(one),
+        Want::Cases(cases) => cases.iter().map(case).collect::<Vec<_>>().join("; else "),
+        Want::Need { need_bytes, .. } => format!("pages for {need_bytes} bytes"),
+        Want::From { from } => format!("computed: {}", word(from)),
+    }
+}
+
+fn case(case: &Case) -> String {
+    let mut text = format!("`{}`", case.value);
+    if let Some(only) = &case.only {
+        text += &format!(" for `{only}`");
+    }
+    let conditions = conditions(&case.needs);
+    if !conditions.is_empty() {
+        text += &format!(" if {}", conditions.join(", "));
+    }
+    text
+}
+
+/// Conditions in words, in the order of their definition.
+pub fn conditions(needs: &Conditions) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    words.extend(needs.bare_metal.then(|| "bare metal".to_owned()));
+    words.extend(needs.guest.then(|| "guest".to_owned()));
+    words.extend((!needs.arch.is_empty()).then(|| needs.arch.join(" or ")));
+    let vendors: Vec<String> = needs.vendor.iter().map(word).collect();
+    words.extend((!vendors.is_empty()).then(|| format!("CPU of {}", vendors.join(" or "))));
+    words.extend((!needs.os.is_empty()).then(|| needs.os.join(" or ")));
+    let ranges = [
+        (&needs.os_min, "release {} or later"),
+        (&needs.os_gone, "before release {}"),
+        (&needs.kernel_min, "Linux {} or later"),
+        (&needs.kernel_gone, "before Linux {}"),
+        (&needs.dead_since, "ignored since Linux {}"),
+    ];
+    words
+        .extend(ranges.into_iter().filter_map(|(version, form)| Some(form.replace("{}", version.as_ref()?))));
+    words.extend(needs.cpus_min.map(|count| format!("{count} CPUs or more")));
+    words.extend(needs.nodes_min.map(|count| format!("{count} nodes or more")));
+    words
+}
