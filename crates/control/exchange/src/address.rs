@@ -1,0 +1,173 @@
+//! From the name that another tool gives a setting to the knob and the places of it that are meant.
+
+use planish_model::{Catalogue, Class, Knob, KnobId, Nodes, Want, nearest};
+
+/// A value for some places of a knob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) knob: KnobId,
+    /// As in a profile: a pattern for the first hole, or `hole=pattern`.
+    pub(crate) only: Option<String>,
+}
+
+/// The knob behind a path of the kernel's files, which may have shell wildcards.
+pub(crate) fn of_path(catalogue: &Catalogue, path: &str) -> Result<Address, String> {
+    let path = &canonical(path);
+    if path.starts_with("/dev/cpu_dma_latency") {
+        return Err("holds only while a program keeps it open: cpu.resume_latency_us stays".to_owned());
+    }
+    let mut why = None;
+    for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_none()) {
+        match only(&knob.path, path) {
+            Some(Ok(only)) => return Ok(Address { knob: knob.id.clone(), only }),
+            Some(Err(reason)) => why = Some(reason),
+            None => {}
+        }
+    }
+    Err(why.unwrap_or_else(|| unknown(catalogue, path)))
+}
+
+/// Other names of the same files.
+fn canonical(path: &str) -> String {
+    let path = path.trim_matches(['"', '\'']);
+    let twins = [("/sys/class/block/", "/sys/block/"), ("/proc/sys/vm/nr_hugepages", "")];
+    match twins.iter().find_map(|(from, to)| Some(format!("{to}{}", path.strip_prefix(from)?))) {
+        Some(other) if !other.is_empty() && other.starts_with('/') => other,
+        _ => path.to_owned(),
+    }
+}
+
+/// What fills the holes of a pattern at a path with wildcards: nothing when it means every place, and one pattern
+/// at most, since a profile can name one. `None` when the path is none of the pattern's.
+fn only(pattern: &str, path: &str) -> Option<Result<Option<String>, String>> {
+    let mut meant: Vec<(&str, String)> = Vec::new();
+    let (mut wild, mut parts) = (pattern.split('/'), path.split('/'));
+    let mut holes = 0;
+    loop {
+        let (part, actual) = match (wild.next(), parts.next()) {
+            (Some(part), Some(actual)) => (part, actual),
+            (None, None) => break,
+            _ => return None,
+        };
+        let Some((before, rest)) = part.split_once('{') else {
+            if part != actual {
+                return None;
+            }
+            continue;
+        };
+        let (hole, after) = rest.split_once('}')?;
+        let filling = actual.strip_prefix(before)?.strip_suffix(after)?;
+        if filling.is_empty() {
+            return None;
+        }
+        holes += 1;
+        let filling = filling.replace("[0-9]*", "*");
+        if filling != "*" {
+            let name = if holes == 1 { "" } else { hole };
+            meant.push((name, filling));
+        }
+    }
+    Some(match meant.as_slice() {
+        [] => Ok(None),
+        [(_, filling)] if filling.contains(['[', ']', '{', '}', '=']) => {
+            Err(format!("the pattern `{filling}` is no shell pattern of * and ?: write one line for each"))
+        }
+        [("", filling)] => Ok(Some(filling.clone())),
+        [(hole, filling)] => Ok(Some(format!("{hole}={filling}"))),
+        _ => Err("names one place by two numbers: a profile names places by one".to_owned()),
+    })
+}
+
+fn unknown(catalogue: &Catalogue, path: &str) -> String {
+    let paths = catalogue.knobs().map(|knob| knob.path.as_str());
+    match nearest(path, paths) {
+        Some(near) => format!("no knob has this place; the nearest is {near}"),
+        None => "no knob has this place: planish knobs lists those that there are".to_owned(),
+    }
+}
+
+/// The knob behind an argument of the kernel command line, with its value. `page` is the size that the next
+/// `hugepages=` counts in.
+pub(crate) fn of_argument(
+    catalogue: &Catalogue,
+    argument: &str,
+    page: Option<&str>,
+) -> Result<(Address, String), String> {
+    let (name, value) = argument.split_once('=').unwrap_or((argument, "1"));
+    let same = |a: &str| a.replace('-', "_") == name.replace('-', "_");
+    let fits = |knob: &&Knob| {
+        let parameter = knob.boot_parameter();
+        parameter.is_some_and(|(own, size)| {
+            same(own) && size.is_none_or(|size| page.is_some_and(|page| page.eq_ignore_ascii_case(size)))
+        })
+    };
+    if let Some(knob) = catalogue.knobs().find(fits) {
+        return Ok((Address { knob: knob.id.clone(), only: None }, value.to_owned()));
+    }
+    // A run-time knob whose row names the argument: the value is set without a boot.
+    let row = catalogue.knobs().find(|knob| knob.boot_arg.as_deref().is_some_and(same));
+    let Some(knob) = row else {
+        return Err("no knob is set by this argument of the kernel command line".to_owned());
+    };
+    let value = match value {
+        "enable" => "1",
+        "disable" => "0",
+        other => other,
+    };
+    Ok((Address { knob: knob.id.clone(), only: None }, value.to_owned()))
+}
+
+/// Whether a knob may be wanted at all, and what there is to say of a value that may.
+pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> {
+    match knob.class {
+        Class::Action => return Err("acts when written and has no old value to put back".to_owned()),
+        Class::Oneway => return Err("cannot be set back before a reboot".to_owned()),
+        _ => {}
+    }
+    knob.r#type.validate(value).map_err(|error| error.to_string())?;
+    Ok(match (&knob.needs.dead_since, knob.class) {
+        (Some(dead), _) => Some(format!("the kernel ignores it since Linux {dead}")),
+        (None, Class::Security) => Some(format!("weakens a protection: --allow-knob {}", knob.id)),
+        (None, Class::Availability) => Some("may stall the host: --allow availability".to_owned()),
+        (None, Class::Durability) => Some("may lose data at a crash: --allow durability".to_owned()),
+        _ => None,
+    })
+}
+
+/// A pool in the words of a profile: others raise and lower pools too, so a profile says its own need.
+pub(crate) fn pool(catalogue: &Catalogue, path: &str, pages: &str) -> Option<Result<(KnobId, Want), String>> {
+    const MIB: u64 = 1 << 20;
+    let rest = match path.strip_prefix("/proc/sys/vm/") {
+        // The size of x86-64, and of aarch64 with small base pages.
+        Some("nr_hugepages" | "nr_hugepages_mempolicy") => "hugepages-2048kB/nr_hugepages",
+        Some(_) => return None,
+        None => path.split_once("/hugepages/").map(|(_, rest)| rest)?,
+    };
+    let kib: u64 = rest.strip_prefix("hugepages-")?.strip_suffix("kB/nr_hugepages")?.parse().ok()?;
+    let id = match kib * 1024 / MIB {
+        2 => "hugepages.2m",
+        32 => "hugepages.32m",
+        512 => "hugepages.512m",
+        1024 => "hugepages.1g",
+        _ => return Some(Err(format!("no knob for pools of {kib} KiB pages"))),
+    };
+    let node = path.strip_prefix("/sys/devices/system/node/node").and_then(|rest| rest.split('/').next());
+    let nodes = match node.map(str::parse) {
+        Some(Ok(node)) => Nodes::Each(vec![node]),
+        Some(Err(_)) => {
+            return Some(Err("names the pools of many nodes at once: write one line for each".to_owned()));
+        }
+        None => Nodes::Spread,
+    };
+    let Some(need_bytes) = pages.trim().parse::<u64>().ok().and_then(|pages| pages.checked_mul(kib * 1024))
+    else {
+        return Some(Err(format!("`{pages}` is not a whole number of pages")));
+    };
+    let id = KnobId::new(id);
+    Some(
+        catalogue
+            .knob(&id)
+            .map(|_| (id, Want::Need { need_bytes, nodes }))
+            .map_err(|error| error.to_string()),
+    )
+}

@@ -1,0 +1,36 @@
+//! Tasks of Ansible: `ansible.posix.sysctl` for /proc/sys, a file of `tmpfiles.d` for everything else.
+
+use super::{ExportedFile, Head, arguments};
+use crate::item::Item;
+
+pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
+    let name = head.name;
+    let mut text = format!("---\n{}", head.comment());
+    for (key, item) in items.iter().filter_map(|item| Some((item.sysctl_key()?, item))) {
+        text += &format!(
+            "- name: {name} {key}\n  become: true\n  ansible.posix.sysctl:\n    name: {key}\n    value: \"{}\"\n    \
+             sysctl_file: /etc/sysctl.d/90-{name}.conf\n    sysctl_set: true\n",
+            item.value
+        );
+    }
+    let others = super::files::tmpfiles(items);
+    if !others.is_empty() {
+        let path = format!("/etc/tmpfiles.d/90-{name}.conf");
+        let lines: String = others.lines().map(|line| format!("      {line}\n")).collect();
+        text += &format!(
+            "- name: {name} files below /sys\n  become: true\n  ansible.builtin.copy:\n    \
+             dest: {path}\n    mode: \"0644\"\n    \
+             content: |\n{lines}  register: planish_tmpfiles\n\
+             - name: {name} write them\n  become: true\n  ansible.builtin.command: systemd-tmpfiles --create {path}\n  \
+             when: planish_tmpfiles is changed\n"
+        );
+    }
+    let given = arguments(items);
+    if !given.is_empty() {
+        text += &format!(
+            "- name: {name} kernel command line\n  become: true\n  \
+             ansible.builtin.command: grubby --update-kernel=ALL --args=\"{given}\"\n"
+        );
+    }
+    vec![ExportedFile { path: format!("{name}.yml"), text }]
+}

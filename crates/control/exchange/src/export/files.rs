@@ -1,0 +1,46 @@
+//! `sysctl.d` for /proc/sys, `tmpfiles.d` for everything else, and a unit that applies both again: at boot the modules
+//! whose files they name may be loaded late.
+
+use super::{ExportedFile, Head};
+use crate::item::Item;
+
+/// The lines for `sysctl.d`.
+pub(super) fn sysctl(items: &[Item]) -> String {
+    let lines = items.iter().filter_map(|item| Some(format!("{} = {}\n", item.sysctl_key()?, item.value)));
+    lines.collect()
+}
+
+/// The lines for `tmpfiles.d`.
+pub(super) fn tmpfiles(items: &[Item]) -> String {
+    let others = items.iter().filter(|item| !item.is_boot() && item.sysctl_key().is_none());
+    others.map(|item| format!("w {} - - - - {}\n", item.place, item.value)).collect()
+}
+
+pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
+    let file = |folder: &str| format!("/etc/{folder}/90-{}.conf", head.name);
+    let (sysctl, tmpfiles) = (sysctl(items), tmpfiles(items));
+    let mut files = Vec::new();
+    let mut starts = String::new();
+    if !sysctl.is_empty() {
+        let path = file("sysctl.d");
+        starts += &format!("ExecStart=/usr/lib/systemd/systemd-sysctl {path}\n");
+        files.push(ExportedFile { path, text: head.comment() + &sysctl });
+    }
+    if !tmpfiles.is_empty() {
+        let path = file("tmpfiles.d");
+        starts += &format!("ExecStart=/usr/bin/systemd-tmpfiles --create {path}\n");
+        files.push(ExportedFile { path, text: head.comment() + &tmpfiles });
+    }
+    if !starts.is_empty() {
+        let text = format!(
+            "{}[Unit]\nDescription=Settings of the profile {}\n\
+             After=systemd-sysctl.service systemd-tmpfiles-setup.service systemd-modules-load.service\n\n\
+             [Service]\nType=oneshot\nRemainAfterExit=yes\n{starts}\n[Install]\nWantedBy=multi-user.target\n",
+            head.comment(),
+            head.name
+        );
+        files
+            .push(ExportedFile { path: format!("/etc/systemd/system/{}-settings.service", head.name), text });
+    }
+    files
+}

@@ -1,0 +1,149 @@
+//! Profiles as other tools take them.
+//!
+//! What is written sets values and saves none: the files say so, since undoing is what those tools do not.
+
+mod ansible;
+mod files;
+mod node_tuning;
+mod script;
+mod tuned;
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::error::ExchangeError;
+use crate::item::Item;
+
+/// A format that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportFormat {
+    /// A shell script.
+    Script,
+    /// `sysctl.d`, `tmpfiles.d`, and a unit that applies both.
+    Sysctl,
+    /// A profile of tuned.
+    Tuned,
+    /// Tasks of Ansible.
+    Ansible,
+    /// Arguments of the kernel command line.
+    KernelArgs,
+    /// An object of the Node Tuning operator.
+    NodeTuning,
+}
+
+impl ExportFormat {
+    /// All formats.
+    pub const ALL: [Self; 6] =
+        [Self::Script, Self::Sysctl, Self::Tuned, Self::Ansible, Self::KernelArgs, Self::NodeTuning];
+
+    /// The word on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Script => "script",
+            Self::Sysctl => "sysctl",
+            Self::Tuned => "tuned",
+            Self::Ansible => "ansible",
+            Self::KernelArgs => "kernel-args",
+            Self::NodeTuning => "node-tuning",
+        }
+    }
+}
+
+/// A file of another tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ExportedFile {
+    /// Where the tool looks for it.
+    pub path: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// Writes items for another tool, in order: of two that mean one place the later wins.
+///
+/// # Errors
+/// A name or value that the format cannot hold, and places that are meant twice where no order is kept.
+pub fn export(
+    format: ExportFormat,
+    name: &str,
+    summary: &str,
+    items: &[Item],
+) -> Result<Vec<ExportedFile>, ExchangeError> {
+    let word = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(word) {
+        return Err(ExchangeError::Name { name: name.to_owned() });
+    }
+    items.iter().try_for_each(Item::refuse_odd)?;
+    if format != ExportFormat::Script && format != ExportFormat::KernelArgs {
+        refuse_overlap(items)?;
+    }
+    // A summary is one line wherever it stands.
+    let summary =
+        summary.split_whitespace().collect::<Vec<_>>().join(" ").replace(['"', '\'', '$', '`', '\\'], "");
+    let head = Head { name, summary: &summary };
+    Ok(match format {
+        ExportFormat::Script => script::files(&head, items),
+        ExportFormat::Sysctl => files::files(&head, items),
+        ExportFormat::Tuned => tuned::files(&head, items),
+        ExportFormat::Ansible => ansible::files(&head, items),
+        ExportFormat::KernelArgs => kernel_args(items),
+        ExportFormat::NodeTuning => node_tuning::files(&head, items),
+    })
+}
+
+/// What every file says of itself.
+struct Head<'a> {
+    name: &'a str,
+    summary: &'a str,
+}
+
+impl Head<'_> {
+    /// The first lines, as comments.
+    fn comment(&self) -> String {
+        format!(
+            "# {}: {}\n# Written by planish. It sets values and saves none: `planish apply` can undo what it sets.\n",
+            self.name, self.summary
+        )
+    }
+}
+
+/// Refuses items of one knob of which one means all places that another means too.
+fn refuse_overlap(items: &[Item]) -> Result<(), ExchangeError> {
+    let mut places = BTreeSet::new();
+    for item in items {
+        let wild = |other: &Item| other.place.contains('*') && covers(&other.place, &item.place);
+        let overlapped = items.iter().any(|other| other.knob == item.knob && other != item && wild(other));
+        if overlapped || !places.insert(&item.place) {
+            return Err(ExchangeError::Overlap { knob: item.knob.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a pattern means a place, or every place of a narrower pattern.
+fn covers(pattern: &str, place: &str) -> bool {
+    let (mut wide, mut narrow) = (pattern.split('/'), place.split('/'));
+    loop {
+        match (wide.next(), narrow.next()) {
+            (Some(a), Some(b)) if planish_model::place::matches(&a.replace("[0-9]*", "*"), b) => {}
+            (None, None) => return true,
+            _ => return false,
+        }
+    }
+}
+
+/// The arguments of all boot parameters, in one line.
+fn arguments(items: &[Item]) -> String {
+    let given: Vec<&str> = items.iter().filter_map(|item| item.argument.as_deref()).collect();
+    given.join(" ")
+}
+
+fn kernel_args(items: &[Item]) -> Vec<ExportedFile> {
+    vec![ExportedFile { path: "kernel-args".to_owned(), text: arguments(items) + "\n" }]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! A shell script: one line a value, and a loop where many places are meant.
+
+use super::{ExportedFile, Head, arguments};
+use crate::item::Item;
+
+pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
+    let mut text = format!("#!/bin/sh\n{}set -u\nfailed=0\n\n", head.comment());
+    for item in items.iter().filter(|item| !item.is_boot()) {
+        text += &line(item);
+    }
+    let given = arguments(items);
+    if !given.is_empty() {
+        text += &format!("\n# Boot with these on the kernel command line:\n#   {given}\n");
+    }
+    text += "\nexit $failed\n";
+    vec![ExportedFile { path: format!("{}.sh", head.name), text }]
+}
+
+/// One value. A place that is not there is passed over: a profile is for many machines.
+pub(super) fn line(item: &Item) -> String {
+    let (place, value) = (&item.place, quoted(&item.value));
+    if place.contains(['*', '?']) {
+        format!(
+            "for place in {place}; do [ ! -e \"$place\" ] || echo {value} > \"$place\" || failed=1; done\n"
+        )
+    } else {
+        format!("[ ! -e {place} ] || echo {value} > {place} || failed=1\n")
+    }
+}
+
+fn quoted(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".,:_+-/".contains(c);
+    if value.chars().all(plain) { value.to_owned() } else { format!("'{value}'") }
+}

@@ -1,0 +1,103 @@
+//! What is written for other tools.
+
+use planish_model::{Catalogue, KnobId};
+
+use super::*;
+
+fn item(id: &str, only: Option<&str>, value: &str) -> Item {
+    let catalogue = Catalogue::embedded().expect("sound");
+    Item::new(catalogue.knob(&KnobId::new(id)).expect("a row"), only, value)
+}
+
+fn items() -> Vec<Item> {
+    vec![
+        item("vm.swappiness", None, "1"),
+        item("net.ipv4.tcp_rmem", None, "4096 131072 16777216"),
+        item("block.scheduler", Some("nvme*"), "none"),
+        item("cpu.governor", None, "performance"),
+        item("boot.hugepages.1g", None, "4"),
+        item("boot.nosmt", None, "1"),
+    ]
+}
+
+fn text(format: ExportFormat) -> String {
+    let files = export(format, "mine", "A $(test) of\nmine.", &items()).expect("plain values");
+    files.iter().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
+}
+
+#[test]
+fn a_script_sets_one_value_a_line() {
+    let text = text(ExportFormat::Script);
+    for line in [
+        "== mine.sh",
+        "# mine: A (test) of mine.",
+        "[ ! -e /proc/sys/vm/swappiness ] || echo 1 > /proc/sys/vm/swappiness || failed=1",
+        "[ ! -e /proc/sys/net/ipv4/tcp_rmem ] || echo '4096 131072 16777216' > /proc/sys/net/ipv4/tcp_rmem || failed=1",
+        "for place in /sys/block/nvme*/queue/scheduler; do [ ! -e \"$place\" ] || echo none > \"$place\" \
+         || failed=1; done",
+        "#   hugepagesz=1G hugepages=4 nosmt",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn files_of_systemd_come_with_a_unit() {
+    let text = text(ExportFormat::Sysctl);
+    for line in [
+        "== /etc/sysctl.d/90-mine.conf",
+        "net.ipv4.tcp_rmem = 4096 131072 16777216",
+        "== /etc/tmpfiles.d/90-mine.conf",
+        "w /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor - - - - performance",
+        "ExecStart=/usr/bin/systemd-tmpfiles --create /etc/tmpfiles.d/90-mine.conf",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn the_other_formats_hold_the_same_values() {
+    for (format, lines) in [
+        (
+            ExportFormat::Tuned,
+            ["[sysfs]", "cmdline_planish = hugepagesz=1G hugepages=4 nosmt", "vm.swappiness = 1"],
+        ),
+        (ExportFormat::Ansible, ["    name: vm.swappiness", "    value: \"1\"", "    sysctl_set: true"]),
+        (ExportFormat::KernelArgs, ["hugepagesz=1G hugepages=4 nosmt", "== kernel-args", "== kernel-args"]),
+        (ExportFormat::NodeTuning, ["kind: Tuned", "      [sysctl]", "      vm.swappiness = 1"]),
+    ] {
+        let text = text(format);
+        for line in lines {
+            assert!(text.lines().any(|found| found == line), "{format:?} {line}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_shell_would_take_apart_is_refused() {
+    for value in ["$(reboot)", "a'b", "a`b`", "a\"b", "a\\b", "a#b", "50%"] {
+        let odd = vec![Item { value: value.to_owned(), ..item("net.core.default_qdisc", None, "fq") }];
+        let refused = export(ExportFormat::Script, "mine", "s", &odd);
+        assert!(matches!(refused, Err(ExchangeError::Value { .. })), "{value}: {refused:?}");
+    }
+    for name in ["", "../x", "a b", ".x", "a/b"] {
+        assert!(
+            matches!(export(ExportFormat::Tuned, name, "s", &[]), Err(ExchangeError::Name { .. })),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_format_without_an_order_takes_no_place_twice() {
+    let twice =
+        vec![item("block.scheduler", None, "mq-deadline"), item("block.scheduler", Some("nvme*"), "none")];
+    assert!(export(ExportFormat::Script, "mine", "s", &twice).is_ok());
+    let refused = export(ExportFormat::Sysctl, "mine", "s", &twice).expect_err("in which order?");
+    assert!(matches!(refused, ExchangeError::Overlap { .. }));
+    let apart = vec![
+        item("block.scheduler", Some("sd*"), "mq-deadline"),
+        item("block.scheduler", Some("nvme*"), "none"),
+    ];
+    assert!(export(ExportFormat::Sysctl, "mine", "s", &apart).is_ok());
+}

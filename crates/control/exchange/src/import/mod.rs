@@ -1,0 +1,129 @@
+//! Foreign files: what each line sets, collected to a profile.
+
+mod arguments;
+mod collect;
+mod ini;
+mod saptune;
+mod script;
+mod sysctl;
+mod tmpfiles;
+mod tuned;
+
+use planish_model::{Catalogue, KnobId, Profile};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use collect::Collector;
+
+/// A format that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImportFormat {
+    /// Lines of `sysctl -w` and `echo > file`.
+    Script,
+    /// `sysctl.d(5)`.
+    Sysctl,
+    /// `tmpfiles.d(5)`.
+    Tmpfiles,
+    /// A profile of tuned: `tuned.conf`.
+    Tuned,
+    /// A note of saptune.
+    Saptune,
+    /// Arguments of the kernel command line.
+    KernelArgs,
+}
+
+impl ImportFormat {
+    /// The format that a text looks like.
+    #[must_use]
+    pub fn guess(text: &str) -> Self {
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        if text.starts_with("#!") {
+            return Self::Script;
+        }
+        let plain: Vec<&str> = lines.by_ref().filter(|line| !line.starts_with(['#', ';'])).collect();
+        let section = |line: &&&str| line.starts_with('[') && line.contains(']');
+        if plain.iter().any(|line| section(&line)) {
+            let note = |line: &&str| {
+                let line = line.to_ascii_lowercase();
+                ["[version", "[block", "[grub", "[limits", "[reminder", "[rpm"]
+                    .iter()
+                    .any(|s| line.starts_with(s))
+            };
+            return if plain.iter().any(note) { Self::Saptune } else { Self::Tuned };
+        }
+        if plain.iter().any(|line| line.starts_with('w') && line.contains(" - - ")) {
+            return Self::Tmpfiles;
+        }
+        let command = |line: &&str| {
+            ["sysctl ", "echo ", "sudo ", "for ", "printf ", "set "].iter().any(|word| line.starts_with(word))
+        };
+        if plain.iter().any(command) {
+            return Self::Script;
+        }
+        let setting =
+            |line: &&str| line.split_once('=').is_some_and(|(key, _)| key.trim().contains(['.', '/']));
+        match plain.as_slice() {
+            [line] if line.split_whitespace().count() > 1 && !line.contains(" = ") => Self::KernelArgs,
+            lines if lines.iter().any(setting) => Self::Sysctl,
+            _ => Self::Script,
+        }
+    }
+}
+
+/// What became of one line of a foreign file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ImportedLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What it sets, or the line itself where that is not known.
+    pub text: String,
+    /// The knob, for a line that was accepted.
+    pub knob: Option<KnobId>,
+    /// Why it was refused; for a line that was accepted, what there is to know of it.
+    pub reason: Option<String>,
+}
+
+impl ImportedLine {
+    /// Whether it became a wanted value.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        self.knob.is_some()
+    }
+}
+
+/// A foreign file as a profile, line by line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The format that it was read as.
+    pub format: ImportFormat,
+    /// The wanted values of the lines that were accepted.
+    pub profile: Profile,
+    /// Every line that sets or does something, in order.
+    pub lines: Vec<ImportedLine>,
+}
+
+/// Reads a foreign file as the profile `name`.
+#[must_use]
+pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportFormat) -> Imported {
+    let mut collector = Collector::new(catalogue);
+    match format {
+        ImportFormat::Script => script::read(text, &mut collector),
+        ImportFormat::Sysctl => sysctl::read(text, &mut collector),
+        ImportFormat::Tmpfiles => tmpfiles::read(text, &mut collector),
+        ImportFormat::Tuned => tuned::read(text, &mut collector),
+        ImportFormat::Saptune => saptune::read(text, &mut collector),
+        ImportFormat::KernelArgs => arguments::read(text, &mut collector),
+    }
+    let (want, lines) = collector.finish();
+    let summary = format!(
+        "Imported: {} of {} lines.",
+        lines.iter().filter(|line| line.is_accepted()).count(),
+        lines.len()
+    );
+    let profile = Profile { name: name.to_owned(), summary, inherits: Vec::new(), want, guide: Vec::new() };
+    Imported { format, profile, lines }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! A shell script, as far as it sets values by plain lines: `sysctl -w`, `echo VALUE > FILE`, `echo VALUE | tee FILE`,
+//! and loops over words around them.
+//!
+//! Nothing is run. Words of a loop and plain assignments are put in for their variables; what would need a shell (a
+//! command substitution, a condition, another program) is refused.
+
+use std::collections::BTreeMap;
+
+use super::collect::Collector;
+
+/// Statements that the loops around one line may come to: no tuning script has more, and a hostile one must end.
+const EXPANSIONS_MAX: usize = 4096;
+
+/// A loop that is open, or a block that is.
+struct Block {
+    /// The variable and its words, for a loop over words.
+    words: Option<(String, Vec<String>)>,
+}
+
+/// What is known of the script at a line.
+#[derive(Default)]
+struct Shell {
+    variables: BTreeMap<String, String>,
+    blocks: Vec<Block>,
+}
+
+pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
+    let mut shell = Shell::default();
+    for (number, line) in logical_lines(text) {
+        for statement in statements(&line) {
+            shell.statement(number, statement.trim(), collector);
+        }
+    }
+}
+
+/// Lines with their numbers; one that ends in a backslash goes on in the next.
+fn logical_lines(text: &str) -> Vec<(usize, String)> {
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (index, line) in text.lines().enumerate() {
+        let continued = line.strip_suffix('\\');
+        let part = continued.unwrap_or(line);
+        match lines.last_mut().filter(|_| open) {
+            Some((_, whole)) => *whole += part,
+            None => lines.push((index + 1, part.to_owned())),
+        }
+        open = continued.is_some();
+    }
+    lines
+}
+
+/// The statements of a line: apart at `;` outside of quotes, up to a comment.
+fn statements(line: &str) -> Vec<&str> {
+    let (mut from, mut quote, mut before) = (0, None, ' ');
+    let mut found = Vec::new();
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '#') if before.is_whitespace() => {
+                found.push(&line[from..at]);
+                return found;
+            }
+            (None, ';') => {
+                found.push(&line[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    found.push(&line[from..]);
+    found
+}
+
+impl Shell {
+    fn statement(&mut self, line: usize, text: &str, collector: &mut Collector<'_>) {
+        let text = text.strip_prefix("do ").unwrap_or(text).trim();
+        match text.split_whitespace().next().unwrap_or_default() {
+            "" | "do" | "set" | "exit" | "true" | ":" => {}
+            "for" => self.open_loop(line, text, collector),
+            "while" | "until" | "if" | "case" => {
+                self.blocks.push(Block { words: None });
+                collector.refuse(line, text, "a condition: what it does depends on the host");
+            }
+            "done" | "fi" | "esac" => drop(self.blocks.pop()),
+            "then" | "else" | "elif" => {}
+            _ if self.blocks.iter().any(|block| block.words.is_none()) => {
+                collector.refuse(line, text, "inside a condition or a loop that depends on the host");
+            }
+            _ if self.assign(text) => {}
+            _ => self.expand(line, text, collector),
+        }
+    }
+
+    /// `for place in /sys/block/sd*/queue/scheduler`: over words, or over what only a shell can tell.
+    fn open_loop(&mut self, line: usize, text: &str, collector: &mut Collector<'_>) {
+        let rest = text.strip_prefix("for ").unwrap_or_default().trim();
+        let words = rest.split_once(" in ").filter(|(_, words)| !words.contains(['$', '`', '(']));
+        let words = words.map(|(name, words)| {
+            (name.trim().to_owned(), words.split_whitespace().map(|word| unquoted(word).to_owned()).collect())
+        });
+        if words.is_none() {
+            collector.refuse(line, text, "a loop over what only a shell can tell");
+        }
+        self.blocks.push(Block { words });
+    }
+
+    /// `name=value` with a plain value.
+    fn assign(&mut self, text: &str) -> bool {
+        let Some((name, value)) = text.split_once('=') else { return false };
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(word) || value.contains(['$', '`', '(', ' ']) {
+            return false;
+        }
+        self.variables.insert(name.to_owned(), unquoted(value).to_owned());
+        true
+    }
+
+    /// The statement once for each word of the loops around it whose variable it names.
+    fn expand(&self, line: usize, text: &str, collector: &mut Collector<'_>) {
+        let mut texts = vec![text.to_owned()];
+        for (name, words) in self.blocks.iter().filter_map(|block| block.words.as_ref()) {
+            if texts.len().saturating_mul(words.len()) > EXPANSIONS_MAX {
+                return collector.refuse(line, text, "loops over more words than any script of settings has");
+            }
+            if texts.iter().any(|text| names(text, name)) {
+                let each = |text: String| words.iter().map(move |word| put_in(&text, name, word));
+                texts = texts.into_iter().flat_map(each).collect();
+            }
+        }
+        for text in texts {
+            let text = self.variables.iter().fold(text, |text, (name, value)| put_in(&text, name, value));
+            command(line, &text, collector);
+        }
+    }
+}
+
+fn names(text: &str, name: &str) -> bool {
+    put_in(text, name, "") != text
+}
+
+/// `$name` and `${name}` replaced by a value.
+fn put_in(text: &str, name: &str, value: &str) -> String {
+    let text = text.replace(&format!("${{{name}}}"), value);
+    let pattern = format!("${name}");
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(&pattern) {
+        let after = &rest[at + pattern.len()..];
+        let longer = after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        out += &rest[..at];
+        out += if longer { &pattern } else { value };
+        rest = after;
+    }
+    out + rest
+}
+
+/// One command without variables that are known.
+fn command(line: usize, text: &str, collector: &mut Collector<'_>) {
+    // What guards it, and what becomes of its messages.
+    let guarded = text.rsplit("&&").next().unwrap_or(text);
+    let bare = guarded.split("||").next().unwrap_or(guarded);
+    let bare = ["2>/dev/null", "2> /dev/null", "2>&1", ">/dev/null", "> /dev/null"]
+        .iter()
+        .fold(bare.to_owned(), |text, talk| text.replace(talk, ""));
+    let bare = bare.trim().trim_start_matches("sudo ").trim();
+    if bare.contains(['$', '`']) {
+        return collector.refuse(line, text, "a variable or command that only a shell can tell");
+    }
+    let words: Vec<&str> = bare.split_whitespace().collect();
+    match words.first().copied().unwrap_or_default() {
+        "sysctl" => sysctl(line, text, &bare["sysctl".len()..], collector),
+        "echo" | "printf" => echo(line, text, bare, collector),
+        "cpupower" if words.get(1) == Some(&"frequency-set") => match words.as_slice() {
+            [.., "-g" | "--governor", governor] => collector.knob(line, text, "cpu.governor", None, governor),
+            _ => collector.refuse(line, text, "only cpupower frequency-set -g GOVERNOR is known"),
+        },
+        "ethtool" | "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
+        "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
+        "mount" | "swapoff" | "swapon" => collector.refuse(line, text, "mounts, or turns swap on or off"),
+        _ => collector.refuse(line, text, "a program: what it sets is not in this file"),
+    }
+}
+
+/// `sysctl -w a.b=1 c.d="2 3"`.
+fn sysctl(line: usize, text: &str, rest: &str, collector: &mut Collector<'_>) {
+    let mut settings = 0;
+    for word in quoted_words(rest) {
+        if word.starts_with('-') {
+            if ["-p", "--load", "--system"].iter().any(|load| word.starts_with(load)) {
+                return collector.refuse(line, text, "reads other files: import those");
+            }
+            continue;
+        }
+        if let Some((key, value)) = word.split_once('=') {
+            collector.sysctl(line, key.trim(), value.trim());
+            settings += 1;
+        }
+    }
+    if settings == 0 {
+        collector.refuse(line, text, "sets nothing");
+    }
+}
+
+/// `echo VALUE > FILE`, `echo VALUE | tee FILE`, `printf '%s\n' VALUE > FILE`.
+fn echo(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
+    if bare.contains(">>") || bare.contains("tee -a") {
+        return collector.refuse(line, text, "appends to a file: import that one");
+    }
+    let parts = bare.rsplit_once('>').or_else(|| {
+        let (value, tee) = bare.rsplit_once('|')?;
+        let tee = tee.trim().trim_start_matches("sudo ").trim();
+        Some((value, tee.strip_prefix("tee ")?))
+    });
+    let Some((value, path)) = parts else {
+        return collector.refuse(line, text, "only talks");
+    };
+    let path = unquoted(path.trim());
+    if !(path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) {
+        return collector.refuse(line, text, "writes to a file that is none of the kernel's");
+    }
+    let mut words = quoted_words(value).into_iter().skip(1).peekable();
+    while words.next_if(|word| word == "-n" || word == "-e" || word.contains("%s")).is_some() {}
+    let value: Vec<String> = words.collect();
+    collector.path(line, path, value.join(" ").trim());
+}
+
+/// Words as a shell takes them: quotes hold blanks together and fall away.
+fn quoted_words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.push(c),
+            (None, '"' | '\'') => (quote, any) = (Some(c), true),
+            (None, c) if c.is_whitespace() => {
+                if any || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            (None, c) => word.push(c),
+        }
+    }
+    if any || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim_matches(['"', '\''])
+}

@@ -1,0 +1,181 @@
+//! What foreign files come to.
+
+use std::sync::LazyLock;
+
+use planish_model::{Catalogue, KnobId, Want};
+use proptest::prelude::*;
+
+use super::*;
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::embedded().expect("sound"));
+
+fn read(text: &str, format: ImportFormat) -> Imported {
+    import(&CATALOGUE, "mine", text, format)
+}
+
+/// Line, knob or `-`, and the reason.
+fn told(imported: &Imported) -> Vec<String> {
+    let row = |line: &ImportedLine| {
+        let knob = line.knob.as_ref().map_or("-", KnobId::as_str);
+        format!("{} {knob} {}", line.line, line.reason.as_deref().unwrap_or_default()).trim_end().to_owned()
+    };
+    imported.lines.iter().map(row).collect()
+}
+
+fn want<'a>(imported: &'a Imported, id: &str) -> &'a Want {
+    &imported.profile.want[&KnobId::new(id)]
+}
+
+const SCRIPT: &str = r#"#!/bin/bash
+set -e
+GOVERNOR=performance
+for gov in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do
+  echo "$GOVERNOR" > "$gov" 2>/dev/null || true
+done
+echo 16384 > /proc/sys/vm/nr_hugepages
+sudo sysctl -w vm.swappiness=0 net.ipv4.tcp_rmem="4096 87380 134217728"
+sysctl -w vm.numa_balancing=0
+echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled > /dev/null
+for irq in $(grep eth /proc/interrupts | cut -d: -f1); do
+  echo ff00 > /proc/irq/$irq/smp_affinity
+done
+echo 1 > /proc/sys/vm/drop_caches # once
+systemctl stop irqbalance
+echo "vm.swappiness = 0" >> /etc/sysctl.d/99-x.conf
+"#;
+
+#[test]
+fn a_script_is_read_line_by_line() {
+    let imported = read(SCRIPT, ImportFormat::guess(SCRIPT));
+    assert_eq!(imported.format, ImportFormat::Script);
+    assert_eq!(
+        told(&imported),
+        [
+            "5 cpu.governor",
+            "7 hugepages.2m a pool: raised by this need, and never lowered",
+            "8 vm.swappiness",
+            "8 net.ipv4.tcp_rmem",
+            "9 - no knob has this place; the nearest is /proc/sys/kernel/numa_balancing",
+            "10 thp.enabled",
+            "11 - a loop over what only a shell can tell",
+            "12 - inside a condition or a loop that depends on the host",
+            "14 - acts when written and has no old value to put back",
+            "15 - starts or stops a service",
+            "16 - appends to a file: import that one",
+        ]
+    );
+    assert_eq!(*want(&imported, "cpu.governor"), Want::Text("performance".to_owned()));
+    assert_eq!(
+        *want(&imported, "hugepages.2m"),
+        Want::Need { need_bytes: 16384 << 21, nodes: planish_model::Nodes::Spread }
+    );
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(0));
+}
+
+#[test]
+fn a_later_line_wins_and_a_twin_clears_the_other() {
+    let text = "vm.swappiness = 5\nvm.dirty_bytes = 100000\nvm.dirty_ratio = 10\nvm/swappiness = 7\nvm.swapiness = 1\n";
+    let imported = read(text, ImportFormat::guess(text));
+    assert_eq!(imported.format, ImportFormat::Sysctl);
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(7));
+    assert_eq!(*want(&imported, "vm.dirty_ratio"), Want::Int(10));
+    assert!(!imported.profile.want.contains_key(&KnobId::new("vm.dirty_bytes")));
+    assert_eq!(told(&imported)[1], "2 - line 3 sets its twin, which clears it");
+    assert!(
+        told(&imported)[4].starts_with("5 - no knob has this place; the nearest is /proc/sys/vm/swappiness")
+    );
+}
+
+#[test]
+fn a_profile_of_tuned_gives_what_its_plugins_set() {
+    let text = "[main]\nsummary=x\ninclude=throughput-performance\n[cpu]\ngovernor=performance|ondemand\n\
+                force_latency=1\n\
+                energy_perf_bias=performance\n[vm]\ntransparent_hugepages=never\n[sysctl]\nkernel.numa_balancing=0\n\
+                net.core.busy_read=${busy}\n[disk]\nreadahead=>4096\n[sysfs]\n/sys/kernel/mm/ksm/run=0\n\
+                [bootloader]\ncmdline_x=+isolcpus=2-7 nosmt quiet\n[script]\nscript=x.sh\n";
+    assert_eq!(ImportFormat::guess(text), ImportFormat::Tuned);
+    assert_eq!(
+        told(&read(text, ImportFormat::Tuned)),
+        [
+            "3 - includes another profile: import that one too",
+            "5 cpu.governor",
+            "6 - holds only while tuned runs: cpu.resume_latency_us stays",
+            "7 cpu.energy_perf_bias",
+            "9 thp.enabled",
+            "11 kernel.numa_balancing",
+            "12 - a variable of tuned: its value is not in this file",
+            "14 - at least so much: a profile wants one value",
+            "16 mm.ksm_run",
+            "18 boot.isolcpus may stall the host: --allow availability",
+            "18 boot.nosmt may stall the host: --allow availability",
+            "18 - no knob is set by this argument of the kernel command line",
+            "20 - runs a program: what it sets is not in this file",
+        ]
+    );
+}
+
+#[test]
+fn a_note_of_saptune_gives_what_it_sets() {
+    let text = "[version]\nVERSION=1\n[vm]\nTHP=never\nKSM=0\n[sysctl]\nvm.max_map_count = 2147483647\n\
+                [sysctl:os=15-SP*]\nvm.swappiness = 10\n[block]\nIO_SCHEDULER=none, noop\nNRREQ=1022\n\
+                [grub]\nintel_idle.max_cstate=1\nnuma_balancing=disable\n[limits]\nLIMITS=x\n[cpu]\nforce_latency=70\n\
+                [sys]\nkernel.mm.transparent_hugepage.khugepaged.defrag=0\n[reminder]\n# text\n";
+    assert_eq!(ImportFormat::guess(text), ImportFormat::Saptune);
+    let imported = read(text, ImportFormat::Saptune);
+    assert_eq!(
+        told(&imported),
+        [
+            "4 thp.enabled",
+            "5 mm.ksm_run",
+            "7 vm.max_map_count",
+            "9 - a section for some hosts only: make a profile of your own with `needs`",
+            "11 block.scheduler",
+            "12 block.nr_requests",
+            "14 boot.intel_idle_max_cstate",
+            "15 kernel.numa_balancing",
+            "17 - no setting of the kernel that planish has a knob for",
+            "19 - holds only while a program keeps it open: cpu.resume_latency_us stays",
+            "21 thp.khugepaged.defrag",
+        ]
+    );
+    assert_eq!(*want(&imported, "kernel.numa_balancing"), Want::Int(0));
+}
+
+#[test]
+fn places_are_named_as_a_profile_names_them() {
+    let text = "w /sys/block/nvme0n1/queue/scheduler - - - - none\n\
+                w /sys/block/sd*/queue/scheduler - - - - mq-deadline\n\
+                w /sys/devices/system/cpu/cpu*/cpuidle/state3/disable - - - - 1\n\
+                w /sys/devices/system/cpu/cpu*/cpuidle/state[2-9]/disable - - - - 1\nd /run/x - - -\n";
+    let imported = read(text, ImportFormat::guess(text));
+    assert_eq!(imported.format, ImportFormat::Tmpfiles);
+    let Want::Cases(cases) = want(&imported, "block.scheduler") else { panic!("two disks") };
+    let cases: Vec<_> = cases.iter().map(|case| (case.only.as_deref(), case.value.as_str())).collect();
+    assert_eq!(cases, [(Some("sd*"), "mq-deadline"), (Some("nvme0n1"), "none")]);
+    let Want::Case(case) = want(&imported, "cpu.idle_state_disable") else { panic!("one state") };
+    assert_eq!(case.only.as_deref(), Some("state=3"));
+    assert!(told(&imported)[3].contains("write one line for each"), "{:?}", told(&imported));
+    assert!(told(&imported)[4].contains("only lines of type w"), "{:?}", told(&imported));
+}
+
+#[test]
+fn arguments_of_the_kernel_are_boot_parameters() {
+    let text = "isolcpus=domain,2-7 nohz_full=2-7 hugepagesz=1G hugepages=16 quiet";
+    let imported = read(text, ImportFormat::guess(text));
+    assert_eq!(imported.format, ImportFormat::KernelArgs);
+    assert_eq!(*want(&imported, "boot.hugepages.1g"), Want::Int(16));
+    assert_eq!(*want(&imported, "boot.nohz_full"), Want::Text("2-7".to_owned()));
+    assert!(!imported.lines.last().expect("quiet").is_accepted());
+}
+
+proptest! {
+    #[test]
+    fn odd_files_are_refused_and_break_nothing(text in "([\\[\\]=#;$ \\na-z/*.0-9>|'\"-]{0,200})|(\\PC{0,100})") {
+        for format in [
+            ImportFormat::Script, ImportFormat::Sysctl, ImportFormat::Tmpfiles,
+            ImportFormat::Tuned, ImportFormat::Saptune, ImportFormat::KernelArgs,
+        ] {
+            let _ = read(&text, format);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A profile of tuned: the plugins whose options are settings of the kernel (`tuned/plugins/` of the project).
+
+use super::collect::Collector;
+use super::ini::{Entry, entries};
+
+pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
+    for entry in entries(text) {
+        let told = format!("[{}] {} = {}", entry.section, entry.key, entry.value.unwrap_or_default());
+        let Some(value) = entry.value else {
+            collector.refuse(entry.line, &told, "sets nothing");
+            continue;
+        };
+        if value.contains("${") {
+            collector.refuse(entry.line, &told, "a variable of tuned: its value is not in this file");
+            continue;
+        }
+        plugin(&entry, value, &told, collector);
+    }
+}
+
+fn plugin(entry: &Entry<'_>, value: &str, told: &str, collector: &mut Collector<'_>) {
+    let line = entry.line;
+    match (entry.section, entry.key) {
+        ("main", "summary") => {}
+        ("main", "include") => collector.refuse(line, told, "includes another profile: import that one too"),
+        (_, "type" | "replace" | "priority" | "enabled") => {
+            collector.refuse(line, told, "steers tuned itself")
+        }
+        ("sysctl", key) => collector.sysctl(line, key, value),
+        ("sysfs", path) => collector.path(line, path, value),
+        ("vm", "transparent_hugepages" | "transparent_hugepage") => {
+            collector.knob(line, told, "thp.enabled", None, value);
+        }
+        ("vm", "transparent_hugepage.defrag") => collector.knob(line, told, "thp.defrag", None, value),
+        ("cpu", key) => cpu(line, key, value, told, collector),
+        ("disk", key) => disk(line, key, value, told, collector),
+        ("bootloader", key) if key.starts_with("cmdline") => {
+            collector.arguments(line, value.trim_start_matches(['+', '-']));
+        }
+        ("script", _) => collector.refuse(line, told, "runs a program: what it sets is not in this file"),
+        _ => collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
+    }
+}
+
+fn cpu(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {
+    // `performance|powersave`: the first one that the host offers.
+    let first = value.split('|').next().unwrap_or_default().trim();
+    let bias = match first {
+        "performance" => "0",
+        "normal" => "6",
+        "powersave" | "power" => "15",
+        other => other,
+    };
+    let (id, value) = match key {
+        "governor" => ("cpu.governor", first),
+        "energy_perf_bias" => ("cpu.energy_perf_bias", bias),
+        "energy_performance_preference" => ("cpu.epp", first),
+        "min_perf_pct" => ("cpu.min_perf_pct", first),
+        "max_perf_pct" => ("cpu.max_perf_pct", first),
+        "no_turbo" => ("cpu.no_turbo", first),
+        "boost" => ("cpu.boost", first),
+        "pm_qos_resume_latency_us" => ("cpu.resume_latency_us", first),
+        "force_latency" => {
+            let reason = "holds only while tuned runs: cpu.resume_latency_us stays";
+            return collector.refuse(line, told, reason);
+        }
+        _ => return collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
+    };
+    collector.knob(line, told, id, None, value);
+}
+
+fn disk(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {
+    if value.starts_with('>') {
+        return collector.refuse(line, told, "at least so much: a profile wants one value");
+    }
+    match key {
+        "elevator" => collector.knob(line, told, "block.scheduler", None, value),
+        "readahead" => collector.knob(line, told, "block.read_ahead_kb", None, value),
+        _ => collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
+    }
+}

@@ -1,0 +1,77 @@
+//! What goes out: one value for one place, or for the places of a shell pattern.
+
+use planish_model::{Knob, KnobId};
+
+use crate::error::ExchangeError;
+
+/// One value for the places that a shell pattern means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The knob.
+    pub knob: KnobId,
+    /// The place, with shell wildcards where many are meant; `cmdline:NAME` for a boot parameter.
+    pub place: String,
+    /// The wanted value.
+    pub value: String,
+    /// What to give the kernel at boot, for a boot parameter.
+    pub argument: Option<String>,
+}
+
+impl Item {
+    /// An item for the places of a knob that `only` means, or for all.
+    ///
+    /// A hole that follows text stands for a number (`cpu{cpu}`, `state{state}`): a bare star would mean
+    /// `cpufreq` too.
+    #[must_use]
+    pub fn new(knob: &Knob, only: Option<&str>, value: &str) -> Self {
+        let (meant, pattern) = match only.map(|only| only.split_once('=').unwrap_or(("", only))) {
+            Some((hole, pattern)) => (Some(hole), pattern),
+            None => (None, ""),
+        };
+        let mut first = true;
+        let parts = knob.path.split('/').map(|part| {
+            let Some((before, rest)) = part.split_once('{') else { return part.to_owned() };
+            let (hole, after) = rest.split_once('}').unwrap_or((rest, ""));
+            let is_meant = meant.is_some_and(|meant| meant == hole || meant.is_empty() && first);
+            first = false;
+            let filling = match is_meant {
+                true => pattern,
+                false if before.is_empty() => "*",
+                false => "[0-9]*",
+            };
+            format!("{before}{filling}{after}")
+        });
+        let place = parts.collect::<Vec<_>>().join("/");
+        Self::at(knob, &place, value)
+    }
+
+    /// An item for one place.
+    #[must_use]
+    pub fn at(knob: &Knob, place: &str, value: &str) -> Self {
+        let value = knob.r#type.normal(value);
+        let argument = knob.boot_argument(&value);
+        Self { knob: knob.id.clone(), place: place.to_owned(), value, argument }
+    }
+
+    /// Whether it is set by the kernel command line and not by a file.
+    #[must_use]
+    pub fn is_boot(&self) -> bool {
+        self.place.starts_with("cmdline:")
+    }
+
+    /// The key of `sysctl`, for what lies below /proc/sys.
+    pub(crate) fn sysctl_key(&self) -> Option<String> {
+        let path = self.place.strip_prefix("/proc/sys/")?;
+        // Dots of interface names would be taken for separators: then both readers take slashes.
+        Some(if path.contains('.') { path.to_owned() } else { path.replace('/', ".") })
+    }
+
+    /// Refuses values that a shell, a template or a parser would take apart.
+    pub(crate) fn refuse_odd(&self) -> Result<(), ExchangeError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || " .,:;_+-/()=*[]{}@~".contains(c);
+        if self.value.chars().all(plain) && !self.value.trim().is_empty() {
+            return Ok(());
+        }
+        Err(ExchangeError::Value { knob: self.knob.clone(), value: self.value.clone() })
+    }
+}

@@ -1,0 +1,30 @@
+//! Settings of other tools, read as profiles; profiles, written for other tools.
+//!
+//! Everything here is pure: text in, values out. A line of a foreign file is *accepted*, and then it is a wanted
+//! value of one knob, or *refused* with the reason; nothing is passed over in silence. What is written is what a
+//! plan would write, so that a file that was exported and imported again gives the same plan.
+//!
+//! | format | read | written |
+//! |---|---|---|
+//! | shell script of `sysctl -w` and `echo > file` lines | yes | yes |
+//! | `sysctl.d`, `tmpfiles.d` | yes | yes, with a unit |
+//! | tuned profile | yes | yes |
+//! | kernel arguments | yes | yes |
+//! | saptune note | yes | |
+//! | Ansible tasks, Node Tuning object | | yes |
+//!
+//! Non-goals: variables, conditions and programs of the foreign file. A line that needs them is refused, since what
+//! it would do is not in the text.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod error;
+mod export;
+mod import;
+mod item;
+
+pub use error::ExchangeError;
+pub use export::{ExportFormat, ExportedFile, export};
+pub use import::{ImportFormat, Imported, ImportedLine, import};
+pub use item::Item;
