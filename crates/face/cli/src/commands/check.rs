@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
         (_, Some(source)) => context.line(&format!("plan {source}")),
+        (_, None) if context.globals.verbose => context.line("log"),
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))

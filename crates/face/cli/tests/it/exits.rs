@@ -57,6 +57,20 @@ fn exit_1_is_drift() {
 }
 
 #[test]
+fn a_check_with_every_detail_does_not_propose_itself() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    std::fs::write(sandbox.path().join("host/proc/sys/vm/swappiness"), "42\n").expect("a file");
+    let next = |args: &[&str]| {
+        let run = on(sandbox.path(), args);
+        assert_eq!(run.exit, 1, "{}", run.stdout);
+        message(&run, "next")
+    };
+    assert_eq!(next(&["check"]), "planish --root host --state state check --verbose");
+    assert_eq!(next(&["check", "--verbose"]), "planish --root host --state state log");
+}
+
+#[test]
 fn exit_2_is_usage_and_names_what_was_meant() {
     let run = on(sandbox().path(), &["plan", "tow"]);
     assert_eq!((run.exit, message(&run, "error").as_str()), (2, "no profile `tow`; did you mean `two`?"));
