@@ -7,6 +7,8 @@ use planish_model::Exit;
 use planish_stats::StatsError;
 use thiserror::Error;
 
+use crate::sample::ArmError;
+
 /// Why a trial gave no outcome.
 #[derive(Debug, Error)]
 pub enum TrialError {
@@ -59,6 +61,9 @@ pub enum TrialError {
         /// What happened.
         detail: String,
     },
+    /// It was told to end before anything could be measured.
+    #[error("stopped before anything was measured")]
+    Stopped,
     /// The metric that decides is not among those that the program reports.
     #[error("the baseline reports no metric `{metric}`{}", did_you_mean(nearest.as_ref()))]
     NoMetric {
@@ -97,6 +102,14 @@ pub(crate) fn did_you_mean(nearest: Option<&String>) -> String {
 }
 
 impl TrialError {
+    /// Why the arm `name`, without which nothing can be compared, gave nothing.
+    pub(crate) fn of_baseline(name: &str, error: &ArmError) -> Self {
+        match error {
+            ArmError::Stopped => Self::Stopped,
+            error => Self::Baseline { name: name.to_owned(), detail: error.to_string() },
+        }
+    }
+
     /// The exit code of the contract.
     #[must_use]
     pub fn exit(&self) -> Exit {
@@ -109,6 +122,7 @@ impl TrialError {
             Self::File { .. } | Self::Baseline { .. } | Self::Refused { .. } | Self::Control(_) => {
                 Exit::Refused
             }
+            Self::Stopped => Exit::Inconclusive,
             Self::Host { restored: true, .. } => Exit::FailedRestored,
             Self::Host { restored: false, .. } => Exit::FailedNotRestored,
         }

@@ -401,7 +401,7 @@ impl<'a> Climb<'a> {
     }
 
     pub(crate) fn baseline_error(&self, error: &ArmError) -> TrialError {
-        TrialError::Baseline { name: self.names[0].clone(), detail: error.to_string() }
+        TrialError::of_baseline(&self.names[0], error)
     }
 
     /// The primary metric of a sample of the baseline.

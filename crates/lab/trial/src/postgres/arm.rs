@@ -47,14 +47,14 @@ impl<'h> ServerArm<'h> {
     /// Starts server and clients on whatever the host gives at this moment.
     fn run(&mut self) -> Result<Running, ArmError> {
         let stage = Rc::clone(&self.stage);
-        stage.room.copy(&self.name).map_err(|error| ArmError::crashed(error.to_string()))?;
+        stage.room.copy(&self.name, &stage.stop)?;
         let mut server =
             Server::new(stage.install.clone(), &self.name, &stage.room, self.pages, &stage.budget);
         if let Pages::Huge(bytes) = self.pages {
             self.raise_pool(bytes, server.pages_needed(bytes, &stage.budget))?;
         }
         server.start(&stage.stop)?;
-        let clients = Clients::open(&server, stage.clients, &stage.work, stage.budget)?;
+        let clients = Clients::open(&server, stage.clients, &stage.work, stage.budget, &stage.stop)?;
         Ok(Running { clients, _server: server })
     }
 

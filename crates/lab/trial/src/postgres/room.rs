@@ -13,15 +13,16 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, chown};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use planish_sys::lock::{LockFile, TryLock};
 
 use super::budget::Budget;
-use crate::child::{Launch, last_words};
+use super::server::INIT_LIMIT;
+use crate::child::{Launch, run_once};
+use crate::control::Stop;
 use crate::error::TrialError;
+use crate::sample::ArmError;
 
 /// Beginning of the name of every room.
 const PREFIX: &str = "planish-pg-";
@@ -54,14 +55,6 @@ impl Account {
                 .to_owned(),
             cure: "run as an ordinary user, or make one: useradd --system postgres".to_owned(),
         })
-    }
-
-    /// Makes `command` run as this user.
-    pub(crate) fn dress<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        if let Some((user, group)) = self.ids {
-            command.uid(user).gid(group);
-        }
-        command
     }
 }
 
@@ -160,25 +153,17 @@ impl Room {
     }
 
     /// Copies the data set `seed` for a server of this name, unless it is there already.
-    pub(crate) fn copy(&self, name: &str) -> Result<PathBuf, TrialError> {
+    pub(crate) fn copy(&self, name: &str, stop: &Stop) -> Result<(), ArmError> {
         let to = self.data(name);
         if to.exists() {
-            return Ok(to);
+            return Ok(());
         }
-        let mut command = Command::new("cp");
-        command.args(["-a", "--reflink=auto"]).arg(self.data("seed")).arg(&to).current_dir(&self.folder);
-        let output = self.account.dress(&mut command).output();
-        match output {
-            Ok(output) if output.status.success() => Ok(to),
-            Ok(output) => Err(TrialError::Refused {
-                what: format!(
-                    "the data cannot be copied: {}",
-                    last_words(&String::from_utf8_lossy(&output.stderr))
-                ),
-                cure: "see whether the disk is full".to_owned(),
-            }),
-            Err(source) => Err(TrialError::File { path: PathBuf::from("cp"), source }),
-        }
+        let paths = [self.data("seed"), to.clone()].map(|path| path.display().to_string());
+        let command = ["cp", "-a", "--reflink=auto"].map(str::to_owned).into_iter().chain(paths).collect();
+        run_once(&self.launch(command), 0, INIT_LIMIT, stop).map(drop).inspect_err(|_| {
+            // Half a copy must not be taken for a whole one at the next start.
+            let _ = fs::remove_dir_all(&to);
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A PostgreSQL server of our own: its data, its start, its certain end, and what its memory really lies on.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use postgres::{Client, Config, NoTls};
@@ -9,7 +9,7 @@ use postgres::{Client, Config, NoTls};
 use super::budget::Budget;
 use super::install::Install;
 use super::room::Room;
-use crate::child::{Service, last_words};
+use crate::child::{Service, run_once};
 use crate::control::Stop;
 use crate::error::TrialError;
 use crate::sample::ArmError;
@@ -20,6 +20,9 @@ const DATABASE: &str = "postgres";
 /// How long a server may take to answer, and to end.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const END_GRACE: Duration = Duration::from_secs(20);
+
+/// How long initdb, or the copy of a data set, may take.
+pub(crate) const INIT_LIMIT: Duration = Duration::from_secs(600);
 
 /// Settings of every server: nothing of its own moves while a slice is timed, and nothing listens on a
 /// network. `fsync` is off because the data lives as long as the trial.
@@ -71,31 +74,56 @@ pub(crate) fn make_seed(
     budget: &Budget,
     stop: &Stop,
 ) -> Result<(), TrialError> {
-    let mut command = Command::new(install.program("initdb"));
-    command.arg("-D").arg(room.data("seed")).args(["-U", &room.account().name, "-A", "trust", "-E", "UTF8"]);
-    command.args(["--no-sync", "--locale=C"]).current_dir(room.data("s"));
-    let output = room.account().dress(&mut command).output();
-    let output = output.map_err(|source| TrialError::File { path: install.program("initdb"), source })?;
-    if !output.status.success() {
-        return Err(TrialError::Refused {
-            what: format!("initdb failed: {}", last_words(&String::from_utf8_lossy(&output.stderr))),
+    let (initdb, seed) = (install.program("initdb"), room.data("seed"));
+    let mut command = vec![initdb.display().to_string(), "-D".to_owned(), seed.display().to_string()];
+    let options = ["-U", &room.account().name, "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"];
+    command.extend(options.map(str::to_owned));
+    run_once(&room.launch(command), 0, INIT_LIMIT, stop).map_err(|error| match error {
+        ArmError::Stopped => TrialError::Stopped,
+        error => TrialError::Refused {
+            what: error.to_string(),
             cure: "run initdb by hand in an empty folder to see why".to_owned(),
-        });
-    }
-    let baseline =
-        |error: ArmError| TrialError::Baseline { name: "seed".to_owned(), detail: error.to_string() };
+        },
+    })?;
+    let baseline = |error: ArmError| TrialError::of_baseline("seed", &error);
     let mut server = Server::new(install.clone(), "seed", room, Pages::Base, budget);
     server.start(stop).map_err(baseline)?;
     let mut client = server.connect().map_err(baseline)?;
     for statement in tables(budget) {
-        if stop.is_set() {
-            return Err(baseline(ArmError::Stopped));
-        }
-        client.batch_execute(&statement).map_err(|error| baseline(ArmError::crashed(sql_error(&error))))?;
+        until_stopped(&mut client, stop, |client| client.batch_execute(&statement)).map_err(baseline)?;
     }
     drop(client);
     server.stop();
     Ok(())
+}
+
+/// Runs a statement that may take long, and has the server give it up when the trial is told to end.
+pub(crate) fn until_stopped<T>(
+    client: &mut Client,
+    stop: &Stop,
+    statement: impl FnOnce(&mut Client) -> Result<T, postgres::Error>,
+) -> Result<T, ArmError> {
+    const STEP: Duration = Duration::from_millis(20);
+    let token = client.cancel_token();
+    let is_done = AtomicBool::new(false);
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Acquire) {
+                if !stop.sleep(STEP) {
+                    // A server that does not take it is ended without it, only later.
+                    let _ = token.cancel_query(NoTls);
+                    return;
+                }
+            }
+        });
+        let outcome = statement(client);
+        is_done.store(true, Ordering::Release);
+        outcome
+    });
+    if stop.is_set() {
+        return Err(ArmError::Stopped);
+    }
+    outcome.map_err(|error| ArmError::crashed(sql_error(&error)))
 }
 
 /// The tables of `pgbench -i`, made by the server itself: many packages come without the pgbench program.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planish_model::{EntryId, HostFacts, Profile};
+use planish_model::{EntryId, Exit, HostFacts, Profile};
 
 use super::*;
 use crate::control::Silent;
@@ -46,8 +46,12 @@ const BUDGET_SECONDS: f64 = 16.0;
 
 /// The smallest run, told to end by `stop`.
 fn prove(workload: Option<PathBuf>, stop: &Stop) -> Result<TrialOutcome, TrialError> {
+    prove_scale(1, workload, stop)
+}
+
+fn prove_scale(scale: u64, workload: Option<PathBuf>, stop: &Stop) -> Result<TrialOutcome, TrialError> {
     let wishes = PostgresOptions {
-        scale: Some(1),
+        scale: Some(scale),
         shared_buffers_bytes: None,
         clients: 1,
         workload,
@@ -115,9 +119,32 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     let late = outcome.seconds > BUDGET_SECONDS - made_data + 2.0;
     assert!(!late || outcome.blocks.is_empty(), "{} s after {made_data} s", outcome.seconds);
 
-    // Told to stop before it begins: an error or an empty outcome, and still nothing left.
+    // Told to stop before it begins: an error, and still nothing left.
     stop.set();
-    let _ = prove(None, &stop);
+    let error = prove(None, &stop).expect_err("nothing was measured");
+    assert_eq!(
+        (error.exit(), error.to_string().as_str()),
+        (Exit::Inconclusive, "stopped before anything was measured")
+    );
+    assert_eq!(rooms_of_ours(), 0);
+
+    // Told to stop in the middle of a statement that would take minutes.
+    let stop = Stop::default();
+    let waker = std::thread::spawn({
+        let stop = stop.clone();
+        move || {
+            std::thread::sleep(Duration::from_secs(3));
+            stop.set();
+        }
+    });
+    let begun = Instant::now();
+    let error = prove_scale(100, None, &stop).expect_err("nothing was measured");
+    waker.join().expect("it only sets a flag");
+    if error.exit() == Exit::Refused {
+        return planish_skip::skip("a_real_postgresql_is_compared_and_leaves_nothing: the stop", error);
+    }
+    assert_eq!(error.exit(), Exit::Inconclusive, "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
     assert_eq!(rooms_of_ours(), 0);
 }
 

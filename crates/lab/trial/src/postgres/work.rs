@@ -11,8 +11,9 @@ use postgres::{Client, Statement};
 
 use super::budget::Budget;
 use super::script::Script;
-use super::server::{Server, sql_error};
+use super::server::{Server, sql_error, until_stopped};
 use crate::adapter::put_latency;
+use crate::control::Stop;
 use crate::kernel;
 use crate::sample::{ArmError, Sample};
 
@@ -78,12 +79,18 @@ struct Tally {
 
 impl Clients {
     /// Opens `count` connections and maps the whole data set in each of their backends.
-    pub(crate) fn open(server: &Server, count: usize, work: &Work, budget: Budget) -> Result<Self, ArmError> {
+    pub(crate) fn open(
+        server: &Server,
+        count: usize,
+        work: &Work,
+        budget: Budget,
+        stop: &Stop,
+    ) -> Result<Self, ArmError> {
         let sql = |error: postgres::Error| ArmError::crashed(sql_error(&error));
         let connect = || -> Result<Connection, ArmError> {
             let mut client = server.connect()?;
             client.batch_execute(SESSION).map_err(sql)?;
-            client.batch_execute(TOUCH).map_err(sql)?;
+            until_stopped(&mut client, stop, |client| client.batch_execute(TOUCH))?;
             let backend: i32 = client.query_one("SELECT pg_backend_pid()", &[]).map_err(sql)?.get(0);
             let select = client.prepare(SELECT).map_err(sql)?;
             let lookups = client.prepare(LOOKUPS).map_err(sql)?;
