@@ -142,8 +142,14 @@ _planish() {
             planish__subcmd__help__subcmd__prove,series)
                 cmd="planish__subcmd__help__subcmd__prove__subcmd__series"
                 ;;
+            planish__subcmd__help__subcmd__text,check)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__check"
+                ;;
             planish__subcmd__help__subcmd__text,import)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__import"
+                ;;
+            planish__subcmd__help__subcmd__text,link-flags)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__link__subcmd__flags"
                 ;;
             planish__subcmd__help__subcmd__text,merge)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__merge"
@@ -153,6 +159,9 @@ _planish() {
                 ;;
             planish__subcmd__help__subcmd__text,show)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__show"
+                ;;
+            planish__subcmd__help__subcmd__text,verify)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__verify"
                 ;;
             planish__subcmd__help__subcmd__trial,honesty)
                 cmd="planish__subcmd__help__subcmd__trial__subcmd__honesty"
@@ -205,11 +214,17 @@ _planish() {
             planish__subcmd__prove__subcmd__help,series)
                 cmd="planish__subcmd__prove__subcmd__help__subcmd__series"
                 ;;
+            planish__subcmd__text,check)
+                cmd="planish__subcmd__text__subcmd__check"
+                ;;
             planish__subcmd__text,help)
                 cmd="planish__subcmd__text__subcmd__help"
                 ;;
             planish__subcmd__text,import)
                 cmd="planish__subcmd__text__subcmd__import"
+                ;;
+            planish__subcmd__text,link-flags)
+                cmd="planish__subcmd__text__subcmd__link__subcmd__flags"
                 ;;
             planish__subcmd__text,merge)
                 cmd="planish__subcmd__text__subcmd__merge"
@@ -220,11 +235,20 @@ _planish() {
             planish__subcmd__text,show)
                 cmd="planish__subcmd__text__subcmd__show"
                 ;;
+            planish__subcmd__text,verify)
+                cmd="planish__subcmd__text__subcmd__verify"
+                ;;
+            planish__subcmd__text__subcmd__help,check)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__check"
+                ;;
             planish__subcmd__text__subcmd__help,help)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__help"
                 ;;
             planish__subcmd__text__subcmd__help,import)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__import"
+                ;;
+            planish__subcmd__text__subcmd__help,link-flags)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__link__subcmd__flags"
                 ;;
             planish__subcmd__text__subcmd__help,merge)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__merge"
@@ -234,6 +258,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,show)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__show"
+                ;;
+            planish__subcmd__text__subcmd__help,verify)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__verify"
                 ;;
             planish__subcmd__trial,help)
                 cmd="planish__subcmd__trial__subcmd__help"
@@ -696,7 +723,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="import merge show order"
+            opts="import merge show order link-flags check verify"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -709,7 +736,35 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__help__subcmd__text__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__help__subcmd__text__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__link__subcmd__flags)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -752,6 +807,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__verify)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1474,7 +1543,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help import merge show order help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help import merge show order link-flags check verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1503,9 +1572,57 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        planish__subcmd__text__subcmd__help)
-            opts="import merge show order help"
+        planish__subcmd__text__subcmd__check)
+            opts="-q -v -h --page --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help)
+            opts="import merge show order link-flags check verify help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1532,6 +1649,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__link__subcmd__flags)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1587,6 +1718,20 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__text__subcmd__help__subcmd__verify)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__text__subcmd__import)
             opts="-o -q -v -h --program --format --event --host --duty --output --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1620,6 +1765,56 @@ _planish() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__link__subcmd__flags)
+            opts="-q -v -h --compiler --linker --order --huge --frame-pointers --bolt --for --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --compiler)
+                    COMPREPLY=($(compgen -W "gcc clang rustc" -- "${cur}"))
+                    return 0
+                    ;;
+                --linker)
+                    COMPREPLY=($(compgen -W "lld gold bfd" -- "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --huge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -W "make cmake cargo meson bazel buck2 dockerfile" -- "${cur}"))
                     return 0
                     ;;
                 --root)
@@ -1761,6 +1956,48 @@ _planish() {
                     return 0
                     ;;
                 --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__verify)
+            opts="-q -v -h --profile --inside --huge --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inside)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --huge)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

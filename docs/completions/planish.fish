@@ -249,22 +249,25 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "link-flags" -d 'Print the flags by which a build follows an order, as lines of the tool that builds'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l program -d 'The program that was sampled; without it, the one that perf.data has most samples of' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l format -d 'The format; found by looking without this' -r -f -a "planish\t''
 perf-data\t''
@@ -343,10 +346,67 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l compiler -d 'What compiles' -r -f -a "gcc\t''
+clang\t''
+rustc\t''"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l linker -d 'What links; rustc\'s own is lld' -r -f -a "lld\t''
+gold\t''
+bfd\t'GNU ld; takes an order from 2.43 on'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l order -d 'The order, in the form for that linker: planish text order --form' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l huge -d 'Make text that can lie on huge pages of SIZE' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l for -d 'Print lines for this tool' -r -f -a "make\t''
+cmake\t''
+cargo\t''
+meson\t''
+bazel\t''
+buck2\t''
+dockerfile\t''"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l frame-pointers -d 'Keep frame pointers, for stacks that cost nothing to walk'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l bolt -d 'Keep relocations for BOLT'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l page -d 'Check for huge pages of SIZE; without it, for those of this kernel' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l profile -d 'A call profile of it' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l inside -d 'Samples that must lie inside of the hot range, in percent' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l huge -d 'Hot bytes of a process that must lie on huge pages, in percent' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "link-flags" -d 'Print the flags by which a build follows an order, as lines of the tool that builds'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
@@ -556,6 +616,9 @@ complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "link-flags" -d 'Print the flags by which a build follows an order, as lines of the tool that builds'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, HonestyReport, HostDiffReport, HostRecordReport,
-    KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport, SelfCheckReport, TextImportReport,
-    TextMergeReport, TextOrderReport, TextShowReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport,
-    VersionReport,
+    KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport, SelfCheckReport, TextCheckReport,
+    TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextShowReport,
+    TextVerifyReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -31,7 +31,10 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<ProveReport>(),
         of::<ProveConnReport>(),
         of::<Sizing>(),
+        of::<TextCheckReport>(),
         of::<TextImportReport>(),
+        of::<TextLinkFlagsReport>(),
+        of::<TextVerifyReport>(),
         of::<TextMergeReport>(),
         of::<TextOrderReport>(),
         of::<TextShowReport>(),

@@ -20,6 +20,7 @@ mod c3;
 mod cdsort;
 mod choose;
 pub mod emit;
+pub mod flags;
 mod graph;
 mod heap;
 mod plain;

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 use planish_order::emit::{Form, hot_range, write};
+use planish_order::flags::{Builder, Compiler, Linker, Wishes, flags, recipe};
 use planish_order::{ChooseOptions, Kind, Subject, choose};
-use planish_profile::{CallProfile, ImportOptions, Program, import};
+use planish_profile::{Allows, CallProfile, ImportOptions, Program, import};
 use planish_skip::skip;
 
 const FUNCTIONS: usize = 60;
@@ -193,4 +194,63 @@ fn a_near_tie_keeps_the_previous_order() {
         .map(|index| program.functions()[subject.functions[*index as usize] as usize].name.as_str())
         .collect();
     assert_eq!(names[..2], ["f54", "f12"]);
+}
+
+#[test]
+fn flags_for_huge_pages_make_text_that_fits_them() {
+    const NAME: &str = "flags_for_huge_pages_make_text_that_fits_them";
+    const HUGE_BYTES: u64 = 2 << 20;
+    let Some(Case { folder, .. }) = case(NAME) else { return };
+    let allows = || {
+        let linked = fs::read(folder.path().join("prog")).expect("it was linked");
+        Allows::parse(&linked, HUGE_BYTES).expect("an ELF file")
+    };
+    built(folder.path(), &["-pie", "-fPIE", "-Wl,-z,max-page-size=4096"]).expect("it was linked before");
+    assert!(!allows().aligned, "a program that can be loaded anywhere was aligned to base pages");
+    for linker in [Linker::Lld, Linker::Bfd, Linker::Gold] {
+        let wishes =
+            Wishes { huge_bytes: Some(HUGE_BYTES), frame_pointers: true, bolt: true, ..Wishes::default() };
+        let flags = flags(Compiler::Gcc, linker, &wishes);
+        let directory = lld().pop().expect("where lld is");
+        let all: Vec<&str> = flags.compile.iter().chain(&flags.link).map(String::as_str).collect();
+        let all = [&all[..], &["-pie", "-fPIE", &directory]].concat();
+        if let Err(why) = built(folder.path(), &all) {
+            skip(NAME, &format!("{linker:?}: {why}"));
+            continue;
+        }
+        let allows = allows();
+        assert!(allows.congruent && allows.aligned && allows.relocations, "{linker:?}: {allows:?}");
+        assert!(
+            allows.symbols > FUNCTIONS && allows.text_bytes > 0 && !allows.text_relocations,
+            "{allows:?}"
+        );
+    }
+}
+
+#[test]
+fn the_recipe_for_make_builds_by_the_order() {
+    const NAME: &str = "the_recipe_for_make_builds_by_the_order";
+    let Some(Case { folder, program, profile }) = case(NAME) else { return };
+    let subject = Subject::new(&profile, &program).expect("a subject");
+    let choice = choose(&subject, None, Some(Kind::Weight), &ChooseOptions::on_pages(4096));
+    let order = &choice.chosen().order;
+    let text = write(Form::Symbols, order, &subject, &program);
+    let wishes = Wishes { order: Some(file(folder.path(), text)), ..Wishes::default() };
+    let (_, lines) = recipe(Builder::Make, &flags(Compiler::Gcc, Linker::Lld, &wishes));
+    let directory = lld().pop().expect("where lld is");
+    let rules = format!(
+        "{lines}LDFLAGS += {directory}\nprog: main.c\n\tcc -O1 $(CFLAGS) main.c -o prog $(LDFLAGS)\n"
+    );
+    fs::write(folder.path().join("Makefile"), rules).expect("the folder can be written");
+    let made = Command::new("make").args(["-B", "prog"]).current_dir(folder.path()).output();
+    if !made.as_ref().is_ok_and(|output| output.status.success()) {
+        return skip(NAME, "no make, or no lld");
+    }
+    let linked = fs::read(folder.path().join("prog")).expect("make linked");
+    let again = Program::parse("prog", &linked).expect("an ELF file");
+    let address = |index: &u32| {
+        let name = &program.functions()[subject.functions[*index as usize] as usize].name;
+        again.functions()[again.by_name(name).expect("it is still there") as usize].address
+    };
+    assert!(order.iter().map(address).collect::<Vec<_>>().is_sorted());
 }

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allows;
 mod collect;
 mod error;
 pub mod file;
@@ -29,10 +30,11 @@ mod profile;
 mod program;
 mod read;
 
+pub use allows::{Allows, FileKind, marked_range};
 pub use error::ProfileError;
 pub use merge::{Dated, MergeOptions, merge};
 pub use overlap::overlap;
-pub use pages::{HotPages, hot_pages, share_inside};
+pub use pages::{HotPages, hot_pages, share_where};
 pub use profile::{CallProfile, Edge, Edges, Function, Weights, Window};
 pub use program::{Program, ProgramFunction, Segment};
 pub use read::{Format, ImportOptions, Imported, import};

@@ -70,14 +70,14 @@ fn pages_of(ranges: &mut [(u64, u64, u64)], share: f64) -> usize {
     pages.len()
 }
 
-/// The share of a profile's weight inside of a range of addresses; `None` where the program has none of it.
+/// The share of a profile's weight at addresses that are asked for; `None` where the program has none of it.
 #[must_use]
-pub fn share_inside(profile: &CallProfile, program: &Program, range: std::ops::Range<u64>) -> Option<f64> {
+pub fn share_where(profile: &CallProfile, program: &Program, wanted: impl Fn(u64) -> bool) -> Option<f64> {
     let (mut inside, mut total) = (0.0, 0.0);
     for (function, start, bytes) in placed(profile, program) {
         spread(function, start, bytes, |address, weight| {
             total += weight;
-            if range.contains(&address) {
+            if wanted(address) {
                 inside += weight;
             }
         });

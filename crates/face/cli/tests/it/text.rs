@@ -123,3 +123,64 @@ fn an_order_names_what_it_saves_and_is_refused_for_another_program() {
     assert_eq!(imported.exit, 0);
     assert_eq!(on(home.path(), &format!("text order {program} --profile other.planish --json")).exit, 3);
 }
+
+#[test]
+fn a_layout_is_verified_by_its_marks_and_its_samples() {
+    let home = home();
+    if program(home.path(), "a_layout_is_verified_by_its_marks_and_its_samples").is_none() {
+        return;
+    }
+    std::fs::write(home.path().join("hot"), "f3;f4 95\nf3;f700 5\n").expect("the folder can be written");
+    let unmarked = on(home.path(), "text verify prog --profile hot --json");
+    assert_eq!(unmarked.exit, 1);
+    assert!(
+        unmarked.envelope()["messages"][0]["text"].as_str().is_some_and(|text| text.contains("__hot_start"))
+    );
+    let marks = ["-Wl,--defsym=__hot_start=f0", "-Wl,--defsym=__hot_end=f9"];
+    let args = [&["-nostdlib", "-static", "-Wl,-e,f0", "-o", "prog", "p.s"][..], &marks].concat();
+    let linked = std::process::Command::new("cc").current_dir(home.path()).args(args).status();
+    assert!(linked.is_ok_and(|status| status.success()));
+    let marked = on(home.path(), "text verify prog --profile hot --json");
+    assert_eq!(marked.exit, 0, "{}", marked.stdout);
+    let inside = marked.envelope()["result"]["inside"].as_f64().expect("a share");
+    assert!((inside - 0.95).abs() < 1e-9, "{inside}");
+    assert_eq!(on(home.path(), "text verify prog --profile hot --inside 99").exit, 1);
+}
+
+#[test]
+fn a_process_tells_what_of_its_text_is_on_huge_pages() {
+    let run = on(
+        tempfile::tempdir().expect("a folder").path(),
+        &format!("text verify {} --json", std::process::id()),
+    );
+    // Marks are missing in this test's binary; where its code lies is told even so.
+    assert!(run.exit == 1 || run.exit == 3, "{}", run.stdout);
+    if run.exit == 3 {
+        return planish_skip::skip("a_process_tells_what_of_its_text_is_on_huge_pages", run.stderr.trim());
+    }
+    let process = run.envelope()["result"]["process"].clone();
+    assert!(process["text_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{process}");
+    assert!(process["huge_bytes"].as_u64() <= process["text_bytes"].as_u64());
+}
+
+#[test]
+fn a_check_names_the_flag_that_mends() {
+    let home = home();
+    if program(home.path(), "a_check_names_the_flag_that_mends").is_none() {
+        return;
+    }
+    let checked = on(home.path(), "text check prog --page 2M --json");
+    assert_eq!(checked.exit, 1, "900 small functions fill no huge page");
+    let rows = checked.envelope()["result"]["rows"].clone();
+    let rows = rows.as_array().expect("rows");
+    let row = |what: &str| rows.iter().find(|row| row["what"] == what).expect("a row");
+    assert_eq!(row("whole huge pages")["good"], false);
+    assert_eq!(row("symbols")["good"], true);
+    assert!(row("relocations for BOLT")["cure"].as_str().is_some_and(|cure| cure.contains("--emit-relocs")));
+    let flags = on(home.path(), "text link-flags --linker lld --order o.txt --huge --bolt --for cmake");
+    assert_eq!(flags.exit, 0);
+    assert!(
+        flags.stdout.contains("--symbol-ordering-file=o.txt")
+            && flags.stdout.contains("max-page-size=2097152")
+    );
+}

@@ -12,6 +12,7 @@ mod map;
 mod plan;
 mod size;
 mod text;
+mod text_link;
 mod text_order;
 mod topo;
 mod trial;
@@ -31,6 +32,7 @@ pub use map::{
     MapPrivate, MapProcess, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
+pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};

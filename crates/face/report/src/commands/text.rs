@@ -268,17 +268,22 @@ impl Report for TextShowReport {
             table.row(cells.map(Into::into));
         }
         page.table(&table);
-        if !self.pages.is_empty() {
-            page.heading("Hot pages");
-            let mut table =
-                Table::new(&["pages of", ">for 90 %", ">for 99 %", ">touched", ">of 99 % of functions"]);
-            for row in &self.pages {
-                let counts = [row.p90, row.p99, row.all, row.of_functions_p99].map(|count| count.to_string());
-                table.row(std::iter::once(units::bytes(row.page_bytes)).chain(counts).map(Into::into));
-            }
-            page.table(&table);
-        }
+        pages_table(&self.pages, page);
     }
+}
+
+/// Hot pages, size by size; nothing for none.
+pub(crate) fn pages_table(pages: &[TextPagesRow], page: &mut Page<'_>) {
+    if pages.is_empty() {
+        return;
+    }
+    page.heading("Hot pages");
+    let mut table = Table::new(&["pages of", ">for 90 %", ">for 99 %", ">touched", ">of 99 % of functions"]);
+    for row in pages {
+        let counts = [row.p90, row.p99, row.all, row.of_functions_p99].map(|count| count.to_string());
+        table.row(std::iter::once(units::bytes(row.page_bytes)).chain(counts).map(Into::into));
+    }
+    page.table(&table);
 }
 
 /// A name that leaves room for its neighbours.

@@ -1,15 +1,19 @@
 //! `planish text`
 
+mod check;
 mod import;
+mod link_flags;
 mod merge;
 mod order;
 mod show;
+mod verify;
 
 use std::path::Path;
 
 use clap::Subcommand;
 use planish_model::Exit;
 use planish_profile::{CallProfile, ImportOptions, ProfileError, Program};
+use planish_sys::pages;
 
 use crate::answer::Answer;
 use crate::commands::read_file;
@@ -29,6 +33,9 @@ enum Command {
     Merge(merge::Args),
     Show(show::Args),
     Order(order::Args),
+    LinkFlags(link_flags::Args),
+    Check(check::Args),
+    Verify(verify::Args),
 }
 
 impl Args {
@@ -38,6 +45,9 @@ impl Args {
             Command::Merge(_) => "text-merge",
             Command::Show(_) => "text-show",
             Command::Order(_) => "text-order",
+            Command::LinkFlags(_) => "text-link-flags",
+            Command::Check(_) => "text-check",
+            Command::Verify(_) => "text-verify",
         }
     }
 }
@@ -48,6 +58,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Merge(args) => merge::run(args, context),
         Command::Show(args) => show::run(args, context),
         Command::Order(args) => order::run(args, context),
+        Command::LinkFlags(args) => Ok(link_flags::run(args, context)),
+        Command::Check(args) => check::run(args, context),
+        Command::Verify(args) => verify::run(args, context),
     }
 }
 
@@ -55,6 +68,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 fn program(path: &Path) -> Result<Program, Failure> {
     let bytes = read_file(path)?;
     Program::parse(&path.to_string_lossy(), &bytes).map_err(|source| in_file(path, source))
+}
+
+/// The size of a huge page: as it was given, else that of this kernel.
+fn huge_bytes(given: Option<usize>) -> Result<u64, Failure> {
+    let bytes = given.or_else(pages::thp_bytes).filter(|bytes| bytes.is_power_of_two());
+    let bytes = bytes.ok_or_else(|| {
+        Failure::usage("this kernel has no transparent huge pages to take the size from")
+            .hint("planish ... --page 2M")
+    })?;
+    Ok(u64::try_from(bytes).expect("an address is 64 bits at most"))
 }
 
 /// Reads a profile of any format that needs no program; usually one of ours.

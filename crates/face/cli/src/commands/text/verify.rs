@@ -1,0 +1,146 @@
+//! `planish text verify`
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use planish_model::{Catalogue, Exit};
+use planish_profile::{CallProfile, Program, hot_pages, marked_range, share_where};
+use planish_report::{TextProcessRow, TextVerifyReport};
+use planish_residency::Process;
+use planish_sys::pagemap::{Filled, Pagemap};
+use planish_sys::pages;
+
+use super::in_file;
+use crate::answer::Answer;
+use crate::commands::read_file;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A program, or the process id of a running one
+    #[arg(value_name = "BIN|PID")]
+    subject: String,
+    /// A call profile of it
+    #[arg(long, value_name = "F")]
+    profile: Option<PathBuf>,
+    /// Samples that must lie inside of the hot range, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 90.0)]
+    inside: f64,
+    /// Hot bytes of a process that must lie on huge pages, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 90.0)]
+    huge: f64,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let pid: Option<u32> = args.subject.parse().ok();
+    let path =
+        pid.map_or_else(|| PathBuf::from(&args.subject), |pid| PathBuf::from(format!("/proc/{pid}/exe")));
+    let bytes = read_file(&path)?;
+    let program = Program::parse(&args.subject, &bytes).map_err(|source| in_file(&path, source))?;
+    let range = marked_range(&program, &bytes).map_err(|source| in_file(&path, source))?;
+    let profile = args.profile.as_deref().map(|path| super::profile(path, Some(&program))).transpose()?;
+    let process =
+        pid.map(|pid| process(pid, &path, &program, range.clone(), profile.as_ref(), context)).transpose()?;
+    let sizes = [Some(pages::base_bytes()), pages::thp_bytes()].into_iter().flatten();
+    let sizes = sizes.map(|bytes| u64::try_from(bytes).expect("an address is 64 bits at most"));
+    let counted = profile.iter().flat_map(|profile| {
+        let program = &program;
+        sizes.clone().map(move |bytes| hot_pages(profile, program, bytes).into())
+    });
+    let inside = range
+        .as_ref()
+        .zip(profile.as_ref())
+        .and_then(|(range, profile)| share_where(profile, &program, |address| range.contains(&address)));
+    let mut report = TextVerifyReport {
+        program: args.subject.clone(),
+        hot_start: range.as_ref().map(|range| range.start),
+        hot_end: range.map(|range| range.end),
+        inside,
+        pages: counted.collect(),
+        process,
+        short: Vec::new(),
+    };
+    report.short = short(&report, args);
+    let answer = context.answer(&report, &Catalogue::default());
+    let answer = report.short.iter().fold(answer, |answer, what| answer.warning(what.as_str()));
+    Ok(match (report.short.is_empty(), &args.profile) {
+        (false, _) => {
+            answer.exit(Exit::Findings).next(context.line(&format!("text check {}", path.display())))
+        }
+        (true, Some(_)) => answer,
+        (true, None) => answer.next(context.again("--profile F")),
+    })
+}
+
+/// What is less than was asked for.
+fn short(report: &TextVerifyReport, args: &Args) -> Vec<String> {
+    let mut short = Vec::new();
+    if report.hot_start.is_none() {
+        short.push("the program has no __hot_start and __hot_end: it was linked without an order".to_owned());
+    }
+    let mut below = |what: &str, share: Option<f64>, wanted: f64| {
+        if let Some(share) = share.filter(|share| share * 100.0 < wanted) {
+            short.push(format!("{:.1} % of {what}, {wanted} % were asked for", share * 100.0));
+        }
+    };
+    below("the samples lie inside of the hot range", report.inside, args.inside);
+    if let Some(process) = &report.process {
+        let hot = process.hot_huge_bytes.zip(process.hot_bytes);
+        let hot = hot.map(|(huge, hot)| huge as f64 / hot.max(1) as f64);
+        let all = process.huge_bytes as f64 / process.text_bytes.max(1) as f64;
+        let what =
+            if hot.is_some() { "the hot bytes are on huge pages" } else { "the text is on huge pages" };
+        below(what, hot.or(Some(all)), args.huge);
+    }
+    short
+}
+
+/// Reads the page tables of a process for the code of its program.
+fn process(
+    pid: u32,
+    path: &Path,
+    program: &Program,
+    range: Option<Range<u64>>,
+    profile: Option<&CallProfile>,
+    context: &Context,
+) -> Result<TextProcessRow, Failure> {
+    let seen = Process::read(&context.host()?, pid).map_err(Failure::refused)?;
+    let name = std::fs::read_link(path).unwrap_or_default();
+    let is_code = |area: &planish_residency::Area| {
+        area.permissions[2] == b'x' && Path::new(area.name.trim_end_matches(" (deleted)")) == name
+    };
+    let areas: Vec<_> = seen.regions.iter().map(|region| &region.area).filter(|area| is_code(area)).collect();
+    let first = areas.iter().find_map(|area| Some((area, program.address_of(area.offset)?)));
+    let (area, address) =
+        first.ok_or_else(|| Failure::usage(format!("process {pid} maps no code of its program")))?;
+    let base = area.range.start.wrapping_sub(address);
+    let raw = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let mut pagemap = Pagemap::open(raw).map_err(Failure::refused)?;
+    let mut runs = Vec::new();
+    for area in &areas {
+        pagemap.scan(area.range.clone(), &mut runs).map_err(Failure::refused)?;
+    }
+    let huge: Vec<Range<u64>> = runs
+        .into_iter()
+        .filter(|run| run.filled == Filled::Huge)
+        .map(|run| run.range.start.wrapping_sub(base)..run.range.end.wrapping_sub(base))
+        .collect();
+    let within = |range: &Range<u64>| -> u64 {
+        let both = |huge: &Range<u64>| huge.end.min(range.end).saturating_sub(huge.start.max(range.start));
+        huge.iter().map(both).sum()
+    };
+    let huge_bytes = huge.iter().map(|run| run.end - run.start).sum();
+    let hot_huge_bytes = range.as_ref().map(within);
+    let on_huge = |address: u64| huge.iter().any(|run| run.contains(&address));
+    Ok(TextProcessRow {
+        pid,
+        text_bytes: areas.iter().map(|area| area.bytes()).sum(),
+        huge_bytes,
+        hot_bytes: range.map(|range| range.end - range.start),
+        hot_huge_bytes,
+        weight_huge: profile.and_then(|profile| share_where(profile, program, on_huge)),
+        wasted_bytes: hot_huge_bytes.map(|hot| huge_bytes - hot),
+    })
+}
