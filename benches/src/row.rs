@@ -99,6 +99,8 @@ impl Rows {
             reason: result.as_ref().err().map(|error| format!("{error:#}")),
             note,
         });
+        // What was measured is not lost when the rest takes too long.
+        self.rows.last().into_iter().for_each(|row| eprintln!("  {}", row.line(0)));
     }
 
     /// Whether every figure was measured and keeps its limit.

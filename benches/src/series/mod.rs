@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 
 /// Pairs of a row.
 const PAIRS: usize = 15;
-/// Calls of a sample, after one that is not timed.
+/// Calls of a sample, after one that is not timed; fewer when they take longer than this together.
 const CALLS: usize = 5;
+const SAMPLE: Duration = Duration::from_millis(60);
 /// Threads of the other side may watch for work for a while: let them go to sleep.
 const SETTLE: Duration = Duration::from_millis(30);
 const LEVEL: f64 = 0.95;
@@ -41,8 +42,11 @@ pub fn measure(reference: Option<&Path>, isa: Isa, rows: &mut Rows) -> Result<()
 /// Fastest of some calls, in milliseconds, after one to warm up.
 fn sample(mut call: impl FnMut() -> Result<()>) -> Result<f64> {
     call()?;
-    let mut fastest = f64::INFINITY;
+    let (begin, mut fastest) = (Instant::now(), f64::INFINITY);
     for _ in 0..CALLS {
+        if fastest.is_finite() && begin.elapsed() > SAMPLE {
+            break;
+        }
         let start = Instant::now();
         call()?;
         fastest = fastest.min(start.elapsed().as_secs_f64() * 1e3);

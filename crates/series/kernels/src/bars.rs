@@ -4,6 +4,11 @@ use crate::number::sealed::Lanes;
 use crate::simd::Simd;
 use crate::{Number, Vwap};
 
+/// Rows that are fetched ahead of those that are added up.
+const AHEAD_ROWS: usize = 512;
+/// Numbers in a cache line.
+const LINE_ROWS: usize = 8;
+
 /// One bar: the trades of `[start, start + width)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bar {
@@ -203,6 +208,10 @@ impl Sums {
         let mut price_chunks = prices.chunks_exact(2 * lanes);
         let mut size_chunks = sizes.chunks_exact(2 * lanes);
         for (price, size) in (&mut price_chunks).zip(&mut size_chunks) {
+            for line in (0..2 * lanes).step_by(LINE_ROWS) {
+                simd.prefetch(price, line + AHEAD_ROWS);
+                simd.prefetch(size, line + AHEAD_ROWS);
+            }
             count += even.add(simd, simd.load(price), N::load(simd, size));
             odd_count += odd.add(simd, simd.load(&price[lanes..]), N::load(simd, &size[lanes..]));
         }

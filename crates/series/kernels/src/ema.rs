@@ -394,8 +394,11 @@ impl Kernel for KeyedFeed<'_> {
         let blocks = self.keys.chunks(BLOCK_ROWS).zip(self.values.chunks(BLOCK_ROWS));
         for ((keys, values), out) in blocks.zip(self.out.chunks_mut(BLOCK_ROWS)) {
             if *waiting == 0 && !f64::any_null(simd, values) {
+                let last = last.as_mut_slice();
                 for ((&key, &value), out) in keys.iter().zip(values).zip(out) {
-                    let average = &mut last[key as usize];
+                    debug_assert!((key as usize) < last.len());
+                    // SAFETY: `Keys` found every key below its count, and `check` found as many averages.
+                    let average = unsafe { last.get_unchecked_mut(key as usize) };
                     *average = factor * *average + alpha * value;
                     *out = *average;
                 }

@@ -13,6 +13,10 @@ use crate::{Bar, BarState, Crew, KernelError, Keys, Number, Parts, Times, Vwap};
 
 /// Rows that are looked over for nulls at once; they stay in the first cache for the loop after it.
 const BLOCK_ROWS: usize = 1024;
+/// Rows that are fetched ahead: the look for nulls then finds the next block in the cache.
+const AHEAD_ROWS: usize = BLOCK_ROWS;
+/// Numbers in a cache line.
+const LINE_ROWS: usize = 8;
 
 /// A bar by symbol, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -201,16 +205,27 @@ impl KeyedBars {
         }
     }
 
-    /// Rows of one bucket without a null.
+    /// Rows of one bucket without a null. Keys are below the number of lines, which [`feed`](Self::feed) checks.
     #[inline(always)]
     fn add_known<S: Simd, N: Number>(&mut self, simd: S, keys: &[u32], prices: &[f64], sizes: &[N]) {
-        for ((&key, &price), &size) in keys.iter().zip(prices).zip(sizes) {
+        // As slices, so that a store to a line does not make the processor read the table's place again.
+        let Self { lines, touched, is_touched, .. } = self;
+        let (lines, is_touched) = (lines.as_mut_slice(), is_touched.as_mut_slice());
+        for (row, ((&key, &price), &size)) in keys.iter().zip(prices).zip(sizes).enumerate() {
+            if row % LINE_ROWS == 0 {
+                simd.prefetch(prices, row + AHEAD_ROWS);
+                simd.prefetch(sizes, row + AHEAD_ROWS);
+                simd.prefetch(keys, row + AHEAD_ROWS);
+            }
             let size = size.as_f64();
-            let line = &mut self.lines[key as usize];
-            if line.sums[1] == 0.0 {
+            debug_assert!((key as usize) < lines.len());
+            // SAFETY: `Keys` found every key below its count, and `feed` found as many lines.
+            let line = unsafe { lines.get_unchecked_mut(key as usize) };
+            // As bits: a count is never -0, and floats take two comparisons.
+            if line.sums[1].to_bits() == 0 {
                 line.open = price;
-                if !std::mem::replace(&mut self.is_touched[key as usize], true) {
-                    self.touched.push(key);
+                if !std::mem::replace(&mut is_touched[key as usize], true) {
+                    touched.push(key);
                 }
             }
             let extremes = simd.pair_higher(simd.pair_load(&line.extremes), simd.pair(price, -price));

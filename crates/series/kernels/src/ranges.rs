@@ -47,22 +47,33 @@ impl Kernel for Positions<'_> {
         let (left, right) = (left.as_slice(), right.as_slice());
         let Some(&last) = left.last() else { return };
         let stretch = left.len() / CHAINS;
-        // Times only ascend: where the last border exists, all do.
-        if stretch == 0 || border.time(last).is_none() {
+        if stretch == 0 {
             walk(simd, left, right, border, from, out);
             return;
         }
-        let time = |row: usize| left[row].saturating_add(border.offset) + i64::from(border.is_after);
+        // The same without a look at the ends of `i64`, which no border of the table reaches.
+        let shift = border.offset.wrapping_add(i64::from(border.is_after));
+        let is_plain = left[0].checked_add(border.offset).is_some()
+            && last.checked_add(border.offset).is_some_and(|time| time < i64::MAX);
+        if !is_plain {
+            walk(simd, left, right, border, from, out);
+            return;
+        }
+        let out = &mut out[..left.len()];
         let mut at = [from; CHAINS];
         for chain in 0..CHAINS {
             let before = at[chain.saturating_sub(1)];
-            at[chain] = far(right, before, time(chain * stretch));
+            at[chain] = far(right, before, left[chain * stretch].wrapping_add(shift));
         }
         for step in 0..stretch {
             for (chain, at) in at.iter_mut().enumerate() {
                 let row = chain * stretch + step;
-                *at = advance(simd, right, *at, time(row));
-                out[row] = *at as u32;
+                debug_assert!(row < left.len() && row < out.len());
+                // SAFETY: `step` is below `stretch` and `chain` below `CHAINS`, whose product is at most the number
+                // of left rows; `out` was just cut to that number.
+                let (time, out) = unsafe { (left.get_unchecked(row), out.get_unchecked_mut(row)) };
+                *at = advance(simd, right, *at, time.wrapping_add(shift));
+                *out = *at as u32;
             }
         }
         let rest = CHAINS * stretch;

@@ -8,6 +8,8 @@ use crate::{Crew, KernelError, Keys, Number};
 
 /// Rows that are looked over for nulls at once; they stay in the first cache for the loop after it.
 const BLOCK_ROWS: usize = 1024;
+/// Rows that are fetched ahead: the look for nulls then finds the next block in the cache.
+const AHEAD_ROWS: usize = BLOCK_ROWS;
 
 /// Tables that neighbouring rows take turns with, so that a row need not wait for the store of the one before
 /// it when both have one key.
@@ -179,9 +181,15 @@ impl<N: Number> Kernel for Feed<'_, N> {
             let (keys, last_keys) = keys.as_chunks::<TABLES>();
             let (prices, last_prices) = prices.as_chunks::<TABLES>();
             let (sizes, last_sizes) = sizes.as_chunks::<TABLES>();
-            for ((keys, prices), sizes) in keys.iter().zip(prices).zip(sizes) {
+            for (step, ((keys_of, prices_of), sizes_of)) in keys.iter().zip(prices).zip(sizes).enumerate() {
+                simd.prefetch(prices, step + AHEAD_ROWS / TABLES);
+                simd.prefetch(sizes, step + AHEAD_ROWS / TABLES);
+                simd.prefetch(keys, step + AHEAD_ROWS / TABLES);
                 for turn in 0..TABLES {
-                    add(simd, &mut groups[keys[turn] as usize][turn], prices[turn], sizes[turn].as_f64());
+                    debug_assert!((keys_of[turn] as usize) < groups.len());
+                    // SAFETY: `Keys` found every key below its count, and `feed` found as many groups.
+                    let group = unsafe { groups.get_unchecked_mut(keys_of[turn] as usize) };
+                    add(simd, &mut group[turn], prices_of[turn], sizes_of[turn].as_f64());
                 }
             }
             for ((&key, &price), &size) in last_keys.iter().zip(last_prices).zip(last_sizes) {

@@ -26,7 +26,7 @@ use crate::{Crew, KernelError, Keys, Times};
 /// Windows of up to this many rows are added up anew; fewer steps than keeping the two parts.
 const DIRECT_ROWS: usize = 24;
 /// Left rows whose windows are found before they are added up: their borders stay in the first cache.
-const BLOCK_ROWS: usize = 1024;
+const BLOCK_ROWS: usize = 512;
 /// Above this many rows a window, sorting by key is cheaper than looking at every key in it.
 const SWEEP_ROWS: usize = 128;
 /// Windows that are looked at to tell how many rows they have.
@@ -119,24 +119,25 @@ impl WindowColumns<'_> {
         }
     }
 
-    /// Writes one row.
+    /// Writes the rows from `row` on, a column at a time.
     #[inline(always)]
-    fn put(&mut self, row: usize, window: &Aggregate) {
-        let known = |value| if window.count == 0 { f64::NAN } else { value };
+    fn put(&mut self, row: usize, windows: &[Aggregate]) {
+        let rows = row..row + windows.len();
         if let Some(sum) = self.sum.as_deref_mut() {
-            sum[row] = window.sum;
+            sum[rows.clone()].iter_mut().zip(windows).for_each(|(sum, window)| *sum = window.sum);
         }
         if let Some(avg) = self.avg.as_deref_mut() {
-            avg[row] = window.sum / window.count as f64;
+            let mean = |window: &Aggregate| window.sum / window.count as f64;
+            avg[rows.clone()].iter_mut().zip(windows).for_each(|(avg, window)| *avg = mean(window));
         }
         if let Some(min) = self.min.as_deref_mut() {
-            min[row] = known(window.lowest);
+            min[rows.clone()].iter_mut().zip(windows).for_each(|(min, it)| *min = it.or_nan(it.lowest));
         }
         if let Some(max) = self.max.as_deref_mut() {
-            max[row] = known(window.highest);
+            max[rows.clone()].iter_mut().zip(windows).for_each(|(max, it)| *max = it.or_nan(it.highest));
         }
         if let Some(count) = self.count.as_deref_mut() {
-            count[row] = window.count;
+            count[rows].iter_mut().zip(windows).for_each(|(count, window)| *count = window.count);
         }
     }
 
@@ -162,6 +163,12 @@ struct Aggregate {
 
 impl Aggregate {
     const EMPTY: Self = Self { sum: 0.0, lowest: f64::INFINITY, highest: f64::NEG_INFINITY, count: 0 };
+
+    /// A result, unless there is no value.
+    #[inline(always)]
+    fn or_nan(&self, result: f64) -> f64 {
+        if self.count == 0 { f64::NAN } else { result }
+    }
 
     #[inline(always)]
     fn add(mut self, value: f64) -> Self {
@@ -202,6 +209,7 @@ pub struct WindowJoin {
 struct Scratch {
     lows: Vec<u32>,
     highs: Vec<u32>,
+    windows: Vec<Aggregate>,
     suffixes: Vec<Aggregate>,
 }
 
@@ -230,6 +238,7 @@ impl WindowJoin {
         for scratch in &mut self.scratch {
             scratch.lows.resize(BLOCK_ROWS, 0);
             scratch.highs.resize(BLOCK_ROWS, 0);
+            scratch.windows.resize(BLOCK_ROWS, Aggregate::EMPTY);
             scratch.suffixes.reserve_exact(rows);
         }
         self
@@ -490,9 +499,11 @@ impl Kernel for Join<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(mut self, simd: S) {
-        let Scratch { lows, highs, suffixes } = self.scratch;
+        let Scratch { lows, highs, windows, suffixes } = self.scratch;
         lows.resize(BLOCK_ROWS, 0);
         highs.resize(BLOCK_ROWS, 0);
+        windows.resize(BLOCK_ROWS, Aggregate::EMPTY);
+        let wanted = Wanted::of(&self.out);
         suffixes.clear();
         let mut parts =
             TwoParts { suffixes, values: self.values, split: 0, newer: Aggregate::EMPTY, high: 0 };
@@ -505,61 +516,103 @@ impl Kernel for Join<'_> {
             Positions { left, right, border: self.low, from: low, out: lows }.run(simd);
             Positions { left, right, border: self.high, from: high, out: highs }.run(simd);
             (low, high) = (lows[count - 1] as usize, highs[count - 1] as usize);
-            for (row, (&low, &high)) in (block..).zip(lows.iter().zip(&*highs)) {
+            let windows = &mut windows[..count];
+            for (row, ((&low, &high), window)) in (block..).zip(lows.iter().zip(&*highs).zip(&mut *windows)) {
                 let (low, high) = (low as usize, high as usize);
                 if let Some((left_keys, right_keys)) = self.keys {
-                    sweep(simd, self.values, &right_keys[low..high], left_keys[row], low, row, &mut self.out);
+                    let swept = sweep(simd, self.values, &right_keys[low..high], left_keys[row], low);
+                    *window = swept.0;
+                    self.out.put_ends(row, swept.1);
                     continue;
                 }
-                let window = if high - low <= DIRECT_ROWS {
-                    direct(simd, &self.values[low..high], &self.out)
+                *window = if high - low <= DIRECT_ROWS {
+                    direct(simd, &self.values[low..high], wanted)
                 } else {
                     parts.window(low, high)
                 };
-                self.out.put(row, &window);
-                if self.out.wants_ends() {
+                if wanted.ends {
                     self.out.put_ends(row, self.known.ends(self.values, low, high));
                 }
             }
+            self.out.put(block, windows);
         }
     }
 }
 
-/// Adds up at most [`DIRECT_ROWS`] rows, without a branch that depends on how many where vectors are wide.
-#[inline(always)]
-fn direct<S: Simd>(simd: S, values: &[f64], wanted: &WindowColumns<'_>) -> Aggregate {
-    let vectors = if S::LANES < 8 { values.len().div_ceil(S::LANES) } else { DIRECT_ROWS / 8 };
-    let mut sum = simd.splat(0.0);
-    let (mut lowest, mut highest) = (simd.splat(f64::INFINITY), simd.splat(f64::NEG_INFINITY));
-    let mut count = 0;
-    for vector in 0..vectors {
-        let vector = simd.load_part(&values[(vector * S::LANES).min(values.len())..]);
-        let known = simd.known(vector);
-        sum = simd.add(sum, simd.keep(known, vector));
-        lowest = simd.lower(lowest, vector);
-        highest = simd.higher(highest, vector);
-        count += u64::from(simd.bits(known).count_ones());
-    }
-    // A horizontal step costs as much as adding up a vector: only where it is wanted.
-    Aggregate {
-        sum: if wanted.sum.is_some() || wanted.avg.is_some() { simd.sum(sum) } else { 0.0 },
-        lowest: if wanted.min.is_some() { simd.lowest(lowest) } else { 0.0 },
-        highest: if wanted.max.is_some() { simd.highest(highest) } else { 0.0 },
-        count,
+/// What is wanted of each window.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    sum: bool,
+    min: bool,
+    max: bool,
+    ends: bool,
+}
+
+impl Wanted {
+    fn of(out: &WindowColumns<'_>) -> Self {
+        Self {
+            sum: out.sum.is_some() || out.avg.is_some(),
+            min: out.min.is_some(),
+            max: out.max.is_some(),
+            ends: out.wants_ends(),
+        }
     }
 }
 
-/// Adds up the rows of one key, of which the first has number `low`.
+/// Adds up at most [`DIRECT_ROWS`] rows: where vectors are wide, with one branch on how many there are.
 #[inline(always)]
-fn sweep<S: Simd>(
-    simd: S,
-    values: &[f64],
-    keys: &[u32],
-    key: u32,
-    low: usize,
-    row: usize,
-    out: &mut WindowColumns<'_>,
-) {
+fn direct<S: Simd>(simd: S, values: &[f64], wanted: Wanted) -> Aggregate {
+    let mut wide = Wide::empty(simd);
+    if S::LANES < 8 {
+        for values in values.chunks(S::LANES) {
+            wide.add(simd, values);
+        }
+    } else {
+        wide.add(simd, values);
+        wide.add(simd, &values[values.len().min(8)..]);
+        if values.len() > 16 {
+            wide.add(simd, &values[16..]);
+        }
+    }
+    // A horizontal step costs as much as adding up a vector: only where it is wanted.
+    Aggregate {
+        sum: if wanted.sum { simd.sum(wide.sum) } else { 0.0 },
+        lowest: if wanted.min { simd.lowest(wide.lowest) } else { 0.0 },
+        highest: if wanted.max { simd.highest(wide.highest) } else { 0.0 },
+        count: wide.count,
+    }
+}
+
+/// An aggregate in lanes.
+struct Wide<S: Simd> {
+    sum: S::Vector,
+    lowest: S::Vector,
+    highest: S::Vector,
+    count: u64,
+}
+
+impl<S: Simd> Wide<S> {
+    #[inline(always)]
+    fn empty(simd: S) -> Self {
+        let (lowest, highest) = (simd.splat(f64::INFINITY), simd.splat(f64::NEG_INFINITY));
+        Self { sum: simd.splat(0.0), lowest, highest, count: 0 }
+    }
+
+    /// Adds the first rows of a slice, at most a vector of them.
+    #[inline(always)]
+    fn add(&mut self, simd: S, values: &[f64]) {
+        let vector = simd.load_part(values);
+        let known = simd.known(vector);
+        self.sum = simd.add(self.sum, simd.keep(known, vector));
+        self.lowest = simd.lower(self.lowest, vector);
+        self.highest = simd.higher(self.highest, vector);
+        self.count += u64::from(simd.bits(known).count_ones());
+    }
+}
+
+/// Adds up the rows of one key, of which the first has number `low`; with the first and the last value.
+#[inline(always)]
+fn sweep<S: Simd>(simd: S, values: &[f64], keys: &[u32], key: u32, low: usize) -> (Aggregate, (f64, f64)) {
     let mut window = Aggregate::EMPTY;
     let mut ends = (f64::NAN, f64::NAN);
     for (chunk, keys) in keys.chunks(KEY_LANES).enumerate() {
@@ -573,8 +626,7 @@ fn sweep<S: Simd>(
             window = window.add(value);
         }
     }
-    out.put(row, &window);
-    out.put_ends(row, ends);
+    (window, ends)
 }
 
 /// The two parts of the window: stored suffixes of `[.., split)` and the running aggregate of `[split,
