@@ -27,10 +27,7 @@ impl Deltas {
         values: &[f64],
         out: &mut [f64],
     ) -> Result<(), KernelError> {
-        KernelError::check_length("out", values.len(), out.len())?;
-        KernelError::check_length("key table", self.last.len(), keys.map_or(1, Keys::count))?;
-        let keys = keys.map(Keys::as_slice);
-        KernelError::check_length("key", values.len(), keys.map_or(values.len(), <[u32]>::len))?;
+        let keys = check(keys, self.last.len(), values, out)?;
         let mut step = |key: usize, value: f64, out: &mut f64| {
             *out = value - self.last[key];
             self.last[key] = if value.is_nan() { self.last[key] } else { value };
@@ -44,6 +41,20 @@ impl Deltas {
         }
         Ok(())
     }
+}
+
+/// The keys of a chunk that fits a table of `key_count` keys; none where all rows are of key 0.
+fn check<'a>(
+    keys: Option<Keys<'a>>,
+    key_count: usize,
+    values: &[f64],
+    out: &[f64],
+) -> Result<Option<&'a [u32]>, KernelError> {
+    KernelError::check_length("out", values.len(), out.len())?;
+    KernelError::check_length("key table", key_count, keys.map_or(1, Keys::count))?;
+    let keys = keys.map(Keys::as_slice);
+    KernelError::check_length("key", values.len(), keys.map_or(values.len(), <[u32]>::len))?;
+    Ok(keys)
 }
 
 /// Puts the last known value of a key into the nulls after it, at most `limit` of them in a row. What comes
@@ -72,10 +83,7 @@ impl FillForward {
         values: &[f64],
         out: &mut [f64],
     ) -> Result<(), KernelError> {
-        KernelError::check_length("out", values.len(), out.len())?;
-        KernelError::check_length("key table", self.last.len(), keys.map_or(1, Keys::count))?;
-        let keys = keys.map(Keys::as_slice);
-        KernelError::check_length("key", values.len(), keys.map_or(values.len(), <[u32]>::len))?;
+        let keys = check(keys, self.last.len(), values, out)?;
         for (row, (&value, out)) in values.iter().zip(out).enumerate() {
             let (last, filled) = &mut self.last[keys.map_or(0, |keys| keys[row] as usize)];
             if !value.is_nan() {
