@@ -215,7 +215,7 @@ fn flags_for_huge_pages_make_text_that_fits_them() {
         let all: Vec<&str> = flags.compile.iter().chain(&flags.link).map(String::as_str).collect();
         let all = [&all[..], &["-pie", "-fPIE", &directory]].concat();
         if let Err(why) = built(folder.path(), &all) {
-            skip(NAME, &format!("{linker:?}: {why}"));
+            skip(NAME, format!("{linker:?}: {why}"));
             continue;
         }
         let allows = allows();

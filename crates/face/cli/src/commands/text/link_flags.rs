@@ -33,8 +33,12 @@ pub(crate) struct Args {
     #[arg(long)]
     bolt: bool,
     /// Print lines for this tool
-    #[arg(long = "for", value_name = "TOOL", value_parser = PossibleValuesParser::new(Builder::ALL.map(|(word, _)| word)))]
+    #[arg(long = "for", value_name = "TOOL", value_parser = tools())]
     tool: Option<String>,
+}
+
+fn tools() -> PossibleValuesParser {
+    PossibleValuesParser::new(Builder::ALL.map(|(word, _)| word))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
