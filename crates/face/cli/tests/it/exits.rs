@@ -164,6 +164,21 @@ fn a_trial_that_names_what_is_not_there_runs_nothing() {
     assert!(lost.starts_with("cannot write no/such/folder/page.html"), "{lost}");
 }
 
+/// Waits until a process catches Ctrl-C: before that it just ends, as every program does.
+fn until_it_listens(pid: i32) {
+    const INTERRUPT: u64 = 1 << 1; // signal 2 is bit 1
+    let start = Instant::now();
+    let catches = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    };
+    while catches() & INTERRUPT == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "it never listens");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn ctrl_c_ends_a_trial_and_tells_what_is_known() {
     let sandbox = sandbox();
@@ -174,8 +189,10 @@ fn ctrl_c_ends_a_trial_and_tells_what_is_known() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    std::thread::sleep(Duration::from_millis(700));
     let pid = rustix::process::Pid::from_child(&child);
+    until_it_listens(pid.as_raw_nonzero().get());
+    // Into the trial itself, as far as a loaded machine goes.
+    std::thread::sleep(Duration::from_millis(700));
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     let start = Instant::now();
     let run: Run = child.wait_with_output().expect("it ends").into();
