@@ -52,6 +52,8 @@ impl Subject {
         let node = |index: &u32| Node { bytes: program.functions()[*index as usize].bytes, weight: 0 };
         let mut nodes: Vec<Node> = functions.iter().map(node).collect();
         let mut hits = vec![Vec::new(); functions.len()];
+        // Offsets of another build point at other instructions.
+        let same_build = profile.is_of_build(program.build_id.as_deref());
         let (mut total, mut matched) = (0_u64, 0_u64);
         for (function, found) in profile.functions.iter().zip(&found) {
             total = total.saturating_add(function.weight);
@@ -59,7 +61,7 @@ impl Subject {
             matched = matched.saturating_add(function.weight);
             if let Some(place) = place(*index) {
                 nodes[place].weight = nodes[place].weight.saturating_add(function.weight);
-                hits[place].extend_from_slice(&function.hits);
+                hits[place].extend(function.hits.iter().filter(|_| same_build));
             }
         }
         let (mut arcs, mut calls, mut through_tables) = (Vec::new(), 0_u64, 0_u64);

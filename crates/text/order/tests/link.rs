@@ -52,6 +52,11 @@ fn built(folder: &Path, flags: &[&str]) -> Result<Program, String> {
         .map_err(|error| error.to_string())
 }
 
+/// A short walk: what these tests ask does not depend on it.
+fn quick() -> ChooseOptions {
+    ChooseOptions { fetches: 20_000, ..ChooseOptions::on_pages(4096) }
+}
+
 struct Case {
     folder: tempfile::TempDir,
     program: Program,
@@ -77,7 +82,7 @@ fn case(name: &str) -> Option<Case> {
 fn linked(name: &str, form: Form, flags: &dyn Fn(&Path, String) -> Vec<String>) {
     let Some(Case { folder, program, profile }) = case(name) else { return };
     let subject = Subject::new(&profile, &program).expect("a subject");
-    let choice = choose(&subject, None, Some(Kind::Density), &ChooseOptions::on_pages(4096));
+    let choice = choose(&subject, None, Some(Kind::Density), &quick());
     let order = &choice.chosen().order;
     let text = write(form, order, &subject, &program);
     let flags = flags(folder.path(), text);
@@ -186,7 +191,7 @@ fn a_near_tie_keeps_the_previous_order() {
     let subject = Subject::new(&profile, &program).expect("a subject");
     let previous = subject.previous(["f54", "f12", "nothing", "f12"].into_iter(), &program);
     assert_eq!(previous.len(), subject.functions.len());
-    let options = ChooseOptions { margin: 0.5, ..ChooseOptions::on_pages(4096) };
+    let options = ChooseOptions { margin: 0.5, ..quick() };
     let choice = choose(&subject, Some(previous.clone()), None, &options);
     assert_eq!((choice.chosen().kind, &choice.chosen().order), (Kind::Previous, &previous));
     let names: Vec<&str> = previous
@@ -232,7 +237,7 @@ fn the_recipe_for_make_builds_by_the_order() {
     const NAME: &str = "the_recipe_for_make_builds_by_the_order";
     let Some(Case { folder, program, profile }) = case(NAME) else { return };
     let subject = Subject::new(&profile, &program).expect("a subject");
-    let choice = choose(&subject, None, Some(Kind::Weight), &ChooseOptions::on_pages(4096));
+    let choice = choose(&subject, None, Some(Kind::Weight), &quick());
     let order = &choice.chosen().order;
     let text = write(Form::Symbols, order, &subject, &program);
     let wishes = Wishes { order: Some(file(folder.path(), text)), ..Wishes::default() };

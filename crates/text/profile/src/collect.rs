@@ -59,6 +59,9 @@ impl<'a> Collector<'a> {
 
     /// Names the place; a name that the program does not have is outside of it.
     pub fn named(&mut self, name: &str, offset: Option<u64>) -> Place {
+        if name.is_empty() {
+            return Place::Unnamed;
+        }
         let place = match self.names.get(name) {
             Some(place) => *place,
             None => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::{CallProfile, Function};
+use crate::profile::CallProfile;
 use crate::program::Program;
 
 /// How many pages hold how much of the weight.
@@ -85,19 +85,28 @@ pub fn share_where(profile: &CallProfile, program: &Program, wanted: impl Fn(u64
     (total > 0.0).then_some(inside / total)
 }
 
-/// Functions of the profile with their address and size in the program.
+/// Functions of the profile with their address and size in the program. Offsets of another build are left out.
 fn placed<'a>(
     profile: &'a CallProfile,
     program: &'a Program,
-) -> impl Iterator<Item = (&'a Function, u64, u64)> {
-    profile.functions.iter().filter_map(|function| {
+) -> impl Iterator<Item = (Placed<'a>, u64, u64)> {
+    let same_build = profile.is_of_build(program.build_id.as_deref());
+    profile.functions.iter().filter_map(move |function| {
         let found = &program.functions()[program.by_name(&function.name)? as usize];
-        Some((function, found.address, found.bytes))
+        let hits = if same_build { function.hits.as_slice() } else { &[] };
+        Some((Placed { weight: function.weight, hits }, found.address, found.bytes))
     })
 }
 
+/// What a function weighs, and where in it.
+#[derive(Clone, Copy)]
+struct Placed<'a> {
+    weight: u64,
+    hits: &'a [(u64, u64)],
+}
+
 /// Gives the weight of a function by address.
-fn spread(function: &Function, start: u64, bytes: u64, mut give: impl FnMut(u64, f64)) {
+fn spread(function: Placed<'_>, start: u64, bytes: u64, mut give: impl FnMut(u64, f64)) {
     /// Weight without offsets is given out in pieces of a cache line.
     const PIECE_BYTES: u64 = 64;
     if !function.hits.is_empty() {

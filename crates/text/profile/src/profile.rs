@@ -124,9 +124,19 @@ impl CallProfile {
         self.functions.iter().map(|function| function.weight).fold(0, u64::saturating_add)
     }
 
+    /// Whether its offsets are those of a program: unless both name a build and the builds differ.
+    #[must_use]
+    pub fn is_of_build(&self, build_id: Option<&str>) -> bool {
+        self.build_ids.is_empty() || build_id.is_none_or(|wanted| self.build_ids == [wanted])
+    }
+
     /// Puts functions and edges into their fixed order and joins edges of the same pair.
     pub(crate) fn normalise(&mut self) {
         let count = self.functions.len();
+        // A name must not end its line in a file.
+        for function in self.functions.iter_mut().filter(|function| function.name.contains(['\n', '\r'])) {
+            function.name = function.name.replace(['\n', '\r'], " ");
+        }
         let mut order: Vec<u32> =
             (0..u32::try_from(count).expect("functions are counted in 32 bits")).collect();
         let key = |index: &u32| {

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use planish_profile::{CallProfile, Edges, ImportOptions, ProfileError, Program, Weights, import, perf_data};
+use planish_profile::{
+    CallProfile, Edges, ImportOptions, ProfileError, Program, Weights, import, perf_data, share_where,
+};
 use planish_skip::skip;
 use tempfile::TempDir;
 
@@ -213,4 +215,31 @@ fn callgrind_counts_calls_exactly() {
     assert_eq!(calls("main", "beta"), Some(150_000));
     assert_eq!(calls("main", "helper"), Some(50_000));
     assert_eq!(profile.edges_are, Edges::Calls);
+}
+
+#[test]
+fn offsets_of_another_build_place_nothing() {
+    const NAME: &str = "offsets_of_another_build_place_nothing";
+    let Some((_folder, path)) = compiled(NAME, &["-no-pie"]) else { return };
+    let program = parsed(&path);
+    let options = ImportOptions { program: Some(&program), ..ImportOptions::default() };
+    let mut profile = import(b"no_lbr cycles:\n1 beta 0 10\n", &options).expect("a profile").profile;
+    let start = program.functions()[program.by_name("beta").expect("a function") as usize].address;
+    let at_start = |profile: &CallProfile| share_where(profile, &program, |address| address == start);
+    assert_eq!(at_start(&profile), Some(1.0));
+    profile.functions[0].hits = vec![(4, 10)];
+    assert_eq!(at_start(&profile), Some(0.0));
+    // Of another build the weight is known and its place is not: it is spread from the start on.
+    profile.build_ids = vec!["00".into()];
+    assert!(at_start(&profile).is_some_and(|share| share > 0.0));
+}
+
+#[test]
+fn names_that_are_empty_or_end_lines_can_be_written() {
+    for text in ["main;;scan 3\n", ";;; 3\n;a 2\n", "a\rb;c\rd 5\nx;y 5\n"] {
+        let Ok(imported) = import(text.as_bytes(), &ImportOptions::default()) else { continue };
+        let written = planish_profile::file::write(&imported.profile);
+        let again = planish_profile::file::parse(&written).expect("what we write we read");
+        assert_eq!(planish_profile::file::write(&again), written);
+    }
 }
