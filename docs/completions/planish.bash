@@ -28,11 +28,17 @@ _planish() {
             planish,doctor)
                 cmd="planish__subcmd__doctor"
                 ;;
+            planish,export)
+                cmd="planish__subcmd__export"
+                ;;
             planish,help)
                 cmd="planish__subcmd__help"
                 ;;
             planish,host)
                 cmd="planish__subcmd__host"
+                ;;
+            planish,import)
+                cmd="planish__subcmd__import"
                 ;;
             planish,knobs)
                 cmd="planish__subcmd__knobs"
@@ -85,11 +91,17 @@ _planish() {
             planish__subcmd__help,doctor)
                 cmd="planish__subcmd__help__subcmd__doctor"
                 ;;
+            planish__subcmd__help,export)
+                cmd="planish__subcmd__help__subcmd__export"
+                ;;
             planish__subcmd__help,help)
                 cmd="planish__subcmd__help__subcmd__help"
                 ;;
             planish__subcmd__help,host)
                 cmd="planish__subcmd__help__subcmd__host"
+                ;;
+            planish__subcmd__help,import)
+                cmd="planish__subcmd__help__subcmd__import"
                 ;;
             planish__subcmd__help,knobs)
                 cmd="planish__subcmd__help__subcmd__knobs"
@@ -311,7 +323,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -484,8 +496,58 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__export)
+            opts="-o -q -v -h --output --allow --allow-knob --service --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-knob)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help"
+            opts="doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -554,6 +616,20 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__help__subcmd__export)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -599,6 +675,20 @@ _planish() {
         planish__subcmd__help__subcmd__host__subcmd__record)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1112,6 +1202,52 @@ _planish() {
             fi
             case "${prev}" in
                 --note)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__import)
+            opts="-o -q -v -h --from --name --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -W "script sysctl tmpfiles tuned saptune kernel-args" -- "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -45,6 +45,8 @@ complete -c planish -n "__fish_planish_needs_command" -f -a "undo" -d 'Put the h
 complete -c planish -n "__fish_planish_needs_command" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
 complete -c planish -n "__fish_planish_needs_command" -f -a "log" -d 'List what was done to this host, newest first'
 complete -c planish -n "__fish_planish_needs_command" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
+complete -c planish -n "__fish_planish_needs_command" -f -a "import" -d 'Read the settings of another tool as a profile'
+complete -c planish -n "__fish_planish_needs_command" -f -a "export" -d 'Write a profile or a plan for another tool'
 complete -c planish -n "__fish_planish_needs_command" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
 complete -c planish -n "__fish_planish_needs_command" -f -a "map" -d 'Show where the memory of a process lies: what it is for, on which pages, on which node'
 complete -c planish -n "__fish_planish_needs_command" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
@@ -168,6 +170,40 @@ complete -c planish -n "__fish_planish_using_subcommand knobs" -s q -l quiet -d 
 complete -c planish -n "__fish_planish_using_subcommand knobs" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand knobs" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand knobs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand import" -l from -d 'The format, where the text does not tell' -r -f -a "script\t'A shell script'
+sysctl\t'A file of sysctl.d'
+tmpfiles\t'A file of tmpfiles.d'
+tuned\t'A profile of tuned'
+saptune\t'A note of saptune'
+kernel-args\t'Arguments of the kernel command line'"
+complete -c planish -n "__fish_planish_using_subcommand import" -l name -d 'The name of the profile; the file\'s own without its ending' -r
+complete -c planish -n "__fish_planish_using_subcommand import" -s o -l output -d 'Save the profile to F' -r -F
+complete -c planish -n "__fish_planish_using_subcommand import" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand import" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand import" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand import" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand import" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand import" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand import" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand import" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand import" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand export" -s o -l output -d 'Save the files below DIR' -r -F
+complete -c planish -n "__fish_planish_using_subcommand export" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
+complete -c planish -n "__fish_planish_using_subcommand export" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
+complete -c planish -n "__fish_planish_using_subcommand export" -l service -d 'Size pools for this service: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand export" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
+complete -c planish -n "__fish_planish_using_subcommand export" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand export" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand export" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand export" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand export" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand export" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand export" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand size" -l bytes -d 'So many bytes, such as 24G' -r
 complete -c planish -n "__fish_planish_using_subcommand size" -l regions -d 'N regions of BYTES each: every region is rounded up to whole pages' -r
 complete -c planish -n "__fish_planish_using_subcommand size" -l postgres -d 'What the PostgreSQL server with this data folder would ask for; it need not run' -r -F
@@ -591,25 +627,27 @@ complete -c planish -n "__fish_planish_using_subcommand version" -s q -l quiet -
 complete -c planish -n "__fish_planish_using_subcommand version" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand version" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand version" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "log" -d 'List what was done to this host, newest first'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "map" -d 'Show where the memory of a process lies: what it is for, on which pages, on which node'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "text" -d 'Lay out a program\'s code by what runs: hot functions together'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "trial" -d 'Measure on your own workload which changes pay'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs size map topo host text trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "log" -d 'List what was done to this host, newest first'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "import" -d 'Read the settings of another tool as a profile'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "export" -d 'Write a profile or a plan for another tool'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "map" -d 'Show where the memory of a process lies: what it is for, on which pages, on which node'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "text" -d 'Lay out a program\'s code by what runs: hot functions together'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "trial" -d 'Measure on your own workload which changes pay'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'

@@ -24,9 +24,10 @@ mod verdict;
 
 pub use error::DecideError;
 pub use findings::findings;
-pub use plan::{Options, plan};
+pub use order::in_order;
+pub use plan::{Options, forbidden, plan};
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
-pub use verdict::verdict;
+pub use verdict::{unmet, verdict};
 
 #[cfg(test)]
 mod testing;

@@ -11,6 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{Catalogue, KnobId, Step, Undo};
 
+/// Knobs in the order in which they are set: dependencies first, then by id.
+#[must_use]
+pub fn in_order(wanted: &BTreeSet<KnobId>, catalogue: &Catalogue) -> Vec<KnobId> {
+    let mut ids: Vec<KnobId> = wanted.iter().cloned().collect();
+    ids.sort_by_cached_key(|id| (depth(id, wanted, catalogue, &mut Vec::new()), id.clone()));
+    ids
+}
+
 /// Sorts steps by dependency, then by id; places of one knob stay in the order in which they were seen.
 pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalogue: &Catalogue) {
     let wanted: BTreeSet<KnobId> = steps.iter().map(|step| step.knob.clone()).collect();

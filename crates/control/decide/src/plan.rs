@@ -49,6 +49,21 @@ pub fn plan(
     Ok(draft.finish())
 }
 
+/// Why the user has not allowed a knob.
+#[must_use]
+pub fn forbidden(knob: &Knob, options: &Options) -> Option<String> {
+    let named = options.allow_knobs.contains(&knob.id);
+    match knob.class {
+        Class::Safe => None,
+        class @ (Class::Oneway | Class::Action) => beyond_undo(class).map(str::to_owned),
+        Class::Security if named => None,
+        Class::Security => Some(format!("weakens a protection: allow it by name, --allow-knob {}", knob.id)),
+        class if named || options.allow_classes.contains(&class) => None,
+        Class::Availability => Some("may stall the host: --allow availability".to_owned()),
+        Class::Durability => Some("may lose data at a crash: --allow durability".to_owned()),
+    }
+}
+
 /// A plan that is being made.
 struct Draft<'a> {
     catalogue: &'a Catalogue,
@@ -75,7 +90,7 @@ impl<'a> Draft<'a> {
 
     /// Adds what one wanted value comes to.
     fn add(&mut self, knob: &'a Knob, want: &Want) {
-        if let Some(reason) = self.forbidden(knob) {
+        if let Some(reason) = forbidden(knob, self.options) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             return self.skip(knob, &knob.path, want.literal(), verdict);
         }
@@ -98,22 +113,6 @@ impl<'a> Draft<'a> {
                 }
             },
             Want::From { from: Computation::MinFreeHalfPercent } => self.add_min_free(knob),
-        }
-    }
-
-    /// Why the user has not allowed this knob.
-    fn forbidden(&self, knob: &Knob) -> Option<String> {
-        let named = self.options.allow_knobs.contains(&knob.id);
-        match knob.class {
-            Class::Safe => None,
-            class @ (Class::Oneway | Class::Action) => beyond_undo(class).map(str::to_owned),
-            Class::Security if named => None,
-            Class::Security => {
-                Some(format!("weakens a protection: allow it by name, --allow-knob {}", knob.id))
-            }
-            class if named || self.options.allow_classes.contains(&class) => None,
-            Class::Availability => Some("may stall the host: --allow availability".to_owned()),
-            Class::Durability => Some("may lose data at a crash: --allow durability".to_owned()),
         }
     }
 

@@ -76,7 +76,8 @@ fn is_namespaced(path: &str) -> bool {
 }
 
 /// Why advice does not hold on this host: all its conditions, since there is nothing to probe.
-pub(crate) fn unmet(needs: &Conditions, host: &HostFacts) -> Option<String> {
+#[must_use]
+pub fn unmet(needs: &Conditions, host: &HostFacts) -> Option<String> {
     moot(needs, host).or_else(|| unknown_to(needs, host)).or_else(|| other_os(needs, host))
 }
 

@@ -89,6 +89,8 @@ pub(crate) enum Command {
     WatchConfirm(commands::watch::Args),
     Log(commands::log::Args),
     Knobs(commands::knobs::Args),
+    Import(commands::import::Args),
+    Export(commands::export::Args),
     Size(commands::size::Args),
     Map(commands::map::Args),
     Topo(commands::topo::Args),

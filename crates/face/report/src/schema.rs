@@ -6,10 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::json;
 
 use crate::commands::{
-    ApplyReport, CheckReport, ConfirmReport, DoctorReport, HonestyReport, HostDiffReport, HostRecordReport,
-    KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport, SelfCheckReport, TextCheckReport,
-    TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextShowReport,
-    TextVerifyReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
+    ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
+    HostRecordReport, ImportReport, KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport,
+    SelfCheckReport, TextCheckReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
+    TextOrderReport, TextShowReport, TextVerifyReport, TopoReport, TrialNewReport, TrialRunReport,
+    UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -22,8 +23,10 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<CheckReport>(),
         of::<ConfirmReport>(),
         of::<DoctorReport>(),
+        of::<ExportReport>(),
         of::<HostDiffReport>(),
         of::<HostRecordReport>(),
+        of::<ImportReport>(),
         of::<KnobsReport>(),
         of::<LogReport>(),
         of::<MapReport>(),

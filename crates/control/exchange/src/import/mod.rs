@@ -8,6 +8,7 @@ mod script;
 mod sysctl;
 mod tmpfiles;
 mod tuned;
+mod write;
 
 use planish_model::{Catalogue, KnobId, Profile};
 use schemars::JsonSchema;

@@ -157,14 +157,38 @@ fn put_in(text: &str, name: &str, value: &str) -> String {
     out + rest
 }
 
-/// One command without variables that are known.
+/// One line of commands without variables that are known: those that do something, without their guards.
 fn command(line: usize, text: &str, collector: &mut Collector<'_>) {
-    // What guards it, and what becomes of its messages.
-    let guarded = text.rsplit("&&").next().unwrap_or(text);
-    let bare = guarded.split("||").next().unwrap_or(guarded);
+    let parts: Vec<&str> = text.split("&&").flat_map(|part| part.split("||")).map(str::trim).collect();
+    let doing: Vec<&str> = parts.iter().copied().filter(|part| !is_guard(part)).collect();
+    match doing.as_slice() {
+        [] if text.contains("echo ") => collector.refuse(line, text, "only talks"),
+        [] => {}
+        [one] => single(line, text, one, collector),
+        _ if text.contains("||") => {
+            collector.refuse(line, text, "one of several commands: which, a shell tells")
+        }
+        several => several.iter().for_each(|one| single(line, one, one, collector)),
+    }
+}
+
+/// A test, a word of the shell, or a message: what stands around the command that counts.
+fn is_guard(part: &str) -> bool {
+    let first = part.split_whitespace().next().unwrap_or_default();
+    let talk = first == "echo" && !part.contains(['>', '|']);
+    let assignment = part.split_once('=').is_some_and(|(name, value)| {
+        !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !value.contains(' ')
+    });
+    talk || assignment || ["", "[", "[[", "test", "true", ":", "exit", "continue", "break"].contains(&first)
+}
+
+/// One command, what becomes of its messages left out.
+fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>) {
     let bare = ["2>/dev/null", "2> /dev/null", "2>&1", ">/dev/null", "> /dev/null"]
         .iter()
-        .fold(bare.to_owned(), |text, talk| text.replace(talk, ""));
+        .fold(command.to_owned(), |text, talk| text.replace(talk, ""));
     let bare = bare.trim().trim_start_matches("sudo ").trim();
     if bare.contains(['$', '`']) {
         return collector.refuse(line, text, "a variable or command that only a shell can tell");

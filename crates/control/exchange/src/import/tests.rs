@@ -168,6 +168,23 @@ fn arguments_of_the_kernel_are_boot_parameters() {
     assert!(!imported.lines.last().expect("quiet").is_accepted());
 }
 
+#[test]
+fn what_was_imported_is_a_profile_of_its_own() {
+    for text in [
+        SCRIPT,
+        "w /sys/block/sd*/queue/scheduler - - - - bfq\nw /sys/block/nvme*/queue/scheduler - - - - none\n",
+    ] {
+        let imported = read(text, ImportFormat::guess(text));
+        let again = CATALOGUE.parse_profile("mine.toml", &imported.to_toml()).expect("a profile");
+        assert_eq!(again, imported.profile);
+    }
+    assert!(
+        read(SCRIPT, ImportFormat::Script)
+            .to_toml()
+            .contains("# refused, line 15: systemctl stop irqbalance")
+    );
+}
+
 proptest! {
     #[test]
     fn odd_files_are_refused_and_break_nothing(text in "([\\[\\]=#;$ \\na-z/*.0-9>|'\"-]{0,200})|(\\PC{0,100})") {
@@ -175,7 +192,9 @@ proptest! {
             ImportFormat::Script, ImportFormat::Sysctl, ImportFormat::Tmpfiles,
             ImportFormat::Tuned, ImportFormat::Saptune, ImportFormat::KernelArgs,
         ] {
-            let _ = read(&text, format);
+            let imported = read(&text, format);
+            let again = CATALOGUE.parse_profile("mine.toml", &imported.to_toml());
+            prop_assert!(again.is_ok_and(|again| again == imported.profile), "{}", imported.to_toml());
         }
     }
 }

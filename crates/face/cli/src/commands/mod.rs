@@ -4,7 +4,9 @@ pub(crate) mod apply;
 pub(crate) mod check;
 pub(crate) mod confirm;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod host;
+pub(crate) mod import;
 pub(crate) mod knobs;
 pub(crate) mod log;
 pub(crate) mod map;
@@ -40,6 +42,8 @@ impl Command {
             Self::Undo(_) | Self::WatchConfirm(_) => "undo",
             Self::Log(_) => "log",
             Self::Knobs(_) => "knobs",
+            Self::Import(_) => "import",
+            Self::Export(_) => "export",
             Self::Size(_) => "size",
             Self::Map(_) => "map",
             Self::Topo(_) => "topo",
@@ -64,6 +68,8 @@ impl Command {
             Self::WatchConfirm(args) => watch::run(args, context),
             Self::Log(_) => log::run(context),
             Self::Knobs(args) => knobs::run(args, context),
+            Self::Import(args) => import::run(args, context),
+            Self::Export(args) => export::run(args, context),
             Self::Size(args) => size::run(args, context),
             Self::Map(args) => map::run(args, context),
             Self::Topo(_) => topo::run(context),

@@ -57,12 +57,16 @@ impl Choice {
 
     /// The plan of a profile, or the one in a file.
     pub fn plan(&self, source: &str, session: &Session) -> Result<Plan, Failure> {
-        let options = PlanOptions {
+        Ok(pipeline::plan(session, &Source::named(source), &self.options())?)
+    }
+
+    /// What the user allows and names.
+    pub fn options(&self) -> PlanOptions {
+        PlanOptions {
             allow_classes: self.allow.clone(),
             allow_knobs: self.allow_knob.iter().map(KnobId::new).collect(),
             service: self.service.as_deref().map(service),
-        };
-        Ok(pipeline::plan(session, &Source::named(source), &options)?)
+        }
     }
 }
 

@@ -1,0 +1,102 @@
+//! What goes out comes back: an export that is imported again wants the same.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use planish_exchange::{ExportFormat, ImportFormat, Item, export, import};
+use planish_model::{Case, Catalogue, Class, KnobId, Undo, Want};
+use proptest::prelude::*;
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::embedded().expect("sound"));
+
+/// Every literal value of every shipped profile, with the places that it means; pools are numbers of another kind.
+static WANTED: LazyLock<Vec<(KnobId, Case)>> = LazyLock::new(|| {
+    let mut wanted = Vec::new();
+    for name in CATALOGUE.profile_names() {
+        for (id, want) in CATALOGUE.profile(name).expect("resolves").want {
+            let knob = CATALOGUE.knob(&id).expect("checked");
+            if knob.undo != Undo::Restore || matches!(knob.class, Class::Oneway | Class::Action) {
+                continue;
+            }
+            let cases = match want {
+                Want::Case(case) => vec![*case],
+                Want::Cases(cases) => cases,
+                other => other.literal().into_iter().map(plain).collect(),
+            };
+            wanted.extend(cases.into_iter().map(|case| (id.clone(), case)));
+        }
+    }
+    wanted
+});
+
+fn plain(value: String) -> Case {
+    Case { value, only: None, needs: planish_model::Conditions::default() }
+}
+
+/// One value a knob: the places and the value.
+fn chosen() -> impl Strategy<Value = BTreeMap<KnobId, (Option<String>, String)>> {
+    proptest::sample::subsequence(WANTED.as_slice(), 1..WANTED.len()).prop_map(|some| {
+        let values = some.into_iter().map(|(id, case)| (id, (case.only, case.value)));
+        let mut map: BTreeMap<_, _> = values.collect();
+        // Of two twins only one can be wanted.
+        let twins: Vec<KnobId> = map
+            .keys()
+            .filter_map(|id| CATALOGUE.knob(id).ok()?.twin.clone().filter(|twin| twin > id))
+            .collect();
+        map.retain(|id, _| !twins.contains(id));
+        map
+    })
+}
+
+/// Both directions for one format; `null` for what the format does not hold.
+fn there_and_back(format: ExportFormat, items: &[Item]) -> BTreeMap<KnobId, Want> {
+    let files = export(format, "mine", "A test.", items).expect("shipped values are plain");
+    let mut want = BTreeMap::new();
+    for file in &files {
+        let guessed = ImportFormat::guess(&file.text);
+        let format = match (format, file.path.as_str()) {
+            (_, path) if path.ends_with(".service") => continue,
+            (ExportFormat::KernelArgs, _) => ImportFormat::KernelArgs,
+            (_, path) if path.contains("/tmpfiles.d/") => ImportFormat::Tmpfiles,
+            (_, path) if path.contains("/sysctl.d/") => ImportFormat::Sysctl,
+            _ => guessed,
+        };
+        let imported = import(&CATALOGUE, "mine", &file.text, format);
+        let refused: Vec<_> = imported.lines.iter().filter(|line| !line.is_accepted()).collect();
+        assert!(refused.is_empty(), "{refused:#?}");
+        want.extend(imported.profile.want);
+    }
+    want
+}
+
+/// What a profile wants, in one form: places and value by knob.
+fn normal(want: BTreeMap<KnobId, Want>) -> BTreeMap<KnobId, (Option<String>, String)> {
+    let of = |id: &KnobId, want: Want| match want {
+        Want::Case(case) => (case.only, case.value),
+        other => (None, other.literal().unwrap_or_else(|| panic!("{id}: {other:?}"))),
+    };
+    want.into_iter().map(|(id, want)| (id.clone(), of(&id, want))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_goes_out_comes_back(chosen in chosen()) {
+        let knob = |id: &KnobId| CATALOGUE.knob(id).expect("a row");
+        let items: Vec<Item> = chosen
+            .iter()
+            .map(|(id, (only, value))| Item::new(knob(id), only.as_deref(), value))
+            .collect();
+        let expected: BTreeMap<_, _> = chosen
+            .iter()
+            .map(|(id, (only, value))| (id.clone(), (only.clone(), knob(id).r#type.normal(value))))
+            .collect();
+        let (boot, live): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            expected.clone().into_iter().partition(|(id, _)| knob(id).boot_parameter().is_some());
+        prop_assert_eq!(normal(there_and_back(ExportFormat::Tuned, &items)), expected);
+        prop_assert_eq!(normal(there_and_back(ExportFormat::Script, &items)), live.clone());
+        prop_assert_eq!(normal(there_and_back(ExportFormat::Sysctl, &items)), live);
+        prop_assert_eq!(normal(there_and_back(ExportFormat::KernelArgs, &items)), boot);
+    }
+}

@@ -1,0 +1,129 @@
+//! `planish export`: what a profile or a plan comes to, for tools that know neither conditions nor hosts.
+
+use std::collections::BTreeSet;
+
+use planish_exchange::Item;
+use planish_model::{Case, Conditions, Knob, KnobId, Plan, Profile, VerdictKind, Want};
+use serde::Serialize;
+
+use crate::error::PipelineError;
+use crate::plan::{PlanOptions, plan};
+use crate::session::Session;
+use crate::source::{Named, Source};
+
+/// What a profile wants and an export leaves out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The knob.
+    pub knob: KnobId,
+    /// Why.
+    pub reason: String,
+}
+
+/// What goes out, in the order in which it is to be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The profile's name.
+    pub name: String,
+    /// What it is for.
+    pub summary: String,
+    /// The values.
+    pub items: Vec<Item>,
+    /// What is left out.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A profile for machines like this one, or a plan with its very places.
+///
+/// Conditions are settled here, by this host; computed values are those of a plan for it.
+///
+/// # Errors
+/// Names that do not exist, a file that is no plan, a journal that cannot be read.
+pub fn outgoing(
+    session: &Session,
+    source: &Source,
+    options: &PlanOptions,
+) -> Result<Outgoing, PipelineError> {
+    let made = plan(session, source, options)?;
+    match source.load(session)? {
+        Named::Plan(plan) => {
+            let mut out = Outgoing::new(plan.profile.clone(), "A plan for one host.".to_owned());
+            let all =
+                plan.steps.iter().map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob));
+            let knobs: BTreeSet<KnobId> = all.cloned().collect();
+            for id in planish_decide::in_order(&knobs, session.catalogue()) {
+                out.computed(session.catalogue().knob(&id)?, &plan);
+            }
+            Ok(out)
+        }
+        Named::Profile(profile) => of_profile(session, profile, &made, options),
+    }
+}
+
+fn of_profile(
+    session: &Session,
+    profile: Profile,
+    made: &Plan,
+    options: &PlanOptions,
+) -> Result<Outgoing, PipelineError> {
+    let (catalogue, host) = (session.catalogue(), session.observe().host);
+    let allowed = planish_decide::Options {
+        allow_classes: options.allow_classes.clone(),
+        allow_knobs: options.allow_knobs.clone(),
+        sizing: None,
+    };
+    let mut out = Outgoing::new(profile.name, profile.summary);
+    let wanted: BTreeSet<KnobId> = profile.want.keys().cloned().collect();
+    for id in planish_decide::in_order(&wanted, catalogue) {
+        let knob = catalogue.knob(&id)?;
+        if let Some(reason) = planish_decide::forbidden(knob, &allowed) {
+            out.left_out.push(LeftOut { knob: id, reason });
+            continue;
+        }
+        match &profile.want[&id] {
+            Want::Need { .. } | Want::From { .. } => out.computed(knob, made),
+            Want::Case(case) => out.cases(knob, std::slice::from_ref(case.as_ref()), &host),
+            Want::Cases(cases) => out.cases(knob, cases, &host),
+            plain @ (Want::Int(_) | Want::Text(_)) => {
+                let (value, needs) = (plain.literal().unwrap_or_default(), Conditions::default());
+                out.cases(knob, &[Case { value, only: None, needs }], &host);
+            }
+        }
+    }
+    Ok(out)
+}
+
+impl Outgoing {
+    fn new(name: String, summary: String) -> Self {
+        Self { name, summary, items: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// Values for patterns of places. In a profile the first case that means a place counts, elsewhere the last.
+    fn cases(&mut self, knob: &Knob, cases: &[Case], host: &planish_model::HostFacts) {
+        for case in cases.iter().rev() {
+            match planish_decide::unmet(&case.needs, host) {
+                None => self.items.push(Item::new(knob, case.only.as_deref(), &case.value)),
+                Some(reason) => {
+                    let reason = format!("`{}`: advice {reason}", case.value);
+                    self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+                }
+            }
+        }
+    }
+
+    /// Values for the places of a plan: what it writes, what is so already, and what a boot is to bring.
+    fn computed(&mut self, knob: &Knob, plan: &Plan) {
+        let steps = plan.steps.iter().filter(|step| step.knob == knob.id);
+        self.items.extend(steps.map(|step| Item::at(knob, &step.place, &step.wanted)));
+        for row in plan.skipped.iter().filter(|row| row.knob == knob.id) {
+            let at_boot = row.verdict.verdict == VerdictKind::Reboot && knob.boot_parameter().is_some();
+            match &row.wanted {
+                Some(value) if row.satisfied || at_boot => self.items.push(Item::at(knob, &row.place, value)),
+                _ => {
+                    let reason = row.verdict.reason.clone();
+                    self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+                }
+            }
+        }
+    }
+}

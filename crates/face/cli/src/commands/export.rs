@@ -1,0 +1,100 @@
+//! `planish export`
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use planish_exchange::{ExportFormat, export};
+use planish_pipeline::{Source, outgoing};
+use planish_report::{ExportReport, ExportRow, LeftOutRow};
+
+use crate::answer::Answer;
+use crate::commands::plan::Choice;
+use crate::commands::write_file;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Write a profile or a plan for another tool
+///
+/// Conditions and computed values are settled by this host. What is written sets values and saves none: only
+/// `planish apply` can undo what it sets.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to write
+    #[arg(value_name = "FORMAT")]
+    format: To,
+    /// A profile; with a slash or the ending .json, a plan file
+    #[arg(value_name = "PROFILE|F")]
+    source: String,
+    /// Save the files below DIR
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+/// The formats that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum To {
+    /// A shell script
+    Script,
+    /// sysctl.d, tmpfiles.d and a unit
+    Sysctl,
+    /// A profile of tuned
+    Tuned,
+    /// Tasks of Ansible
+    Ansible,
+    /// Arguments of the kernel command line
+    KernelArgs,
+    /// An object of the Node Tuning operator
+    NodeTuning,
+}
+
+impl To {
+    fn format(self) -> ExportFormat {
+        match self {
+            Self::Script => ExportFormat::Script,
+            Self::Sysctl => ExportFormat::Sysctl,
+            Self::Tuned => ExportFormat::Tuned,
+            Self::Ansible => ExportFormat::Ansible,
+            Self::KernelArgs => ExportFormat::KernelArgs,
+            Self::NodeTuning => ExportFormat::NodeTuning,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let out = outgoing(&session, &Source::named(&args.source), &args.choice.options())?;
+    let format = args.format.format();
+    let files = export(format, &out.name, &out.summary, &out.items).map_err(|error| {
+        Failure::usage(error).hint("the script format takes most: planish export script PROFILE")
+    })?;
+    let left_out = out.left_out.into_iter().map(|row| LeftOutRow { knob: row.knob, reason: row.reason });
+    let report = ExportReport {
+        format: format.name().to_owned(),
+        files: files.into_iter().map(|file| ExportRow { path: file.path, text: file.text }).collect(),
+        left_out: left_out.collect(),
+    };
+    let mut answer = context.answer(&report, session.catalogue());
+    for row in &report.left_out {
+        answer = answer.note(format!("{} is left out: {}", row.knob, row.reason));
+    }
+    let command = format!("export {} {}", report.format, args.source);
+    let Some(folder) = &args.output else {
+        return Ok(answer.next(context.line(&format!("{command} --output DIR"))));
+    };
+    for file in &report.files {
+        save(folder, file)?;
+    }
+    Ok(answer.next(context.line(&format!("check {}", args.source))))
+}
+
+/// Saves a file below a folder, under the path where its tool looks for it.
+fn save(folder: &Path, file: &ExportRow) -> Result<(), Failure> {
+    let path = folder.join(file.path.trim_start_matches('/'));
+    if let Some(parent) = path.parent() {
+        // What cannot be made is told by the write.
+        let _ = std::fs::create_dir_all(parent);
+    }
+    write_file(&path, &file.text)
+}
