@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "it reads the checkout and its own files, never a host")]
 
+mod memory;
 mod process;
 mod row;
 mod series;
@@ -30,12 +31,15 @@ struct Arguments {
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
     json: Option<PathBuf>,
-    /// For spine and text: the release binary
+    /// For spine, memory and text: the release binary
     #[arg(long, value_name = "FILE")]
     planish: Option<PathBuf>,
     /// For series: a folder with hand-tuned kernels.c to be measured against
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
+    /// For the server that `memory` measures: its memory
+    #[arg(long, value_name = "WORD", hide = true)]
+    role: Option<String>,
     /// For series: instructions to use (avx512, avx2, neon, scalar) instead of the widest
     #[arg(long, value_name = "NAME")]
     isa: Option<String>,
@@ -47,6 +51,11 @@ enum Name {
     Spine,
     /// Time-series kernels: fixed limits, and the ratio to hand-tuned C
     Series,
+    /// Maps of a large server and of a splintered process
+    Memory,
+    /// The process that `memory` measures
+    #[value(hide = true)]
+    Server,
     /// Orders of a large program, import of a large recording
     Text,
 }
@@ -58,6 +67,13 @@ fn main() -> Result<ExitCode> {
         Name::Spine => {
             let planish = arguments.planish.as_deref().context("spine wants --planish FILE")?;
             spine::measure(planish, &mut rows)?;
+        }
+        Name::Memory => {
+            memory::measure(arguments.planish.as_deref().context("memory wants --planish FILE")?, &mut rows)?;
+        }
+        Name::Server => {
+            memory::serve(arguments.role.as_deref().context("server wants --role WORD")?)?;
+            return Ok(ExitCode::SUCCESS);
         }
         Name::Series => {
             let isa = arguments.isa.as_deref().map_or(Some(Isa::best()), Isa::named);

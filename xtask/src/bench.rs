@@ -8,7 +8,7 @@ use std::process::{ExitCode, Stdio};
 /// Which benchmark.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Name: spine, series, text
+    /// Name: spine, memory, series, text
     name: String,
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
@@ -25,7 +25,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode> {
     let mut bench = ground::cargo();
     bench.args(["run", "--quiet", "--release", "--package", "planish-bench", "--", &options.name]);
-    if ["spine", "text"].contains(&options.name.as_str()) {
+    if ["spine", "memory", "text"].contains(&options.name.as_str()) {
         let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
         bench.arg("--planish").arg(planish);
     }

@@ -5,6 +5,8 @@ use crate::machine::Shape;
 use crate::{control, planish, record, settings};
 use anyhow::{Context, Result, ensure};
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 /// Runs every check that this guest can have.
 pub fn run_all(shape: &Shape, report: &mut Report) {
@@ -29,7 +31,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
 /// A check of one command, given what QEMU was told to build.
 type Check = fn(&Shape) -> Result<Outcome>;
 
-const COMMANDS: &[(&str, Check)] = &[("doctor", doctor), ("topo", topo)];
+const COMMANDS: &[(&str, Check)] = &[("doctor", doctor), ("topo", topo), ("map", map)];
 
 /// QEMU built what was asked for; without this every later comparison would mean nothing.
 fn guest_shape(shape: &Shape) -> Result<Outcome> {
@@ -124,6 +126,38 @@ fn limited_workload() -> Result<Outcome> {
     ensure!(large.stderr.contains("/limited/memory.max"), "no limit is named: {}", large.stderr);
     ensure!(small.exit == 0, "24 MiB of 48 left with {}: {}", small.exit, small.stderr);
     Ok(Outcome::Ok("64 MiB of 48 were refused, 24 ran".to_owned()))
+}
+
+/// Memory that was bound to a node is found there, page by page, and by the same words that the kernel uses.
+fn map(shape: &Shape) -> Result<Outcome> {
+    let node = shape.node_count - shape.node_cpuless_count - 1;
+    let mut workload =
+        planish::command(&["workload", "series", "--bytes", "16M", "--pages", "4k", "--serve"]);
+    workload.args(["--node", &node.to_string(), "--warm-up", "0"]);
+    let mut child =
+        workload.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("start a workload")?;
+    let mut ready = String::new();
+    let read = BufReader::new(child.stdout.take().context("its output")?).read_line(&mut ready);
+    let mapped = read.context("wait for the workload").and_then(|_| {
+        ensure!(ready.contains("ready"), "the workload said {ready:?}");
+        planish::json(&["map", &child.id().to_string()], &[0])
+    });
+    child.kill().context("end the workload")?;
+    child.wait().context("end the workload")?;
+    let envelope = mapped?;
+    let rows = envelope["result"]["rows"].as_array().context("no result.rows")?;
+    let on = |wanted: bool| -> u64 {
+        let anon = rows.iter().filter(|row| row["kind"] == "anon" && (row["node"] == node) == wanted);
+        anon.filter_map(|row| row["resident_bytes"].as_u64()).sum()
+    };
+    ensure!(on(true) >= 16 << 20, "{} bytes on node {node}: {rows:?}", on(true));
+    ensure!(on(false) < 8 << 20, "{} bytes elsewhere: {rows:?}", on(false));
+    let seen_by = envelope["result"]["processes"][0]["seen_by"].as_str().context("no seen_by")?;
+    Ok(Outcome::Ok(format!(
+        "{} KiB on node {node}, {} KiB elsewhere, by {seen_by}",
+        on(true) >> 10,
+        on(false) >> 10
+    )))
 }
 
 /// The guest as a recorded host, sent out by the second serial port: in planish's own form where it

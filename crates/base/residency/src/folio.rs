@@ -28,23 +28,30 @@ pub(crate) struct Folios {
     block_frames: u64,
     /// Pages of the folio of each frame of a block; `None` for a block without folios of several pages.
     blocks: HashMap<u64, Option<Box<[u16]>>>,
-    /// The block that was asked for last.
-    last: Option<u64>,
+    /// Flags that were read last: of which frame the first ones are, and how many.
+    window: (u64, usize),
     buffer: Vec<u64>,
 }
+
+/// Frames that are read ahead once two in a row were asked for.
+const AHEAD: usize = 64;
 
 impl Folios {
     pub(crate) fn new(flags: FrameFlags, block_frames: u64) -> Self {
         let buffer = vec![0; usize::try_from(block_frames).unwrap_or(512)];
-        Self { flags, block_frames, blocks: HashMap::new(), last: None, buffer }
+        Self { flags, block_frames, blocks: HashMap::new(), window: (0, 0), buffer }
     }
 
     /// Pages of the folio that holds `frame`; 1 where the kernel does not tell.
+    ///
+    /// Most frames stand alone and say so themselves; only for the others the whole block is read.
     pub(crate) fn pages_of(&mut self, frame: u64) -> u64 {
         let block = frame / self.block_frames;
-        if self.last != Some(block) {
+        if !self.blocks.contains_key(&block) {
+            if self.flags_of(frame) & (COMPOUND_HEAD | COMPOUND_TAIL) == 0 {
+                return 1;
+            }
             self.load(block);
-            self.last = Some(block);
         }
         let place = usize::try_from(frame % self.block_frames).expect("below the frames of a block");
         match self.blocks.get(&block) {
@@ -53,14 +60,25 @@ impl Folios {
         }
     }
 
-    fn load(&mut self, block: u64) {
-        if self.blocks.contains_key(&block) {
-            return;
+    /// The flags of one frame; 0 where the kernel does not tell.
+    fn flags_of(&mut self, frame: u64) -> u64 {
+        let (first, count) = self.window;
+        let inside = |at: u64| usize::try_from(at).ok().filter(|at| *at < count);
+        if let Some(at) = frame.checked_sub(first).and_then(inside) {
+            return self.buffer[at];
         }
+        let ahead = if frame == first + count as u64 { AHEAD.min(self.buffer.len()) } else { 1 };
+        let read = self.flags.read(frame, &mut self.buffer[..ahead]).unwrap_or(0);
+        self.window = (frame, read);
+        self.buffer[..read].first().copied().unwrap_or(0)
+    }
+
+    fn load(&mut self, block: u64) {
         if self.blocks.len() >= BLOCKS_MAX {
             self.blocks.clear();
         }
         let read = self.flags.read(block * self.block_frames, &mut self.buffer).unwrap_or(0);
+        self.window = (block * self.block_frames, read);
         let pages = folio_pages(&self.buffer[..read]);
         self.blocks.insert(block, pages.iter().any(|pages| *pages > 1).then_some(pages));
     }

@@ -4,6 +4,7 @@
 //! smaps and numa_maps tell what they can (see the head of this crate).
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use planish_host::Host;
 use planish_sys::Errno;
@@ -101,6 +102,20 @@ struct Chunk {
     frames: Vec<u64>,
 }
 
+impl Chunk {
+    /// Adds one huge page, or base pages side by side.
+    fn take(&mut self, range: Range<u64>, area: usize, huge: Option<(Backing, u64)>, base_bytes: u64) {
+        let bytes = range.end - range.start;
+        let unit = if huge.is_some() { bytes } else { base_bytes };
+        let count = self.entries.len() + usize::try_from(bytes / unit).unwrap_or(0);
+        // Addresses of a process of ours fit our own.
+        let addresses = range.step_by(unit as usize).map(|address| address as usize);
+        self.addresses.extend(addresses);
+        self.entries.resize(count, Entry { area, bytes: unit, huge });
+        self.frames.resize(count, 0);
+    }
+}
+
 impl Walk {
     fn open(pid: u32) -> Result<Self, planish_sys::Error> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -176,7 +191,7 @@ impl Walk {
                 Some(_) => (at / unit + 1) * unit,
                 None => at + room * unit,
             };
-            self.take(at..end.min(piece.range.end), piece.area, huge, chunk, eyes)?;
+            chunk.take(at..end.min(piece.range.end), piece.area, huge, eyes.base_bytes);
             at = end;
             if chunk.entries.len() >= PAGES_PER_CALL {
                 self.flush(chunk, found, eyes)?;
@@ -185,27 +200,22 @@ impl Walk {
         Ok(())
     }
 
-    /// Adds one huge page, or base pages side by side, to the chunk.
-    fn take(
-        &self,
-        range: std::ops::Range<u64>,
-        area: usize,
-        huge: Option<(Backing, u64)>,
-        chunk: &mut Chunk,
-        eyes: &Eyes,
-    ) -> Result<(), Blocked> {
-        let bytes = range.end - range.start;
-        let unit = if huge.is_some() { bytes } else { eyes.base_bytes };
-        let first = chunk.addresses.len();
-        let count = usize::try_from(bytes / unit).unwrap_or(0);
-        let address = |page: usize| usize::try_from(range.start).unwrap_or(0) + page * unit as usize;
-        chunk.addresses.extend((0..count).map(address));
-        chunk.entries.resize(first + count, Entry { area, bytes: unit, huge });
-        chunk.frames.resize(first + count, 0);
-        // A huge page needs its frame only to be counted once.
-        if eyes.wants_frames() {
-            let frames = &mut chunk.frames[first..];
-            self.pagemap.frames(range.start, frames).map_err(|error| self.sort(error))?;
+    /// Reads the frames of a chunk, of pages side by side in one call.
+    fn read_frames(&self, chunk: &mut Chunk, base_bytes: u64) -> Result<(), Blocked> {
+        let follows = |at: usize| {
+            let (before, page) = (chunk.entries[at - 1], chunk.entries[at]);
+            let adjacent = chunk.addresses[at] as u64 == chunk.addresses[at - 1] as u64 + base_bytes;
+            before.bytes == base_bytes && page.bytes == base_bytes && adjacent
+        };
+        let mut first = 0;
+        while first < chunk.entries.len() {
+            let mut end = first + 1;
+            while end < chunk.entries.len() && follows(end) {
+                end += 1;
+            }
+            let frames = &mut chunk.frames[first..end];
+            self.pagemap.frames(chunk.addresses[first] as u64, frames).map_err(|error| self.sort(error))?;
+            first = end;
         }
         Ok(())
     }
@@ -215,6 +225,9 @@ impl Walk {
         let count = chunk.entries.len();
         let nodes = eyes.nodes_of(|| pages_at(Some(self.raw), &chunk.addresses), count);
         let nodes = nodes.map_err(|error| self.sort(error))?;
+        if eyes.wants_frames() {
+            self.read_frames(chunk, eyes.base_bytes)?;
+        }
         if eyes.wants_frames() && count > 0 && chunk.frames.iter().all(|frame| *frame == 0) {
             eyes.frames_are_hidden();
         }

@@ -147,7 +147,7 @@ fn options(shared: bool) -> MapOptions {
 }
 
 fn fill(mapping: &Mapping, range: std::ops::Range<usize>) {
-    mapping.advise_range(range, Advice::PopulateWrite).unwrap();
+    mapping.advise_range(range, Advice::PopulateWrite).expect("there is memory");
 }
 
 fn address(mapping: &Mapping) -> String {

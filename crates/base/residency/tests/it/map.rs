@@ -64,7 +64,8 @@ fn shared_memory_is_what_is_in_it_and_private_memory_what_the_kernel_says() {
 /// Every number that a look could have changed.
 fn counters(actor: &Actor) -> Vec<(String, String)> {
     let stat = actor.file("stat");
-    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let fields: Vec<&str> =
+        stat.rsplit_once(')').expect("it names the program").1.split_whitespace().collect();
     let mut counters = vec![
         ("minor faults".to_owned(), fields[7].to_owned()),
         ("major faults".to_owned(), fields[9].to_owned()),
@@ -78,7 +79,7 @@ fn counters(actor: &Actor) -> Vec<(String, String)> {
     let smaps = actor.file("smaps");
     for key in ["Anonymous:", "Shared_Hugetlb:", "Private_Hugetlb:"] {
         let values = smaps.lines().filter_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB"));
-        let sum: u64 = values.map(|value| value.parse::<u64>().unwrap()).sum();
+        let sum: u64 = values.map(|value| value.parse::<u64>().expect("kB")).sum();
         counters.push((key.to_owned(), sum.to_string()));
     }
     counters
@@ -90,8 +91,9 @@ fn pools() -> Vec<(usize, Vec<String>)> {
     let of_size = |page_bytes: usize| {
         let folder = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page_bytes >> 10);
         let files = ["nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages"];
-        let read =
-            |file: &&str| std::fs::read_to_string(format!("{folder}/{file}")).unwrap().trim().to_owned();
+        let read = |file: &&str| {
+            std::fs::read_to_string(format!("{folder}/{file}")).expect("every pool has it").trim().to_owned()
+        };
         (page_bytes, files.iter().map(read).collect())
     };
     pages::hugetlb_bytes().into_iter().map(of_size).collect()
