@@ -208,6 +208,7 @@ mod tests {
         let ids: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
         assert_ne!(ids[0], std::process::id(), "adopted by another");
         // Our own may be 0: a session whose leader lives outside our PID namespace has no number here.
+        #[expect(clippy::disallowed_methods, reason = "a test asks the kernel itself")]
         let ours = std::fs::read_to_string("/proc/self/stat").unwrap();
         let after_name = ours.rsplit_once(')').unwrap().1;
         let our_session: u32 = after_name.split_whitespace().nth(3).unwrap().parse().unwrap();
