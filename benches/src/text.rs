@@ -16,6 +16,8 @@ const FUNCTIONS: usize = 100_000;
 const CALLS: usize = 1_000_000;
 /// Frames of a stack.
 const DEPTH: usize = 16;
+/// Different stacks of the recording.
+const STACKS: usize = 20_000;
 const IMPORT_BYTES: usize = 100 << 20;
 const MIB: f64 = (1 << 20) as f64;
 
@@ -122,10 +124,15 @@ fn recording_bytes() -> Vec<u8> {
     let mut bytes = [&b"PERFILE2"[..], &words(&[16])].concat();
     bytes.extend(record(64, 0, &attribute));
     bytes.extend(record(10, 2, &mapping));
+    // A program has many stacks and not any stack: a few are seen often, and each from several instructions.
+    let mut stack =
+        || (0..DEPTH).map(|_| BASE + 0x1000 + rng.below(CODE_BYTES / 2) as u64).collect::<Vec<u64>>();
+    let stacks: Vec<Vec<u64>> = (0..STACKS).map(|_| stack()).collect();
     let mut time = 2;
     while bytes.len() < IMPORT_BYTES {
         time += 1_000_000;
-        let frames: Vec<u64> = (0..DEPTH).map(|_| BASE + 0x1000 + rng.below(CODE_BYTES / 2) as u64).collect();
+        let mut frames = stacks[rng.below(STACKS).min(rng.below(STACKS))].clone();
+        frames[0] += rng.below(64) as u64;
         let mut body = words(&[frames[0], 7 << 32 | 7, time, DEPTH as u64 + 1, CONTEXT_USER]);
         body.extend(words(&frames));
         bytes.extend(record(9, 2, &body));

@@ -1,9 +1,12 @@
 //! Where every reader puts what it finds: interns names, joins equal calls, and ends as a profile.
 
-use std::collections::HashMap;
+use foldhash::fast::FixedState;
 
 use crate::profile::{CallProfile, Edge, Edges, Function, Weights};
 use crate::program::Program;
+
+/// Millions of small keys, from files that their owner recorded: quick to hash, the same in every run.
+type HashMap<K, V> = std::collections::HashMap<K, V, FixedState>;
 
 /// A place in the program that a sample names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +48,12 @@ impl<'a> Collector<'a> {
     pub fn new(program: Option<&'a Program>) -> Self {
         Self {
             program,
-            names: HashMap::new(),
+            names: HashMap::default(),
             free: Vec::new(),
-            weights: HashMap::new(),
-            hits: HashMap::new(),
-            edges: HashMap::new(),
-            last: HashMap::new(),
+            weights: HashMap::default(),
+            hits: HashMap::default(),
+            edges: HashMap::default(),
+            last: HashMap::default(),
             total: 0,
             outside: 0,
             unnamed: 0,
