@@ -30,6 +30,8 @@ struct Chain {
     weight: u64,
     /// Edges to other chains; those that were joined into another stay in the list until it is next used.
     edges: Vec<u32>,
+    /// The best of the edges that it owned when they were last compared.
+    best: u32,
 }
 
 /// All calls between two chains.
@@ -40,6 +42,16 @@ struct Edge {
     is_dead: bool,
     /// Whether the first chain comes first in the better union.
     is_forward: bool,
+    /// What that union gains; nothing above [`EPSILON`] where the two must not be joined.
+    gain: f64,
+    /// The end from which it was last weighed: only that chain answers for it.
+    owner: u32,
+}
+
+impl Edge {
+    fn key(&self) -> Key {
+        Key { gain: self.gain, ends: self.ends }
+    }
 }
 
 /// Calls from one function to another.
@@ -98,7 +110,7 @@ impl Sorter {
         let chain = |index: u32| {
             let node = graph.node(index);
             let weight = node.weight.max(calls_in[index as usize]).max(calls_out[index as usize]);
-            Chain { nodes: vec![index], bytes: node.bytes, weight, edges: Vec::new() }
+            Chain { nodes: vec![index], bytes: node.bytes, weight, edges: Vec::new(), best: NONE }
         };
         let mut sorter = Self {
             chains: graph.indices().map(chain).collect(),
@@ -131,7 +143,8 @@ impl Sorter {
                 _ => {
                     let edge = u32::try_from(self.edges.len()).expect("no more edges than calls");
                     let (ends, first, last) = ((from, to), index, index);
-                    self.edges.push(Edge { ends, first, last, is_dead: false, is_forward: true });
+                    let (is_dead, is_forward, gain, owner) = (false, true, 0.0, from);
+                    self.edges.push(Edge { ends, first, last, is_dead, is_forward, gain, owner });
                     self.chains[from as usize].edges.push(edge);
                     self.chains[to as usize].edges.push(edge);
                 }
@@ -139,28 +152,65 @@ impl Sorter {
         }
     }
 
+    /// Joins the best pair of chains until none gains.
+    ///
+    /// The heap holds one entry a chain, the best of the edges that it owns, so that weighing an edge anew touches no
+    /// heap. An entry may promise too much, after another chain took an edge over or ended it, and never too little:
+    /// what comes out first is compared anew unless it still holds.
     fn join_chains(&mut self) {
-        let mut heap = Heap::new(self.edges.len());
-        for edge in 0..u32::try_from(self.edges.len()).expect("no more edges than calls") {
-            self.weigh(edge, &mut heap);
+        let mut heap = Heap::new(self.chains.len());
+        for edge in 0..self.edges.len() {
+            self.weigh(edge);
+        }
+        for chain in 0..u32::try_from(self.chains.len()).expect("checked by Graph::new") {
+            self.compare(chain, &mut heap);
         }
         // The edge to each chain from the one that is being joined.
         let mut marks = vec![NONE; self.chains.len()];
-        while let Some(best) = heap.pop() {
+        while let Some((chain, key)) = heap.pop() {
+            let best = self.chains[chain as usize].best;
+            let edge = &self.edges[best as usize];
+            if edge.is_dead || edge.owner != chain || edge.key() != key {
+                self.compare(chain, &mut heap);
+                continue;
+            }
+            heap.remove(edge.ends.0);
+            heap.remove(edge.ends.1);
             let into = self.join_nodes(best);
-            self.join_edges(into, best, &mut heap, &mut marks);
+            self.join_edges(into, best, &mut marks);
             let nodes = self.chains[into as usize].nodes.len();
             let edges = std::mem::take(&mut self.chains[into as usize].edges);
-            for &edge in &edges {
-                let (left, right) = self.edges[edge as usize].ends;
-                let other = if left == into { right } else { left };
+            for &index in &edges {
+                let edge = &mut self.edges[index as usize];
+                edge.owner = into;
+                let other = if edge.ends.0 == into { edge.ends.1 } else { edge.ends.0 };
                 if nodes + self.chains[other as usize].nodes.len() > CHAIN_NODES_MAX {
-                    heap.remove(edge);
+                    edge.gain = 0.0;
                 } else {
-                    self.weigh(edge, &mut heap);
+                    self.weigh(index as usize);
                 }
             }
             self.chains[into as usize].edges = edges;
+            self.compare(into, &mut heap);
+        }
+    }
+
+    /// Enters the best edge that a chain owns.
+    fn compare(&mut self, chain: u32, heap: &mut Heap) {
+        let mut best: Option<(Key, u32)> = None;
+        for &index in &self.chains[chain as usize].edges {
+            let edge = &self.edges[index as usize];
+            let counts = !edge.is_dead && edge.owner == chain && edge.gain > EPSILON;
+            if counts && best.is_none_or(|(key, _)| edge.key().is_above(&key)) {
+                best = Some((edge.key(), index));
+            }
+        }
+        match best {
+            Some((key, index)) => {
+                self.chains[chain as usize].best = index;
+                heap.set(chain, key);
+            }
+            None => heap.remove(chain),
         }
     }
 
@@ -190,7 +240,7 @@ impl Sorter {
     }
 
     /// Gives the edges of the chain that is gone to the one that took it in.
-    fn join_edges(&mut self, into: u32, joined: u32, heap: &mut Heap, marks: &mut [u32]) {
+    fn join_edges(&mut self, into: u32, joined: u32, marks: &mut [u32]) {
         let from = self.edges[joined as usize].ends.1;
         self.edges[joined as usize].is_dead = true;
         let mut kept = std::mem::take(&mut self.chains[into as usize].edges);
@@ -213,7 +263,6 @@ impl Sorter {
                 continue;
             }
             edge.is_dead = true;
-            heap.remove(index);
             let (first, last) = (edge.first, edge.last);
             let same = &mut self.edges[same as usize];
             self.jumps[same.last as usize].next = first;
@@ -225,9 +274,9 @@ impl Sorter {
         self.chains[into as usize].edges = kept;
     }
 
-    /// Computes what joining an edge's chains gains, and puts it where it belongs in the heap.
-    fn weigh(&mut self, index: u32, heap: &mut Heap) {
-        let edge = &self.edges[index as usize];
+    /// Computes what joining an edge's chains gains.
+    fn weigh(&mut self, index: usize) {
+        let edge = &self.edges[index];
         let (left, right) = (&self.chains[edge.ends.0 as usize], &self.chains[edge.ends.1 as usize]);
         let frequency = FREQUENCY_SCALE * self.frequency_gain(left, right);
         let (forward, backward) = self.distance_gains(edge);
@@ -239,13 +288,8 @@ impl Sorter {
         let is_tie = (forward - backward).abs() < EPSILON;
         let is_forward = if is_tie { edge.ends.0 < edge.ends.1 } else { forward > backward };
         let gain = if is_forward { forward } else { backward };
-        let ends = edge.ends;
-        self.edges[index as usize].is_forward = is_forward;
-        if gain > EPSILON {
-            heap.set(index, Key { gain, ends });
-        } else {
-            heap.remove(index);
-        }
+        let edge = &mut self.edges[index];
+        (edge.is_forward, edge.gain) = (is_forward, gain);
     }
 
     /// Misses that are saved because the union is denser than the thinner of the two.

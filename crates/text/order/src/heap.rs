@@ -8,7 +8,8 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    fn is_above(&self, other: &Self) -> bool {
+    /// Whether it comes before another.
+    pub fn is_above(&self, other: &Self) -> bool {
         match self.gain.total_cmp(&other.gain) {
             std::cmp::Ordering::Equal => self.ends < other.ends,
             unequal => unequal.is_gt(),
@@ -32,10 +33,10 @@ impl Heap {
     }
 
     /// Takes out the first entry.
-    pub fn pop(&mut self) -> Option<u32> {
-        let first = self.entries.first()?.1;
+    pub fn pop(&mut self) -> Option<(u32, Key)> {
+        let (key, first) = *self.entries.first()?;
         self.remove(first);
-        Some(first)
+        Some((first, key))
     }
 
     /// Adds an index or changes its key.
@@ -119,7 +120,7 @@ mod tests {
             }
             let mut sorted: Vec<_> = wanted.into_iter().map(|(index, gain)| (std::cmp::Reverse(gain), index)).collect();
             sorted.sort();
-            let popped: Vec<u32> = std::iter::from_fn(|| heap.pop()).collect();
+            let popped: Vec<u32> = std::iter::from_fn(|| heap.pop()).map(|(index, _)| index).collect();
             prop_assert_eq!(popped, sorted.into_iter().map(|(_, index)| index).collect::<Vec<_>>());
         }
     }
