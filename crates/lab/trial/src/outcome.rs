@@ -333,15 +333,21 @@ impl TrialOutcome {
         self.rungs.iter().filter(|rung| rung.name != Self::PLACEBO)
     }
 
+    /// Whether this run found a gain where there is none.
+    #[must_use]
+    pub fn placebo_was_kept(&self) -> bool {
+        self.rungs.iter().any(|rung| rung.name == Self::PLACEBO && rung.verdict == RungVerdict::Keep)
+    }
+
     /// The exit code that follows from the rungs: done once every rung that can be had is decided,
-    /// inconclusive when noise can explain all that was seen.
+    /// inconclusive when noise can explain all that was seen, as it can wherever the placebo was kept.
     #[must_use]
     pub fn exit_of_rungs(&self) -> Exit {
         let mut had = self.real_rungs().filter(|rung| rung.verdict != RungVerdict::Unavailable).peekable();
         if had.peek().is_none() {
             return Exit::Refused;
         }
-        if had.all(|rung| rung.verdict == RungVerdict::Inconclusive) {
+        if self.placebo_was_kept() || had.all(|rung| rung.verdict == RungVerdict::Inconclusive) {
             Exit::Inconclusive
         } else {
             Exit::Done
@@ -407,7 +413,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_placebo_decides_nothing_about_the_exit() {
+    fn the_placebo_decides_nothing_about_the_exit_unless_it_is_kept() {
         let mut outcome = blank();
         outcome.rungs = vec![
             rung("thp", RungVerdict::Inconclusive),
@@ -417,6 +423,9 @@ pub(crate) mod tests {
         assert_eq!(outcome.exit_of_rungs(), Exit::Inconclusive);
         outcome.rungs[0].verdict = RungVerdict::Keep;
         assert_eq!(outcome.exit_of_rungs(), Exit::Done);
+        outcome.rungs[2].verdict = RungVerdict::Keep;
+        assert_eq!(outcome.exit_of_rungs(), Exit::Inconclusive);
+        outcome.rungs[2].verdict = RungVerdict::Drop;
         outcome.rungs[0].verdict = RungVerdict::Unavailable;
         assert_eq!(outcome.exit_of_rungs(), Exit::Refused);
     }

@@ -331,10 +331,7 @@ fn keep(
     host: &mut dyn HostControl,
 ) -> Result<(), TrialError> {
     let kept: Vec<&Recipe> = recipes.iter().filter(|recipe| is_kept(outcome, &recipe.name)).collect();
-    let placebo = outcome
-        .rungs
-        .iter()
-        .any(|rung| rung.name == TrialOutcome::PLACEBO && rung.verdict == RungVerdict::Keep);
+    let placebo = outcome.placebo_was_kept();
     let confirmed = outcome.rungs.iter().any(|rung| rung.confirmed.is_some());
     if placebo || (!kept.is_empty() && !confirmed) {
         let why = if placebo { "the placebo was kept too" } else { "nothing was confirmed" };

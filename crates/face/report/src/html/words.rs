@@ -74,7 +74,7 @@ pub(super) fn direction(better: Better) -> &'static str {
 
 /// What the trial found. What makes it incredible comes before everything that it would say.
 pub(super) fn headline(outcome: &TrialOutcome) -> Headline {
-    let placebo_kept = outcome.rungs.iter().any(|rung| is_placebo(rung) && rung.verdict == RungVerdict::Keep);
+    let placebo_kept = outcome.placebo_was_kept();
     let broken = outcome.selfcheck.as_ref().is_some_and(|check| check.verdict == SelfCheckVerdict::Broken);
     let say = |tone, sentence: &str| Headline { tone, sentence: Html::default().text(sentence) };
     if broken {

@@ -11,7 +11,8 @@
 //!
 //! Three promises carry the verdicts. Orders are drawn from the stored seed *before* their block runs. No
 //! block is thrown away for what an arm did in it, only for what the machine did meanwhile, and then all its
-//! arms run again. The placebo is a rung like any other until the last verdict has fallen.
+//! arms run again. The placebo is a rung like any other until the last verdict has fallen; where it is kept, nothing
+//! else is.
 
 mod contender;
 mod race;
@@ -262,7 +263,9 @@ impl<'a> Climb<'a> {
                     doubt_layouts(&mut contenders, self.options);
                 }
                 // After this point each rung has a verdict of its own pairs; none has been confirmed.
-                self.confirm(&mut contenders)?;
+                if !disbelieve_all(&mut contenders) {
+                    self.confirm(&mut contenders)?;
+                }
             }
         }
         let selfcheck = check.map(|check| {
@@ -347,12 +350,6 @@ impl<'a> Climb<'a> {
         if self.stop.is_set() {
             self.notes.push("stopped by the user: rungs without a verdict are inconclusive".to_owned());
         }
-        if rungs.iter().any(|rung| rung.name == TrialOutcome::PLACEBO && rung.verdict == RungVerdict::Keep) {
-            self.notes.push(
-                "the placebo was kept: this run found a gain where there is none, so trust none of its keeps"
-                    .to_owned(),
-            );
-        }
         let seconds = self.begun.elapsed().as_secs_f64();
         let mut outcome = TrialOutcome {
             trial: self.options.trial.clone(),
@@ -378,6 +375,10 @@ impl<'a> Climb<'a> {
             exit: Exit::Done.code(),
             proof_id: None,
         };
+        if outcome.placebo_was_kept() {
+            let note = "the placebo was kept: this run found a gain where there is none, so no rung of it is believed";
+            outcome.notes.push(note.to_owned());
+        }
         outcome.exit = outcome.exit_of_rungs().code();
         outcome
     }
@@ -435,6 +436,21 @@ fn doubt_layouts(contenders: &mut [Contender], options: &LadderOptions) {
             rung.conclude(RungVerdict::Inconclusive, reason);
         }
     }
+}
+
+/// Takes back every keep of a run that kept its placebo; whether it did.
+///
+/// What made two equal arms differ may have made the others. The placebo's own verdict stays, so that it is counted.
+fn disbelieve_all(contenders: &mut [Contender]) -> bool {
+    let Some((placebo, rungs)) = contenders.split_last_mut() else { return false };
+    if !placebo.is_kept() {
+        return false;
+    }
+    for rung in rungs.iter_mut().filter(|rung| rung.is_kept()) {
+        let reason = "the placebo was kept too: this run finds gains where there are none".to_owned();
+        rung.conclude(RungVerdict::Inconclusive, reason);
+    }
+    true
 }
 
 fn conclude_all(contenders: &mut [Contender], reason: &str) {

@@ -180,7 +180,7 @@ fn restarts_sample_the_layout_that_slices_cannot_see() {
 #[test]
 fn slices_of_one_process_each_do_not_pass_their_layout_off_as_a_gain() {
     // The layouts of these processes differ by several per cent, and stay.
-    let (mut kept, mut doubted) = (0, 0);
+    let (mut kept, mut doubted, mut believed) = (0, 0, 0);
     for seed in 0..40 {
         let null = Fake::new("null", 100.0, 0.003, 5 * seed + 1).layout(0.03);
         let arms = ResidentArms {
@@ -189,12 +189,43 @@ fn slices_of_one_process_each_do_not_pass_their_layout_off_as_a_gain() {
             placebo: Fake::new("4k again", 100.0, 0.003, 5 * seed + 4).layout(0.03).boxed(),
         };
         let outcome = run(arms, seed);
-        assert_eq!(rung(&outcome, "thp").verdict, RungVerdict::Keep, "40 % is more than any layout");
+        let thp = rung(&outcome, "thp").verdict;
+        if rung(&outcome, TrialOutcome::PLACEBO).verdict == RungVerdict::Keep {
+            assert_eq!(thp, RungVerdict::Inconclusive, "a run that keeps its placebo keeps nothing else");
+        } else {
+            believed += 1;
+            assert_eq!(thp, RungVerdict::Keep, "40 % is more than any layout");
+        }
         kept += usize::from(rung(&outcome, "null").verdict == RungVerdict::Keep);
         doubted += usize::from(rung(&outcome, "null").reason.contains("layout"));
     }
     // A quarter of such rungs would be kept without the doubt: better by chance, and so again when confirmed.
     assert!(kept <= 4 && doubted >= 4, "{kept} kept, {doubted} doubted");
+    assert!(believed >= 16, "{believed} believed");
+}
+
+#[test]
+fn a_run_that_keeps_its_placebo_keeps_nothing_else() {
+    // The placebo's process is luckier than the baseline's; both rungs gain far more than that.
+    let rungs = vec![Fake::new("1g", 50.0, 0.01, 3), Fake::new("2m", 60.0, 0.01, 4)];
+    let mut arms = arms(rungs, 0.01, 1);
+    arms.placebo = Fake::new("4k again", 92.0, 0.01, 8).boxed();
+    let mut phases = Vec::new();
+    let mut listen = |tick: &Tick| phases.push(tick.phase);
+    let outcome =
+        run_resident(arms, SLICES, &options(1), &mut listen, &Stop::default()).expect("the baseline runs");
+    for name in ["1g", "2m"] {
+        let rung = rung(&outcome, name);
+        assert_eq!(rung.verdict, RungVerdict::Inconclusive, "{name}");
+        assert!(rung.reason.starts_with("the placebo was kept too"), "{}", rung.reason);
+        assert!(rung.low.expect("its figures stay") > 0.3 && rung.confirmed.is_none());
+    }
+    let placebo = outcome.rungs.last().expect("the placebo");
+    assert_eq!((placebo.name.as_str(), placebo.verdict), (TrialOutcome::PLACEBO, RungVerdict::Keep));
+    assert!((placebo.effect.expect("told as it was") - 0.08).abs() < 0.02);
+    assert!(!phases.contains(&Phase::Confirm), "there is nothing to run again");
+    assert_eq!(outcome.exit, Exit::Inconclusive.code());
+    assert!(outcome.notes.iter().any(|note| note.starts_with("the placebo was kept")));
 }
 
 #[test]
