@@ -458,11 +458,11 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_se
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
-complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "honesty"
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "honesty" -d 'Tell how often the hidden placebo was kept, over all trials whose proofs are here'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l cmd -d 'The command to measure, as one line of a shell' -r
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l profile -d 'The profile whose worth is asked for' -r
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s o -l output -d 'Write to F instead of stdout' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s o -l output -d 'Write to F, which must not be there yet, instead of stdout' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l root -d 'Read the recorded host in DIR instead of this machine' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -519,7 +519,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "honesty"
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "honesty" -d 'Tell how often the hidden placebo was kept, over all trials whose proofs are here'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l seed -d 'Draw everything from this seed, to run the same again' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l budget -d 'Time for everything' -r
@@ -660,7 +660,7 @@ complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "new" -d 'Write a first trial file for a command of yours'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "run" -d 'Run a trial: randomised pairs, intervals, a hidden placebo'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
-complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "honesty"
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "honesty" -d 'Tell how often the hidden placebo was kept, over all trials whose proofs are here'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from workload" -f -a "series" -d 'Run time-series queries over ticks in an arena'

@@ -53,6 +53,15 @@ pub enum TrialError {
         #[source]
         source: io::Error,
     },
+    /// The folder of proofs cannot be written.
+    #[error("no proof can be stored in {}", path.display())]
+    Unwritable {
+        /// The folder.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// The arm that every rung is compared with does not run.
     #[error("the baseline `{name}` does not run: {detail}")]
     Baseline {
@@ -119,9 +128,11 @@ impl TrialError {
             | Self::UnknownProfile { .. }
             | Self::NoMetric { .. }
             | Self::Design(_) => Exit::Usage,
-            Self::File { .. } | Self::Baseline { .. } | Self::Refused { .. } | Self::Control(_) => {
-                Exit::Refused
-            }
+            Self::File { .. }
+            | Self::Unwritable { .. }
+            | Self::Baseline { .. }
+            | Self::Refused { .. }
+            | Self::Control(_) => Exit::Refused,
             Self::Stopped => Exit::Inconclusive,
             Self::Host { restored: true, .. } => Exit::FailedRestored,
             Self::Host { restored: false, .. } => Exit::FailedNotRestored,
@@ -142,6 +153,10 @@ impl TrialError {
             Self::UnknownProfile { known, .. } => vec![format!("the profiles are {}", known.join(", "))],
             Self::NoMetric { .. } => vec!["name a metric that is reported as `primary`".to_owned()],
             Self::File { .. } => vec!["name a file that you may read, in a folder that is there".to_owned()],
+            Self::Unwritable { path, .. } => {
+                let folder = path.parent().unwrap_or(path).display();
+                vec![format!("make {folder} writable and give it room, or name another folder with --state")]
+            }
             Self::Baseline { .. } => vec!["run its command by hand first".to_owned()],
             Self::Design(_) => vec!["give it more time: a larger budget or more pairs".to_owned()],
             Self::Host { restored: false, .. } => {

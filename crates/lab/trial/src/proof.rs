@@ -43,6 +43,21 @@ impl Proofs {
         Self { folder: state.join("proofs") }
     }
 
+    /// Fails where [`Self::store`] would, before the minutes of measuring that it is to tell of. Leaves nothing behind.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn check_writable(&self) -> Result<(), TrialError> {
+        let missing: Vec<&Path> = self.folder.ancestors().take_while(|folder| !folder.exists()).collect();
+        let file = self.folder.join(format!("{}.test", std::process::id()));
+        let tested = write_whole(&file, b"{}").and_then(|()| fs::remove_file(&file));
+        // What was made only for the test goes again, the innermost folder first.
+        for folder in missing {
+            let _ = fs::remove_dir(folder);
+        }
+        tested.map_err(|source| self.unwritable(source))
+    }
+
     /// Stores an outcome and gives its id, which it gets too. Equal outcomes are one proof.
     ///
     /// # Errors
@@ -52,7 +67,7 @@ impl Proofs {
         let text = serde_json::to_string_pretty(outcome).expect("an outcome is plain data with text keys");
         let id = hex(&Sha256::digest(text.as_bytes()));
         let path = self.path(&id);
-        write_whole(&path, text.as_bytes()).map_err(|source| TrialError::File { path, source })?;
+        write_whole(&path, text.as_bytes()).map_err(|source| self.unwritable(source))?;
         outcome.proof_id = Some(id.clone());
         Ok(id)
     }
@@ -91,6 +106,10 @@ impl Proofs {
         Ok(Honesty { placebos, kept, rate: rate.value, low, high, damaged })
     }
 
+    fn unwritable(&self, source: io::Error) -> TrialError {
+        TrialError::Unwritable { path: self.folder.clone(), source }
+    }
+
     fn path(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }
@@ -126,8 +145,13 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let mut file = File::create(&draft)?;
-    file.write_all(bytes).and_then(|()| file.sync_all())?;
-    fs::rename(&draft, path)
+    let written =
+        file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // Half a draft helps nobody on a disk that is full.
+        let _ = fs::remove_file(&draft);
+    }
+    written
 }
 
 /// Bytes as lower-case hexadecimal.
@@ -162,6 +186,26 @@ mod tests {
         file.write_all(b" ").expect("it can be changed");
         assert!(proofs.load(&id).is_err());
         assert_eq!(proofs.honesty().expect("readable").damaged, [path]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_known_before_and_a_good_one_is_left_as_it_was() {
+        let proofs = Proofs::of_state(Path::new("/proc/no-such-folder/state"));
+        let error = proofs.check_writable().expect_err("nobody may write there");
+        assert_eq!(error.exit(), planish_model::Exit::Refused);
+        assert_eq!(
+            error.hints(),
+            [
+                "make /proc/no-such-folder/state writable and give it room, or name another folder with --state"
+            ]
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let proofs = Proofs::of_state(&folder.path().join("state"));
+        proofs.check_writable().expect("it can be made");
+        assert!(!folder.path().join("state").exists(), "a trial that is refused later leaves no folder");
+        proofs.store(&mut with_placebo(1, RungVerdict::Drop)).expect("stored");
+        proofs.check_writable().expect("it is there");
+        assert_eq!(proofs.paths().expect("readable").len(), 1);
     }
 
     #[test]

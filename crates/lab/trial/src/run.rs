@@ -115,6 +115,7 @@ pub(crate) fn on_session<T>(
 /// The baseline does not run, the numbers allow no conclusion, the host cannot be set or not be put back, or
 /// the proof cannot be stored. The host has been put back in all cases but the one that says otherwise.
 pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
+    ground.proofs.check_writable()?;
     let recipes = recipes(trial);
     let outcome = with_field(trial, &recipes, ground, |field, options, progress, stop| {
         climb(field, options, progress, stop)

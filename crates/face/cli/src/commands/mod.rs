@@ -21,6 +21,7 @@ pub(crate) mod version;
 pub(crate) mod watch;
 pub(crate) mod workload;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use planish_pipeline::Service;
@@ -92,6 +93,18 @@ fn service(named: &str) -> Service {
 #[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|source| not_writable(path, source))
+}
+
+/// Writes a file that the user named and will edit: one that is there stays as it is.
+pub(crate) fn write_new_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let opened = std::fs::File::options().write(true).create_new(true).open(path);
+    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|source| {
+        if source.kind() == std::io::ErrorKind::AlreadyExists {
+            let failed = Failure::refused(format!("{} is there already", path.display()));
+            return failed.hint("name another file, or move that one away");
+        }
+        not_writable(path, source)
+    })
 }
 
 /// Fails where [`write_file`] would, before the work that the file is to tell of. A file that is there stays as it is.

@@ -8,7 +8,7 @@ use planish_report::{HonestyReport, SelfCheckReport, TrialNewReport, TrialRunRep
 use planish_trial::{NewTrial, SelfCheckVerdict, TrialError, TrialFile};
 
 use crate::answer::Answer;
-use crate::commands::write_file;
+use crate::commands::write_new_file;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::running::{Running, outcome_answer};
@@ -25,6 +25,7 @@ enum Command {
     New(New),
     Run(Run),
     Selfcheck(SelfCheck),
+    /// Tell how often the hidden placebo was kept, over all trials whose proofs are here
     Honesty,
 }
 
@@ -37,7 +38,7 @@ struct New {
     /// The profile whose worth is asked for
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// Write to F instead of stdout
+    /// Write to F, which must not be there yet, instead of stdout
     #[arg(long, short, value_name = "F")]
     output: Option<PathBuf>,
 }
@@ -95,7 +96,7 @@ fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
         let report = TrialNewReport { file: None, text };
         return Ok(context.answer(&report, session.catalogue()).next(context.again("-o trial.toml")));
     };
-    write_file(path, &text)?;
+    write_new_file(path, &text)?;
     let report = TrialNewReport { file: Some(path.display().to_string()), text };
     let argument = path.display().to_string();
     let answer = context.answer(&report, session.catalogue());

@@ -180,6 +180,36 @@ fn until_it_listens(pid: i32) {
 }
 
 #[test]
+fn a_proof_that_could_not_be_stored_is_known_before_anything_is_measured() {
+    let sandbox = sandbox();
+    // Were it run all the same, its program would be missed first.
+    let trial = TRIAL.replace("BUDGET", "600").replace("\"sh\"", "\"no-such-program\"");
+    std::fs::write(sandbox.path().join("t.toml"), trial).expect("a trial");
+    std::fs::write(sandbox.path().join("file"), "no folder").expect("a file");
+    let args = ["--json", "--state", "file", "trial", "run", "t.toml"];
+    let run: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
+    assert_eq!(run.exit, 3, "{} {}", run.stdout, run.stderr);
+    let error = message(&run, "error");
+    assert!(error.starts_with("no proof can be stored in ") && error.contains("(os error"), "{error}");
+}
+
+#[test]
+fn trial_new_writes_over_no_file() {
+    let sandbox = sandbox();
+    let new = || -> Run {
+        let args = ["--json", "--state", "state", "trial", "new", "--cmd", "true", "-o", "mine.toml"];
+        command(sandbox.path(), args).output().expect("the binary starts").into()
+    };
+    assert_eq!(new().exit, 0);
+    let file = sandbox.path().join("mine.toml");
+    std::fs::write(&file, "edited").expect("it is there");
+    let again = new();
+    assert_eq!(again.exit, 3, "{} {}", again.stdout, again.stderr);
+    assert_eq!(message(&again, "error"), "mine.toml is there already");
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "edited");
+}
+
+#[test]
 fn ctrl_c_ends_a_trial_and_tells_what_is_known() {
     let sandbox = sandbox();
     std::fs::write(sandbox.path().join("t.toml"), TRIAL.replace("BUDGET", "600")).expect("a trial");

@@ -105,6 +105,7 @@ struct Stage {
 /// # Errors
 /// No PostgreSQL, no room in memory or on disk, a script that is not understood, a baseline that does not run.
 pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
+    ground.proofs.check_writable()?;
     let begun = Instant::now();
     let options = ground.options;
     let facts = ground.host.facts();
