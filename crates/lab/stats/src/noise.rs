@@ -38,15 +38,6 @@ pub struct Starts {
     pub better: Better,
 }
 
-/// An effect that a budget can show.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Detectable {
-    /// The budget.
-    pub pairs: usize,
-    /// Smallest pair log found in 80 of 100 trials, see [`mde80`].
-    pub log: f64,
-}
-
 /// The noise of a host under a workload. All spreads and effects are pair logs or standard deviations of
 /// logs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,8 +60,6 @@ pub struct NoiseReport {
     pub between_starts: Option<f64>,
     /// Standard deviation between windows of one start; none without windows.
     pub within_starts: Option<f64>,
-    /// Detectable effects at two-sided 0.05, for [`MDE_PAIRS`].
-    pub detectable: Vec<Detectable>,
 }
 
 /// Is an experiment on this host worth its time?
@@ -134,9 +123,6 @@ impl NoiseReport {
             aa: estimate(&pair_logs),
             between_starts: spread.map(|(between, _)| between),
             within_starts: spread.map(|(_, within)| within),
-            detectable: MDE_PAIRS
-                .map(|pairs| Detectable { pairs, log: mde80(sigma_d, pairs, 0.05) })
-                .to_vec(),
         })
     }
 

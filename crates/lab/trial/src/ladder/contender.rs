@@ -168,13 +168,47 @@ pub(super) fn sentence(conclusion: &Conclusion, min_gain: f64) -> String {
             let state = planish_stats::GuardState::Open;
             format!("pays, but {pairs} pairs cannot show that it spares {}", guard_names(conclusion, state))
         }
+        Reason::NotEnoughPairs if pairs == 0 => "no pair was run: the time was up".to_owned(),
+        Reason::NotEnoughPairs if !has_level(conclusion) => {
+            let are = if pairs == 1 { "pair is" } else { "pairs are" };
+            format!("{pairs} {are} too few for a verdict at this ladder's level")
+        }
         Reason::NotEnoughPairs => {
             format!("{pairs} pairs neither show nor exclude {:.1} %", 100.0 * min_gain)
         }
     }
 }
 
+/// Whether so many pairs can have the level that their look asks for; the interval of fewer is only the widest one.
+fn has_level(conclusion: &Conclusion) -> bool {
+    conclusion.effect.is_some_and(|effect| effect.interval.level >= 1.0 - 2.0 * conclusion.allowed)
+}
+
 fn guard_names(conclusion: &Conclusion, state: planish_stats::GuardState) -> String {
     let names = conclusion.guards.iter().filter(|found| found.state == state);
     names.map(|found| found.guard.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_stats::{Design, Sequential};
+
+    use super::*;
+
+    fn told(logs: &[f64]) -> String {
+        let mut test = Sequential::new(Design::new(32, 0.025, 0.01).expect("a design"), Vec::new());
+        for &log in logs {
+            test.push(log, &[]).expect("a pair");
+        }
+        sentence(test.close(), 0.01)
+    }
+
+    #[test]
+    fn too_few_pairs_do_not_claim_to_have_tried() {
+        assert_eq!(told(&[]), "no pair was run: the time was up");
+        assert_eq!(told(&[0.2]), "1 pair is too few for a verdict at this ladder's level");
+        assert_eq!(told(&[0.2, 0.18, 0.19]), "3 pairs are too few for a verdict at this ladder's level");
+        let enough: Vec<f64> = (0..11).map(|pair| if pair % 2 == 0 { 0.2 } else { -0.18 }).collect();
+        assert_eq!(told(&enough), "11 pairs neither show nor exclude 1.0 %");
+    }
 }

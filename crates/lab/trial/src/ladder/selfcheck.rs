@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use planish_stats::Estimate;
 use planish_stats::ladder::{PairOrder, rung_alpha};
-use planish_stats::noise::{Fitness, NoiseReport, Starts, mde80};
+use planish_stats::noise::{Fitness, MDE_PAIRS, NoiseReport, Starts, mde80};
 use planish_stats::summary::robust_sigma;
 
 use super::rows::{better, gain};
@@ -143,7 +143,7 @@ impl Climb<'_> {
             pair_logs: pair_logs(&starts)?,
             sigma_d: noise.sigma_d,
             mde,
-            detectable: detectable(&noise, direction),
+            detectable: detectable(noise.sigma_d, alpha, direction),
             cv: noise.cv,
             lag1: noise.autocorrelation_lag1,
             spike_share: noise.spike_share,
@@ -177,12 +177,11 @@ fn pair_logs(starts: &Starts) -> Result<Vec<f64>, TrialError> {
     starts.values.chunks_exact(2).map(log).collect()
 }
 
-fn detectable(noise: &NoiseReport, direction: planish_stats::Better) -> Vec<Detectable> {
-    let row = |row: &planish_stats::noise::Detectable| Detectable {
-        pairs: row.pairs,
-        mde: direction.gain(row.log),
-    };
-    noise.detectable.iter().map(row).collect()
+/// The gains that other numbers of pairs would see, at the error that a rung of this ladder gets: the plan's own pairs
+/// would otherwise see less than the same number in the table.
+fn detectable(sigma_d: f64, alpha: f64, direction: planish_stats::Better) -> Vec<Detectable> {
+    let row = |pairs| Detectable { pairs, mde: direction.gain(mde80(sigma_d, pairs, alpha)) };
+    MDE_PAIRS.map(row).to_vec()
 }
 
 /// The quietest other metric of the same pairs, if it is quieter by far.
@@ -208,14 +207,18 @@ fn quieter(samples: &[Sample], primary: &str, sigma_d: f64) -> Option<Quieter> {
 }
 
 /// Whether a metric tells how fast the work is done, and not how it is spread or how much memory it takes.
+///
+/// Time in user or system mode is quiet only because it leaves the other one out, and with it what huge pages save.
 fn is_speed(name: &str) -> bool {
-    name.ends_with("_per_op") || name.ends_with("_per_s") || name == "cpu_s" || name == "wall_s"
+    let is_part = name.contains("user_ns") || name.contains("system_ns");
+    let is_rate = name.ends_with("_per_op") || name.ends_with("_per_s");
+    (is_rate && !is_part) || name == "cpu_s" || name == "wall_s"
 }
 
 fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> String {
     match check.verdict {
         SelfCheckVerdict::Ok => {
-            format!("{pairs} pairs see a gain of {:.1} %", 100.0 * check.mde)
+            format!("{pairs} pairs see a gain of {:.2} %", 100.0 * check.mde)
         }
         SelfCheckVerdict::Broken => format!(
             "two equal arms differ by {:.1} % to {:.1} %: look for state that the first unit of a pair \
@@ -224,7 +227,7 @@ fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> Stri
             100.0 * aa.interval.high
         ),
         SelfCheckVerdict::Noisy => {
-            let mut text = format!("{pairs} pairs see a gain of {:.1} %", 100.0 * check.mde);
+            let mut text = format!("{pairs} pairs see a gain of {:.2} %", 100.0 * check.mde);
             if let (Some(needed), Some(hours)) = (check.pairs_needed, check.hours_needed) {
                 let time = if hours < 1.0 {
                     format!("{:.0} minutes", (60.0 * hours).ceil())
@@ -238,5 +241,27 @@ fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> Stri
             }
             text
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_cpu_time_is_not_offered_instead_of_the_whole() {
+        let sample = |part: f64, whole: f64| {
+            Sample::default()
+                .lower("cpu_ns_per_op", "ns", whole)
+                .lower("select_user_ns_per_op", "ns", part)
+                .lower("system_ns_per_op", "ns", part)
+                .lower("wall_ns_per_op", "ns", part)
+        };
+        let noisy = [10.0, 12.0, 11.0, 9.0, 10.0, 13.0, 12.0, 10.0];
+        let quiet = [10.0, 10.1, 10.0, 10.2, 10.1, 10.0, 10.3, 10.1];
+        let samples: Vec<Sample> =
+            quiet.iter().zip(noisy).map(|(&part, whole)| sample(part, whole)).collect();
+        let offered = quieter(&samples, "cpu_ns_per_op", 0.2).expect("one is quieter");
+        assert_eq!(offered.metric, "wall_ns_per_op", "the others are parts");
     }
 }

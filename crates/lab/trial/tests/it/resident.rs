@@ -136,6 +136,13 @@ fn a_hopeless_experiment_is_refused_with_what_it_would_take() {
     let check = outcome.selfcheck.expect("it was made");
     assert_eq!(check.verdict, SelfCheckVerdict::Noisy);
     assert!(check.pairs_needed.expect("noisy") > 1000);
+    let of_plan = check.detectable.iter().find(|row| row.pairs == 32).expect("the plan has as many");
+    assert!(
+        (check.mde - of_plan.mde).abs() < 1e-12,
+        "one question has one answer: {} {}",
+        check.mde,
+        of_plan.mde
+    );
     assert_eq!(outcome.refused[0].what, "the ladder");
     assert!(outcome.refused[0].cure.contains("pairs"), "{}", outcome.refused[0].cure);
 }
