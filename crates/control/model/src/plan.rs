@@ -92,7 +92,8 @@ pub struct Skipped {
     pub satisfied: bool,
 }
 
-/// sha256 of the canonical JSON of a plan's steps, host id and boot id, in hexadecimal.
+/// sha256 of the canonical JSON of a plan's steps, host id and boot id, in hexadecimal. Who asks does not count:
+/// the words of a verdict are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct PlanHash(String);
@@ -137,7 +138,8 @@ impl Plan {
     /// Whether the hash is that of the steps: false for a plan file that was edited.
     #[must_use]
     pub fn is_intact(&self) -> bool {
-        self.hash == hash(&self.steps, &self.host_id, &self.boot_id)
+        let (host_id, boot_id) = (&self.host_id, &self.boot_id);
+        self.hash == hash(&self.steps, host_id, boot_id) || self.hash == worded(&self.steps, host_id, boot_id)
     }
 
     /// Whether any step waits for a reboot.
@@ -149,6 +151,16 @@ impl Plan {
 
 /// Objects of `serde_json` without `preserve_order` are sorted by key, so that its plain output is canonical.
 fn hash(steps: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
+    let bare = |step: &Step| {
+        let mut step = step.clone();
+        step.verdict.reason.clear();
+        step
+    };
+    worded(&steps.iter().map(bare).collect::<Vec<_>>(), host_id, boot_id)
+}
+
+/// The hash with the words of the verdicts, as older plan files have it.
+fn worded(steps: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
     let canonical = serde_json::json!({ "steps": steps, "host": host_id, "boot": boot_id }).to_string();
     PlanHash(Sha256::digest(canonical.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -156,6 +168,43 @@ fn hash(steps: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn plan_for(reason: &str) -> Plan {
+        let step = Step {
+            knob: KnobId::new("vm.swappiness"),
+            place: "/proc/sys/vm/swappiness".to_owned(),
+            now: "60".to_owned(),
+            wanted: "10".to_owned(),
+            class: Class::Safe,
+            when: When::Now,
+            undo: Undo::Restore,
+            why: String::new(),
+            cost: String::new(),
+            source: String::new(),
+            verdict: Verdict::new(crate::VerdictKind::Settable, reason),
+            raise_pages: None,
+            service: None,
+            coupled: Vec::new(),
+            because: None,
+        };
+        Plan::new("series".to_owned(), "host".to_owned(), "boot".to_owned(), vec![step], Vec::new())
+    }
+
+    #[test]
+    fn root_and_a_plain_user_get_one_hash() {
+        let (root, user) = (plan_for(""), plan_for("by root"));
+        assert_eq!(root.hash, user.hash);
+        assert!(user.is_intact());
+    }
+
+    #[test]
+    fn a_plan_file_whose_hash_has_the_words_stays_intact() {
+        let mut old = plan_for("by root");
+        old.hash = worded(&old.steps, &old.host_id, &old.boot_id);
+        assert!(old.is_intact());
+        old.steps[0].wanted = "20".to_owned();
+        assert!(!old.is_intact());
+    }
 
     #[test]
     fn an_edited_plan_is_not_intact() {
