@@ -13,7 +13,8 @@ pub enum DriftState {
     Ok,
     /// Something else than wanted.
     Drift,
-    /// As wanted now, and the next boot will overwrite it.
+    /// As wanted now, and not after the next boot: a file overwrites it (`next_boot` tells), or nothing brings it
+    /// back (`next_boot` is null).
     LostAtBoot,
     /// Wanted at the next boot only, and persisted.
     PendingReboot,
@@ -36,7 +37,7 @@ pub struct KnobCheck {
     pub persisted: Option<String>,
     /// The value after the next boot, where files tell.
     pub next_boot: Option<String>,
-    /// The value of the profile or plan, where one was named or applied.
+    /// The value of the profile or plan, where one was named, applied or persisted by planish.
     pub wanted: Option<String>,
     /// How it compares.
     pub state: DriftState,
@@ -52,9 +53,14 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Whether anything is not as wanted.
+    /// Whether everything is as wanted, and no file will change that at the next boot. What planish was never asked
+    /// to set is told and not judged; what merely nobody persisted was not wanted after a boot.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        !self.knobs.iter().any(|knob| matches!(knob.state, DriftState::Drift | DriftState::LostAtBoot))
+        !self.knobs.iter().any(|knob| match knob.state {
+            DriftState::Drift => knob.wanted.is_some(),
+            DriftState::LostAtBoot => knob.next_boot.is_some(),
+            _ => false,
+        })
     }
 }

@@ -195,6 +195,18 @@ pub struct Persisted {
     pub overridden: Vec<String>,
 }
 
+impl Persisted {
+    /// What `apply --persist` calls its files, in sysctl.d and in tmpfiles.d.
+    pub const OWN_FILE: &'static str = "90-planish.conf";
+
+    /// Whether a file that planish wrote says so.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        let path = self.source.rsplit_once(':').map_or(self.source.as_str(), |(path, _)| path);
+        path.rsplit('/').next() == Some(Self::OWN_FILE)
+    }
+}
+
 /// The value of a named fact, for finding rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -2,11 +2,11 @@
 //! caused.
 
 use planish_model::{
-    Access, Catalogue, DriftState, Entry, EntryId, FactValue, Knob, KnobCheck, Observation, Persisted,
-    Reading, Undo, VerdictKind, When,
+    Access, Catalogue, DriftState, Entry, EntryId, EntryStep, FactValue, Knob, KnobCheck, Observation,
+    Persisted, Reading, Undo, VerdictKind, When,
 };
 
-use crate::wish::{Wish, of_this_boot};
+use crate::wish::{Wish, of_this_boot, pages_short_of};
 
 /// What all comparisons share.
 pub(crate) struct Bench<'a> {
@@ -28,8 +28,8 @@ impl Bench<'_> {
             place: reading.place.clone(),
             running: reading.value.as_deref().map(|value| knob.r#type.normal(value)),
             persisted: persisted.map(|found| format!("{} ({})", found.value, found.source)),
-            next_boot: persisted.map(|found| knob.r#type.normal(&found.value)),
-            wanted: wish.and_then(|wish| wanted(knob, wish)),
+            next_boot: self.value_at_boot(knob, reading, persisted),
+            wanted: self.wanted(knob, reading, wish, persisted),
             state,
             because,
         }
@@ -54,7 +54,7 @@ impl Bench<'_> {
         };
         match wish {
             None => self.against_files(knob, reading, running, persisted),
-            Some(Wish::Pages(pages)) => pages_against(*pages, running),
+            Some(Wish::Pages(pages)) => self.pages_against(*pages, reading, running, persisted),
             Some(Wish::Value { text, by }) => {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
@@ -62,10 +62,11 @@ impl Bench<'_> {
                 // What the next boot brings by itself is pending; what somebody has yet to give it is missing.
                 let comes =
                     |wanted: &String| persisted.is_some_and(|found| knob.r#type.same(&found.value, wanted));
-                let state = match (verdict.verdict, text) {
-                    (VerdictKind::Reboot, Some(text)) if !comes(text) => DriftState::Drift,
-                    (VerdictKind::Reboot, _) => DriftState::PendingReboot,
-                    _ if self.came_short(reading) => DriftState::Drift,
+                let state = match (verdict.verdict, text, self.pages_short_of(reading)) {
+                    (VerdictKind::Reboot, Some(text), _) if !comes(text) => DriftState::Drift,
+                    (VerdictKind::Reboot, ..) => DriftState::PendingReboot,
+                    (_, Some(_), Some(pages)) if number(running) < Some(pages) => DriftState::Drift,
+                    (_, _, Some(pages)) => return self.pages_against(pages, reading, running, persisted),
                     _ => DriftState::NotHere,
                 };
                 (state, Some(verdict.reason.clone()))
@@ -138,19 +139,92 @@ impl Bench<'_> {
                 (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
             }
             None => match self.twin_persisted(knob, reading) {
-                Some(why) => (DriftState::LostAtBoot, Some(why)),
+                Some((twin, found)) => {
+                    let will = format!("{} will set its twin {} to {}", found.source, twin.id, found.value);
+                    (DriftState::LostAtBoot, Some(will))
+                }
+                None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
                 None => (DriftState::Ok, None),
             },
         }
     }
 
+    /// What the files of the host bring at the next boot, in normal form.
+    fn value_at_boot(&self, knob: &Knob, reading: &Reading, persisted: Option<&Persisted>) -> Option<String> {
+        match persisted {
+            Some(found) => Some(knob.r#type.normal(&found.value)),
+            None => self.twin_persisted(knob, reading).map(|_| "0".to_owned()),
+        }
+    }
+
     /// A file that sets the twin clears this one at the next boot.
-    fn twin_persisted(&self, knob: &Knob, reading: &Reading) -> Option<String> {
+    fn twin_persisted(&self, knob: &Knob, reading: &Reading) -> Option<(&Knob, &Persisted)> {
         let twin = self.catalogue.knob(knob.twin.as_ref()?).ok()?;
         let holes = planish_model::place::captures(&knob.path, &reading.place)?;
         let found = self.observation.persisted.get(&planish_model::place::fill(&twin.path, &holes))?;
-        let live = number(&found.value) != Some(0);
-        live.then(|| format!("{} will set its twin {} to {}", found.source, twin.id, found.value))
+        (number(&found.value) != Some(0)).then_some((twin, found))
+    }
+
+    /// Whether the value is there only because an open entry of this boot wrote it. What was so before us may
+    /// well be what the kernel starts with.
+    fn is_of_run_time(&self, knob: &Knob, reading: &Reading, wanted: &str) -> bool {
+        let first = self.own_steps(reading).next();
+        let before = first.map(|step| step.original().map(|original| original.value.as_str()));
+        before.is_some_and(|before| before.is_none_or(|before| !knob.r#type.same(before, wanted)))
+    }
+
+    /// Steps of open entries of this boot that wrote this place, oldest first.
+    fn own_steps(&self, reading: &Reading) -> impl Iterator<Item = &EntryStep> {
+        let steps = of_this_boot(self.open, self.observation).into_iter().flat_map(|entry| &entry.steps);
+        let written = |step: &&EntryStep| step.outcome.is_some() && !step.is_undone();
+        steps.filter(written).filter(|step| step.place == reading.place)
+    }
+
+    /// A pool that holds at least so many pages is as wanted; then the next boot counts, as for any value.
+    fn pages_against(
+        &self,
+        wanted: u64,
+        reading: &Reading,
+        running: &str,
+        persisted: Option<&Persisted>,
+    ) -> Judgement {
+        match number(running) {
+            None => return (DriftState::Unknown, Some("shows no number".to_owned())),
+            Some(pages) if pages < wanted => {
+                return (DriftState::Drift, Some(format!("{pages} of {wanted} pages are there")));
+            }
+            Some(_) => {}
+        }
+        let ours = self.own_steps(reading).any(|step| step.pages_held() > 0);
+        match persisted {
+            Some(found) if number(&found.value) >= Some(wanted) => {
+                (DriftState::Ok, Some(format!("persisted in {}", found.source)))
+            }
+            Some(found) if ours => {
+                (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
+            }
+            None if ours => lost_unpersisted(),
+            _ => (DriftState::Ok, None),
+        }
+    }
+
+    /// What the place should show: by the wish, by an entry that came short of it, or by a file of ours.
+    fn wanted(
+        &self,
+        knob: &Knob,
+        reading: &Reading,
+        wish: Option<&Wish>,
+        persisted: Option<&Persisted>,
+    ) -> Option<String> {
+        match wish {
+            Some(Wish::Value { text, .. }) => Some(knob.r#type.normal(text)),
+            Some(Wish::Pages(pages)) => Some(pages.to_string()),
+            Some(Wish::Skipped { text: Some(text), .. }) => Some(knob.r#type.normal(text)),
+            Some(Wish::Skipped { text: None, .. }) => {
+                self.pages_short_of(reading).map(|pages| pages.to_string())
+            }
+            None => persisted.filter(|found| found.is_ours()).map(|found| knob.r#type.normal(&found.value)),
+        }
     }
 
     /// Whether a step of ours changed this place besides its own, to what it shows now.
@@ -166,12 +240,9 @@ impl Bench<'_> {
         })
     }
 
-    /// Whether a pool was granted fewer pages than an entry that is still open asked for.
-    fn came_short(&self, reading: &Reading) -> bool {
-        of_this_boot(self.open, self.observation).into_iter().any(|entry| {
-            let mut here = entry.steps.iter().filter(|step| step.place == reading.place && !step.is_undone());
-            here.any(|step| step.outcome.as_ref().is_some_and(|outcome| outcome.short.is_some()))
-        })
+    /// The size of a pool that an entry which is still open asked for, and did not get.
+    fn pages_short_of(&self, reading: &Reading) -> Option<u64> {
+        self.own_steps(reading).filter_map(pages_short_of).max()
     }
 
     /// Other programs that set knobs here, as a remark.
@@ -183,20 +254,9 @@ impl Bench<'_> {
     }
 }
 
-fn pages_against(wanted: u64, running: &str) -> Judgement {
-    match number(running) {
-        Some(pages) if pages >= wanted => (DriftState::Ok, None),
-        Some(pages) => (DriftState::Drift, Some(format!("{pages} of {wanted} pages are there"))),
-        None => (DriftState::Unknown, Some("shows no number".to_owned())),
-    }
-}
-
-fn wanted(knob: &Knob, wish: &Wish) -> Option<String> {
-    match wish {
-        Wish::Value { text, .. } => Some(knob.r#type.normal(text)),
-        Wish::Pages(pages) => Some(pages.to_string()),
-        Wish::Skipped { text, .. } => text.as_deref().map(|text| knob.r#type.normal(text)),
-    }
+/// As wanted now, and nothing brings it back.
+fn lost_unpersisted() -> Judgement {
+    (DriftState::LostAtBoot, Some("no file persists it".to_owned()))
 }
 
 fn number(text: &str) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Catalogue, Entry, EntryId, KnobId, Observation, Plan, Undo, Verdict};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, Plan, Undo, Verdict};
 
 /// What one place should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,8 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
                         Some(Wish::Pages(pages)) => *pages,
                         _ => 0,
                     };
-                    wishes.insert(key, Wish::Pages(held + step.pages_held()));
+                    let pages = (held + step.pages_held()).max(pages_short_of(step).unwrap_or(0));
+                    wishes.insert(key, Wish::Pages(pages));
                 }
                 Undo::Restore if step.outcome.is_some() => {
                     let before = step.original().map(|original| original.value.clone());
@@ -78,6 +79,12 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
         }
     }
     wishes
+}
+
+/// The size of a pool that a step asked for in vain; `None` where it got what it asked for.
+pub(crate) fn pages_short_of(step: &EntryStep) -> Option<u64> {
+    let short = step.undone.is_none() && step.outcome.as_ref().is_some_and(|done| done.short.is_some());
+    if short { step.wanted.trim().parse().ok() } else { None }
 }
 
 /// Open entries of this boot, oldest first.

@@ -2,7 +2,7 @@
 
 use planish_model::{
     Caused, Class, DriftState, EntryId, EntryState, EntryStep, KnobCheck, KnobId, Original, Outcome,
-    OutcomeKind, Persisted, Skipped, Step, Undo, ValueType, Verdict, VerdictKind, When,
+    OutcomeKind, Persisted, ShortGrant, Skipped, Step, Undo, ValueType, Verdict, VerdictKind, When,
 };
 use proptest::prelude::*;
 
@@ -170,11 +170,14 @@ fn a_file_that_sets_the_twin_clears_ours_at_boot() {
     let mut observation = host();
     set(&mut observation, "vm.dirty_bytes", "8192");
     set(&mut observation, "vm.dirty_ratio", "0");
-    assert_eq!(check(None, &open, &observation, BYTES).0, DriftState::Ok);
+    assert_eq!(check(None, &open, &observation, BYTES).1, "no file persists it");
     persist(&mut observation, RATIO, "15");
-    let (state, because) = check(None, &open, &observation, BYTES);
-    assert_eq!(state, DriftState::LostAtBoot);
+    let drift = verify(&Catalogue::embedded().expect("sound"), None, &open, &observation);
+    let lost = row(&drift, BYTES);
+    assert_eq!((lost.state, lost.next_boot.as_deref()), (DriftState::LostAtBoot, Some("0")));
+    let because = lost.because.expect("a reason");
     assert_eq!(because, "/etc/sysctl.d/90-x.conf:3 will set its twin vm.dirty_ratio to 15");
+    assert!(!drift.is_clean());
 }
 
 #[test]
@@ -203,6 +206,67 @@ fn files_are_the_measure_where_nothing_was_applied() {
 }
 
 #[test]
+fn what_planish_never_set_is_told_and_not_judged() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut observation = host();
+    persist(&mut observation, SWAP, "10");
+    let drift = verify(&catalogue, None, &[], &observation);
+    assert_eq!(row(&drift, SWAP).state, DriftState::Drift);
+    assert!(drift.is_clean(), "a file of the distribution is no wish of ours");
+    observation.persisted.get_mut(SWAP).expect("is there").source =
+        format!("/etc/sysctl.d/{}:3", Persisted::OWN_FILE);
+    let drift = verify(&catalogue, None, &[], &observation);
+    assert_eq!(row(&drift, SWAP).wanted.as_deref(), Some("10"));
+    assert!(!drift.is_clean(), "what planish persisted is judged");
+}
+
+#[test]
+fn what_only_an_apply_wrote_is_lost_at_boot_and_still_as_wanted() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10"), pool_step(8)])];
+    let mut observation = host();
+    set(&mut observation, "vm.swappiness", "10");
+    let wanted = plan(vec![step("vm.swappiness", SWAP, "10"), step("thp.enabled", THP, "madvise")], vec![]);
+    for plan in [None, Some(&wanted)] {
+        let drift = verify(&catalogue, plan, &open, &observation);
+        let lost = row(&drift, SWAP);
+        assert_eq!((lost.state, lost.next_boot), (DriftState::LostAtBoot, None));
+        assert_eq!(lost.because.as_deref(), Some("no file persists it"));
+        assert_eq!(row(&drift, THP).state, DriftState::Ok, "it was so before us");
+        assert!(drift.is_clean(), "it runs as wanted");
+    }
+    assert_eq!(check(None, &open, &observation, POOL).0, DriftState::LostAtBoot);
+    persist(&mut observation, POOL, "8");
+    assert_eq!(check(None, &open, &observation, POOL).0, DriftState::Ok);
+}
+
+#[test]
+fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
+    let mut short = pool_step(10);
+    short.wanted = "40".to_owned();
+    short.outcome.as_mut().expect("it ran").short =
+        Some(ShortGrant { asked: 40, granted: 10, reason: String::new(), fits: None });
+    let open = [entry(3, "boot", vec![short])];
+    let skipped = Skipped {
+        knob: KnobId::new("hugepages.2m"),
+        place: POOL.to_owned(),
+        wanted: None,
+        verdict: Verdict::new(VerdictKind::Settable, "needs a size"),
+        satisfied: false,
+    };
+    let mut observation = host();
+    for plan in [None, Some(&plan(vec![], vec![skipped]))] {
+        let drift = verify(&Catalogue::embedded().expect("sound"), plan, &open, &observation);
+        let pool = row(&drift, POOL);
+        assert_eq!((pool.state, pool.wanted.as_deref()), (DriftState::Drift, Some("40")));
+        assert_eq!(pool.because.as_deref(), Some("10 of 40 pages are there"));
+        assert!(!drift.is_clean());
+    }
+    set(&mut observation, "hugepages.2m", "40");
+    assert_eq!(check(None, &open, &observation, POOL).0, DriftState::LostAtBoot);
+}
+
+#[test]
 fn entries_of_another_boot_hold_nothing() {
     let open = [entry(3, "another boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
     assert_eq!(check(None, &open, &host(), SWAP).0, DriftState::Ok);
@@ -211,7 +275,7 @@ fn entries_of_another_boot_hold_nothing() {
 #[test]
 fn pools_of_several_entries_add_up() {
     let open = |a, b| [entry(1, "boot", vec![pool_step(a)]), entry(2, "boot", vec![pool_step(b)])];
-    assert_eq!(check(None, &open(4, 6), &host(), POOL).0, DriftState::Ok);
+    assert_eq!(check(None, &open(4, 6), &host(), POOL).0, DriftState::LostAtBoot);
     let (state, because) = check(None, &open(4, 7), &host(), POOL);
     assert_eq!((state, because.as_str()), (DriftState::Drift, "10 of 11 pages are there"));
 }

@@ -71,8 +71,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let next = match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
         (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),
-        (Some(_), _, Exit::Done | Exit::Findings) => context.line(&format!("check {}", args.source)),
-        (None, ..) => context.line(&format!("check {}", args.source)),
+        (Some(_), _, Exit::Done | Exit::Findings) | (None, ..) => {
+            context.line(&args.choice.check(&args.source))
+        }
         _ => context.line("log --verbose"),
     };
     Ok(answer.next(next))

@@ -1,8 +1,8 @@
 //! `planish check`
 
-use planish_model::{DriftState, Exit};
+use planish_model::{DriftState, Exit, KnobCheck};
 use planish_pipeline::{self as pipeline, Source};
-use planish_report::CheckReport;
+use planish_report::{CheckReport, units};
 
 use crate::answer::Answer;
 use crate::context::Context;
@@ -27,6 +27,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
     }
+    let profile = args.source.as_deref().unwrap_or("PROFILE");
+    for note in [lost(&report, &context.root_line(&format!("apply {profile} --persist"))), foreign(&report)] {
+        answer = note.into_iter().fold(answer, Answer::note);
+    }
     if let Some(folder) = session.hidden_state() {
         let folder = folder.display();
         answer = answer.warning(format!("what root applied is in {folder}, which only root may read"));
@@ -39,4 +43,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// What runs as wanted, and only until the next boot.
+fn lost(report: &CheckReport, cure: &str) -> Option<String> {
+    let lost = report.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
+    let count = lost.clone().count();
+    // Where files say otherwise, a file of ours may not help: their rows name them.
+    lost.into_iter()
+        .any(|knob| knob.next_boot.is_none())
+        .then(|| format!("{} will not outlast a reboot: {cure}", units::count(count, "place")))
+}
+
+/// What other files of the host want otherwise, and planish never set.
+fn foreign(report: &CheckReport) -> Option<String> {
+    let foreign = |knob: &&KnobCheck| knob.state == DriftState::Drift && knob.wanted.is_none();
+    let count = report.knobs.iter().filter(foreign).count();
+    (count > 0).then(|| {
+        let places = units::count(count, "place");
+        format!("{places} that planish never set: the host's own files say otherwise")
+    })
 }

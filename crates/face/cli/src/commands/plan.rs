@@ -55,6 +55,11 @@ impl Choice {
         words
     }
 
+    /// The check that sees all of it: what was computed for a service is known to the journal alone.
+    pub fn check(&self, source: &str) -> String {
+        if self.service.is_some() { "check".to_owned() } else { format!("check {source}") }
+    }
+
     /// The plan of a profile, or the one in a file.
     pub fn plan(&self, source: &str, session: &Session) -> Result<Plan, Failure> {
         Ok(pipeline::plan(session, &Source::named(source), &self.options())?)
@@ -85,7 +90,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if plan.steps.is_empty() {
         return Ok(answer
             .note("there is nothing to write")
-            .next(context.line(&format!("check {}", args.source))));
+            .next(context.line(&args.choice.check(&args.source))));
     }
     Ok(answer.next(context.root_line(&format!("apply {}{}", args.source, args.choice.words()))))
 }
@@ -105,5 +110,18 @@ fn class(word: &str) -> Result<Class, String> {
         "security" => Err("security knobs are allowed one by one, with --allow-knob".to_owned()),
         "oneway" | "action" => Err(format!("steps of class {word} cannot be undone and are refused")),
         _ => Err("the classes are availability and durability".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sized_for_a_service_is_checked_against_the_journal() {
+        let mut choice = Choice { allow: Vec::new(), allow_knob: Vec::new(), service: None };
+        assert_eq!(choice.check("postgres"), "check postgres");
+        choice.service = Some("postgres".to_owned());
+        assert_eq!(choice.check("postgres"), "check");
     }
 }
