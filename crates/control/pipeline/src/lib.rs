@@ -44,7 +44,7 @@ pub use error::PipelineError;
 pub use export::{LeftOut, Outgoing, outgoing};
 pub use log::log;
 pub use plan::{PlanOptions, plan};
-pub use session::{Seams, Session, SessionOptions};
+pub use session::{Seams, Session, SessionOptions, TrialAtWork};
 pub use size::{Service, SizeRequest, size};
 pub use source::Source;
 pub use undo::{Target, Undone, undo};

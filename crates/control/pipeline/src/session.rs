@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use planish_act::{LiveSink, ModelSink, Sink};
 use planish_host::Host;
-use planish_journal::{Author, FileStorage, HostLock, Journal, JournalError, Ledger, Storage, read};
+use planish_journal::{
+    Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
+};
 use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Observation};
 use tracing::info_span;
 
@@ -50,6 +52,13 @@ pub trait Seams {
 struct Direct;
 
 impl Seams for Direct {}
+
+/// A trial that may have values on the host: see [`Session::begin_trial`].
+#[derive(Debug)]
+pub struct TrialAtWork(#[expect(dead_code, reason = "held, never read")] HostLock);
+
+/// How long a trial waits for an undo that is just looking whether there is one.
+const TRIAL_PATIENCE: Duration = Duration::from_millis(200);
 
 /// One host, one state folder, one catalogue.
 pub struct Session {
@@ -169,6 +178,26 @@ impl Session {
         let author =
             Author { boot_id: self.host.boot_id(), who: state::who(&self.host), clock: self.options.clock };
         Ok(Journal::open(self.seams.storage(Box::new(storage)), lock, author)?)
+    }
+
+    /// Says that a trial has values on the host, between its writes too, until the answer is dropped or the
+    /// process ends in any way: what it applied is not the newest entry of whoever types `undo` meanwhile. `None`
+    /// where another trial says so already, or where no lock can be made.
+    #[must_use]
+    pub fn begin_trial(&self) -> Option<TrialAtWork> {
+        HostLock::acquire(&self.folders.trial, TRIAL_PATIENCE).ok().map(TrialAtWork)
+    }
+
+    /// Refuses to guess what to undo while a trial has values on the host.
+    pub(crate) fn refuse_trial(&self) -> Result<(), PipelineError> {
+        if !self.folders.trial.exists() {
+            return Ok(());
+        }
+        match HostLock::acquire(&self.folders.trial, Duration::ZERO) {
+            Err(held @ LockError::Held { .. }) => Err(held.into()),
+            // The journal's own lock was taken before: a file that cannot be opened guards nothing.
+            Ok(_) | Err(LockError::Open { .. }) => Ok(()),
+        }
     }
 
     /// The journal as it is, without the lock.

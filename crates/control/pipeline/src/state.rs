@@ -20,6 +20,8 @@ pub(crate) struct Folders {
     pub config: Vec<PathBuf>,
     /// The lock of the host, wherever the state is.
     pub lock: PathBuf,
+    /// Held by a trial for as long as it may have values on the host, and never for a write.
+    pub trial: PathBuf,
     /// The state folder of root, for an ordinary user of a live host: nobody else can have written it.
     pub of_root: Option<PathBuf>,
 }
@@ -47,7 +49,11 @@ impl Folders {
         };
         let usual = options.state.is_none() && options.root.is_none();
         let of_root = (usual && !is_root).then(|| PathBuf::from(ROOT_STATE));
-        Self { state, config, lock, of_root }
+        let trial = match lock.file_stem().and_then(|name| name.to_str()) {
+            Some(name) if name != "lock" => lock.with_file_name(format!("{name}-trial.lock")),
+            _ => lock.with_file_name("trial.lock"),
+        };
+        Self { state, config, lock, trial, of_root }
     }
 
     /// The state folder of root, if it is there and we may not read it.

@@ -37,10 +37,32 @@ pub struct Undone {
 /// Takes entries back, newest first. What someone else set since is kept and told, unless forced.
 ///
 /// # Errors
-/// No such entry, a journal that cannot be used or that is root's, another planish at work.
+/// No such entry, a journal that cannot be used or that is root's, another planish at work: for entries that are
+/// not named and without force, a trial that runs is one also between its writes.
 pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, PipelineError> {
     session.refuse_hidden()?;
-    undo_selected(session, Duration::ZERO, force, |journal| select(journal, target, force))
+    let mut undone = undo_selected(session, Duration::ZERO, force, |journal| {
+        if !force && !matches!(target, Target::Entry(_)) {
+            session.refuse_trial()?;
+        }
+        select(journal, target, force)
+    })?;
+    if undone.entries.is_empty() {
+        undone.hints.extend(kept_theirs(session)?);
+    }
+    Ok(undone)
+}
+
+/// Where nothing is open: the newest entry of this boot that left a value to somebody else, and what undoes it too.
+fn kept_theirs(session: &Session) -> Result<Option<String>, PipelineError> {
+    let boot_id = session.host().boot_id();
+    let kept =
+        |entry: &&Entry| !entry.is_open() && entry.boot_id == boot_id && entry.steps.iter().any(left_theirs);
+    let entries = session.ledger()?.entries;
+    Ok(entries.iter().rev().find(kept).map(|entry| {
+        let id = entry.id;
+        format!("entry {id} left what someone else set since: planish undo {id} --force writes that, too")
+    }))
 }
 
 /// Takes back the entries that are selected once the host is ours, waiting for another planish to finish.
@@ -90,8 +112,12 @@ fn select(journal: &Journal, target: Target, force: bool) -> Result<Vec<EntryId>
 
 /// Whether a step is still to be taken back.
 fn is_pending(step: &EntryStep, force: bool) -> bool {
-    let kept = step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Theirs);
-    !step.is_undone() || (force && kept)
+    !step.is_undone() || (force && left_theirs(step))
+}
+
+/// Whether an undo kept what someone else had set.
+fn left_theirs(step: &EntryStep) -> bool {
+    step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Theirs)
 }
 
 /// How taking back an entry went.

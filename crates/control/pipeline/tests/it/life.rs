@@ -442,3 +442,39 @@ fn a_value_that_was_as_wanted_is_looked_at_too() {
     tree.edit("/proc/sys/vm/swappiness", "30");
     assert!(matches!(refused(&plan), PipelineError::Moved { .. }));
 }
+
+#[test]
+fn an_undo_that_names_no_entry_leaves_a_running_trial_alone() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_here(&tree, &everything());
+    let trial = tree.session().begin_trial().expect("no other trial");
+    for target in [Target::Newest, Target::All] {
+        let error = undo(&tree.session(), target, false).expect_err("a trial runs");
+        let why = std::error::Error::source(&error).expect("a lock that is held").to_string();
+        assert_eq!(why, format!("another planish is at work (pid {})", std::process::id()));
+        assert_eq!(error.exit(), Exit::Refused);
+    }
+    assert_eq!(tree.get(SWAPPINESS), "10\n");
+    // A killed trial lets go of its lock like this one, and its entry is undone like any other.
+    drop(trial);
+    undo(&tree.session(), Target::Newest, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn an_entry_that_left_theirs_is_named_when_nothing_else_is_there_to_undo() {
+    let tree = Tree::new();
+    apply_here(&tree, &everything());
+    tree.edit(SWAPPINESS, "33");
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Findings);
+    for force in [false, true] {
+        let nothing = undo(&tree.session(), Target::Newest, force).expect("nothing to undo");
+        assert!(nothing.entries.is_empty());
+        let hint = nothing.hints.first().expect("it says what would");
+        assert!(hint.contains("planish undo 1 --force"), "{hint}");
+    }
+    undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
+    let hints = undo(&tree.session(), Target::Newest, true).expect("nothing to undo").hints;
+    assert_eq!(hints, [""; 0]);
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use planish_model::{
     Access, EntryId, Exit, HostFacts, Observation, Outcome, OutcomeKind, Plan, Profile, Step, VerdictKind,
 };
-use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target};
+use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork};
 use serde_json::Value;
 
 use super::{Applied, HostControl};
@@ -24,13 +24,15 @@ pub struct PipelineHost<'s> {
     session: &'s Session,
     command: String,
     open: Vec<EntryId>,
+    /// From the first write on: whoever types `undo` meanwhile must not take what an arm stands on.
+    at_work: Option<TrialAtWork>,
 }
 
 impl<'s> PipelineHost<'s> {
     /// The host of `session`; `command` is what root would have to type to get what we may not have.
     #[must_use]
     pub fn new(session: &'s Session, command: &str) -> Self {
-        Self { session, command: command.to_owned(), open: Vec::new() }
+        Self { session, command: command.to_owned(), open: Vec::new(), at_work: None }
     }
 
     fn plan(&self, profile: &Profile) -> Result<Plan, PipelineError> {
@@ -136,6 +138,7 @@ impl HostControl for PipelineHost<'_> {
     fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
         let options = ApplyOptions { reason: Some(profile.summary.clone()), ..ApplyOptions::default() };
+        self.at_work = self.at_work.take().or_else(|| self.session.begin_trial());
         let done = planish_pipeline::apply(self.session, &plan, &options).map_err(|error| refused(&error))?;
         self.settled(&plan, done)
     }

@@ -145,7 +145,15 @@ fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
     let applied = host.apply(&lone("vm.swappiness", Want::Int(1))).expect("it may be written");
     assert!(applied.entry.is_some() && applied.short.is_empty());
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
+    let other = planish_pipeline::undo(&machine.session, planish_pipeline::Target::Newest, false)
+        .expect_err("a trial runs");
+    let why = std::error::Error::source(&other).expect("a lock that is held").to_string();
+    let us = format!("another planish is at work (pid {})", std::process::id());
+    assert_eq!((why, other.exit()), (us, planish_model::Exit::Refused));
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
     drop(host);
+    planish_pipeline::undo(&machine.session, planish_pipeline::Target::Newest, false)
+        .expect("no trial any more");
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
 }
 
