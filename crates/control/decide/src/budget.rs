@@ -31,16 +31,19 @@ impl Budget {
 
     /// Why the host cannot give that much; `None` when it can.
     pub(crate) fn refusal(&self, wanted: u64) -> Option<String> {
-        let left = self.available.saturating_sub(wanted);
-        (wanted > self.available || left < self.reserve).then(|| {
-            format!(
-                "{} would leave {} of the {} available, and the host keeps {}",
-                bytes(wanted),
-                bytes(left),
-                bytes(self.available),
-                bytes(self.reserve)
-            )
-        })
+        let [asked, available, reserve] = [wanted, self.available, self.reserve].map(bytes);
+        match self.available.checked_sub(wanted) {
+            None => Some(format!(
+                "{asked} is more than the {available} available, of which the host keeps {reserve}"
+            )),
+            Some(left) if left < self.reserve => {
+                let left = bytes(left);
+                Some(format!(
+                    "{asked} would leave {left} of the {available} available, and the host keeps {reserve}"
+                ))
+            }
+            Some(_) => None,
+        }
     }
 }
 
@@ -60,6 +63,8 @@ mod tests {
         assert!(Budget::of(&host(100, 50)).take(40 << 30).is_ok());
         let error = Budget::of(&host(100, 50)).take(41 << 30).expect_err("too much");
         assert_eq!(error, "41 GiB would leave 9 GiB of the 50 GiB available, and the host keeps 10 GiB");
+        let error = Budget::of(&host(100, 50)).take(60 << 30).expect_err("more than there is");
+        assert_eq!(error, "60 GiB is more than the 50 GiB available, of which the host keeps 10 GiB");
     }
 
     #[test]

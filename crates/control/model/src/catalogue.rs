@@ -262,8 +262,27 @@ impl Catalogue {
         self.knobs.get(id).ok_or_else(|| CatalogueError::UnknownKnob {
             file: file.to_owned(),
             id: id.to_string(),
-            nearest: nearest(id.as_str(), self.knobs.keys().map(KnobId::as_str)).map(str::to_owned),
+            nearest: self.meant(id.as_str()).map(str::to_owned),
         })
+    }
+
+    /// The id that a wrong one most likely means: a name of its file, of its folder or of its boot parameter, the
+    /// first word of it, or a typing error.
+    fn meant(&self, wrong: &str) -> Option<&str> {
+        let name = wrong.strip_prefix("vm.").unwrap_or(wrong);
+        let file = |knob: &Knob| knob.path.rsplit('/').next() == Some(name);
+        let folder = |knob: &Knob| {
+            knob.path.split('/').any(|part| part == wrong) || knob.boot_arg.as_deref() == Some(wrong)
+        };
+        let family = |knob: &Knob| knob.id.as_str().split('.').next() == Some(wrong);
+        let ways: [&dyn Fn(&Knob) -> bool; 3] = [&file, &folder, &family];
+        let named = ways.into_iter().find_map(|way| {
+            // Of several, the one that a boot parameter can set is the main one.
+            let fits = || self.knobs.values().filter(|knob| way(knob));
+            fits().find(|knob| knob.boot_arg.is_some()).or_else(|| fits().next())
+        });
+        let typed = || nearest(wrong, self.knobs.keys().map(KnobId::as_str));
+        named.map(|knob| knob.id.as_str()).or_else(typed)
     }
 
     /// All knobs, by id.

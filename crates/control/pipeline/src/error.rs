@@ -216,8 +216,11 @@ impl PipelineError {
             Self::Catalogue(error) => error.cure(),
             Self::Decide(DecideError::Catalogue(error)) => error.cure(),
             Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
+            Self::ServiceMaps { source: planish_residency::ResidencyError::LeftAlone { .. }, .. } => {
+                "name a process of the service itself".to_owned()
+            }
             Self::ServiceMaps { .. } => {
-                "name another process of the service: kernel threads have no maps".to_owned()
+                "name another process of the service, which its owner or root may look at".to_owned()
             }
             Self::Postgres { .. } => {
                 "name its program with --postgres-program, or size the server that runs: planish size postgres"

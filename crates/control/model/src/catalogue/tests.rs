@@ -220,3 +220,21 @@ fn a_program_finds_the_profile_that_is_made_for_it() {
     assert_eq!(catalogue.profile_for("mysql"), Some("mysql"));
     assert_eq!(catalogue.profile_for("rediska"), None);
 }
+
+#[test]
+fn a_name_of_its_file_or_its_family_leads_to_a_knob() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (wrong, meant) in [
+        ("nr_hugepages", "hugepages."),
+        ("vm.nr_hugepages", "hugepages."),
+        ("transparent_hugepage", "thp."),
+        ("thp", "thp."),
+        ("swappiness", "vm.swappiness"),
+        ("thp.enabeld", "thp.enabled"),
+    ] {
+        let error = catalogue.knob(&KnobId::new(wrong)).expect_err("no id").to_string();
+        assert!(error.contains(&format!("did you mean `{meant}")), "{error}");
+    }
+    let error = catalogue.knob(&KnobId::new("nothing.like.it")).expect_err("no id").to_string();
+    assert!(!error.contains("did you mean"), "{error}");
+}

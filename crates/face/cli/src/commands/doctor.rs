@@ -2,7 +2,7 @@
 
 use planish_model::{Exit, Severity};
 use planish_pipeline as pipeline;
-use planish_report::{DoctorReport, KnobCounts};
+use planish_report::{DoctorReport, KnobCounts, units};
 
 use crate::answer::Answer;
 use crate::commands::service;
@@ -35,7 +35,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     let lost = report.findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = context.answer(&report, session.catalogue());
-    let mut answer = if lost { answer.exit(Exit::Findings) } else { answer.note("nothing is lost here") };
+    let mut answer = match (lost, report.findings.len()) {
+        (true, _) => answer.exit(Exit::Findings),
+        (false, 0) => answer.note("nothing is lost here"),
+        (false, notes) => answer.note(format!("{}, and nothing graver", units::count(notes, "note"))),
+    };
     if report.profile.is_none() {
         let names: Vec<&str> = session.catalogue().profile_names().collect();
         answer = answer.note(format!("profiles: {}", names.join(", ")));
