@@ -116,8 +116,14 @@ pub(crate) fn outcome_answer(
         answer = answer.note(format!("the page is {}", path.display()));
     }
     let pays = outcome.real_rungs().any(|rung| rung.verdict == RungVerdict::Keep);
-    let next = match exit {
-        Exit::FailedRestored | Exit::FailedNotRestored => context.line("log --verbose"),
+    let with_budget = |seconds: u64| match running.budget {
+        None => context.again(&format!("--budget {seconds}")),
+        Some(_) if running.quick => format!("{longer} --quick --budget {seconds}"),
+        Some(_) => format!("{longer} --budget {seconds}"),
+    };
+    let next = match (exit, outcome.budget_needed_seconds) {
+        (Exit::FailedRestored | Exit::FailedNotRestored, _) => context.line("log --verbose"),
+        (_, Some(seconds)) => with_budget(seconds),
         _ if running.quick => longer.to_owned(),
         _ if pays => context.line("doctor"),
         _ => context.line("trial honesty"),

@@ -315,6 +315,10 @@ pub struct TrialOutcome {
     pub discarded: Vec<Discard>,
     /// Remarks: what was skipped, what was stopped, what was persisted.
     pub notes: Vec<String>,
+    /// Time for everything, in seconds, that would have been enough for the fewest pairs with a verdict; only where
+    /// the time was up before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_needed_seconds: Option<u64>,
     /// The exit code of the contract that this outcome stands for.
     pub exit: u8,
     /// sha256 of this value as it was stored; `null` in the stored value itself, and when nothing was stored.
@@ -386,6 +390,7 @@ pub(crate) mod tests {
             refused: Vec::new(),
             discarded: Vec::new(),
             notes: Vec::new(),
+            budget_needed_seconds: None,
             exit: 0,
             proof_id: None,
         }

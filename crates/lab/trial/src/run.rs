@@ -159,7 +159,8 @@ fn with_field<T>(
         let begun = Instant::now();
         let mut field = resident_field(trial, recipes, ground)?;
         // What the raising of pools has left of the time for everything.
-        options.budget = options.budget.saturating_sub(begun.elapsed());
+        options.spent = begun.elapsed();
+        options.budget = options.budget.saturating_sub(options.spent);
         return run(&mut field, &options, ground.progress, &stop);
     }
     let plan = StartPlan {
@@ -195,6 +196,7 @@ fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOption
         guards: trial.guards(),
         seed,
         budget: options.budget.unwrap_or(Duration::from_secs_f64(seconds)),
+        spent: Duration::ZERO,
         pairs_max: trial.pairs,
         selfcheck_pairs: trial.selfcheck_pairs,
         confirm,

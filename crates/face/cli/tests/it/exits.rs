@@ -194,6 +194,21 @@ fn a_proof_that_could_not_be_stored_is_known_before_anything_is_measured() {
 }
 
 #[test]
+fn a_trial_without_time_for_a_verdict_names_the_time_it_takes() {
+    let sandbox = sandbox();
+    // However noisy this machine is, it is the time that is missing and not the hope.
+    let trial =
+        TRIAL.replace("BUDGET", "0.1\nhope = 0.999999").replace("sleep 0.0$(( ($$ % 7) + 1 ))", "sleep 0.05");
+    std::fs::write(sandbox.path().join("t.toml"), trial).expect("a trial");
+    let args = ["--json", "--state", "state", "trial", "run", "t.toml"];
+    let short: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
+    assert_eq!(short.exit, 6, "{} {}", short.stdout, short.stderr);
+    let seconds = &short.envelope()["result"]["budget_needed_seconds"];
+    let again = format!("planish --json --state state trial run t.toml --budget {seconds}");
+    assert_eq!(message(&short, "next"), again);
+}
+
+#[test]
 fn trial_new_writes_over_no_file() {
     let sandbox = sandbox();
     let new = || -> Run {

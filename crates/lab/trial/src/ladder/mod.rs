@@ -96,8 +96,10 @@ pub struct LadderOptions {
     pub guards: Vec<GuardSpec>,
     /// Seed of every draw, below [`SEED_LIMIT`].
     pub seed: u64,
-    /// Time for everything.
+    /// Time for everything that is still to come.
     pub budget: Duration,
+    /// Time that was spent before: on making data and raising pools.
+    pub spent: Duration,
     /// Pairs of a rung at most.
     pub pairs_max: usize,
     /// Pairs of the self-check; 8 at least.
@@ -207,6 +209,7 @@ pub(crate) struct Climb<'a> {
     begun: Instant,
     started_at: u64,
     in_field: Duration,
+    budget_needed_seconds: Option<u64>,
     notes: Vec<String>,
     refused: Vec<Refusal>,
 }
@@ -234,6 +237,7 @@ impl<'a> Climb<'a> {
             begun: Instant::now(),
             started_at,
             in_field: Duration::ZERO,
+            budget_needed_seconds: None,
             notes: Vec::new(),
             refused: options.refused.clone(),
         }
@@ -372,6 +376,7 @@ impl<'a> Climb<'a> {
             refused: std::mem::take(&mut self.refused),
             discarded: std::mem::take(&mut self.discarded),
             notes: std::mem::take(&mut self.notes),
+            budget_needed_seconds: self.budget_needed_seconds,
             exit: Exit::Done.code(),
             proof_id: None,
         };

@@ -8,7 +8,7 @@ use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdic
 
 use super::contender::{Contender, sentence};
 use super::rows::{better, gain};
-use super::{Climb, ERROR_RATE, LadderOptions, SEED_LIMIT};
+use super::{Climb, ERROR_RATE, LadderOptions, Refusal, SEED_LIMIT};
 use crate::control::Phase;
 use crate::error::TrialError;
 use crate::outcome::{Confirmed, Discard, First, RungVerdict, TrialOutcome};
@@ -25,6 +25,8 @@ const REDONE_MIN: usize = 3;
 const CONFIRMATION_SHARE: f64 = 0.4;
 /// Fewest pairs that a plan is made for, however short the time: the first number that can say anything.
 const PAIRS_MIN: usize = 8;
+/// What is added to the time that a trial was too short by: machines have moods.
+const BUDGET_MARGIN: f64 = 1.1;
 /// A guard value that is zero in one arm and not in the other, for the sake of its rank.
 const ALMOST_NOTHING: f64 = 1e-12;
 
@@ -54,6 +56,8 @@ pub(super) struct Race<'c, 'a> {
     /// Index into `contenders`, and the rung's test.
     runs: Vec<(usize, Run)>,
     phase: Phase,
+    /// When it began, in the time of the climb.
+    begun: Duration,
     /// Time that is kept for what comes after.
     reserve: Duration,
     /// How long a block may take, by the longest one so far: none is begun that would overrun.
@@ -70,14 +74,18 @@ pub(super) fn ladder_alpha(strictness: Strictness) -> f64 {
     }
 }
 
+/// Share of the time left that the ladder has, when the confirmation is to have the rest.
+fn ladder_share(options: &LadderOptions) -> f64 {
+    match options.confirm {
+        super::Confirm::Fresh => 1.0 - CONFIRMATION_SHARE,
+        super::Confirm::Skip { .. } => 1.0,
+    }
+}
+
 /// Pairs that fit into `seconds` when each of `arms` arms takes `unit_seconds` a block, within the plan's
 /// limits.
 pub(super) fn pairs_in(seconds: f64, unit_seconds: f64, arms: usize, options: &LadderOptions) -> usize {
-    let share = match options.confirm {
-        super::Confirm::Fresh => 1.0 - CONFIRMATION_SHARE,
-        super::Confirm::Skip { .. } => 1.0,
-    };
-    let blocks = (seconds * share / (unit_seconds * arms as f64).max(1e-6)) as usize;
+    let blocks = (seconds * ladder_share(options) / (unit_seconds * arms as f64).max(1e-6)) as usize;
     blocks.max(PAIRS_MIN).min(options.pairs_max)
 }
 
@@ -144,7 +152,8 @@ impl<'c, 'a> Race<'c, 'a> {
             (index, Run { sequential, guarded, pairs: Vec::new(), failures: 0, last_failure: String::new() })
         };
         let runs = active.into_iter().map(run).collect();
-        Ok(Self { climb, contenders, runs, phase, reserve, block, pairs_max, baseline_failures: 0 })
+        let begun = climb.begun.elapsed();
+        Ok(Self { climb, contenders, runs, phase, begun, reserve, block, pairs_max, baseline_failures: 0 })
     }
 
     /// Runs to the end.
@@ -182,8 +191,35 @@ impl<'c, 'a> Race<'c, 'a> {
             self.climb.blocks.push(names);
             self.take(&order, samples)?;
         }
+        if self.phase == Phase::Ladder && blocks < PAIRS_MIN && !self.runs.is_empty() {
+            self.tell_time_needed(blocks);
+        }
         self.close();
         Ok(())
+    }
+
+    /// The time was up before any verdict was possible: says what time would have been enough.
+    fn tell_time_needed(&mut self, blocks: usize) {
+        if self.climb.stop.is_set() {
+            return;
+        }
+        let options = self.climb.options;
+        // None is begun that would overrun, so the last one needs its time twice.
+        let blocks_seconds = self.block.as_secs_f64() * (self.pairs_max + 1) as f64;
+        let before = options.spent + self.begun;
+        let seconds = before.as_secs_f64() + blocks_seconds / ladder_share(options);
+        let seconds = (seconds * BUDGET_MARGIN).ceil() as u64;
+        let after = if blocks == 0 {
+            "with the self-check".to_owned()
+        } else {
+            format!("after {blocks} of {} blocks", self.pairs_max)
+        };
+        self.climb.budget_needed_seconds = Some(seconds);
+        self.climb.refused.push(Refusal {
+            what: "the ladder".to_owned(),
+            why: format!("the time was up {after}"),
+            cure: format!("--budget {seconds}, or budget_seconds = {seconds} in a trial file"),
+        });
     }
 
     /// The order of the next block, drawn before it runs.

@@ -114,7 +114,8 @@ pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<Tri
     ground.progress.tick(&Tick { phase: Phase::Prepare, done: 0, of: 1, left_seconds });
     let stage = Rc::new(prepare(wishes, options, &ladder.host)?);
     // What the making of the data has left of the time for everything.
-    ladder.budget = ladder.budget.saturating_sub(begun.elapsed());
+    ladder.spent = begun.elapsed();
+    ladder.budget = ladder.budget.saturating_sub(ladder.spent);
 
     // After this point the data set is there; whatever happens, its folder goes with the stage.
     let host: SharedHost<'_> = Rc::new(RefCell::new(&mut *ground.host));
@@ -191,6 +192,7 @@ fn ladder_options(
         guards: Vec::new(),
         seed: options.checked_seed(None)?,
         budget: options.budget.unwrap_or(BUDGET[usize::from(options.quick)]),
+        spent: Duration::ZERO,
         pairs_max: 32,
         selfcheck_pairs: 8,
         confirm,

@@ -149,6 +149,7 @@ pub fn options(seed: u64) -> LadderOptions {
         guards: GuardSpec::usual(),
         seed,
         budget: Duration::from_secs(600),
+        spent: Duration::ZERO,
         pairs_max: 32,
         selfcheck_pairs: 8,
         confirm: Confirm::Fresh,

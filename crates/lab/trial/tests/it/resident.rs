@@ -236,6 +236,21 @@ fn a_run_that_keeps_its_placebo_keeps_nothing_else() {
 }
 
 #[test]
+fn time_that_the_self_check_has_used_up_is_called_that_and_the_time_needed_is_named() {
+    let mut options = options(1);
+    (options.budget, options.spent) = (Duration::ZERO, Duration::from_secs(100));
+    let arms = arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 1);
+    let outcome = run_resident(arms, SLICES, &options, &mut Silent, &Stop::default()).expect("runs");
+    assert_eq!((outcome.exit, outcome.rungs[0].pairs), (Exit::Inconclusive.code(), 0));
+    assert_eq!(outcome.rungs[0].reason, "no pair was run: the time was up");
+    let seconds = outcome.budget_needed_seconds.expect("it was too short");
+    assert!((110..130).contains(&seconds), "what was spent before, and some more: {seconds}");
+    let refusal = &outcome.refused[0];
+    assert_eq!(refusal.why, "the time was up with the self-check");
+    assert!(refusal.cure.starts_with(&format!("--budget {seconds}, or budget_seconds")), "{}", refusal.cure);
+}
+
+#[test]
 fn a_stop_ends_everything_and_returns_what_is_known() {
     let stop = Stop::default();
     let rung_arm = Fake::new("thp", 80.0, 0.01, 3).fault(Fault::StopsTrialAt(5, stop.clone()));
