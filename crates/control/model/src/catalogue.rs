@@ -277,9 +277,9 @@ impl Catalogue {
         let family = |knob: &Knob| knob.id.as_str().split('.').next() == Some(wrong);
         let ways: [&dyn Fn(&Knob) -> bool; 3] = [&file, &folder, &family];
         let named = ways.into_iter().find_map(|way| {
-            // Of several, the one that a boot parameter can set is the main one.
-            let fits = || self.knobs.values().filter(|knob| way(knob));
-            fits().find(|knob| knob.boot_arg.is_some()).or_else(|| fits().next())
+            // Of several, the one that a boot parameter can set is the main one, and 2 MiB pages before 1 GiB ones.
+            let fits = self.knobs.values().filter(|knob| way(knob));
+            fits.min_by_key(|knob| (knob.boot_arg.is_none(), knob.id.as_str().len(), knob.path.len()))
         });
         let typed = || nearest(wrong, self.knobs.keys().map(KnobId::as_str));
         named.map(|knob| knob.id.as_str()).or_else(typed)

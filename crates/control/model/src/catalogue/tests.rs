@@ -225,10 +225,10 @@ fn a_program_finds_the_profile_that_is_made_for_it() {
 fn a_name_of_its_file_or_its_family_leads_to_a_knob() {
     let catalogue = Catalogue::embedded().expect("sound");
     for (wrong, meant) in [
-        ("nr_hugepages", "hugepages."),
-        ("vm.nr_hugepages", "hugepages."),
-        ("transparent_hugepage", "thp."),
-        ("thp", "thp."),
+        ("nr_hugepages", "hugepages.2m`"),
+        ("vm.nr_hugepages", "hugepages.2m`"),
+        ("transparent_hugepage", "thp.enabled`"),
+        ("thp", "thp.enabled`"),
         ("swappiness", "vm.swappiness"),
         ("thp.enabeld", "thp.enabled"),
     ] {
