@@ -216,8 +216,8 @@ fn other_values(shown: &str) -> Vec<String> {
     match shown.parse::<i64>() {
         Ok(0) => vec!["1".to_owned(), LARGE.to_string()],
         Ok(1) => vec!["0".to_owned(), "2".to_owned()],
-        // Half of a size is still a multiple of whatever the kernel rounds to.
-        Ok(number @ SIZE_MIN..) => vec![(number / 2).to_string()],
+        // Half of a size is still a multiple of whatever the kernel rounds to, and so is twice as much.
+        Ok(number @ SIZE_MIN..) => vec![(number / 2).to_string(), number.saturating_mul(2).to_string()],
         // Downwards first: upper limits are common, and lower ones are seldom what runs.
         Ok(number) => vec![(number - 1).to_string(), (number + 1).to_string()],
         Err(_) => Vec::new(),
