@@ -16,8 +16,8 @@ const FUNCTIONS: usize = 100_000;
 const CALLS: usize = 1_000_000;
 /// Frames of a stack.
 const DEPTH: usize = 16;
-/// Different stacks of the recording.
-const STACKS: usize = 20_000;
+/// Different stacks of the recording: a database has some thousand call sites that run.
+const STACKS: usize = 2_000;
 const IMPORT_BYTES: usize = 100 << 20;
 const MIB: f64 = (1 << 20) as f64;
 

@@ -54,6 +54,8 @@ pub struct Program {
     pub segments: Vec<Segment>,
     /// By address.
     functions: Vec<ProgramFunction>,
+    /// Their addresses again, close together: samples are looked up by the million.
+    starts: Vec<u64>,
     by_name: HashMap<String, u32>,
     /// Local functions of one name, in the order of the symbol table.
     locals: HashMap<String, Vec<u32>>,
@@ -95,6 +97,7 @@ impl Program {
             build_id,
             segments: segments.collect(),
             functions: Vec::new(),
+            starts: Vec::new(),
             by_name: HashMap::new(),
             locals: HashMap::new(),
             by_stable: OnceLock::new(),
@@ -153,7 +156,7 @@ impl Program {
     /// The function at a virtual address, and the offset in it.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<(u32, u64)> {
-        let after = self.functions.partition_point(|function| function.address <= address);
+        let after = self.starts.partition_point(|start| *start <= address);
         let index = after.checked_sub(1)?;
         let function = &self.functions[index];
         let offset = address - function.address;
@@ -240,6 +243,7 @@ impl Program {
 
     /// Adds `.plt` and its like where no symbol covers them.
     fn add_linkage_tables(&mut self, file: &object::File<'_>) {
+        self.starts = self.functions.iter().map(|function| function.address).collect();
         for section in file.sections() {
             let name = section.name().unwrap_or_default();
             let is_table = matches!(name, ".plt" | ".plt.sec" | ".plt.got" | ".iplt");
@@ -256,6 +260,7 @@ impl Program {
             }
         }
         self.functions.sort_by_key(|function| function.address);
+        self.starts = self.functions.iter().map(|function| function.address).collect();
     }
 
     /// Gives equal local names their spelling and builds the look-up by name.

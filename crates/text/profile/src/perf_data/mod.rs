@@ -22,6 +22,7 @@ use std::collections::HashMap;
 use crate::collect::{Collector, Place};
 use crate::error::ProfileError;
 use crate::profile::{Edges, Weights};
+use crate::program::Program;
 use crate::read::{ImportOptions, Read};
 use container::{Container, Record, kinds};
 pub use maps::ObjectFile;
@@ -42,8 +43,6 @@ pub struct Overview {
     pub objects: Vec<(ObjectFile, u64)>,
     /// Samples of all events, the kernel's too.
     pub samples: u64,
-    /// From the first sample to the last, in nanoseconds.
-    pub span_ns: u64,
 }
 
 /// Counts samples by the file that they lie in.
@@ -70,7 +69,7 @@ pub fn overview(bytes: &[u8]) -> Result<Overview, ProfileError> {
         counts.into_iter().map(|(object, count)| (processes.object(object).clone(), count)).collect();
     objects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.path.cmp(&b.0.path)));
     let events = container.events().iter().map(|event| event.name.clone()).collect();
-    Ok(Overview { events, objects, samples, span_ns: container.span_ns() })
+    Ok(Overview { events, objects, samples })
 }
 
 /// Reads the samples of one event.
@@ -82,40 +81,22 @@ pub(crate) fn read(
     let program = options.program.ok_or(ProfileError::NeedsProgram { format: FORMAT })?;
     let container = Container::parse(bytes)?;
     let wanted = wanted_event(&container, options.event.as_deref())?;
-    let mut processes = Processes::new(&container);
-    // Whether a mapped file is the program, asked once for each.
-    let mut ours: Vec<Option<bool>> = Vec::new();
+    let mut placer = Placer::new(&container, program);
     let (mut lost, mut is_branched, mut is_deep) = (0, false, false);
     let mut places: Vec<Place> = Vec::new();
     for record in container.records() {
         if record.kind != kinds::SAMPLE {
-            processes.follow(&record);
+            placer.follow(&record);
             lost += lost_by(&record);
             continue;
         }
         let Some((_, sample)) = container.sample(&record).filter(|(event, _)| *event == wanted) else {
             continue;
         };
-        let mut place = |ip: u64| -> Result<Place, ProfileError> {
-            let Some((object, offset)) = processes.find(sample.pid, ip) else { return Ok(Place::Outside) };
-            let index = object as usize;
-            if ours.len() <= index {
-                ours.resize(index + 1, None);
-            }
-            let is_ours = match ours[index] {
-                Some(known) => known,
-                None => {
-                    let answer = processes.object(object).is(&program.name, program.build_id.as_deref())?;
-                    *ours[index].insert(answer)
-                }
-            };
-            Ok(if is_ours { collector.at_file_offset(offset) } else { Place::Outside })
-        };
+        let mut place = |ip: u64| placer.place(collector, sample.pid, ip);
         if sample.branches().next().is_some() {
-            let branches: Vec<(Place, Place)> = sample
-                .branches()
-                .map(|(from, to)| Ok((place(from)?, place(to)?)))
-                .collect::<Result<_, ProfileError>>()?;
+            let ends = |(from, to)| Ok((place(from)?, place(to)?));
+            let branches: Vec<_> = sample.branches().map(ends).collect::<Result<_, ProfileError>>()?;
             branches.into_iter().for_each(|(from, to)| collector.branch(from, to, 1));
             is_branched = true;
             continue;
@@ -136,7 +117,70 @@ pub(crate) fn read(
         (false, false) => (Weights::Samples, Edges::None),
     };
     let event = container.events()[wanted].name.clone();
-    Ok(Read { event, weights, edges, host: container.host(), lost })
+    Ok(Read { event, weights, edges, host: container.host(), lost, span_ns: container.span_ns() })
+}
+
+/// Places addresses of processes in the program.
+struct Placer<'a> {
+    processes: Processes,
+    program: &'a Program,
+    /// Whether a mapped file is the program, asked once for each.
+    ours: Vec<Option<bool>>,
+    /// Places that were found before, by a hash of the address; an entry of an earlier generation says nothing.
+    memo: Vec<Remembered>,
+    generation: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Remembered {
+    ip: u64,
+    pid: u32,
+    generation: u32,
+    place: Place,
+}
+
+impl<'a> Placer<'a> {
+    const MEMO_BITS: u32 = 17;
+
+    fn new(container: &Container<'_>, program: &'a Program) -> Self {
+        let empty = Remembered { ip: 0, pid: 0, generation: 0, place: Place::Outside };
+        let memo = vec![empty; 1 << Self::MEMO_BITS];
+        Self { processes: Processes::new(container), program, ours: Vec::new(), memo, generation: 1 }
+    }
+
+    /// Takes note of a record that is no sample: what was found before may lie elsewhere now.
+    fn follow(&mut self, record: &Record<'_>) {
+        self.processes.follow(record);
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    fn place(&mut self, collector: &Collector<'_>, pid: u32, ip: u64) -> Result<Place, ProfileError> {
+        let slot = (ip.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::MEMO_BITS)) as usize;
+        let known = self.memo[slot];
+        if (known.ip, known.pid, known.generation) == (ip, pid, self.generation) {
+            return Ok(known.place);
+        }
+        let place = self.look_up(collector, pid, ip)?;
+        self.memo[slot] = Remembered { ip, pid, generation: self.generation, place };
+        Ok(place)
+    }
+
+    fn look_up(&mut self, collector: &Collector<'_>, pid: u32, ip: u64) -> Result<Place, ProfileError> {
+        let Some((object, offset)) = self.processes.find(pid, ip) else { return Ok(Place::Outside) };
+        let index = object as usize;
+        if self.ours.len() <= index {
+            self.ours.resize(index + 1, None);
+        }
+        let is_ours = match self.ours[index] {
+            Some(known) => known,
+            None => {
+                let Program { name, build_id, .. } = self.program;
+                let answer = self.processes.object(object).is(name, build_id.as_deref())?;
+                *self.ours[index].insert(answer)
+            }
+        };
+        Ok(if is_ours { collector.at_file_offset(offset) } else { Place::Outside })
+    }
 }
 
 fn wanted_event(container: &Container<'_>, wanted: Option<&str>) -> Result<usize, ProfileError> {

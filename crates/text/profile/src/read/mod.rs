@@ -113,6 +113,8 @@ pub struct Imported {
     pub format: Format,
     /// Events that the kernel said it lost, in samples.
     pub lost: u64,
+    /// From the first sample to the last, in nanoseconds; 0 where the format has no times.
+    pub span_ns: u64,
 }
 
 /// Reads samples of any format into a profile.
@@ -124,7 +126,7 @@ pub fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, Pro
     let format = options.format.or_else(|| Format::of(bytes)).ok_or(ProfileError::UnknownFormat)?;
     if format == Format::Planish {
         let profile = file::parse(&String::from_utf8_lossy(bytes))?;
-        return Ok(Imported { profile, format, lost: 0 });
+        return Ok(Imported { profile, format, lost: 0, span_ns: 0 });
     }
     let mut collector = Collector::new(options.program);
     let read = match format {
@@ -148,7 +150,7 @@ pub fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, Pro
     }
     let mut profile = collector.finish(read.event, read.weights, read.edges);
     profile.hosts = read.host.into_iter().collect();
-    Ok(Imported { profile, format, lost: read.lost })
+    Ok(Imported { profile, format, lost: read.lost, span_ns: read.span_ns })
 }
 
 /// What a reader tells besides the samples.
@@ -158,10 +160,11 @@ pub(crate) struct Read {
     pub edges: Edges,
     pub host: Option<String>,
     pub lost: u64,
+    pub span_ns: u64,
 }
 
 impl Read {
     pub fn new(event: impl Into<String>, weights: Weights, edges: Edges) -> Self {
-        Self { event: event.into(), weights, edges, host: None, lost: 0 }
+        Self { event: event.into(), weights, edges, host: None, lost: 0, span_ns: 0 }
     }
 }

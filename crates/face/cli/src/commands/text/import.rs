@@ -49,28 +49,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let bytes = read_file(&args.samples)?;
     let named = args.format.as_deref();
     let format = Format::ALL.into_iter().find(|(word, _)| Some(*word) == named).map(|(_, format)| format);
-    let (mut program, mut notes, mut span_ns) = (None, Vec::new(), 0);
+    let (mut program, mut notes) = (None, Vec::new());
     if let Some(path) = &args.program {
         program = Some(super::program(path)?);
     }
-    if format.or_else(|| Format::of(&bytes)) == Some(Format::PerfData) {
+    if program.is_none() && format.or_else(|| Format::of(&bytes)) == Some(Format::PerfData) {
         let seen = perf_data::overview(&bytes).map_err(|source| in_file(&args.samples, source))?;
-        span_ns = seen.span_ns;
-        if program.is_none() {
-            let (found, note) = most_sampled(&seen).ok_or_else(|| {
-                Failure::usage("no program with samples is still where it was")
-                    .hint("planish ... --program BIN")
-            })?;
-            program = Some(found);
-            notes.push(note);
-        }
+        let (found, note) = most_sampled(&seen).ok_or_else(|| {
+            Failure::usage("no program with samples is still where it was").hint("planish ... --program BIN")
+        })?;
+        program = Some(found);
+        notes.push(note);
     }
     let options = ImportOptions { format, program: program.as_ref(), event: args.event.clone() };
     let imported =
         planish_profile::import(&bytes, &options).map_err(|source| in_file(&args.samples, source))?;
     let mut profile = imported.profile;
     profile.hosts = args.host.clone().map_or(profile.hosts, |host| vec![host]);
-    profile.window = profile.window.or_else(|| window(&args.samples, span_ns));
+    profile.window = profile.window.or_else(|| window(&args.samples, imported.span_ns));
     profile.duty *= args.duty;
     let text = file::write(&profile);
     if let Some(path) = &args.output {
