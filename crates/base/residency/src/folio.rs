@@ -28,29 +28,52 @@ pub(crate) struct Folios {
     block_frames: u64,
     /// Pages of the folio of each frame of a block; `None` for a block without folios of several pages.
     blocks: HashMap<u64, Option<Box<[u16]>>>,
-    /// Flags that were read last: of which frame the first ones are, and how many.
-    window: (u64, usize),
     buffer: Vec<u64>,
 }
 
-/// Frames that are read ahead once two in a row were asked for.
-const AHEAD: usize = 64;
+/// Frames that one call reads at most.
+const FRAMES_PER_READ: usize = 4096;
+/// Frames between two wanted ones that are read along rather than by another call.
+const GAP: u64 = 64;
 
 impl Folios {
     pub(crate) fn new(flags: FrameFlags, block_frames: u64) -> Self {
-        let buffer = vec![0; usize::try_from(block_frames).unwrap_or(512)];
-        Self { flags, block_frames, blocks: HashMap::new(), window: (0, 0), buffer }
+        let longest = FRAMES_PER_READ.max(usize::try_from(block_frames).unwrap_or(0));
+        Self { flags, block_frames, blocks: HashMap::new(), buffer: vec![0; longest] }
     }
 
-    /// Pages of the folio that holds `frame`; 1 where the kernel does not tell.
+    /// Pages of the folio that holds each of `frames`; 1 for frame 0, and where the kernel does not tell.
     ///
-    /// Most frames stand alone and say so themselves; only for the others the whole block is read.
-    pub(crate) fn pages_of(&mut self, frame: u64) -> u64 {
+    /// Frames of one process lie near each other in whatever order: sorted, few calls read them all. Most stand
+    /// alone and say so themselves; only for the others the whole block is read.
+    pub(crate) fn pages_of(&mut self, frames: &[u64]) -> Vec<u64> {
+        let mut pages = vec![1; frames.len()];
+        let mut order: Vec<usize> = (0..frames.len()).filter(|index| frames[*index] != 0).collect();
+        order.sort_unstable_by_key(|index| frames[*index]);
+        let mut rest = order.as_slice();
+        while let Some(first) = rest.first().map(|index| frames[*index]) {
+            let count = near(frames, rest);
+            let (near, further) = rest.split_at(count);
+            let length = frames[near[count - 1]] - first + 1;
+            let length = usize::try_from(length).expect("as many frames as a read takes at most");
+            let read = self.flags.read(first, &mut self.buffer[..length]).unwrap_or(0);
+            let in_folio = |index: &&usize| {
+                let flags = self.buffer[..read].get((frames[**index] - first) as usize);
+                flags.is_some_and(|flags| flags & (COMPOUND_HEAD | COMPOUND_TAIL) != 0)
+            };
+            let in_folio: Vec<usize> = near.iter().filter(in_folio).copied().collect();
+            for index in in_folio {
+                pages[index] = self.folio_of(frames[index]);
+            }
+            rest = further;
+        }
+        pages
+    }
+
+    /// Pages of the folio that holds `frame`, by its block.
+    fn folio_of(&mut self, frame: u64) -> u64 {
         let block = frame / self.block_frames;
         if !self.blocks.contains_key(&block) {
-            if self.flags_of(frame) & (COMPOUND_HEAD | COMPOUND_TAIL) == 0 {
-                return 1;
-            }
             self.load(block);
         }
         let place = usize::try_from(frame % self.block_frames).expect("below the frames of a block");
@@ -60,28 +83,25 @@ impl Folios {
         }
     }
 
-    /// The flags of one frame; 0 where the kernel does not tell.
-    fn flags_of(&mut self, frame: u64) -> u64 {
-        let (first, count) = self.window;
-        let inside = |at: u64| usize::try_from(at).ok().filter(|at| *at < count);
-        if let Some(at) = frame.checked_sub(first).and_then(inside) {
-            return self.buffer[at];
-        }
-        let ahead = if frame == first + count as u64 { AHEAD.min(self.buffer.len()) } else { 1 };
-        let read = self.flags.read(frame, &mut self.buffer[..ahead]).unwrap_or(0);
-        self.window = (frame, read);
-        self.buffer[..read].first().copied().unwrap_or(0)
-    }
-
     fn load(&mut self, block: u64) {
         if self.blocks.len() >= BLOCKS_MAX {
             self.blocks.clear();
         }
-        let read = self.flags.read(block * self.block_frames, &mut self.buffer).unwrap_or(0);
-        self.window = (block * self.block_frames, read);
+        let length = usize::try_from(self.block_frames).expect("made for at least as many");
+        let read = self.flags.read(block * self.block_frames, &mut self.buffer[..length]).unwrap_or(0);
         let pages = folio_pages(&self.buffer[..read]);
         self.blocks.insert(block, pages.iter().any(|pages| *pages > 1).then_some(pages));
     }
+}
+
+/// How many of the sorted `order` lie near enough to its first to be read with it.
+fn near(frames: &[u64], order: &[usize]) -> usize {
+    let first = frames[order[0]];
+    let follows = |pair: &&[usize]| {
+        let (before, frame) = (frames[pair[0]], frames[pair[1]]);
+        frame - before <= GAP && frame - first < FRAMES_PER_READ as u64
+    };
+    1 + order.windows(2).take_while(follows).count()
 }
 
 /// For each frame the number of pages of its folio.
@@ -100,6 +120,7 @@ pub(crate) fn folio_pages(flags: &[u64]) -> Box<[u16]> {
 
 #[cfg(test)]
 mod tests {
+    use planish_sys::{MapOptions, PageRequest, map_anonymous};
     use proptest::prelude::*;
 
     use super::*;
@@ -111,6 +132,43 @@ mod tests {
         assert_eq!(*folio_pages(&flags), [1, 4, 4, 4, 4, 2, 2, 1, 1]);
         assert_eq!(*folio_pages(&[tail, tail, 0]), [2, 2, 1], "one that began before the block");
         assert_eq!(*folio_pages(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn frames_near_each_other_are_read_together() {
+        let frames = [900, 5, 0, 70, 6, 5000, 70 + 4096];
+        let mut order: Vec<usize> = vec![0, 1, 3, 4, 5, 6];
+        order.sort_unstable_by_key(|index| frames[*index]);
+        assert_eq!(near(&frames, &order), 3, "5, 6 and 70");
+        assert_eq!(near(&frames, &order[3..]), 1, "900 lies apart");
+        let dense: Vec<u64> = (1..=5000).collect();
+        let order: Vec<usize> = (0..5000).collect();
+        assert_eq!(near(&dense, &order), FRAMES_PER_READ);
+    }
+
+    /// Of memory of our own, by the kernel itself: a huge page is one folio, base pages stand alone.
+    #[test]
+    fn our_own_folios_are_as_large_as_our_pages() {
+        let test = "our_own_folios_are_as_large_as_our_pages";
+        let Ok(flags) = FrameFlags::open() else { return planish_skip::skip(test, "no /proc/kpageflags") };
+        let base = planish_sys::pages::base_bytes();
+        let Some(huge) = planish_sys::pages::thp_bytes() else { return planish_skip::skip(test, "no THP") };
+        let mut folios = Folios::new(flags, (huge / base) as u64);
+        for (page, wanted) in [(PageRequest::Base, 1), (PageRequest::Thp, (huge / base) as u64)] {
+            let mapping =
+                map_anonymous(huge, MapOptions { populate: true, ..MapOptions::new(page) }).unwrap();
+            let mut frames = vec![0; huge / base];
+            let pagemap = planish_sys::pagemap::Pagemap::open(None).unwrap();
+            pagemap.frames(mapping.as_ptr().addr() as u64, &mut frames).unwrap();
+            if frames[0] == 0 {
+                return planish_skip::skip(test, "the kernel hides frames");
+            }
+            let pages = folios.pages_of(&frames);
+            if page == PageRequest::Thp && pages.contains(&1) {
+                return planish_skip::skip(test, "the kernel had no huge page");
+            }
+            assert!(pages.iter().all(|pages| *pages == wanted), "{page:?}: {pages:?}");
+        }
     }
 
     proptest! {

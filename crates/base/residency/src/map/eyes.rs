@@ -122,13 +122,17 @@ impl Eyes {
         self.blind_folios("the kernel hides the numbers of page frames");
     }
 
-    /// The backing of a page that a base-page entry maps; `shared`: by an entry of our own, so that nothing is known
-    /// of how others map it.
-    pub(crate) fn backing_of(&mut self, frame: u64, shared: bool) -> (Backing, u64) {
-        let pages = match &mut self.folios {
-            Some(folios) if frame != 0 => folios.pages_of(frame),
-            _ => 1,
-        };
+    /// Pages of the folio behind each frame; 1 where that cannot be told.
+    pub(crate) fn folio_pages(&mut self, frames: &[u64]) -> Vec<u64> {
+        match &mut self.folios {
+            Some(folios) => folios.pages_of(frames),
+            None => vec![1; frames.len()],
+        }
+    }
+
+    /// The backing of a page that a base-page entry maps, by the pages of its folio; `shared`: by an entry of our
+    /// own, so that nothing is known of how others map it.
+    pub(crate) fn backing_of(&self, pages: u64, shared: bool) -> (Backing, u64) {
         let bytes = pages * self.base_bytes;
         match pages {
             1 => (Backing::Base, self.base_bytes),

@@ -55,10 +55,11 @@ impl ObjectPages {
             let at = eyes.nodes_of(|| pages_at(None, &addresses), count)?;
             let mut frames = vec![0; if hugetlb || !eyes.sees_folios() { 0 } else { count }];
             own.frames(start as u64, &mut frames)?;
+            let folios = eyes.folio_pages(&frames);
             for (page, (node, _)) in at.into_iter().enumerate() {
-                let (backing, page_bytes) = match frames.get(page) {
+                let (backing, page_bytes) = match folios.get(page) {
                     _ if hugetlb => (Backing::Hugetlb, self.unit_bytes),
-                    Some(frame) => eyes.backing_of(*frame, true),
+                    Some(pages) => eyes.backing_of(*pages, true),
                     None => (Backing::Base, self.unit_bytes),
                 };
                 let part = Part { backing, node, page_bytes, bytes: 0, estimated: false };

@@ -231,12 +231,14 @@ impl Walk {
         if eyes.wants_frames() && count > 0 && chunk.frames.iter().all(|frame| *frame == 0) {
             eyes.frames_are_hidden();
         }
-        for ((entry, frame), (node, resident)) in chunk.entries.iter().zip(&chunk.frames).zip(nodes) {
+        let folios = eyes.folio_pages(&chunk.frames);
+        let frames = chunk.frames.iter().zip(folios);
+        for ((entry, (frame, pages)), (node, resident)) in chunk.entries.iter().zip(frames).zip(nodes) {
             if !resident {
                 found[entry.area].mapped_bytes -= entry.bytes;
                 continue;
             }
-            let (backing, page_bytes) = entry.huge.unwrap_or_else(|| eyes.backing_of(*frame, false));
+            let (backing, page_bytes) = entry.huge.unwrap_or_else(|| eyes.backing_of(pages, false));
             let bytes = eyes.count_once(*frame, entry.bytes / eyes.base_bytes) * eyes.base_bytes;
             if bytes > 0 {
                 let part = Part { backing, node, page_bytes, bytes, estimated: false };
