@@ -56,14 +56,19 @@ pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<Entr
 pub struct Resolved {
     /// The step, with the originals that count now: those of undone entries that it was applied over.
     pub step: EntryStep,
-    /// What those entries had left at its places: not someone else's.
+    /// What those entries, and earlier steps of its own, had left at its places: not someone else's.
     pub inherited: Vec<Caused>,
 }
 
-/// A step with the originals that count now.
+/// A step of an entry with the originals that count now.
+///
+/// An apply that ended early may have caused a value at the place of a step that it never came to: a scheduler that was
+/// set, and sized the queue whose own step was the next one.
 #[must_use]
-pub fn resolved(step: &EntryStep, entries: &[Entry]) -> Resolved {
-    let mut resolved = Resolved { step: step.clone(), inherited: Vec::new() };
+pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
+    let earlier = entry.steps[..index].iter().filter_map(|step| step.outcome.as_ref());
+    let inherited = earlier.flat_map(|outcome| outcome.caused.iter().cloned()).collect();
+    let mut resolved = Resolved { step: entry.steps[index].clone(), inherited };
     for original in &mut resolved.step.originals {
         while let Some(older) = original.over.and_then(|id| undone_original(id, &original.place, entries)) {
             let left = std::mem::replace(&mut original.value, older.value.clone());
@@ -138,7 +143,7 @@ mod tests {
     }
 
     fn resolved_original(entries: &[Entry], index: usize) -> String {
-        resolved(&entries[index].steps[0], entries).step.originals[0].value.clone()
+        resolved(&entries[index], 0, entries).step.originals[0].value.clone()
     }
 
     #[test]
@@ -162,6 +167,21 @@ mod tests {
         assert_eq!(resolved_original(&entries, 2), "1", "the second one is still there");
         undo(&mut entries[1], OutcomeKind::HandedOver);
         assert_eq!(resolved_original(&entries, 2), "60");
+    }
+
+    #[test]
+    fn what_an_earlier_step_caused_at_the_place_of_one_that_never_ran_is_ours() {
+        let mut entry = entry(1, "64", "63", &[]);
+        let mut scheduler = entry.steps[0].clone();
+        scheduler.place = "/sys/block/sda/queue/scheduler".to_owned();
+        let caused = Caused { place: PLACE.to_owned(), value: "128".to_owned() };
+        scheduler.outcome.as_mut().expect("it ran").caused.push(caused);
+        entry.steps[0].outcome = None;
+        entry.steps.insert(0, scheduler);
+        let Resolved { step, inherited } = resolved(&entry, 1, std::slice::from_ref(&entry));
+        let whose = |now| crate::three_way::own(&step, &inherited, &step.originals[0], now);
+        assert_eq!(whose("128"), crate::three_way::Whose::Ours);
+        assert_eq!(whose("129"), crate::three_way::Whose::Theirs);
     }
 
     #[test]

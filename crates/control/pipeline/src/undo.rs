@@ -174,7 +174,7 @@ pub(crate) fn take_back(
         } else if let Some(newer) = stack::covering(entry.id, step, entries) {
             handed_over(step, newer)
         } else {
-            let resolved = stack::resolved(step, entries);
+            let resolved = stack::resolved(entry, index, entries);
             take_back_step(&resolved, force, sink, &mut |write| Ok(journal.pool(entry.id, index, write)?))
         };
         back.left |= matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed);
