@@ -11,6 +11,10 @@ use anstyle::Style;
 const GAP: &str = "  ";
 /// The last column is not wrapped into less than this; a narrow terminal then wraps by itself.
 const LAST_MIN: usize = 24;
+/// Where the last column would get less than this, those in the middle are wrapped as well.
+const LAST_WANTED: usize = 40;
+/// A column in the middle is not made narrower than this.
+const MIDDLE_MIN: usize = 12;
 
 /// A text and its style.
 #[derive(Clone, Debug, Default)]
@@ -69,63 +73,109 @@ impl Table {
     #[must_use]
     pub fn render(&self, width: usize) -> String {
         let last = self.right.len() - 1;
-        let widths: Vec<usize> = (0..=last)
-            .map(|column| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
-            .collect();
+        let mut widths = self.widths();
         let indent: usize = widths[..last].iter().map(|width| width + GAP.len()).sum();
+        let wide = (indent + LAST_WANTED.min(widths[last])).saturating_sub(width);
+        if wide > 0 && !self.right[last] {
+            self.narrow(&mut widths, wide);
+        }
+        let indent: usize = widths[..last].iter().map(|width| width + GAP.len()).sum();
+        if !self.right[last] {
+            widths[last] = width.saturating_sub(indent).max(LAST_MIN);
+        }
         let mut text = String::new();
         for row in &self.rows {
+            self.push_row(&mut text, row, &widths);
+        }
+        text
+    }
+
+    /// The width of the widest cell of each column.
+    fn widths(&self) -> Vec<usize> {
+        let widest = |column: usize| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+        (0..self.right.len()).map(widest).collect()
+    }
+
+    /// Takes up to `wide` characters from the columns between the first and the last, always from the widest; none
+    /// gets narrower than its longest word or [`MIDDLE_MIN`].
+    fn narrow(&self, widths: &mut [usize], mut wide: usize) {
+        let words = |column: usize| {
+            self.rows.iter().flat_map(move |row| row[column].text.split_inclusive(LIST_BREAKS))
+        };
+        let least: Vec<usize> = (0..widths.len())
+            .map(|column| {
+                words(column).map(|word| word.trim_end().chars().count()).max().unwrap_or(0).max(MIDDLE_MIN)
+            })
+            .collect();
+        let between = 1..widths.len() - 1;
+        while wide > 0 {
+            let can = between.clone().filter(|&column| !self.right[column] && widths[column] > least[column]);
+            let Some(widest) = can.max_by_key(|&column| widths[column]) else { return };
+            widths[widest] -= 1;
+            wide -= 1;
+        }
+    }
+
+    fn push_row(&self, text: &mut String, row: &[Cell], widths: &[usize]) {
+        let last = row.len() - 1;
+        let parts: Vec<Vec<String>> = row
+            .iter()
+            .zip(widths)
+            .enumerate()
+            .map(|(column, (cell, &width))| match column {
+                // A cell that fits keeps its spaces as they are.
+                _ if cell.width() <= width || self.right[column] => vec![cell.text.clone()],
+                _ if column == last => wrap(&cell.text, width),
+                _ => wrap_at(&cell.text, &LIST_BREAKS, width),
+            })
+            .collect();
+        for number in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
             let mut line = String::new();
-            for (column, cell) in row[..last].iter().enumerate() {
-                push_padded(&mut line, cell, widths[column], self.right[column]);
-                line.push_str(GAP);
-            }
-            let tail = &row[last];
-            if self.right[last] {
-                push_padded(&mut line, tail, widths[last], true);
-            } else {
-                let wrapped = wrap(&tail.text, width.saturating_sub(indent).max(LAST_MIN));
-                for (number, part) in wrapped.iter().enumerate() {
-                    if number > 0 {
-                        let _ = write!(line, "\n{:indent$}", "");
-                    }
-                    push_padded(&mut line, &Cell::styled(part.as_str(), tail.style), 0, false);
+            for (column, cell) in row.iter().enumerate() {
+                let part = parts[column].get(number).map_or("", String::as_str);
+                let width = if column == last && !self.right[last] { 0 } else { widths[column] };
+                push_padded(&mut line, &Cell::styled(part, cell.style), width, self.right[column]);
+                if column < last {
+                    line.push_str(GAP);
                 }
             }
             text.push_str(line.trim_end_matches(' '));
             text.push('\n');
         }
-        text
     }
 }
 
 fn push_padded(line: &mut String, cell: &Cell, width: usize, right: bool) {
     let fill = width.saturating_sub(cell.width());
     let (before, after) = if right { (fill, 0) } else { (0, fill) };
-    let style = cell.style;
+    let style = if cell.text.is_empty() { Style::new() } else { cell.style };
     let _ = write!(line, "{:before$}{style}{}{style:#}{:after$}", "", cell.text, "");
 }
 
 /// Breaks a text at spaces. A word that is too long (a path) stays whole, so that it can be copied.
 #[must_use]
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    wrap_at(text, &[' '], width)
+}
+
+/// Where a cell in the middle may be broken: lists of values have no spaces.
+const LIST_BREAKS: [char; 3] = [' ', ',', '|'];
+
+/// Breaks a text behind the characters of `breaks`; white space counts as one space, and none ends a line.
+fn wrap_at(text: &str, breaks: &[char], width: usize) -> Vec<String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in text.split_whitespace() {
+    for word in text.split_inclusive(breaks) {
         let length = word.chars().count();
-        if used > 0 && used + 1 + length > width {
+        if used > 0 && used + word.trim_end().chars().count() > width {
             lines.push(String::new());
             used = 0;
         }
-        let line = lines.last_mut().expect("there is always a line");
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        line.push_str(word);
+        lines.last_mut().expect("there is always a line").push_str(word);
         used += length;
     }
-    lines
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -151,6 +201,24 @@ mod tests {
              vm.swappiness  60 %  Keeps the memory of the\n                     service in memory\n\
              thp             9 %  short\n"
         );
+    }
+
+    #[test]
+    fn a_wide_column_in_the_middle_leaves_room_for_the_last_one() {
+        let mut table = Table::new(&["knob", "wanted", "why"]);
+        let legal = "always|defer|defer+madvise|madvise|never and some words more";
+        table.row(["thp.defrag".into(), legal.into(), "Who waits for a huge page to be made".into()]);
+        let text = strip(&table.render(72));
+        assert_eq!(
+            text,
+            "knob        wanted                  why\n\
+             thp.defrag  always|defer|           Who waits for a huge page to be made\n\
+             \x20           defer+madvise|madvise|\n\
+             \x20           never and some words\n\
+             \x20           more\n"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 72));
+        assert!(table.render(200).contains(legal), "where there is room nothing is broken");
     }
 
     /// The text without its escape sequences.

@@ -9,7 +9,7 @@ use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
 use crate::units;
 
-/// The entries of the journal.
+/// The entries of the journal. The text shows neighbours that were made and taken back alike in one row.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LogReport {
     /// Newest first.
@@ -21,15 +21,22 @@ impl Report for LogReport {
 
     fn text(&self, page: &mut Page<'_>) {
         let mut table = Table::new(&[">entry", "when", "profile", ">steps", "state", "reason", "who"]);
-        for entry in &self.entries {
+        // A proof applies and undoes dozens of times: what came back again and again is one row.
+        let alike = |a: &Entry, b: &Entry| !page.is_detailed() && are_alike(a, b);
+        for group in self.entries.chunk_by(alike) {
+            let (newest, oldest) = (&group[0], &group[group.len() - 1]);
+            let ids = match group.len() {
+                1 => newest.id.to_string(),
+                _ => format!("{}..{}", oldest.id, newest.id),
+            };
             table.row([
-                entry.id.to_string().into(),
-                units::moment(entry.at).into(),
-                entry.profile.as_str().into(),
-                entry.steps.len().to_string().into(),
-                state(entry),
-                entry.reason.as_deref().unwrap_or_default().into(),
-                entry.who.as_str().into(),
+                ids.into(),
+                units::moment(newest.at).into(),
+                newest.profile.as_str().into(),
+                group.iter().map(|entry| entry.steps.len()).sum::<usize>().to_string().into(),
+                state(newest),
+                newest.reason.as_deref().unwrap_or_default().into(),
+                newest.who.as_str().into(),
             ]);
         }
         page.table(&table);
@@ -37,6 +44,14 @@ impl Report for LogReport {
             self.entries.iter().for_each(|entry| steps(entry, page));
         }
     }
+}
+
+/// Whether two entries hold nothing any more and differ by number, moment and steps only.
+fn are_alike(a: &Entry, b: &Entry) -> bool {
+    let told = |entry: &Entry| {
+        (entry.state, entry.profile.clone(), entry.reason.clone(), entry.who.clone(), entry.command.clone())
+    };
+    !a.is_open() && told(a) == told(b)
 }
 
 fn state(entry: &Entry) -> Cell {
