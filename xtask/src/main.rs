@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 /// The one door to this checkout
 #[derive(Parser)]
-#[command(name = "x", disable_help_subcommand = true)]
+#[command(name = "x", bin_name = "./x", disable_help_subcommand = true)]
 enum Task {
     /// Build planish and prove on this machine what pays (planish prove)
     Prove(prove::Options),

@@ -42,7 +42,7 @@ pub(crate) struct Globals {
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
     pub json: bool,
-    /// Read the recorded host in DIR instead of this machine
+    /// Take the recorded host in DIR for this machine; what is set is set in its files
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc

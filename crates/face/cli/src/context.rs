@@ -70,7 +70,10 @@ impl Context {
 
     /// The same for a command that writes the host: only root may do that on a live one.
     pub fn root_line(&self, command: &str) -> String {
-        let line = self.line(command);
+        self.as_root(self.line(command))
+    }
+
+    fn as_root(&self, line: String) -> String {
         let allowed = self.globals.root.is_some() || rustix::process::geteuid().is_root();
         if allowed { line } else { format!("sudo {line}") }
     }
@@ -92,6 +95,11 @@ impl Context {
             line.push_str(&word);
         }
         line
+    }
+
+    /// The same for a command that writes the host.
+    pub fn again_as_root(&self, added: &str) -> String {
+        self.as_root(self.again(added))
     }
 }
 

@@ -96,7 +96,7 @@ fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failu
         let text = context.text(plan, session.catalogue());
         output::print(&text, Exit::Done);
     }
-    let again = context.again("--yes");
+    let again = context.again_as_root("--yes");
     let asked = !context.globals.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     if !asked {
         let steps = units::count(plan.steps.len(), "step");

@@ -1,5 +1,6 @@
 //! `planish workload`
 
+use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -76,8 +77,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let Workload::Series(series) = &args.command;
     let options = series.options()?;
     if !context.globals.json || series.serve {
-        planish_workload::run(&options)?;
-        return Ok(Answer::printed(NAME));
+        return match planish_workload::run(&options) {
+            // A reader that has seen enough (`| head`) is no failure, as with every other command.
+            Err(WorkloadError::Stream { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {
+                Ok(Answer::printed(NAME))
+            }
+            done => done.map(|()| Answer::printed(NAME)).map_err(Failure::from),
+        };
     }
     let mut told = Vec::new();
     planish_workload::run_to(&options, &mut told)?;

@@ -247,6 +247,21 @@ fn ctrl_c_ends_a_trial_and_tells_what_is_known() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let sandbox = sandbox();
+    let workload = ["workload", "series", "--bytes", "8M", "--rounds", "1"];
+    for args in [&["knobs"][..], &workload] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        // Nobody will ever read it: every write fails as behind `| head` that has ended.
+        drop(reader);
+        let child =
+            command(sandbox.path(), args.iter().copied()).stdout(writer).stderr(Stdio::piped()).spawn();
+        let run: Run = child.expect("the binary starts").wait_with_output().expect("it ends").into();
+        assert_eq!((run.exit, run.stderr.contains("error")), (0, false), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn a_second_planish_is_refused_while_one_writes() {
     let sandbox = sandbox();
     let lock = sandbox.path().join("host/var/lib/planish/lock");
