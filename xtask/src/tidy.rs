@@ -13,6 +13,7 @@ const UNSAFE_CRATES: &[&str] = &[
     "crates/base/residency",
     "crates/memory/arena",
     "crates/series/kernels",
+    "crates/series/table",
     "crates/face/capi",
     "tests/vm",
     "benches",

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::error::TableError;
 
 /// Most symbols of a table: their numbers must fit the keys of kernels.
@@ -11,10 +13,18 @@ const SYMBOLS_MAX: usize = u32::MAX as usize;
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
     texts: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, u32>,
+    numbers: HashMap<Box<str>, u32, RandomState>,
 }
 
 impl Dictionary {
+    /// Of texts in the order of their numbers; `None` when one is there twice.
+    pub(crate) fn of(texts: &[String]) -> Option<Self> {
+        let mut dictionary = Self::default();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        dictionary.take_in(&texts, &mut Vec::new()).ok()?;
+        (dictionary.len() == texts.len()).then_some(dictionary)
+    }
+
     /// Number of symbols; each number is below it.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -37,6 +47,11 @@ impl Dictionary {
     #[must_use]
     pub fn text(&self, number: u32) -> Option<&str> {
         self.texts.get(number as usize).map(AsRef::as_ref)
+    }
+
+    /// All texts, in the order of their numbers.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(AsRef::as_ref)
     }
 
     /// The numbers of many texts; those not seen before get the next ones.

@@ -1,6 +1,8 @@
-//! Time-series tables in memory, on arenas.
+//! Time-series tables on arenas, in memory alone ([`Table`]) or with a log and files ([`Durable`]).
 //!
 //! ```text
+//!   Durable ── log, manifest, Parquet files: see `durable`, `log`, `files`
+//!     │
 //!   Table ── partition (group of symbols, span of time) ── segment ── segment ...    rows in time order
 //!     │                                                     │
 //!     ├─ Dictionary: symbol text <-> dense number           ├─ one slice of the arena a column
@@ -17,20 +19,31 @@
 //! - **Scans copy nothing**: they hand the columns of segments to the kernels, cut to the rows that are asked for.
 //!   Segments outside of what is asked for are left out by their zones, unread.
 //!
-//! Not here: files and the log, and threads. A table is owned by one writer; readers borrow it.
-#![forbid(unsafe_code)]
+//! A table in memory is owned by one writer; readers borrow it. A durable one may be shared by threads. How it keeps
+//! what was acknowledged is told in `docs/series-table.md`.
+#![deny(unsafe_code)]
 
 mod dictionary;
+mod durable;
 mod error;
+mod files;
+pub mod log;
 mod partition;
 mod scan;
 mod schema;
 mod segment;
+mod storage;
 mod table;
 
 pub use dictionary::Dictionary;
+pub use durable::{
+    Backup, Dropped, Durable, FORMAT_VERSION, Flush, Options, Reading, Recovery, Ticket, TimeUnit,
+};
 pub use error::TableError;
+pub use files::{Codec, Compression, Encoding, FileColumn, FileRows, FileZone, TableFile};
+pub use log::{Ack, Origin, SyncPolicy};
 pub use scan::{Filter, Piece};
 pub use schema::{Column, Kind, Partitioning, Schema};
 pub use segment::{ROWS_FIRST, ROWS_LAST, Zone};
+pub use storage::{Disk, Output, Storage, WriteError};
 pub use table::{Cells, Table};

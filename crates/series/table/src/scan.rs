@@ -5,7 +5,7 @@ use std::ops::Range;
 use planish_kernels::{KernelError, Keys, Times};
 
 use crate::schema::Schema;
-use crate::segment::{Data, Segment, Zone};
+use crate::segment::{Data, Loose, Segment, Zone, zone_of};
 
 /// Which rows are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,42 @@ impl<'t> Piece<'t> {
         }
         let zones = (0..columns.len()).map(|column| segment.zone(column)).collect();
         Self { columns, zones, time: schema.time() }
+    }
+
+    /// The rows of loose columns, in time order, that a filter asks for, if any.
+    pub(crate) fn of_loose(
+        schema: &Schema,
+        columns: &'t [Loose],
+        filter: &Filter,
+        keys: &[usize],
+    ) -> Option<Self> {
+        let times = columns[schema.time()].whole();
+        let begin = times.partition_point(|&time| time < filter.from);
+        let end = times.partition_point(|&time| time <= filter.to);
+        if begin >= end {
+            return None;
+        }
+        let (rows, mut keys) = (begin..end, keys.iter());
+        let mut zones = Vec::new();
+        let columns = columns.iter().map(|column| match column {
+            Data::Whole(cells) => {
+                let cells = &cells[rows.clone()];
+                zones.push(zone_of(&Data::Whole(cells)));
+                Column::Whole(cells)
+            }
+            Data::Float(cells) => {
+                let cells = &cells[rows.clone()];
+                zones.push(zone_of(&Data::Float(cells)));
+                Column::Float(cells)
+            }
+            Data::Symbol(cells) => {
+                let cells = &cells[rows.clone()];
+                zones.push(zone_of(&Data::Symbol(cells)));
+                Column::Symbol(cells, *keys.next().expect("a dictionary for each column of symbols"))
+            }
+        });
+        let columns = columns.collect();
+        Some(Self { columns, zones, time: schema.time() })
     }
 
     /// How many rows.

@@ -1,9 +1,12 @@
 //! What a table consists of.
 
 use crate::error::TableError;
+use crate::table::Cells;
 
 /// Most digits after the point: more do not fit into 64 bits.
 const SCALE_MAX: u8 = 18;
+/// Most columns: their number is kept in two bytes.
+const COLUMNS_MAX: usize = u16::MAX as usize;
 
 /// Kind of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +58,9 @@ pub struct Partitioning {
     pub symbols: Option<u32>,
 }
 
+/// Which partition: its group of symbols and the number of its span of time.
+pub(crate) type Place = (u32, i64);
+
 /// The columns of a table, checked. The first column of kind time orders the rows; the first of kind symbol, if
 /// any, is the one that partitions and scans know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +80,9 @@ impl Schema {
     /// symbols.
     pub fn new(columns: Vec<Column>, partitioning: Partitioning) -> Result<Self, TableError> {
         let error = |column: &str, reason| TableError::Schema { column: column.to_owned(), reason };
+        if columns.len() > COLUMNS_MAX {
+            return Err(error(&columns[COLUMNS_MAX].name, "is one column too many"));
+        }
         for (index, Column { name, kind }) in columns.iter().enumerate() {
             if name.is_empty() {
                 return Err(error(&format!("{}", index + 1), "has no name"));
@@ -132,8 +141,32 @@ impl Schema {
         found.ok_or_else(|| TableError::NoColumn { column: name.to_owned() })
     }
 
-    /// The partition of a row: its group of symbols and the number of its span of time.
-    pub(crate) fn place(&self, time: i64, symbol: u32) -> (u32, i64) {
+    /// Rows of a batch that fits the columns.
+    pub(crate) fn check(&self, batch: &[Cells<'_>]) -> Result<usize, TableError> {
+        let columns = self.columns();
+        if columns.len() != batch.len() {
+            return Err(TableError::Columns { want: columns.len(), got: batch.len() });
+        }
+        let want = batch.first().map_or(0, Cells::rows);
+        for (Column { name, kind }, cells) in columns.iter().zip(batch) {
+            let (column, got) = (name.clone(), cells.rows());
+            if kind.name() != cells.kind_name() {
+                return Err(TableError::Kind { column, want: kind.name(), got: cells.kind_name() });
+            }
+            if got != want {
+                return Err(TableError::Length { column, want, got });
+            }
+            if let Cells::Keyed { texts, keys } = cells
+                && let Some(key) = keys.iter().find(|&&key| key as usize >= texts.len())
+            {
+                return Err(TableError::Key { column, key: *key, texts: texts.len() });
+            }
+        }
+        Ok(want)
+    }
+
+    /// The partition of a row.
+    pub(crate) fn place(&self, time: i64, symbol: u32) -> Place {
         let group = self.partitioning.symbols.map_or(0, |symbols| symbol / symbols);
         (group, time.div_euclid(self.partitioning.span))
     }

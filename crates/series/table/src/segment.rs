@@ -153,7 +153,7 @@ impl<'a> Segment<'a> {
 }
 
 impl Zone {
-    fn merge(self, other: Self) -> Self {
+    pub(crate) fn merge(self, other: Self) -> Self {
         fn both<T: PartialOrd>(left: Option<(T, T)>, right: Option<(T, T)>) -> Option<(T, T)> {
             let (Some((low, high)), Some((other_low, other_high))) = (left, right) else { return None };
             Some((
@@ -170,6 +170,15 @@ impl Zone {
 }
 
 fn zone(column: &Slice<'_>, rows: Range<usize>) -> Zone {
+    match column {
+        Data::Whole(column) => zone_of(&Data::Whole(&column[rows])),
+        Data::Symbol(column) => zone_of(&Data::Symbol(&column[rows])),
+        Data::Float(column) => zone_of(&Data::Float(&column[rows])),
+    }
+}
+
+/// Lowest and highest of the cells of a column.
+pub(crate) fn zone_of(cells: &Data<&[i64], &[u32], &[f64]>) -> Zone {
     fn ends<T: Copy>(values: &[T], lower: impl Fn(T, T) -> T, higher: impl Fn(T, T) -> T) -> Option<(T, T)> {
         let &first = values.first()?;
         Some(
@@ -178,15 +187,13 @@ fn zone(column: &Slice<'_>, rows: Range<usize>) -> Zone {
                 .fold((first, first), |(low, high), &value| (lower(low, value), higher(high, value))),
         )
     }
-    match column {
-        Data::Whole(column) => Zone::Whole(ends(&column[rows], Ord::min, Ord::max)),
+    match cells {
+        Data::Whole(column) => Zone::Whole(ends(column, Ord::min, Ord::max)),
         Data::Symbol(column) => {
-            let ends = ends(&column[rows], Ord::min, Ord::max);
+            let ends = ends(column, Ord::min, Ord::max);
             Zone::Whole(ends.map(|(low, high)| (i64::from(low), i64::from(high))))
         }
         // `f64::min` returns the other operand for a NaN, so only a column of nulls ends in one.
-        Data::Float(column) => {
-            Zone::Float(ends(&column[rows], f64::min, f64::max).filter(|(low, _)| !low.is_nan()))
-        }
+        Data::Float(column) => Zone::Float(ends(column, f64::min, f64::max).filter(|(low, _)| !low.is_nan())),
     }
 }

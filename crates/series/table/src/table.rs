@@ -8,8 +8,8 @@ use crate::dictionary::Dictionary;
 use crate::error::TableError;
 use crate::partition::{Partition, Ready, Store};
 use crate::scan::{Filter, Piece};
-use crate::schema::{Column, Kind, Schema};
-use crate::segment::Loose;
+use crate::schema::{Column, Kind, Place, Schema};
+use crate::segment::{Loose, Segment};
 
 /// A column of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,14 @@ pub enum Cells<'a> {
     Times(&'a [i64]),
     /// For a column of symbols.
     Symbols(&'a [&'a str]),
+    /// For a column of symbols too: different texts, and for each row the number of its text. The form of Arrow's
+    /// dictionaries, and the quicker one.
+    Keyed {
+        /// The texts.
+        texts: &'a [&'a str],
+        /// For each row which of them.
+        keys: &'a [u32],
+    },
     /// For a column of whole numbers.
     Ints(&'a [i64]),
     /// For a column of floats.
@@ -27,18 +35,19 @@ pub enum Cells<'a> {
 }
 
 impl Cells<'_> {
-    fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Times(cells) | Self::Ints(cells) | Self::Decimals(cells) => cells.len(),
             Self::Symbols(cells) => cells.len(),
+            Self::Keyed { keys, .. } => keys.len(),
             Self::Floats(cells) => cells.len(),
         }
     }
 
-    fn kind_name(&self) -> &'static str {
+    pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Self::Times(_) => "time",
-            Self::Symbols(_) => "symbol",
+            Self::Symbols(_) | Self::Keyed { .. } => "symbol",
             Self::Ints(_) => "int",
             Self::Floats(_) => "float",
             Self::Decimals(_) => "decimal",
@@ -53,7 +62,7 @@ pub struct Table<'a> {
     store: Store<'a>,
     /// One for each column of symbols, in their order.
     dictionaries: Vec<Dictionary>,
-    partitions: BTreeMap<(u32, i64), Partition<'a>>,
+    partitions: BTreeMap<Place, Partition<'a>>,
 }
 
 impl<'a> Table<'a> {
@@ -62,7 +71,34 @@ impl<'a> Table<'a> {
     pub fn new(arena: &'a Arena, schema: Schema) -> Self {
         let symbols = schema.columns().iter().filter(|column| column.kind == Kind::Symbol).count();
         let dictionaries = vec![Dictionary::default(); symbols];
+        Self::with_dictionaries(arena, schema, dictionaries)
+    }
+
+    /// An empty table that knows symbols, one dictionary for each column of symbols.
+    pub(crate) fn with_dictionaries(arena: &'a Arena, schema: Schema, dictionaries: Vec<Dictionary>) -> Self {
         Self { schema, store: Store::new(arena), dictionaries, partitions: BTreeMap::new() }
+    }
+
+    /// One dictionary for each column of symbols, in their order.
+    pub(crate) fn dictionaries(&self) -> &[Dictionary] {
+        &self.dictionaries
+    }
+
+    /// The partitions that there are, in order.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
+        self.partitions.keys().copied()
+    }
+
+    /// The segments of a partition, in order.
+    pub(crate) fn segments(&self, place: Place) -> &[Segment<'a>] {
+        self.partitions.get(&place).map_or(&[], |partition| &partition.segments)
+    }
+
+    /// Drops a partition and keeps its memory for rows to come.
+    pub(crate) fn remove(&mut self, place: Place) {
+        if let Some(mut partition) = self.partitions.remove(&place) {
+            self.store.give_back(partition.segments.drain(..));
+        }
     }
 
     /// Its columns.
@@ -107,9 +143,18 @@ impl<'a> Table<'a> {
     /// table, [`TableError::Symbols`] when there are too many, [`TableError::Memory`] when the arena has no more.
     /// No row was added then.
     pub fn append(&mut self, batch: &[Cells<'_>]) -> Result<(), TableError> {
-        let rows = self.check(batch)?;
+        self.append_where(batch, |_| true).map(drop)
+    }
+
+    /// The same with the rows of those partitions only that are wanted; returns which ones got rows.
+    pub(crate) fn append_where(
+        &mut self,
+        batch: &[Cells<'_>],
+        is_wanted: impl Fn(Place) -> bool,
+    ) -> Result<Vec<Place>, TableError> {
+        let rows = self.schema.check(batch)?;
         let known: Vec<usize> = self.dictionaries.iter().map(Dictionary::len).collect();
-        let done = self.take_in(batch).and_then(|columns| self.add(&columns, rows));
+        let done = self.take_in(batch).and_then(|columns| self.add(&columns, rows, is_wanted));
         if done.is_err() {
             // Symbols that came with these rows are forgotten with them: their numbers are not used.
             for (dictionary, known) in self.dictionaries.iter_mut().zip(known) {
@@ -160,25 +205,6 @@ impl<'a> Table<'a> {
         (columns[column].kind == Kind::Symbol).then(|| columns[..column].iter().filter(is_symbol).count())
     }
 
-    /// Rows of a batch that fits.
-    fn check(&self, batch: &[Cells<'_>]) -> Result<usize, TableError> {
-        let columns = self.schema.columns();
-        if columns.len() != batch.len() {
-            return Err(TableError::Columns { want: columns.len(), got: batch.len() });
-        }
-        let want = batch.first().map_or(0, Cells::rows);
-        for (Column { name, kind }, cells) in columns.iter().zip(batch) {
-            let (column, got) = (name.clone(), cells.rows());
-            if kind.name() != cells.kind_name() {
-                return Err(TableError::Kind { column, want: kind.name(), got: cells.kind_name() });
-            }
-            if got != want {
-                return Err(TableError::Length { column, want, got });
-            }
-        }
-        Ok(want)
-    }
-
     /// The batch as columns of numbers.
     fn take_in(&mut self, batch: &[Cells<'_>]) -> Result<Vec<Loose>, TableError> {
         let mut dictionaries = self.dictionaries.iter_mut();
@@ -194,13 +220,24 @@ impl<'a> Table<'a> {
                     dictionary.take_in(cells, &mut numbers)?;
                     Loose::Symbol(numbers)
                 }
+                Cells::Keyed { texts, keys } => {
+                    let mut numbers = Vec::new();
+                    let dictionary = dictionaries.next().expect("a dictionary for each column of symbols");
+                    dictionary.take_in(texts, &mut numbers)?;
+                    Loose::Symbol(keys.iter().map(|&key| numbers[key as usize]).collect())
+                }
             })
         };
         batch.iter().map(column).collect()
     }
 
-    /// Sorts rows into their partitions; takes all memory, then writes all rows.
-    fn add(&mut self, columns: &[Loose], rows: usize) -> Result<(), TableError> {
+    /// Sorts rows into their partitions; takes all memory, then writes all rows that are wanted.
+    fn add(
+        &mut self,
+        columns: &[Loose],
+        rows: usize,
+        is_wanted: impl Fn(Place) -> bool,
+    ) -> Result<Vec<Place>, TableError> {
         let times = columns[self.schema.time()].whole();
         let symbols = self.schema.symbol().map(|column| columns[column].symbols());
         let mut order: Vec<usize> = (0..rows).collect();
@@ -208,7 +245,8 @@ impl<'a> Table<'a> {
         // Stable: rows of one time stay in the order in which they came.
         order.sort_by_key(|&row| (place(row), times[row]));
         let mut ready = Vec::new();
-        for rows_of_one in order.chunk_by(|&left, &right| place(left) == place(right)) {
+        let wanted = |rows: &&[usize]| is_wanted(place(rows[0]));
+        for rows_of_one in order.chunk_by(|&left, &right| place(left) == place(right)).filter(wanted) {
             let pick = |(column, loose): (&Column, &Loose)| {
                 let mut picked = Loose::empty(column.kind);
                 picked.extend_from(loose, rows_of_one.iter().copied());
@@ -225,9 +263,10 @@ impl<'a> Table<'a> {
                 }
             }
         }
+        let places = ready.iter().map(|(place, _)| *place).collect();
         for (place, one) in ready {
             self.partitions.entry(place).or_default().commit(one, &self.schema);
         }
-        Ok(())
+        Ok(places)
     }
 }

@@ -1,5 +1,4 @@
 //! Tables against a plain vector of rows that is sorted by time.
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a helper fails its test")]
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,190 @@
+//! The manifest: what a table consists of, which files hold rows of it, and where the log takes over.
+//!
+//! One file, replaced as a whole: written beside the old one, synced, renamed. Its first line names the format and the
+//! checksum of the rest, which is JSON.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::TableError;
+use crate::files::TableFile;
+use crate::schema::{Column, Kind, Partitioning, Place, Schema};
+use crate::storage::Storage;
+
+/// Version of the format of the manifest, and of a table's folder as a whole. A newer one is refused by name.
+pub const FORMAT_VERSION: u32 = 1;
+/// Its name.
+pub(crate) const MANIFEST: &str = "manifest";
+const NEXT: &str = "manifest.new";
+const TITLE: &str = "planish-table";
+
+/// What the folder is at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// Written into each log file: files of other tables are refused.
+    pub(crate) table: u64,
+    columns: Vec<ColumnEntry>,
+    span: i64,
+    symbols: Option<u32>,
+    pub(crate) time_unit: Option<TimeUnit>,
+    /// Number of the last batch that this manifest knows of.
+    pub(crate) applied: u64,
+    /// Number of the first batch whose rows are not all in files.
+    pub(crate) replay_from: u64,
+    /// Rows of earlier spans of time are not kept.
+    pub(crate) first_span: Option<i64>,
+    /// Number of the last batch of each producer.
+    pub(crate) producers: BTreeMap<String, u64>,
+    /// The symbols of each column of symbols, in the order of their numbers.
+    pub(crate) dictionaries: Vec<Vec<String>>,
+    /// Partitions of which files hold all rows up to a batch, in order.
+    pub(crate) flushed: Vec<Flushed>,
+    pub(crate) files: Vec<TableFile>,
+    /// Number of the next file.
+    pub(crate) next_file: u64,
+}
+
+/// Until which batch the rows of a partition are in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Flushed {
+    pub(crate) group: u32,
+    pub(crate) span: i64,
+    pub(crate) through: u64,
+}
+
+/// What a time counts. Kernels need not know; readers of files like to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeUnit {
+    /// Milliseconds since 1970, UTC.
+    Milliseconds,
+    /// Microseconds since 1970, UTC.
+    Microseconds,
+    /// Nanoseconds since 1970, UTC.
+    Nanoseconds,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ColumnEntry {
+    name: String,
+    kind: KindEntry,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KindEntry {
+    Time,
+    Symbol,
+    Int,
+    Float,
+    Decimal { scale: u8 },
+}
+
+impl Manifest {
+    /// Of a new table without rows.
+    pub(crate) fn new(table: u64, schema: &Schema, time_unit: Option<TimeUnit>) -> Self {
+        let kind = |kind| match kind {
+            Kind::Time => KindEntry::Time,
+            Kind::Symbol => KindEntry::Symbol,
+            Kind::Int => KindEntry::Int,
+            Kind::Float => KindEntry::Float,
+            Kind::Decimal { scale } => KindEntry::Decimal { scale },
+        };
+        let column = |column: &Column| ColumnEntry { name: column.name.clone(), kind: kind(column.kind) };
+        let symbols = schema.columns().iter().filter(|column| column.kind == Kind::Symbol).count();
+        Self {
+            table,
+            columns: schema.columns().iter().map(column).collect(),
+            span: schema.partitioning().span,
+            symbols: schema.partitioning().symbols,
+            time_unit,
+            applied: 0,
+            replay_from: 1,
+            first_span: None,
+            producers: BTreeMap::new(),
+            dictionaries: vec![Vec::new(); symbols],
+            flushed: Vec::new(),
+            files: Vec::new(),
+            next_file: 1,
+        }
+    }
+
+    /// The columns that it tells.
+    pub(crate) fn schema(&self) -> Result<Schema, TableError> {
+        let kind = |kind| match kind {
+            KindEntry::Time => Kind::Time,
+            KindEntry::Symbol => Kind::Symbol,
+            KindEntry::Int => Kind::Int,
+            KindEntry::Float => Kind::Float,
+            KindEntry::Decimal { scale } => Kind::Decimal { scale },
+        };
+        let column = |entry: &ColumnEntry| Column { name: entry.name.clone(), kind: kind(entry.kind) };
+        let partitioning = Partitioning { span: self.span, symbols: self.symbols };
+        Schema::new(self.columns.iter().map(column).collect(), partitioning)
+    }
+
+    /// Whether the rows of a partition that a batch brought are to be kept in memory.
+    pub(crate) fn is_wanted(&self, (group, span): Place, batch: u64) -> bool {
+        let flushed = self.find((group, span)).ok().map(|index| &self.flushed[index]);
+        self.first_span.is_none_or(|first| span >= first) && flushed.is_none_or(|it| batch > it.through)
+    }
+
+    /// Notes that files hold all rows of a partition up to a batch.
+    pub(crate) fn note_flushed(&mut self, (group, span): Place, through: u64) {
+        match self.find((group, span)) {
+            Ok(index) => self.flushed[index].through = through,
+            Err(index) => self.flushed.insert(index, Flushed { group, span, through }),
+        }
+    }
+
+    /// Where a partition stands among the flushed ones, or would stand.
+    fn find(&self, place: Place) -> Result<usize, usize> {
+        self.flushed.binary_search_by_key(&place, |it| (it.group, it.span))
+    }
+
+    /// Reads it; `None` where there is none.
+    pub(crate) fn read(storage: &dyn Storage) -> Result<Option<Self>, TableError> {
+        let path = storage.path().join(MANIFEST);
+        let bytes = match storage.read(MANIFEST) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(TableError::Io { action: "read", path, source }),
+        };
+        let damaged = |offset: usize, reason: &str| TableError::Damaged {
+            path: path.clone(),
+            offset: offset as u64,
+            reason: reason.to_owned(),
+        };
+        let end = bytes.iter().position(|&byte| byte == b'\n').ok_or_else(|| damaged(0, "no first line"))?;
+        let title = std::str::from_utf8(&bytes[..end]).map_err(|_| damaged(0, "not a manifest"))?;
+        let words: Vec<&str> = title.split(' ').collect();
+        let [TITLE, version, crc] = words[..] else { return Err(damaged(0, "not a manifest")) };
+        let version: u32 = version.parse().map_err(|_| damaged(0, "not a manifest"))?;
+        let body = &bytes[end + 1..];
+        if crc != format!("{:08x}", crc32c::crc32c(body)) {
+            return Err(damaged(end + 1, "the checksum is wrong"));
+        }
+        if version > FORMAT_VERSION {
+            return Err(TableError::Newer { path, version, known: FORMAT_VERSION });
+        }
+        let manifest = serde_json::from_slice(body).map_err(|error| damaged(end + 1, &error.to_string()))?;
+        Ok(Some(manifest))
+    }
+
+    /// Puts it in the place of the one before. After an error the old one, or the new one, is there.
+    pub(crate) fn write(&self, storage: &dyn Storage) -> Result<(), TableError> {
+        let body = serde_json::to_vec(self).expect("plain data without maps of odd keys");
+        let mut bytes = format!("{TITLE} {FORMAT_VERSION} {:08x}\n", crc32c::crc32c(&body)).into_bytes();
+        bytes.extend_from_slice(&body);
+        let written = storage.create(NEXT).and_then(|mut output| {
+            output.write_at(0, &bytes)?;
+            output.sync()?;
+            drop(output);
+            storage.rename(NEXT, MANIFEST)?;
+            storage.sync_folder()
+        });
+        let path = storage.path().join(MANIFEST);
+        written.map_err(|source| TableError::Io { action: "write", path, source })
+    }
+}

@@ -1,0 +1,118 @@
+//! Reading a flushed file back.
+
+use std::sync::Arc;
+
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use crate::dictionary::Dictionary;
+use crate::error::TableError;
+use crate::files::TableFile;
+use crate::scan::{Filter, Piece};
+use crate::schema::Schema;
+use crate::segment::Loose;
+use crate::storage::Storage;
+
+/// Rows of one file, in time order, in memory of their own.
+#[derive(Debug)]
+pub struct FileRows {
+    schema: Arc<Schema>,
+    columns: Vec<Loose>,
+    /// Symbols of each column of symbols.
+    keys: Vec<usize>,
+}
+
+impl FileRows {
+    /// The rows that a filter asks for, if any. Its zones are those of these rows.
+    #[must_use]
+    pub fn piece(&self, filter: &Filter) -> Option<Piece<'_>> {
+        Piece::of_loose(&self.schema, &self.columns, filter, &self.keys)
+    }
+}
+
+/// Reads a file whole, and compares it with what the manifest says of it.
+pub(crate) fn read(
+    storage: &dyn Storage,
+    file: &TableFile,
+    schema: &Arc<Schema>,
+    dictionaries: &[Dictionary],
+) -> Result<FileRows, TableError> {
+    let path = storage.path().join(&file.name);
+    let damaged = |reason: String| TableError::Damaged { path: path.clone(), offset: 0, reason };
+    let bytes = storage.read(&file.name);
+    let bytes = bytes.map_err(|source| TableError::Io { action: "read", path: path.clone(), source })?;
+    if bytes.len() as u64 != file.bytes || crc32c::crc32c(&bytes) != file.crc32c {
+        return Err(damaged("its bytes are not those that the manifest tells".to_owned()));
+    }
+    let columns = columns(bytes, schema, dictionaries).map_err(|error| damaged(error.to_string()))?;
+    let rows = columns[schema.time()].whole().len() as u64;
+    if rows != file.rows {
+        return Err(damaged(format!("{rows} rows instead of {}", file.rows)));
+    }
+    let keys = dictionaries.iter().map(Dictionary::len).collect();
+    Ok(FileRows { schema: Arc::clone(schema), columns, keys })
+}
+
+fn columns(bytes: Vec<u8>, schema: &Schema, dictionaries: &[Dictionary]) -> Result<Vec<Loose>, ParquetError> {
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes))?;
+    let mut columns: Vec<Loose> = schema.columns().iter().map(|column| Loose::empty(column.kind)).collect();
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group)?;
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        let mut dictionaries = dictionaries.iter();
+        for (index, column) in columns.iter_mut().enumerate() {
+            match (column, group.get_column_reader(index)?) {
+                (Loose::Whole(cells), ColumnReader::Int64ColumnReader(mut reader)) => {
+                    whole::<parquet::data_type::Int64Type>(rows, cells, |cells| {
+                        reader.read_records(rows, None, None, cells)
+                    })?;
+                }
+                (Loose::Float(cells), ColumnReader::DoubleColumnReader(mut reader)) => {
+                    let (mut known, mut values) = (Vec::new(), Vec::new());
+                    whole::<parquet::data_type::DoubleType>(rows, &mut values, |values| {
+                        reader.read_records(rows, Some(&mut known), None, values)
+                    })?;
+                    let mut values = values.into_iter();
+                    cells.extend(known.iter().map(|&known| match known {
+                        0 => f64::NAN,
+                        _ => values.next().unwrap_or(f64::NAN),
+                    }));
+                }
+                (Loose::Symbol(cells), ColumnReader::ByteArrayColumnReader(mut reader)) => {
+                    let mut texts: Vec<ByteArray> = Vec::new();
+                    whole::<parquet::data_type::ByteArrayType>(rows, &mut texts, |texts| {
+                        reader.read_records(rows, None, None, texts)
+                    })?;
+                    let dictionary = dictionaries.next();
+                    let number = |text: &ByteArray| {
+                        let known = dictionary.zip(std::str::from_utf8(text.data()).ok());
+                        let known = known.and_then(|(dictionary, text)| dictionary.number(text));
+                        known.ok_or_else(|| {
+                            ParquetError::General("a symbol that the table does not know".into())
+                        })
+                    };
+                    for text in &texts {
+                        cells.push(number(text)?);
+                    }
+                }
+                _ => return Err(ParquetError::General("a column of another kind".into())),
+            }
+        }
+    }
+    Ok(columns)
+}
+
+/// Fails unless all rows of a group are there.
+fn whole<T: DataType>(
+    rows: usize,
+    values: &mut Vec<T::T>,
+    mut read: impl FnMut(&mut Vec<T::T>) -> Result<(usize, usize, usize), ParquetError>,
+) -> Result<(), ParquetError> {
+    let (records, _, _) = read(values)?;
+    if records == rows {
+        return Ok(());
+    }
+    Err(ParquetError::General(format!("{records} rows of a group of {rows}")))
+}

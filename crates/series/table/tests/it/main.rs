@@ -1,0 +1,12 @@
+//! Tables from outside: in memory, and through everything that can go wrong with a disk.
+#![expect(clippy::disallowed_methods, reason = "reads its own files, never the host")]
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a helper fails its test")]
+
+mod crash;
+mod durable;
+mod feed;
+mod files;
+mod fixture;
+mod kill;
+mod memory;
+mod simulated;
