@@ -1,5 +1,7 @@
 //! `./x soak`: the same few things, over and over, in search of what is left behind.
 //!
+//! A process that fills a table is killed two hundred times.
+//!
 //! Writable recorded hosts are applied to and undone, one time in two killed on the way; quick proofs
 //! run on this machine. After each, everything must be as before: files of the host, huge pages,
 //! processes.
@@ -22,6 +24,9 @@ pub struct Options {
     /// Recorded hosts only: no proof on this machine
     #[arg(long)]
     no_prove: bool,
+    /// How often a process that fills a durable table is killed, before all else
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    kills: u32,
 }
 
 /// Profiles that are applied, in turn.
@@ -37,6 +42,7 @@ const EXIT_INCONCLUSIVE: i32 = 6;
 
 /// Loops until the time is up; the first thing left behind ends it.
 pub fn run(options: &Options) -> Result<ExitCode> {
+    kill_ingest(options.kills)?;
     let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
     let hosts = writable_hosts()?;
     ensure!(!hosts.is_empty(), "no writable host under hosts/");
@@ -58,6 +64,17 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         hosts.len()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Kills ingest into a table at seeded moments: no acknowledged row is lost, none is there twice.
+fn kill_ingest(kills: u32) -> Result<()> {
+    if kills == 0 {
+        return Ok(());
+    }
+    let mut test = ground::cargo();
+    test.args(["test", "--profile", "ci", "--package", "planish-table", "--test", "it", "--"]);
+    test.args(["--exact", "kill::killed_ingest_loses_and_doubles_nothing", "--nocapture"]);
+    shell::run(test.env("PLANISH_TABLE_KILLS", kills.to_string()))
 }
 
 /// Recorded hosts that answer writes.
