@@ -49,7 +49,7 @@ struct Arguments {
 enum Name {
     /// Start, doctor, apply, binary, trial overhead, false keeps
     Spine,
-    /// Time-series kernels: fixed limits, and the ratio to hand-tuned C
+    /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables
     Series,
     /// Maps of a large server and of a splintered process
     Memory,

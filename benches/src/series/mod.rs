@@ -10,6 +10,7 @@ mod data;
 mod reference;
 mod rows;
 mod seed;
+mod table;
 
 use crate::row::{Figure, Rows};
 use anyhow::{Context, Result};
@@ -27,10 +28,11 @@ const SAMPLE: Duration = Duration::from_millis(60);
 const SETTLE: Duration = Duration::from_millis(30);
 const LEVEL: f64 = 0.95;
 
-/// Adds the rows: those of the seed engine always, those beside C where there is a reference.
+/// Adds the rows: those of the seed engine and of durable tables always, those beside C where there is a reference.
 pub fn measure(reference: Option<&Path>, isa: Isa, rows: &mut Rows) -> Result<()> {
     eprintln!("instructions: {isa}");
     seed::measure(isa, rows)?;
+    table::measure(rows)?;
     let Some(folder) = reference else {
         eprintln!("no --reference FOLDER with kernels.c: no ratios");
         return Ok(());
