@@ -3,7 +3,7 @@
 use crate::row::{Figure, Limit, Rows};
 use anyhow::{Context, Result};
 use planish_stats::binomial::clopper_pearson;
-use planish_stats::simulate::{LadderMethod, Method, Setting, false_keep_cell, ladder_row};
+use planish_stats::simulate::{LadderMethod, Method, Setting, false_keep_cell, ladder_row, step_row};
 
 /// Experiments per setting, and ladders: the interval of a rate of 5 % is then about 1.4 points wide.
 const REPS: u32 = 4000;
@@ -36,6 +36,13 @@ pub fn measure(rows: &mut Rows) {
     rows.add("any false keep, 8 null rungs", "share", (Limit::AtMost, LADDER_FALSE_KEEP_MAX), || {
         share(ladder_row(LadderMethod::ChoiceUsual, REPS, SEED).null.any_false_keep)
     });
+    let step = step_row(Setting::Drift, REPS, SEED);
+    rows.add(
+        "any false keep, 8 null rungs in step mode",
+        "share",
+        (Limit::AtMost, LADDER_FALSE_KEEP_MAX),
+        || share(step.null.any_false_keep),
+    );
 }
 
 /// A share of [`REPS`] with its exact interval.

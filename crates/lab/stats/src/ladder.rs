@@ -70,6 +70,15 @@ impl Orders {
         self.rng.shuffle(&mut order);
         order
     }
+
+    /// A place among `places`, each as likely as the others: where a ladder that is climbed rung by rung hides its
+    /// placebo.
+    ///
+    /// # Panics
+    /// There is no place to choose from.
+    pub fn place(&mut self, places: usize) -> usize {
+        self.rng.below(places)
+    }
 }
 
 #[cfg(test)]
@@ -103,5 +112,10 @@ mod tests {
             first[orders.block(4)[0]] += 1;
         }
         assert!(first.iter().all(|count| (900..1100).contains(count)), "{first:?}");
+        let mut hidden = [0; 9];
+        for _ in 0..9000 {
+            hidden[orders.place(9)] += 1;
+        }
+        assert!(hidden.iter().all(|count| (900..1100).contains(count)), "{hidden:?}");
     }
 }

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod binomial;
+pub mod builds;
 pub mod ladder;
 pub mod noise;
 pub mod sequential;

@@ -3,8 +3,8 @@
 use planish_stats::binomial::clopper_pearson;
 use planish_stats::noise::mde80;
 use planish_stats::simulate::{
-    FalseKeepRow, FalseKeepTable, LadderMethod, Method, REPS, SEED, Setting, TRIALS, false_keep_cell,
-    ladder_row, trace,
+    FalseKeepRow, FalseKeepTable, LadderMethod, Method, REPS, SEED, Setting, StepTable, TRIALS,
+    false_keep_cell, ladder_row, step_row, trace,
 };
 use planish_stats::summary::robust_sigma;
 use planish_stats::{Conclusion, Decision, Design, Rng, Sequential, SignedRank, Verdict, Walsh};
@@ -98,6 +98,18 @@ fn a_ladder_of_nothing_stays_empty() {
     let row = ladder_row(LadderMethod::ChoiceUsual, 200, SEED);
     assert!(row.null.any_false_keep <= 0.06, "{row:?}");
     assert!(row.mixed.real_kept > 3.0 && row.mixed.claimed < -0.13, "{row:?}");
+}
+
+#[test]
+fn step_mode_keeps_nothing_of_nothing_and_claims_what_is_true() {
+    let row = step_row(Setting::Drift, REPS, SEED);
+    assert!(row.null.any_false_keep <= 0.06 && row.null.any_believed <= 0.01, "{row:?}");
+    assert!(row.null.placebo_kept <= 0.02, "{row:?}");
+    assert!(row.mixed.real_kept > 3.0 && (row.mixed.claimed - row.mixed.truth).abs() < 0.005, "{row:?}");
+    let table = StepTable { reps: REPS, seed: SEED, rows: vec![row] }.to_markdown();
+    for line in table.lines() {
+        assert!(DOCS.contains(line), "docs/statistics.md has other figures than {line}");
+    }
 }
 
 #[test]

@@ -56,7 +56,12 @@ const NEIGHBOUR_AWAY_TRIALS: f64 = 24.0;
 
 /// The log cost of [`TRIALS`] consecutive trials of one program that never changes.
 pub fn trace(setting: Setting, rng: &mut Rng) -> Vec<f64> {
-    let mut costs: Vec<f64> = (0..TRIALS).map(|_| 0.01 * rng.normal() + 0.01 * rng.normal()).collect();
+    trace_of(setting, TRIALS, rng)
+}
+
+/// The log cost of any number of consecutive trials; the trend goes on as steeply as in [`TRIALS`] of them.
+pub(super) fn trace_of(setting: Setting, trials: usize, rng: &mut Rng) -> Vec<f64> {
+    let mut costs: Vec<f64> = (0..trials).map(|_| 0.01 * rng.normal() + 0.01 * rng.normal()).collect();
     if setting == Setting::Quiet {
         return costs;
     }
@@ -84,9 +89,8 @@ fn add_drift(costs: &mut [f64], rng: &mut Rng) {
     let mut walk = WALK_SD * rng.normal();
     let mut neighbour = rng.chance(NEIGHBOUR_TRIALS / (NEIGHBOUR_TRIALS + NEIGHBOUR_AWAY_TRIALS));
     let trend = TREND_MAX * (2.0 * rng.uniform() - 1.0);
-    let trials = costs.len() as f64;
     for (slot, cost) in costs.iter_mut().enumerate() {
-        *cost += walk + trend * slot as f64 / trials + if neighbour { NEIGHBOUR.ln_1p() } else { 0.0 };
+        *cost += walk + trend * slot as f64 / TRIALS as f64 + if neighbour { NEIGHBOUR.ln_1p() } else { 0.0 };
         walk = WALK_PHI * walk + (1.0 - WALK_PHI * WALK_PHI).sqrt() * WALK_SD * rng.normal();
         let stay = if neighbour { NEIGHBOUR_TRIALS } else { NEIGHBOUR_AWAY_TRIALS };
         neighbour ^= rng.chance(1.0 / stay);

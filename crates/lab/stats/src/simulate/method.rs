@@ -10,9 +10,9 @@ use crate::spending::Design;
 use crate::summary::{Better, mean, standard_deviation};
 use crate::walsh::hodges_lehmann;
 
-const PAIRS: usize = TRIALS / 2;
+pub(super) const PAIRS: usize = TRIALS / 2;
 const ALPHA: f64 = 0.05;
-const MIN_GAIN: f64 = 0.01;
+pub(super) const MIN_GAIN: f64 = 0.01;
 
 /// A way to decide whether an arm pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

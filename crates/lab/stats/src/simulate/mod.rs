@@ -7,11 +7,13 @@
 mod host;
 mod ladder;
 mod method;
+mod step;
 mod table;
 
 pub use host::{Setting, TRIALS, trace};
 pub use ladder::{LadderMethod, MIXED_LADDER, NULL_LADDER};
 pub use method::{Claim, Method};
+pub use step::{StepMixed, StepNull, StepRow, StepTable, step_row, step_table};
 pub use table::{
     FalseKeepCell, FalseKeepRow, FalseKeepTable, LadderRow, LadderTable, MixedLadder, NullLadder,
     false_keep_cell, false_keep_table, ladder_row, ladder_table,

@@ -210,7 +210,10 @@ fn percent(share: f64) -> String {
     format!("{:.0}", 100.0 * share)
 }
 
-fn markdown<'a>(headings: impl Iterator<Item = &'a str>, rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(super) fn markdown<'a>(
+    headings: impl Iterator<Item = &'a str>,
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     let headings: Vec<&str> = headings.collect();
     let mut text = format!("| {} |\n|{}\n", headings.join(" | "), " --- |".repeat(headings.len()));
     for row in rows {

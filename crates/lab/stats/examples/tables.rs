@@ -1,0 +1,10 @@
+//! Prints the tables of `docs/statistics.md`, from the same seed and number of repetitions:
+//! `cargo run --release -p planish-stats --example tables`.
+
+use planish_stats::simulate::{REPS, SEED, false_keep_table, ladder_table, step_table};
+
+fn main() {
+    println!("{}", false_keep_table(REPS, SEED).to_markdown());
+    println!("{}", ladder_table(REPS, SEED).to_markdown());
+    print!("{}", step_table(REPS, SEED).to_markdown());
+}
