@@ -227,6 +227,8 @@ pub enum Closure {
     GoneWithReboot,
     /// It never wrote anything.
     Empty,
+    /// It acted and left no value: caches were dropped, memory was compacted.
+    Acted,
 }
 
 /// Whether an entry still holds something on the host.

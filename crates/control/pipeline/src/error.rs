@@ -78,6 +78,9 @@ pub enum PipelineError {
     /// A place of the plan cannot be read.
     #[error("cannot read what is there before the first write")]
     Before(#[source] SinkError),
+    /// The kernel refuses an action. The journal says so, and nothing was changed.
+    #[error("the kernel refuses the action")]
+    Deed(#[source] SinkError),
     /// A file of ours is there and planish did not write it.
     #[error("{path} exists and was not written by planish")]
     ForeignFile {
@@ -171,6 +174,7 @@ impl PipelineError {
             | Self::Moved { .. }
             | Self::NotWritable { .. }
             | Self::Before(_)
+            | Self::Deed(_)
             | Self::ForeignFile { .. }
             | Self::Act(_)
             | Self::Lock(_)
@@ -216,6 +220,7 @@ impl PipelineError {
             Self::Catalogue(error) => error.cure(),
             Self::Decide(DecideError::Catalogue(error)) => error.cure(),
             Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
+            Self::Deed(_) => "see what this kernel has: planish knobs".to_owned(),
             Self::ServiceMaps { source: planish_residency::ResidencyError::LeftAlone { .. }, .. } => {
                 "name a process of the service itself".to_owned()
             }

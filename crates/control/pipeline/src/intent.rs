@@ -166,7 +166,7 @@ fn look(
     Ok(Original { knob, place, r#type: kind, value, coupling, over: None })
 }
 
-fn refuse_unwritable(session: &Session, place: &str) -> Result<(), PipelineError> {
+pub(crate) fn refuse_unwritable(session: &Session, place: &str) -> Result<(), PipelineError> {
     let why = match session.host().access(place) {
         Access::Writable | Access::WriteOnly => return Ok(()),
         Access::Absent => "it is not there".to_owned(),

@@ -20,6 +20,7 @@
 mod apply;
 mod check;
 mod confirm;
+mod deed;
 mod doctor;
 mod error;
 mod export;
@@ -39,6 +40,7 @@ mod watch;
 pub use apply::{Applied, ApplyOptions, apply};
 pub use check::{Checked, check};
 pub use confirm::confirm;
+pub use deed::{deed_access, do_once};
 pub use doctor::{Doctor, KnobStatus, doctor};
 pub use error::PipelineError;
 pub use export::{LeftOut, Outgoing, outgoing};

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use planish_model::{EntryState, Exit, Nodes, Outcome, Want};
-use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, confirm, undo};
+use planish_model::{EntryState, Exit, KnobId, Nodes, Outcome, Want};
+use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, confirm, do_once, undo};
 
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
@@ -202,6 +202,15 @@ fn a_put_back_that_is_killed_anywhere_comes_back() {
     };
     let tally = kill_everywhere(&failing, &|_| {}, &scene);
     assert_rare(&tally);
+}
+
+#[test]
+fn an_action_that_is_killed_anywhere_leaves_an_entry_that_closes() {
+    let act = |session: &Session| {
+        do_once(session, &KnobId::new("vm.compact_memory"), "1", None).expect("the model takes it");
+    };
+    let tally = kill_everywhere(&Tree::new, &apply_everything, &act);
+    assert!(tally.kills >= 10 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
 }
 
 #[test]

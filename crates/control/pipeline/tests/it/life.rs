@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planish_journal::HostLock;
 use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, KnobId, OutcomeKind, Want};
-use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confirm, undo};
+use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confirm, do_once, undo};
 
 use crate::tree::*;
 
@@ -47,6 +47,35 @@ fn applying_twice_writes_nothing() {
     assert_eq!((fresh.entry, fresh.outcomes.len()), (None, 0), "{:#?}", fresh.outcomes);
     assert_eq!(differences(&after, &tree.snapshot()), [""; 0]);
     assert_eq!(tree.entries().len(), 1);
+}
+
+#[test]
+fn an_action_is_done_once_and_told_and_nothing_else_is_one() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let session = tree.session();
+    let compact = KnobId::new("vm.compact_memory");
+    let entry = do_once(&session, &compact, "1", Some("why")).expect("the model takes it");
+    let told = &tree.entries()[0];
+    assert_eq!((told.id, told.state), (entry, EntryState::Closed(Closure::Acted)));
+    assert_eq!(
+        (told.steps[0].place.as_str(), told.reason.as_deref()),
+        ("/proc/sys/vm/compact_memory", Some("why"))
+    );
+    assert_eq!(undo_all(&tree).entries.len(), 0, "there is nothing to take back");
+    for (knob, value) in [("vm.swappiness", "1"), ("vm.compact_memory", "7"), ("vm.no_such", "1")] {
+        do_once(&session, &KnobId::new(knob), value, None).expect_err("no such action");
+    }
+    // Its file is not there on this host.
+    let absent = do_once(&session, &KnobId::new("vm.drop_caches"), "3", None).expect_err("absent");
+    assert_eq!(absent.exit(), Exit::Refused);
+    assert_eq!((tree.entries().len(), differences(&start, &tree.snapshot())), (1, Vec::new()));
+    let broken = Tree::answering("[[answer]]\nplace = \"/proc/sys/vm/compact_memory\"\nerrno = \"EIO\"\n");
+    let error = do_once(&broken.session(), &compact, "1", None).expect_err("the kernel refuses");
+    assert_eq!(
+        (error.exit(), broken.entries()[0].state),
+        (Exit::Refused, EntryState::Closed(Closure::Empty))
+    );
 }
 
 #[test]

@@ -34,7 +34,7 @@ writable = true
 
 [modes]
 "0644" = ["/proc/sys/vm/*", "/sys/kernel/mm/**", "/sys/devices/system/node/**"]
-"0200" = ["/sys/devices/system/node/node{node}/compact"]
+"0200" = ["/sys/devices/system/node/node{node}/compact", "/proc/sys/vm/compact_memory"]
 
 [[answer]]
 place = "/proc/sys/vm/dirty_bytes"
@@ -87,6 +87,7 @@ const FILES: &[(&str, &str)] = &[
     ("/sys/devices/system/node/online", "0-1\n"),
     ("/sys/devices/system/node/node0/cpulist", "0\n"),
     ("/sys/devices/system/node/node1/cpulist", "1\n"),
+    ("/proc/sys/vm/compact_memory", ""),
     ("/sys/devices/system/node/node0/compact", ""),
     ("/sys/devices/system/node/node1/compact", ""),
     ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "3\n"),

@@ -62,6 +62,7 @@ fn state(entry: &Entry) -> Cell {
         EntryState::Closed(Closure::Undone) => "undone".into(),
         EntryState::Closed(Closure::GoneWithReboot) => "gone with the reboot".into(),
         EntryState::Closed(Closure::Empty) => "empty".into(),
+        EntryState::Closed(Closure::Acted) => "acted".into(),
     }
 }
 
