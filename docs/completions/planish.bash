@@ -2381,7 +2381,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__run)
-            opts="-q -v -h --keep --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --keep --duet --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2423,7 +2423,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__selfcheck)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --duet --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

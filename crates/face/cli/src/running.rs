@@ -50,6 +50,7 @@ impl Running {
         let options = RunOptions {
             quick: self.quick,
             keep: false,
+            duet: false,
             seed: self.seed,
             budget: self.budget.map(Duration::from_secs),
             program,

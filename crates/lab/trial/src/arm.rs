@@ -5,6 +5,7 @@ use std::path::Path;
 
 use planish_model::{KnobId, Profile, Want};
 use planish_sys::{CpuSet, affinity};
+use serde_json::{Value, json};
 
 use crate::child::Launch;
 use crate::file::ArmSpec;
@@ -21,6 +22,8 @@ pub(crate) struct Recipe {
     pub(crate) program: Option<String>,
     pub(crate) args: Vec<String>,
     pub(crate) build: Vec<Vec<String>>,
+    /// Builds of the recipe; 0 for an arm that has one program.
+    pub(crate) rebuilds: usize,
     pub(crate) backing: Option<String>,
 }
 
@@ -41,6 +44,7 @@ impl Recipe {
             program: spec.program.clone(),
             args: spec.args.clone(),
             build: if spec.build.is_empty() { Vec::new() } else { vec![spec.build.clone()] },
+            rebuilds: spec.rebuilds.as_ref().map_or(0, |count| *count.get_ref()),
             backing: spec.backing.as_ref().map(|backing| backing.get_ref().clone()),
         }
     }
@@ -58,6 +62,21 @@ impl Recipe {
             guide: Vec::new(),
             want: self.want.clone(),
         })
+    }
+
+    /// What it sets of the program's start, as facts.
+    pub(crate) fn facts(&self) -> BTreeMap<String, Value> {
+        let mut facts = BTreeMap::new();
+        if let Some(cpus) = &self.cpus {
+            facts.insert("cpus".to_owned(), json!(cpus.to_string()));
+        }
+        if let Some(node) = self.node {
+            facts.insert("node".to_owned(), json!(node));
+        }
+        if !self.env.is_empty() {
+            facts.insert("env".to_owned(), json!(self.env));
+        }
+        facts
     }
 
     /// The launch of the arm's program: `command`, with what the arm changes.
@@ -82,7 +101,9 @@ impl Recipe {
             || other.env.iter().any(|(name, value)| self.env.get(name).is_some_and(|own| own != value))
             || differ(self.cpus.as_ref(), other.cpus.as_ref())
             || differ(self.node.as_ref(), other.node.as_ref())
-            || differ(self.program.as_ref(), other.program.as_ref());
+            || differ(self.program.as_ref(), other.program.as_ref())
+            // Two numbers of builds have no build in common.
+            || (self.rebuilds > 0 && other.rebuilds > 0 && self.rebuilds != other.rebuilds);
         if clash {
             return None;
         }
@@ -94,6 +115,7 @@ impl Recipe {
         both.node = both.node.or(other.node);
         both.program = both.program.or_else(|| other.program.clone());
         both.args.extend(other.args.iter().cloned());
+        both.rebuilds = both.rebuilds.max(other.rebuilds);
         both.build.extend(other.build.iter().cloned());
         Some(both)
     }

@@ -48,6 +48,12 @@ pub(crate) fn waited_us(text: &str) -> Option<u64> {
     text.lines().find(|line| line.starts_with("some "))?.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
+/// The share of the last ten seconds in which some task waited, in percent, of a file of `/proc/pressure`.
+pub(crate) fn waited_avg10(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?.parse().ok()
+}
+
 /// Bytes that can be had without swapping: `MemAvailable`, or what the control groups of this process leave, where that
 /// is less.
 pub(crate) fn memory_available_bytes() -> Option<u64> {
@@ -85,6 +91,8 @@ mod tests {
             Some(1234)
         );
         assert_eq!(waited_us("full total=9"), None);
+        assert_eq!(waited_avg10("some avg10=1.25 avg60=0.00 total=1\nfull avg10=9.00\n"), Some(1.25));
+        assert_eq!(waited_avg10("full avg10=9.00"), None);
         assert!(memory_available_bytes().is_none_or(|bytes| bytes > 1 << 20));
     }
 }

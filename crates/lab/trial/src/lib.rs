@@ -3,11 +3,14 @@
 
 mod adapter;
 mod arm;
+mod build;
 mod child;
 mod collect;
 mod control;
+mod duet;
 mod error;
 mod file;
+mod hooks;
 mod host;
 mod kernel;
 mod ladder;
@@ -25,7 +28,8 @@ pub use child::Launch;
 pub use control::{Phase, Progress, Silent, Stop, Tick};
 pub use error::TrialError;
 pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WorkloadSpec, new};
-pub use host::{Applied, HostControl, PipelineHost};
+pub use hooks::{ResetSpec, SettleSpec};
+pub use host::{Action, Applied, HostControl, PipelineHost};
 pub use ladder::{Confirm, GuardSpec, LadderOptions, SEED_LIMIT, fresh_seed};
 pub use outcome::*;
 pub use proof::{Honesty, Proofs};

@@ -21,6 +21,17 @@ pub enum UnitKind {
     Start,
 }
 
+/// How a ladder is climbed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LadderMode {
+    /// Every rung against the baseline, all arms in each block: for a table of what each of them gives.
+    #[default]
+    Block,
+    /// Every rung against what was kept before it, in its planned order: for the decision what to keep.
+    Step,
+}
+
 /// Which direction of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -144,11 +155,48 @@ pub enum First {
     Arm,
 }
 
-/// One rung of the ladder, compared with the baseline.
+/// One build of a rung's program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BuildRow {
+    /// Its number, from 0.
+    pub index: usize,
+    /// The seed that its build command got; `null` where it was built for another rung.
+    pub seed: Option<u64>,
+    /// sha256 of its program.
+    pub sha256: Option<String>,
+    /// Pairs in which it ran.
+    pub pairs: usize,
+    /// The gain in these, as a fraction.
+    pub effect: f64,
+}
+
+/// What the builds of a recipe say together: the build is the unit of replication here, not the start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Builds {
+    /// The builds.
+    pub builds: Vec<BuildRow>,
+    /// Programs among them that differ.
+    pub distinct: usize,
+    /// The gain of the recipe with Student's interval over its builds; `null` with fewer than three different ones.
+    pub gain: Option<Gain>,
+    /// Level of that interval.
+    pub level: f64,
+    /// Standard deviation between the builds, of logs.
+    pub spread: Option<f64>,
+}
+
+/// One rung of the ladder, compared with the baseline or with what was kept before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rung {
     /// Its name. The one hidden while the trial runs is named `placebo` here, and is the last.
     pub name: String,
+    /// What it was compared with: the baseline, or the kept rungs that were put together. Empty in outcomes of versions
+    /// that compared with the baseline only.
+    #[serde(default)]
+    pub against: Vec<String>,
+    /// Smallest gain at which it is worth keeping, as a fraction; `null` where that of the whole trial counts.
+    #[serde(default)]
+    pub min_gain: Option<f64>,
     /// What is concluded.
     pub verdict: RungVerdict,
     /// Estimated gain; `null` when unavailable.
@@ -167,6 +215,9 @@ pub struct Rung {
     pub reason: String,
     /// The fresh run; `null` when it was not made, and `reason` or `notes` say so.
     pub confirmed: Option<Confirmed>,
+    /// Its builds, where it has several: what may be claimed of the recipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builds: Option<Builds>,
     /// Metrics by name.
     pub metrics: BTreeMap<String, MetricRow>,
     /// Explaining columns by name.
@@ -283,11 +334,17 @@ pub struct TrialOutcome {
     pub unit: UnitKind,
     /// The metric that decides.
     pub primary: MetricSpec,
-    /// The arm that every rung is compared with.
+    /// How the ladder was climbed.
+    #[serde(default)]
+    pub mode: LadderMode,
+    /// Whether the two arms of a pair ran at the same time, each on its half of the CPUs.
+    #[serde(default)]
+    pub duet: bool,
+    /// The arm that the total is compared with, and every rung whose `against` names no other.
     pub baseline: String,
     /// What the baseline really got.
     pub baseline_achieved: Option<Achieved>,
-    /// Smallest gain worth keeping, as a fraction.
+    /// Smallest gain worth keeping, as a fraction: of the rung that needs the least, which the self-check goes by.
     pub min_gain: f64,
     /// Error budget of the whole ladder, shared by its rungs.
     pub alpha: f64,
@@ -374,6 +431,8 @@ pub(crate) mod tests {
                 unit: "ns".to_owned(),
                 better: Better::Lower,
             },
+            mode: LadderMode::Block,
+            duet: false,
             baseline: "4k".to_owned(),
             baseline_achieved: None,
             min_gain: 0.01,
@@ -400,6 +459,8 @@ pub(crate) mod tests {
     pub(crate) fn rung(name: &str, verdict: RungVerdict) -> Rung {
         Rung {
             name: name.to_owned(),
+            against: Vec::new(),
+            min_gain: None,
             verdict,
             effect: None,
             low: None,
@@ -409,6 +470,7 @@ pub(crate) mod tests {
             achieved: None,
             reason: String::new(),
             confirmed: None,
+            builds: None,
             metrics: BTreeMap::new(),
             collectors: BTreeMap::new(),
             guards: Vec::new(),

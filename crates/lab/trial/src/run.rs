@@ -10,8 +10,10 @@ use crate::adapter::{AdapterKind, Load, SliceArm};
 use crate::arm::{Recipe, own_program};
 use crate::child::Launch;
 use crate::control::{Phase, Progress, Stop, Tick};
+use crate::duet;
 use crate::error::TrialError;
 use crate::file::TrialFile;
+use crate::hooks::{Hooks, has_pressure};
 use crate::host::{HostControl, PipelineHost};
 use crate::ladder::{Confirm, Field, LadderOptions, SEED_LIMIT, check_only, climb, fresh_seed, host_error};
 use crate::outcome::{Refusal, RungVerdict, SelfCheck, TrialOutcome};
@@ -27,6 +29,8 @@ pub struct RunOptions {
     pub quick: bool,
     /// Persist what is kept and confirmed.
     pub keep: bool,
+    /// Run the two arms of a pair at the same time, also where the file does not say so.
+    pub duet: bool,
     /// Seed of every draw; without one the file's, or a fresh one.
     pub seed: Option<u64>,
     /// Time for everything; without one the file's.
@@ -151,6 +155,7 @@ fn with_field<T>(
     ground: &mut Ground<'_>,
     run: impl FnOnce(&mut dyn Field, &LadderOptions, &mut dyn Progress, &Stop) -> Result<T, TrialError>,
 ) -> Result<T, TrialError> {
+    refuse_duet(trial, ground.options)?;
     let mut options = ladder_options(trial, ground)?;
     let stop = ground.options.stop.clone();
     if trial.workload.adapter == AdapterKind::Slices {
@@ -164,14 +169,50 @@ fn with_field<T>(
         return run(&mut field, &options, ground.progress, &stop);
     }
     let plan = StartPlan {
+        seed: options.seed,
         trial: trial.name.get_ref().clone(),
         service: trial.service.clone(),
         limit: Duration::from_secs_f64(trial.workload.timeout_seconds),
-        settle: Duration::from_secs_f64(trial.workload.settle_seconds),
+        hooks: hooks(trial, ground)?,
+        sides: if options.duet { Some(duet::sides()?) } else { None },
     };
     let make = maker(trial, ground.options);
     let mut field = StartField::new(recipes.to_vec(), plan, make, ground.host, stop.clone());
     run(&mut field, &options, ground.progress, &stop)
+}
+
+/// The hooks of a trial, once it is known that this user may do what they need.
+fn hooks(trial: &TrialFile, ground: &Ground<'_>) -> Result<Hooks, TrialError> {
+    let hooks = trial.hooks();
+    for action in hooks.actions() {
+        ground.host.can_do(action).map_err(|error| {
+            let cure = match &error {
+                ArmError::Unavailable { cure, .. } if !cure.is_empty() => cure.clone(),
+                _ => format!("leave {} out of `settle` and `reset`", action.knob().0),
+            };
+            TrialError::Refused { what: format!("between the units: {error}"), cure }
+        })?;
+    }
+    if trial.workload.settle.psi_below.is_some() && !has_pressure() {
+        let what = "`psi_below`: this kernel tells no pressure in /proc/pressure".to_owned();
+        return Err(TrialError::Refused {
+            what,
+            cure: "wait for a fixed time instead: `seconds`".to_owned(),
+        });
+    }
+    Ok(hooks)
+}
+
+fn is_duet(trial: &TrialFile, options: &RunOptions) -> bool {
+    options.duet || trial.duet.as_ref().is_some_and(|duet| *duet.get_ref())
+}
+
+/// A file that asks for a duet was checked; one that is asked to be one on the command line was not.
+fn refuse_duet(trial: &TrialFile, options: &RunOptions) -> Result<(), TrialError> {
+    match duet::objection(trial).filter(|_| is_duet(trial, options)) {
+        Some(what) => Err(TrialError::Refused { what, cure: "leave --duet out".to_owned() }),
+        None => Ok(()),
+    }
 }
 
 fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOptions, TrialError> {
@@ -190,7 +231,10 @@ fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOption
         summary: trial.summary.clone(),
         quick: options.quick,
         primary: trial.primary_spec(),
-        min_gain: trial.min_gain,
+        mode: trial.mode(),
+        duet: is_duet(trial, options),
+        min_gain: trial.least_gain(),
+        rung_gains: trial.rung_gains(),
         hope: trial.hope,
         strictness: trial.strictness(),
         guards: trial.guards(),

@@ -41,6 +41,8 @@ pub struct Sample {
     /// Operations behind the metrics, where the load counts them: makes a server's CPU time one per
     /// operation.
     pub operations: Option<f64>,
+    /// The number of the build that ran, of an arm that has several.
+    pub build: Option<usize>,
     /// What the arm was read back to have, where the unit tells anew.
     pub achieved: Option<Achieved>,
 }

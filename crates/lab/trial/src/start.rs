@@ -1,33 +1,31 @@
 //! Arms whose unit is one fresh start.
 //!
 //! ```text
-//! rest -> apply the host arm, read back -> start the server -> ready -> warm-up -> load -> stop -> undo
+//! settle -> apply the host arm, read back -> start the server -> ready -> warm-up -> load -> stop -> undo -> reset
 //! ```
 //!
 //! Whatever fails on the way, the server is ended and the host arm undone before the next unit begins. A host
 //! that cannot be put back ends the trial: nothing that follows could be believed.
 
-use std::io::Read;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use planish_model::Profile;
-use serde_json::json;
-use sha2::{Digest, Sha256};
+use planish_sys::CpuSet;
 
 use crate::adapter::Load;
 use crate::arm::Recipe;
+use crate::build::{seed_of, turn_of};
 use crate::child::{Launch, PADDING_MAX, Service, run_once};
 use crate::collect::{TreeUsage, Window, tree, tree_usage};
 use crate::control::Stop;
+use crate::duet;
 use crate::file::ServiceSpec;
+use crate::hooks::Hooks;
 use crate::host::{Applied, HostControl};
 use crate::ladder::{Field, Stack};
 use crate::outcome::{Achieved, Better, UnitKind};
 use crate::sample::{ArmError, Sample};
-
-/// How long a build may take.
-const BUILD_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
 /// Makes the programs of a recipe: the load, and the server where there is one.
 pub(crate) type Make = Box<dyn Fn(&Recipe) -> (Load, Option<Launch>)>;
@@ -36,18 +34,29 @@ pub(crate) type Make = Box<dyn Fn(&Recipe) -> (Load, Option<Launch>)>;
 struct StartArm {
     recipe: Recipe,
     host: Option<Profile>,
+    /// One for each build of its program.
+    variants: Vec<Variant>,
+    built: bool,
+}
+
+/// An arm with one build of its program.
+struct Variant {
     load: Load,
     service: Option<Launch>,
-    built: bool,
     facts: Achieved,
 }
 
 /// What all arms share.
 pub(crate) struct StartPlan {
+    /// Of the seeds of builds, and of their turns.
+    pub(crate) seed: u64,
     pub(crate) trial: String,
     pub(crate) service: Option<ServiceSpec>,
     pub(crate) limit: Duration,
-    pub(crate) settle: Duration,
+    /// What happens between units.
+    pub(crate) hooks: Hooks,
+    /// For pairs whose arms run at the same time: the CPUs of each.
+    pub(crate) sides: Option<[CpuSet; 2]>,
 }
 
 /// Arms whose unit is one fresh start.
@@ -57,6 +66,8 @@ pub(crate) struct StartField<'h> {
     make: Make,
     host: &'h mut dyn HostControl,
     stop: Stop,
+    /// Pairs of the race before this one: whose build it is the turn of.
+    round: usize,
 }
 
 impl<'h> StartField<'h> {
@@ -69,60 +80,124 @@ impl<'h> StartField<'h> {
         stop: Stop,
     ) -> Self {
         let placebo = recipes.first().cloned();
-        let mut field = Self { arms: Vec::new(), plan, make, host, stop };
+        let mut field = Self { arms: Vec::new(), plan, make, host, stop, round: 0 };
         recipes.into_iter().chain(placebo).for_each(|recipe| field.add(recipe));
         field
     }
 
     fn add(&mut self, recipe: Recipe) {
-        let (load, service) = (self.make)(&recipe);
+        let variant = |index: usize| {
+            let (load, service) = (self.make)(&recipe.of_build(index));
+            Variant { load, service, facts: Achieved::default() }
+        };
+        let variants = (0..recipe.builds()).map(variant).collect();
         let host = recipe.profile(&self.plan.trial);
-        self.arms.push(StartArm { recipe, host, load, service, built: false, facts: Achieved::default() });
+        self.arms.push(StartArm { recipe, host, variants, built: false });
+    }
+
+    /// The build of an arm whose turn it is.
+    fn turn(&self, arm: usize) -> usize {
+        turn_of(self.plan.seed, self.round, self.arms[arm].variants.len())
     }
 
     /// One unit of an arm, from rest to rest.
     fn unit_of(&mut self, arm: usize, seed: u64) -> Result<Sample, ArmError> {
-        if !self.stop.sleep(self.plan.settle) {
-            return Err(ArmError::Stopped);
-        }
-        let mut achieved = self.arms[arm].facts.clone();
+        self.plan.hooks.settle(self.host, &self.stop)?;
+        let build = self.turn(arm);
+        let mut achieved = self.arms[arm].variants[build].facts.clone();
         let applied = match &self.arms[arm].host {
             Some(profile) => self.host.apply(profile)?,
             None => Applied::default(),
         };
         let measured = match applied.short.first() {
             Some(short) => Err(ArmError::unavailable(short.clone())),
-            None => self.measure(arm, seed),
+            None => self.arms[arm].variants[build].measure(&self.plan, padding(arm, seed), &self.stop),
         };
         if let Some(entry) = applied.entry {
             self.host.undo(entry)?;
         }
+        self.plan.hooks.reset(self.host, &self.stop)?;
         achieved.facts.extend(applied.values);
         let mut sample = measured?;
         achieved.verified = true;
         sample.achieved = Some(achieved);
+        sample.build = self.arms[arm].build(build);
         Ok(sample)
     }
 
-    fn measure(&mut self, arm: usize, seed: u64) -> Result<Sample, ArmError> {
-        let padding = planish_stats::Rng::stream(seed, arm as u64).below(PADDING_MAX + 1);
-        let (Some(launch), Some(spec)) = (&self.arms[arm].service, &self.plan.service) else {
-            let load = &self.arms[arm].load;
-            return load
-                .warm_up(&self.stop)
-                .and_then(|()| load.measure(padding, self.plan.limit, &self.stop));
+    /// One unit of two arms at the same time, each on its side. They differ in nothing that the host is set to.
+    fn duo(&mut self, order: [usize; 2], seed: u64, sides: &[CpuSet; 2]) -> Vec<Result<Sample, ArmError>> {
+        if let Err(error) = self.plan.hooks.settle(self.host, &self.stop) {
+            return vec![Err(error.clone()), Err(error)];
+        }
+        let (limit, stop) = (self.plan.limit, &self.stop);
+        let units = [0, 1].map(|side| {
+            let arm = &self.arms[order[side]];
+            let turn = self.turn(order[side]);
+            let variant = &arm.variants[turn];
+            let load = variant.load.on_side(side, &sides[side]);
+            let padding = padding(order[side], seed);
+            let build = arm.build(turn);
+            move || {
+                let mut sample = load.measure(padding, limit, stop)?;
+                sample.achieved = Some(Achieved { verified: true, ..variant.facts.clone() });
+                sample.build = build;
+                Ok(sample)
+            }
+        });
+        let samples = duet::side_by_side(units);
+        match self.plan.hooks.reset(self.host, &self.stop) {
+            Ok(()) => samples.into(),
+            Err(error) => vec![Err(error.clone()), Err(error)],
+        }
+    }
+
+    /// Builds the arm's program, once, and remembers which one it is.
+    fn build(&mut self, arm: usize) -> Result<(), ArmError> {
+        if self.arms[arm].built {
+            return Ok(());
+        }
+        // The placebo is the baseline once more: what was built for it is not built over.
+        let recipe = self.arms[arm].recipe.clone();
+        let twin = self.arms.iter().find(|other| other.built && other.recipe == recipe);
+        let built = match twin {
+            Some(twin) => twin.variants.iter().map(|variant| variant.facts.facts.clone()).collect(),
+            None => (0..recipe.builds())
+                .map(|index| recipe.build(index, seed_of(self.plan.seed, arm, index), &self.stop))
+                .collect::<Result<Vec<_>, _>>()?,
+        };
+        let arm = &mut self.arms[arm];
+        arm.built = true;
+        for (variant, facts) in arm.variants.iter_mut().zip(built) {
+            variant.facts.facts = facts;
+            variant.facts.facts.extend(recipe.facts());
+        }
+        Ok(())
+    }
+}
+
+impl StartArm {
+    /// The number of a build, for an arm that has several.
+    fn build(&self, index: usize) -> Option<usize> {
+        (self.variants.len() > 1).then_some(index)
+    }
+}
+
+impl Variant {
+    fn measure(&self, plan: &StartPlan, padding: usize, stop: &Stop) -> Result<Sample, ArmError> {
+        let (Some(launch), Some(spec)) = (&self.service, &plan.service) else {
+            return self.load.warm_up(stop).and_then(|()| self.load.measure(padding, plan.limit, stop));
         };
         let mut service = Service::start(launch, padding)?;
-        let outcome = ready(&mut service, spec, &self.stop).and_then(|()| {
-            if !self.stop.sleep(Duration::from_secs_f64(spec.warmup_seconds)) {
+        let outcome = ready(&mut service, spec, stop).and_then(|()| {
+            if !stop.sleep(Duration::from_secs_f64(spec.warmup_seconds)) {
                 return Err(ArmError::Stopped);
             }
-            let load = &self.arms[arm].load;
-            load.warm_up(&self.stop)?;
+            self.load.warm_up(stop)?;
             let pid = service.pid();
             let window = Window::open(pid.map(tree).unwrap_or_default());
             let before = pid.and_then(tree_usage);
-            let mut sample = load.measure(0, self.plan.limit, &self.stop)?;
+            let mut sample = self.load.measure(0, plan.limit, stop)?;
             service.check()?;
             if let Some((before, after)) = before.zip(pid.and_then(tree_usage)) {
                 add_service(&mut sample, &before, &after);
@@ -138,38 +213,11 @@ impl<'h> StartField<'h> {
         }
         Ok(sample)
     }
+}
 
-    /// Builds the arm's program, once, and remembers which one it is.
-    fn build(&mut self, arm: usize) -> Result<(), ArmError> {
-        if self.arms[arm].built {
-            return Ok(());
-        }
-        for command in &self.arms[arm].recipe.build {
-            let launch = Launch { loud: true, ..Launch::of(command.clone()) };
-            run_once(&launch, 0, BUILD_LIMIT, &self.stop).map_err(|error| match error {
-                ArmError::Stopped => ArmError::Stopped,
-                error => ArmError::unavailable(format!("its build fails: {error}")),
-            })?;
-        }
-        let arm = &mut self.arms[arm];
-        arm.built = true;
-        let facts = &mut arm.facts.facts;
-        if let Some(program) = &arm.recipe.program {
-            let sha256 = fingerprint(program.as_ref())?;
-            facts.insert("program".to_owned(), json!(program));
-            facts.insert("program_sha256".to_owned(), json!(sha256));
-        }
-        if let Some(cpus) = &arm.recipe.cpus {
-            facts.insert("cpus".to_owned(), json!(cpus.to_string()));
-        }
-        if let Some(node) = arm.recipe.node {
-            facts.insert("node".to_owned(), json!(node));
-        }
-        if !arm.recipe.env.is_empty() {
-            facts.insert("env".to_owned(), json!(arm.recipe.env));
-        }
-        Ok(())
-    }
+/// The padding of the environment of a start.
+fn padding(arm: usize, seed: u64) -> usize {
+    planish_stats::Rng::stream(seed, arm as u64).below(PADDING_MAX + 1)
 }
 
 /// Waits until the server is ready by every sign that its spec names.
@@ -218,23 +266,6 @@ fn add_service(sample: &mut Sample, before: &TreeUsage, after: &TreeUsage) {
     }
 }
 
-/// sha256 of a program: the verdict holds for these bytes and no others.
-fn fingerprint(program: &std::path::Path) -> Result<String, ArmError> {
-    let missing = |error: std::io::Error| {
-        ArmError::unavailable(format!("its program {} cannot be read: {error}", program.display()))
-    };
-    let mut file = std::fs::File::open(program).map_err(missing)?;
-    let mut hash = Sha256::new();
-    let mut chunk = [0; 1 << 16];
-    loop {
-        match file.read(&mut chunk).map_err(missing)? {
-            0 => break,
-            length => hash.update(&chunk[..length]),
-        }
-    }
-    Ok(crate::proof::hex(&hash.finalize()))
-}
-
 impl Field for StartField<'_> {
     fn unit(&self) -> UnitKind {
         UnitKind::Start
@@ -261,7 +292,18 @@ impl Field for StartField<'_> {
 
     fn shut(&mut self, _arm: usize) {}
 
+    fn round(&mut self, round: usize) {
+        self.round = round;
+    }
+
+    fn note(&self) -> Option<String> {
+        self.plan.hooks.note()
+    }
+
     fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>> {
+        if let (Some(sides), &[one, other]) = (self.plan.sides.clone(), order) {
+            return self.duo([one, other], seed, &sides);
+        }
         let mut lost = None;
         order
             .iter()

@@ -52,6 +52,9 @@ struct Run {
     /// Persist what is kept and confirmed
     #[arg(long)]
     keep: bool,
+    /// Run the two arms of a pair at the same time, each on its half of the CPUs
+    #[arg(long)]
+    duet: bool,
     #[command(flatten)]
     running: Running,
 }
@@ -62,6 +65,9 @@ struct SelfCheck {
     /// A trial file, or a trial that planish brings along
     #[arg(value_name = "F")]
     trial: String,
+    /// Run the two arms of a pair at the same time, each on its half of the CPUs
+    #[arg(long)]
+    duet: bool,
     #[command(flatten)]
     running: Running,
 }
@@ -111,7 +117,7 @@ fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
         return Err(error.hint(context.line(&format!("trial selfcheck {}", args.trial))));
     }
     let (mut options, mut progress) = args.running.start(context)?;
-    options.keep = args.keep;
+    (options.keep, options.duet) = (args.keep, args.duet);
     let outcome = planish_trial::run(&trial, &session, &options, &mut progress)?;
     drop(progress);
     args.running.page(&outcome)?;
@@ -123,7 +129,8 @@ fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
 fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure> {
     let session = args.running.session(context)?;
     let trial = TrialFile::open(&args.trial, session.catalogue())?;
-    let (options, mut progress) = args.running.start(context)?;
+    let (mut options, mut progress) = args.running.start(context)?;
+    options.duet = args.duet;
     let check = planish_trial::selfcheck(&trial, &session, &options, &mut progress)?;
     drop(progress);
     let Some(check) = check else {

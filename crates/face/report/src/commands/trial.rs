@@ -1,7 +1,9 @@
 //! `planish trial run` and `planish prove`: the ladder of rungs with its intervals, and the noise behind it.
 
 use anstyle::Style;
-use planish_trial::{Better, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome};
+use planish_trial::{
+    Better, Builds, LadderMode, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -59,7 +61,7 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     let own = outcome.overhead * 100.0;
     page.fact("took", &format!("{took}, of which {own:.2} % went into bookkeeping; seed {}", outcome.seed));
     page.gap();
-    page.table(&ladder(&outcome.rungs));
+    page.table(&ladder(outcome));
     page.gap();
     page.table(&arms(outcome));
     if let Some(selfcheck) = &outcome.selfcheck {
@@ -95,31 +97,28 @@ fn direction(better: Better) -> &'static str {
     }
 }
 
-fn ladder(rungs: &[Rung]) -> Table {
-    let mut table = Table::new(&[
-        "rung",
-        "verdict",
-        ">gain",
-        ">interval",
-        ">level",
-        ">pairs",
-        ">confirmed",
-        "got",
-        "why",
-    ]);
-    for rung in rungs {
+fn ladder(outcome: &TrialOutcome) -> Table {
+    let titles =
+        ["rung", "verdict", ">gain", ">needs", ">interval", ">level", ">pairs", ">confirmed", "got", "why"];
+    // Where all were compared with the baseline, the line above says so.
+    let is_step = outcome.mode == LadderMode::Step;
+    let against: &[&str] = if is_step { &["against"] } else { &[] };
+    let mut table = Table::new(&[&titles[..1], against, &titles[1..]].concat());
+    for rung in &outcome.rungs {
         let (word, style) = verdict(rung.verdict);
-        table.row([
-            rung.name.as_str().into(),
+        let against = is_step.then(|| rung.against.join(" + ").into());
+        let cells: [Cell; 9] = [
             Cell::styled(word, style),
             rung.effect.map(units::gain).unwrap_or_default().into(),
+            rung.min_gain.map(|least| format!("{:.1} %", 100.0 * least)).unwrap_or_default().into(),
             interval(rung.low, rung.high).into(),
             rung.level.map(|level| format!("{:.1} %", 100.0 * level)).unwrap_or_default().into(),
             if rung.pairs == 0 { "".into() } else { rung.pairs.to_string().into() },
             rung.confirmed.map(|fresh| units::gain(fresh.gain.effect)).unwrap_or_default().into(),
             got(rung).into(),
             rung.reason.as_str().into(),
-        ]);
+        ];
+        table.row([rung.name.as_str().into()].into_iter().chain(against).chain(cells));
     }
     table
 }
@@ -272,9 +271,38 @@ fn details(rung: &Rung, page: &mut Page<'_>) {
         };
         page.fact("guard", &format!("{} {held}: {}", guard.metric, guard.reason));
     }
+    if let Some(builds) = &rung.builds {
+        self::builds(builds, page);
+    }
     let facts = rung.achieved.iter().flat_map(|achieved| &achieved.facts);
     let facts: Vec<String> = facts.map(|(name, value)| format!("{name} {value}")).collect();
     page.fact("got", &facts.join(", "));
+}
+
+/// What each build gave, and what they say of the recipe.
+fn builds(builds: &Builds, page: &mut Page<'_>) {
+    let mut table = Table::new(&["build", ">pairs", ">gain", ">seed", "sha256"]);
+    for row in &builds.builds {
+        table.row([
+            row.index.to_string().into(),
+            row.pairs.to_string().into(),
+            units::gain(row.effect).into(),
+            row.seed.map(|seed| seed.to_string()).unwrap_or_default().into(),
+            row.sha256.as_deref().unwrap_or_default().into(),
+        ]);
+    }
+    page.table(&table);
+    let recipe = match &builds.gain {
+        Some(gain) => format!(
+            "{} ({}, {:.1} %), from {} different programs",
+            units::gain(gain.effect),
+            interval(Some(gain.low), Some(gain.high)),
+            100.0 * builds.level,
+            builds.distinct
+        ),
+        None => format!("nothing can be said of it: {} different programs", builds.distinct),
+    };
+    page.fact("recipe", &recipe);
 }
 
 fn refused(outcome: &TrialOutcome, page: &mut Page<'_>) {

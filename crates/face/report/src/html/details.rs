@@ -1,6 +1,6 @@
 //! Everything else that was counted, rung by rung: metrics, explaining columns, guards, what was read back.
 
-use planish_trial::{Achieved, CollectorRow, GuardRow, MetricRow, Rung, TrialOutcome};
+use planish_trial::{Achieved, Builds, CollectorRow, GuardRow, MetricRow, Rung, TrialOutcome};
 use serde_json::Value;
 
 use super::figure::{Figure, interval};
@@ -45,6 +45,7 @@ pub(super) struct Details {
     /// Columns that this machine cannot count, gathered by their reason.
     pub(super) missing: Vec<Missing>,
     pub(super) guards: Vec<Guard>,
+    pub(super) builds: Option<Recipe>,
     pub(super) facts: Vec<Fact>,
 }
 
@@ -82,6 +83,43 @@ pub(super) struct Guard {
     pub(super) reason: Quote,
 }
 
+/// What the builds of a recipe say together.
+pub(super) struct Recipe {
+    pub(super) builds: Vec<Build>,
+    pub(super) gain: Option<Html>,
+    pub(super) level: Figure,
+    pub(super) distinct: Figure,
+}
+
+/// One build.
+pub(super) struct Build {
+    pub(super) index: Figure,
+    pub(super) pairs: Figure,
+    pub(super) effect: Figure,
+    pub(super) sha256: Option<Quote>,
+}
+
+impl Recipe {
+    fn of(at: &str, builds: &Builds) -> Self {
+        let at = format!("{at}/builds");
+        let rows = builds.builds.iter().enumerate().map(|(place, row)| {
+            let at = format!("{at}/builds/{place}");
+            Build {
+                index: Figure::count(format!("{at}/index"), row.index as u64),
+                pairs: Figure::count(format!("{at}/pairs"), row.pairs as u64),
+                effect: Figure::gain(format!("{at}/effect"), row.effect),
+                sha256: row.sha256.as_deref().map(|sha256| Quote::new(format!("{at}/sha256"), sha256)),
+            }
+        });
+        Self {
+            builds: rows.collect(),
+            gain: builds.gain.map(|gain| interval(&format!("{at}/gain"), gain)),
+            level: Figure::chosen_share(format!("{at}/level"), builds.level),
+            distinct: Figure::count(format!("{at}/distinct"), builds.distinct as u64),
+        }
+    }
+}
+
 /// A fact that was read back.
 pub(super) struct Fact {
     pub(super) name: String,
@@ -110,6 +148,7 @@ impl Details {
             still: still.into_iter().map(|(name, _)| name.clone()).collect(),
             missing: missing(&at, rung),
             guards: rung.guards.iter().enumerate().map(|(n, row)| Guard::of(&at, n, row)).collect(),
+            builds: rung.builds.as_ref().map(|builds| Recipe::of(&at, builds)),
             facts: rung.achieved.as_ref().map_or(Vec::new(), |achieved| facts(&at, achieved)),
         }
     }

@@ -22,7 +22,7 @@ mod words;
 pub use self::map::map_html;
 
 use askama::Template;
-use planish_trial::TrialOutcome;
+use planish_trial::{LadderMode, TrialOutcome};
 
 use self::details::Details;
 use self::figure::Figure;
@@ -42,6 +42,8 @@ struct TrialPage<'a> {
     compared: Html,
     caution: Option<Html>,
     min_gain: Figure,
+    /// Rungs were put on top of each other.
+    is_step: bool,
     ladder: Ladder,
     noise: Option<Noise>,
     discarded: Vec<Discarded>,
@@ -81,6 +83,7 @@ pub fn trial_html(outcome: &TrialOutcome) -> String {
         compared: words::compared(outcome),
         caution: words::caution(outcome),
         min_gain: Figure::plain_gain("/min_gain", outcome.min_gain),
+        is_step: outcome.mode == LadderMode::Step,
         ladder: Ladder::of(outcome),
         noise: Noise::of(outcome),
         discarded: discarded(outcome),

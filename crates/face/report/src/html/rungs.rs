@@ -32,6 +32,10 @@ pub(super) struct Ladder {
 pub(super) struct Row {
     pub(super) name: Quote,
     pub(super) is_placebo: bool,
+    /// What it was compared with, where that is not the baseline of all.
+    pub(super) against: Option<Html>,
+    /// Smallest gain at which it is kept.
+    pub(super) least: Option<Figure>,
     /// Word, mark and colour of the verdict.
     pub(super) verdict: &'static str,
     pub(super) gain: Option<Html>,
@@ -81,11 +85,12 @@ impl Ladder {
         let gains: Vec<Gain> =
             outcome.rungs.iter().flat_map(|rung| gain(rung).into_iter().chain(fresh(rung))).collect();
         let ends = || gains.iter().flat_map(|gain| [gain.low, gain.effect, gain.high]);
-        let scale = Scale::over(ends().chain([outcome.min_gain]));
+        let leasts = || outcome.rungs.iter().map(|rung| least(outcome, rung));
+        let scale = Scale::over(ends().chain(leasts()));
         let better = outcome.primary.better;
         let logs = outcome.rungs.iter().flat_map(|rung| &rung.pair_logs);
         let pairs: Vec<f64> = logs.map(|log| gain_of_log(better, *log)).collect();
-        let pairs_scale = Scale::over_bulk(&pairs, ends().chain([outcome.min_gain]));
+        let pairs_scale = Scale::over_bulk(&pairs, ends().chain(leasts()));
         let row = |(index, rung)| Row::of(outcome, index, rung, (scale, pairs_scale));
         Self {
             rows: outcome.rungs.iter().enumerate().map(row).collect(),
@@ -111,6 +116,8 @@ impl Row {
         Self {
             name: Quote::new(format!("{at}/name"), &rung.name),
             is_placebo: words::is_placebo(rung),
+            against: against(outcome, &at, rung),
+            least: rung.min_gain.map(|least| Figure::plain_gain(format!("{at}/min_gain"), least)),
             verdict: words::verdict(rung.verdict),
             gain: gain(rung).map(|gain| interval(&at, gain)),
             level: rung.level.map(|level| Figure::chosen_share(format!("{at}/level"), level)),
@@ -129,6 +136,15 @@ impl Row {
     }
 }
 
+/// The kept rungs that it was put on top of.
+fn against(outcome: &TrialOutcome, at: &str, rung: &Rung) -> Option<Html> {
+    let names = rung.against.iter().enumerate();
+    let names = names.filter(|(_, name)| **name != outcome.baseline);
+    let quotes =
+        names.map(|(index, name)| Html::default().then(Quote::new(format!("{at}/against/{index}"), name)));
+    quotes.reduce(|all, name| all.text(" + ").then(name))
+}
+
 /// The interval of a rung on the scale of the ladder, and under it the one of the fresh run.
 fn lane(outcome: &TrialOutcome, at: &str, rung: &Rung, scale: Scale) -> Html {
     let verdict = words::verdict(rung.verdict);
@@ -139,7 +155,7 @@ fn lane(outcome: &TrialOutcome, at: &str, rung: &Rung, scale: Scale) -> Html {
         }
         None => format!("{}: {verdict}, not measured", rung.name),
     };
-    let mut lane = Lane::new(scale, ROW, label).band(0.0, outcome.min_gain, "too-small").grid();
+    let mut lane = Lane::new(scale, ROW, label).band(0.0, least(outcome, rung), "too-small").grid();
     if let Some(gain) = gain(rung) {
         let upper = if rung.confirmed.is_some() { ROW_UPPER } else { ROW_ONLY };
         place(&mut lane, at, gain, upper, &format!("span {verdict}"), &format!("mark-{verdict}"));
@@ -148,6 +164,10 @@ fn lane(outcome: &TrialOutcome, at: &str, rung: &Rung, scale: Scale) -> Html {
         place(&mut lane, &format!("{at}/confirmed"), fresh.gain, ROW_LOWER, "span fresh", "mark-fresh");
     }
     lane.finish()
+}
+
+fn least(outcome: &TrialOutcome, rung: &Rung) -> f64 {
+    rung.min_gain.unwrap_or(outcome.min_gain)
 }
 
 fn place(lane: &mut Lane, at: &str, gain: Gain, y: u32, span: &str, mark: &str) {

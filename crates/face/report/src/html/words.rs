@@ -189,9 +189,9 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
             .text("The baseline is first compared with itself, and a hidden placebo runs among the rungs. ")
             .text(placebo),
         Html::default()
-            .text("A rung is kept when its interval is clear of zero, its gain at least ")
+            .text("A rung is kept when its interval is clear of zero, its gain at least what it needs (")
             .then(share("/min_gain", outcome.min_gain))
-            .text(" and every guard holds. Everything else is dropped."),
+            .text(" or more) and every guard holds. Everything else is dropped."),
     ]
 }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use planish_model::HostFacts;
 use planish_stats::{Rng, Walsh};
 use planish_trial::{
-    Achieved, Better, CollectorRow, Confirmed, Detectable, Discard, First, Gain, GuardRow, MetricRow,
-    MetricSpec, Quieter, Refusal, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome, UnitKind,
+    Achieved, Better, BuildRow, Builds, CollectorRow, Confirmed, Detectable, Discard, First, Gain, GuardRow,
+    LadderMode, MetricRow, MetricSpec, Quieter, Refusal, Rung, RungVerdict, SelfCheck, SelfCheckVerdict,
+    TrialOutcome, UnitKind,
 };
 use serde_json::{Value, json};
 
@@ -40,6 +41,13 @@ pub fn series() -> TrialOutcome {
     let mut open = rung(&mut rng, "2m+pinned", 0.004, 0.06, 40, RungVerdict::Inconclusive);
     open.achieved = achieved("hugetlb-2m", &[("cpus", json!("3"))]);
     open.reason = "the budget ended before the interval left zero".to_owned();
+    open.builds = Some(Builds {
+        builds: (0..3).map(|index| build(index, 0.004 * index as f64)).collect(),
+        distinct: 3,
+        gain: Some(Gain { effect: 0.004, low: -0.006, high: 0.014 }),
+        level: LEVEL,
+        spread: Some(0.004),
+    });
     let mut placebo = rung(&mut rng, TrialOutcome::PLACEBO, 0.0, 0.012, 24, RungVerdict::Drop);
     placebo.achieved = achieved("base", &[]);
     placebo.reason = "the interval lies below the smallest gain worth keeping".to_owned();
@@ -50,6 +58,8 @@ pub fn series() -> TrialOutcome {
         summary: "What do page sizes and pinning give a memory-bound time-series engine here?".to_owned(),
         unit: UnitKind::Slice,
         primary: cpu_time(),
+        mode: LadderMode::Block,
+        duet: false,
         baseline: "4k".to_owned(),
         baseline_achieved: achieved("base", &[]),
         min_gain: 0.01,
@@ -97,6 +107,7 @@ pub fn poor() -> TrialOutcome {
     outcome.baseline_achieved = None;
     outcome.quick = true;
     outcome.rungs = vec![open, two];
+    outcome.rungs.iter_mut().for_each(|rung| rung.against = vec![outcome.baseline.clone()]);
     outcome.blocks.truncate(12);
     outcome.selfcheck = Some(selfcheck(&mut rng, SelfCheckVerdict::Noisy));
     outcome.discarded.clear();
@@ -158,6 +169,8 @@ fn rung(rng: &mut Rng, name: &str, effect: f64, sigma: f64, pairs: usize, verdic
     let orders = (0..pairs).map(|_| if rng.normal() < 0.0 { First::Arm } else { First::Baseline }).collect();
     Rung {
         name: name.to_owned(),
+        against: vec!["4k".to_owned()],
+        min_gain: Some(0.01),
         verdict,
         effect: Some(gain(estimate.value)),
         low: Some(gain(estimate.interval.low)),
@@ -167,6 +180,7 @@ fn rung(rng: &mut Rng, name: &str, effect: f64, sigma: f64, pairs: usize, verdic
         achieved: None,
         reason: String::new(),
         confirmed: None,
+        builds: None,
         metrics: metrics(effect),
         collectors: collectors(effect),
         guards: guards(),
@@ -175,9 +189,16 @@ fn rung(rng: &mut Rng, name: &str, effect: f64, sigma: f64, pairs: usize, verdic
     }
 }
 
+fn build(index: usize, effect: f64) -> BuildRow {
+    let sha256 = Some(format!("{index}3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1"));
+    BuildRow { index, seed: Some(17 + index as u64), sha256, pairs: 8, effect }
+}
+
 fn unavailable(name: &str) -> Rung {
     Rung {
         name: name.to_owned(),
+        against: vec!["4k".to_owned()],
+        min_gain: Some(0.01),
         verdict: RungVerdict::Unavailable,
         effect: None,
         low: None,
@@ -187,6 +208,7 @@ fn unavailable(name: &str) -> Rung {
         achieved: None,
         reason: "not on this machine".to_owned(),
         confirmed: None,
+        builds: None,
         metrics: BTreeMap::new(),
         collectors: BTreeMap::new(),
         guards: Vec::new(),

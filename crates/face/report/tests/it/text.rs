@@ -2,7 +2,7 @@
 
 use planish_model::Catalogue;
 use planish_report::{Page, PageOptions, ProveReport, Report, units};
-use planish_trial::TrialOutcome;
+use planish_trial::{LadderMode, TrialOutcome};
 
 use crate::fixed;
 
@@ -24,6 +24,18 @@ fn row<'t>(text: &'t str, table: &str, name: &str) -> Vec<&'t str> {
 fn an_interval_stands_with_its_level() {
     let text = text(fixed::series());
     assert!(row(&text, "rung", "2m").join(" ").contains("98.0 %"), "{text}");
+}
+
+#[test]
+fn a_ladder_that_was_climbed_rung_by_rung_says_over_what() {
+    let mut outcome = fixed::series();
+    let plain = text(outcome.clone());
+    assert!(!row(&plain, "trial", "rung").contains(&"against"), "{plain}");
+    assert!(row(&plain, "rung", "2m").join(" ").contains(" 1.0 % "), "what it needs: {plain}");
+    outcome.mode = LadderMode::Step;
+    outcome.rungs[1].against = vec!["thp".to_owned(), "pinned".to_owned()];
+    let step = text(outcome);
+    assert!(row(&step, "rung", "2m").join(" ").starts_with("2m thp + pinned keep"), "{step}");
 }
 
 #[test]

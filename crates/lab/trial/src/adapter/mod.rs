@@ -16,6 +16,7 @@ mod slices;
 
 use std::time::Duration;
 
+use planish_sys::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,7 @@ pub use slices::SliceArm;
 use crate::child::{Launch, run_once};
 use crate::collect::{Snapshot, add_counts, add_memory};
 use crate::control::Stop;
+use crate::duet::SIDE;
 use crate::outcome::Better;
 use crate::sample::{ArmError, Sample};
 
@@ -65,6 +67,16 @@ impl Load {
             Self::Http(load) => load.warm_up(stop),
             Self::Command(_) | Self::Number(..) | Self::Pgbench(_) => Ok(()),
         }
+    }
+
+    /// The same load as one of two that run side by side: on these CPUs, and told which one it is.
+    pub(crate) fn on_side(&self, side: usize, cpus: &CpuSet) -> Self {
+        let mut load = self.clone();
+        if let Self::Command(launch) | Self::Number(launch, _) | Self::Pgbench(launch) = &mut load {
+            launch.cpus = Some(cpus.clone());
+            launch.env.insert(SIDE.to_owned(), side.to_string());
+        }
+        load
     }
 
     /// Puts the load on and measures it.

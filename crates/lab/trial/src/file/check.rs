@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use planish_model::{Catalogue, KnobId, Profile, Want, nearest};
+use planish_stats::builds::BUILDS_MIN;
 use planish_sys::CpuSet;
 use toml::Spanned;
 
 use super::place::at;
 use super::{ArmSpec, TrialFile, WorkloadSpec};
 use crate::adapter::{AdapterKind, LATENCIES, OF_COMMAND};
+use crate::build::{BUILD_HOLE, BUILDS_MAX};
 use crate::error::{TrialError, did_you_mean};
-use crate::outcome::{Better, MetricSpec, TrialOutcome};
+use crate::hooks::SettleSpec;
+use crate::outcome::{Better, LadderMode, MetricSpec, TrialOutcome};
 
 /// Metrics of a slice, in the order in which one is taken as primary.
 const OF_SLICE: [&str; 5] =
@@ -44,13 +47,21 @@ pub(super) fn check(
         .and_then(|()| metrics_named(trial))
         .and_then(|()| names(trial))
         .and_then(|()| arms(trial, catalogue))
+        .and_then(|()| resets(trial, catalogue))
+        .and_then(|()| mode(trial))
+        .and_then(|()| duet(trial))
         .map_err(|(span, message)| at(file, text, span, message))
 }
 
 fn numbers(trial: &TrialFile, place: Range<usize>) -> Found {
-    let shares = [("min_gain", trial.min_gain), ("hope", trial.hope)];
-    if let Some((name, value)) = shares.into_iter().find(|(_, value)| !(*value > 0.0 && *value < 1.0)) {
+    let gains = [&trial.min_gain].into_iter().chain(trial.rung.iter().map(|rung| &rung.min_gain));
+    let gains = gains.flatten().map(|gain| ("min_gain", *gain));
+    let mut shares = gains.chain([("hope", trial.hope)]);
+    if let Some((name, value)) = shares.find(|(_, value)| !(*value > 0.0 && *value < 1.0)) {
         return Err((place, format!("`{name}` is a fraction between 0 and 1, not {value}")));
+    }
+    if trial.baseline.min_gain.is_some() {
+        return Err((place, "the baseline gains nothing over itself: `min_gain` is for rungs".to_owned()));
     }
     let times = [
         ("budget_seconds", trial.budget_seconds),
@@ -91,6 +102,21 @@ fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> 
             return wrong("a slice has a length, and a start has slices");
         }
         _ => {}
+    }
+    if workload.adapter == AdapterKind::Slices
+        && (workload.settle != SettleSpec::default() || workload.settle_seconds > 0.0)
+    {
+        return wrong(
+            "programs of adapter `slices` are resident beside each other: there is no rest before a start",
+        );
+    }
+    let SettleSpec { psi_below, psi_seconds, seconds, .. } = workload.settle;
+    let psi_below = psi_below.unwrap_or(1.0);
+    if !(psi_below > 0.0 && psi_below <= 100.0) {
+        return wrong("`psi_below` is a share in percent, above 0");
+    }
+    if [psi_seconds, seconds, workload.settle_seconds].iter().any(|value| !(0.0..1e8).contains(value)) {
+        return wrong("a time to settle is not below zero");
     }
     for number in &workload.metric {
         number.check().map_err(|message| (place.clone(), message))?;
@@ -184,11 +210,89 @@ fn arms(trial: &TrialFile, catalogue: &Catalogue) -> Found {
         cpus(arm)?;
         backing(arm)?;
         profile(arm, catalogue)?;
+        rebuilds(arm, &trial.workload, trial.name.span())?;
         if trial.workload.adapter == AdapterKind::Slices {
             only_pools(arm)?;
         }
     }
     Ok(())
+}
+
+/// A reset of a knob that nobody sets would never run.
+fn resets(trial: &TrialFile, catalogue: &Catalogue) -> Found {
+    let arms = || [&trial.baseline].into_iter().chain(&trial.rung);
+    for id in trial.reset.keys() {
+        let knob = KnobId::new(id.get_ref().as_str());
+        catalogue.knob(&knob).map_err(|error| (id.span(), short(&error)))?;
+        if !arms().any(|arm| super::gain::knobs(arm, catalogue).contains(&knob)) {
+            return Err((id.span(), format!("no arm sets `{knob}`, so nothing of it is to be reset")));
+        }
+    }
+    let own = arms().find(|arm| !arm.reset.is_empty());
+    match own.map(ArmSpec::name).or(trial.reset.keys().next().map(|id| id.get_ref().as_str())) {
+        Some(what) if trial.workload.adapter == AdapterKind::Slices => {
+            let message =
+                format!("`{what}` has a reset, and programs of adapter `slices` stay beside each other");
+            Err((trial.name.span(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn duet(trial: &TrialFile) -> Found {
+    let wanted = trial.duet.as_ref().filter(|duet| *duet.get_ref());
+    let objection = wanted.and_then(|duet| Some((duet.span(), crate::duet::objection(trial)?)));
+    objection.map_or(Ok(()), Err)
+}
+
+/// Builds of one recipe need places of their own, and a program that is one of them.
+fn rebuilds(arm: &ArmSpec, workload: &WorkloadSpec, place: Range<usize>) -> Found {
+    let name = arm.name();
+    let wrong = |span: &Range<usize>, message: String| Err((span.clone(), message));
+    let Some(count) = &arm.rebuilds else {
+        let words = arm.program.iter().chain(&arm.args).chain(&arm.build).chain(arm.env.values());
+        if words.into_iter().any(|word| word.contains(BUILD_HOLE)) {
+            return wrong(
+                &place,
+                format!("`{name}` names {BUILD_HOLE}, which only arms with `rebuilds` have"),
+            );
+        }
+        if workload.adapter == AdapterKind::Slices && !arm.build.is_empty() {
+            return wrong(&place, format!("`{name}` has a `build`, which adapter `slices` does not run"));
+        }
+        return Ok(());
+    };
+    let span = count.span();
+    if workload.adapter == AdapterKind::Slices {
+        return wrong(
+            &span,
+            "programs of adapter `slices` stay resident: they have no builds in turn".to_owned(),
+        );
+    }
+    if !(BUILDS_MIN..=BUILDS_MAX).contains(count.get_ref()) {
+        return wrong(&span, format!("`rebuilds` is a number of builds from {BUILDS_MIN} to {BUILDS_MAX}"));
+    }
+    if arm.build.is_empty() || !arm.program.as_ref().is_some_and(|program| program.contains(BUILD_HOLE)) {
+        return wrong(
+            &span,
+            format!("`rebuilds` needs a `build` command, and a `program` with {BUILD_HOLE} in its path"),
+        );
+    }
+    Ok(())
+}
+
+/// A rung is put on top of what was kept before it, which programs that are resident for good cannot be.
+fn mode(trial: &TrialFile) -> Found {
+    match &trial.mode {
+        Some(mode)
+            if *mode.get_ref() == LadderMode::Step && trial.workload.adapter == AdapterKind::Slices =>
+        {
+            let message = "mode `step` puts rungs together, and arms that are resident together exclude each other: \
+                           leave it out, or run them one after the other with the adapter `number`";
+            Err((mode.span(), message.to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn cpus(arm: &ArmSpec) -> Found {
@@ -352,5 +456,7 @@ mod tests {
         assert!(error(&format!("{HEAD}{slices}{rung}")).contains("share the host"));
         let pool = "[[rung]]\nname = \"a\"\nwant = { \"hugepages.2m\" = { need_bytes = 1 } }\n";
         assert!(TrialFile::parse("t.toml", &format!("{HEAD}{slices}{pool}")).is_ok());
+        let wrong = error(&format!("{HEAD}mode = \"step\"\n{slices}{pool}"));
+        assert!(wrong.starts_with("t.toml:3:8: mode `step` puts rungs together"), "{wrong}");
     }
 }

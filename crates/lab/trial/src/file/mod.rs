@@ -4,6 +4,7 @@
 //! nearest valid name. The schema of this module is published as `docs/schema/trial-file.json`.
 
 mod check;
+mod gain;
 mod new;
 mod place;
 
@@ -20,8 +21,9 @@ pub use new::{NewTrial, new};
 
 use crate::adapter::{AdapterKind, Number};
 use crate::error::TrialError;
+use crate::hooks::{Hooks, ResetSpec, SettleSpec};
 use crate::ladder::GuardSpec;
-use crate::outcome::MetricSpec;
+use crate::outcome::{LadderMode, MetricSpec};
 
 /// Trials that planish brings along, by name.
 const SHIPPED: [(&str, &str); 1] =
@@ -39,9 +41,18 @@ pub struct TrialFile {
     /// The metric that decides. Without one: CPU time per operation where the adapter has it, else its first.
     #[schemars(with = "Option<String>")]
     pub primary: Option<Spanned<String>>,
-    /// Smallest gain worth keeping, as a fraction.
-    #[serde(default = "min_gain")]
-    pub min_gain: f64,
+    /// How the ladder is climbed: `block` compares every rung with the baseline, `step` with what was kept before it.
+    #[serde(default)]
+    #[schemars(with = "LadderMode")]
+    pub mode: Option<Spanned<LadderMode>>,
+    /// Whether both arms of a pair run at the same time, each on its half of the CPUs: only where every arm differs in
+    /// nothing but environment, program and arguments.
+    #[schemars(with = "Option<bool>")]
+    pub duet: Option<Spanned<bool>>,
+    /// Smallest gain worth keeping, as a fraction, of every rung that names none of its own. Without it, it goes by what
+    /// the rung is: 0.005 for settings of the running host, 0.01 for what needs a restart or a build, 0.02 for what needs
+    /// a reboot.
+    pub min_gain: Option<f64>,
     /// Largest gain hoped for, as a fraction: where the noise would hide even that, the trial is refused.
     #[serde(default = "hope")]
     pub hope: f64,
@@ -75,6 +86,10 @@ pub struct TrialFile {
     /// The rungs, in their planned order.
     #[serde(default)]
     pub rung: Vec<ArmSpec>,
+    /// What undoes the state that a knob leaves behind, by its id: for every trial in which some arm sets that knob.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, ResetSpec>")]
+    pub reset: BTreeMap<Spanned<String>, ResetSpec>,
     /// What the short form does otherwise.
     #[serde(default)]
     pub quick: QuickSpec,
@@ -97,9 +112,12 @@ pub struct WorkloadSpec {
     /// Seconds after which one unit has failed.
     #[serde(default = "timeout_seconds")]
     pub timeout_seconds: f64,
-    /// Seconds of rest before each start, for the arm before to be forgotten.
+    /// Seconds of rest before each start, for the arm before to be forgotten: `seconds` of `settle`.
     #[serde(default)]
     pub settle_seconds: f64,
+    /// What comes before each start, whatever its arm.
+    #[serde(default)]
+    pub settle: SettleSpec,
     /// `slices`: length of a slice in milliseconds.
     #[serde(default = "slice_ms")]
     pub slice_ms: u64,
@@ -141,6 +159,8 @@ pub struct ArmSpec {
     /// Why it is here, in a sentence.
     #[serde(default)]
     pub why: String,
+    /// Smallest gain at which it is worth keeping, as a fraction, in place of that of the file.
+    pub min_gain: Option<f64>,
     /// A profile that is applied for each of its units and undone after.
     #[schemars(with = "Option<String>")]
     pub profile: Option<Spanned<String>>,
@@ -161,9 +181,21 @@ pub struct ArmSpec {
     /// Arguments after those of the command.
     #[serde(default)]
     pub args: Vec<String>,
-    /// A command that is run once before the trial, to build the arm's program.
+    /// A command that is run once before the trial, to build the arm's program. It finds `PLANISH_BUILD_SEED` and
+    /// `PLANISH_BUILD_INDEX` in its environment.
     #[serde(default)]
     pub build: Vec<String>,
+    /// Run it so many times, 3 at least, each with another `PLANISH_BUILD_SEED` for the order in which it links; `{build}`
+    /// in `build`, `program`, `args` and `env` is the number of the build, from 0. Pairs are spread over the builds, and
+    /// the rung is kept only if the recipe pays, and not only one of its artefacts.
+    #[schemars(with = "Option<usize>")]
+    pub rebuilds: Option<Spanned<usize>>,
+    /// What undoes the state that it leaves behind. Run after every unit, of whichever arm, so that it favours none.
+    #[serde(default)]
+    pub reset: ResetSpec,
+    /// Those of its knobs.
+    #[serde(skip)]
+    pub(crate) knob_resets: Vec<ResetSpec>,
     /// `slices`: the backing that the program must report to be believed.
     #[schemars(with = "Option<String>")]
     pub backing: Option<Spanned<String>>,
@@ -187,9 +219,6 @@ impl Default for QuickSpec {
     }
 }
 
-fn min_gain() -> f64 {
-    0.01
-}
 fn hope() -> f64 {
     0.10
 }
@@ -242,8 +271,20 @@ impl TrialFile {
     /// # Errors
     /// As [`Self::parse`].
     pub fn parse_with(file: &str, text: &str, catalogue: &Catalogue) -> Result<Self, TrialError> {
-        let trial: Self = toml::from_str(text).map_err(|error| place::malformed(file, text, &error))?;
+        let mut trial: Self = toml::from_str(text).map_err(|error| place::malformed(file, text, &error))?;
         check::check(file, text, &trial, catalogue)?;
+        // After this point each rung has its own smallest gain, and the catalogue is needed no more.
+        let of_file = trial.min_gain;
+        for rung in &mut trial.rung {
+            let own = rung.min_gain.or(of_file);
+            rung.min_gain = Some(own.unwrap_or_else(|| gain::usual(rung, catalogue)));
+        }
+        for arm in [&mut trial.baseline].into_iter().chain(&mut trial.rung) {
+            let knobs = gain::knobs(arm, catalogue);
+            let sets = |id: &str| knobs.iter().any(|knob| knob.as_str() == id);
+            let of_knobs = trial.reset.iter().filter(|(id, _)| sets(id.get_ref()));
+            arm.knob_resets = of_knobs.map(|(_, reset)| reset.clone()).collect();
+        }
         Ok(trial)
     }
 
@@ -285,6 +326,33 @@ impl TrialFile {
     #[must_use]
     pub fn primary_spec(&self) -> MetricSpec {
         check::metric_spec(&self.primary_name(), &self.workload)
+    }
+
+    /// How the ladder is climbed.
+    #[must_use]
+    pub fn mode(&self) -> LadderMode {
+        self.mode.as_ref().map(|mode| *mode.get_ref()).unwrap_or_default()
+    }
+
+    /// What happens between units.
+    pub(crate) fn hooks(&self) -> Hooks {
+        let mut settle = self.workload.settle.clone();
+        settle.seconds += self.workload.settle_seconds;
+        let arms = [&self.baseline].into_iter().chain(&self.rung);
+        Hooks::new(settle, arms.flat_map(|arm| arm.knob_resets.iter().chain([&arm.reset])).cloned())
+    }
+
+    /// The smallest gain of each rung, in their order.
+    #[must_use]
+    pub fn rung_gains(&self) -> Vec<f64> {
+        self.rung.iter().map(|rung| rung.min_gain.unwrap_or(gain::START)).collect()
+    }
+
+    /// The gain that the self-check looks for: that of the rung that needs the least.
+    #[must_use]
+    pub fn least_gain(&self) -> f64 {
+        let least = self.rung_gains().into_iter().reduce(f64::min);
+        least.or(self.min_gain).unwrap_or(gain::START)
     }
 
     /// The error budget of the ladder.

@@ -43,7 +43,8 @@ pub fn new(wanted: &NewTrial, catalogue: &Catalogue) -> Result<String, TrialErro
 name = {name}
 summary = \"Does it pay on this machine, for this workload?\"
 primary = \"cpu_s\"          # or wall_s, or a number out of your program's output: see [[workload.metric]]
-min_gain = 0.01            # what is worth keeping, as a fraction
+# min_gain = 0.01          # what is worth keeping, as a fraction; without it by what a rung is: 0.005 to 0.02
+# mode = \"step\"            # each rung over what was kept before it, instead of all against the baseline
 budget_seconds = 3600      # planish trial selfcheck says what this budget can see
 
 [workload]

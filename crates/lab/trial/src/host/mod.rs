@@ -5,7 +5,7 @@ mod pipeline;
 
 use std::collections::BTreeMap;
 
-use planish_model::{EntryId, HostFacts, Profile};
+use planish_model::{EntryId, HostFacts, KnobId, Profile};
 use serde_json::Value;
 
 pub use pipeline::PipelineHost;
@@ -22,6 +22,26 @@ pub struct Applied {
     pub values: BTreeMap<String, Value>,
     /// Pools that got fewer pages than they need, with the kernel's reason.
     pub short: Vec<String>,
+}
+
+/// Something that the kernel does once when it is asked to, between the units of a trial. It leaves no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Moves small pages together (`vm.compact_memory`).
+    CompactMemory,
+    /// Drops the page cache, and the slabs of names and inodes (`vm.drop_caches` = 3).
+    DropCaches,
+}
+
+impl Action {
+    /// The knob, and what is written to it.
+    #[must_use]
+    pub fn knob(self) -> (KnobId, &'static str) {
+        match self {
+            Self::CompactMemory => (KnobId::new("vm.compact_memory"), "1"),
+            Self::DropCaches => (KnobId::new("vm.drop_caches"), "3"),
+        }
+    }
 }
 
 /// What a trial asks of the control plane. The journal makes it safe: after a `kill -9` at any moment,
@@ -41,6 +61,12 @@ pub trait HostControl {
 
     /// Takes back every entry of this trial that is still open, the newest first.
     fn undo_all(&mut self) -> Result<(), ArmError>;
+
+    /// Whether this host and this user can have an action, found without writing.
+    fn can_do(&self, action: Action) -> Result<(), ArmError>;
+
+    /// Has the kernel do it once.
+    fn act(&mut self, action: Action) -> Result<(), ArmError>;
 
     /// Applies it for good, also after a reboot, and says how to take it back.
     fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError>;

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
+use planish_host::Access as HostAccess;
 use planish_model::{
     Access, EntryId, Exit, HostFacts, Observation, Outcome, OutcomeKind, Plan, Profile, Step, VerdictKind,
 };
 use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork};
 use serde_json::Value;
 
-use super::{Applied, HostControl};
+use super::{Action, Applied, HostControl};
 use crate::error::TrialError;
 use crate::sample::ArmError;
 
@@ -178,6 +179,34 @@ impl HostControl for PipelineHost<'_> {
             failed = failed.and(self.undo(entry));
         }
         failed
+    }
+
+    fn can_do(&self, action: Action) -> Result<(), ArmError> {
+        let (knob, _) = action.knob();
+        let access = planish_pipeline::deed_access(self.session, &knob).map_err(|error| refused(&error))?;
+        let why = match access {
+            HostAccess::Writable | HostAccess::WriteOnly => return Ok(()),
+            HostAccess::Absent => "it is not there".to_owned(),
+            HostAccess::ReadOnly => "nobody may write it".to_owned(),
+            HostAccess::ReadOnlyMount => "it is mounted read-only".to_owned(),
+            HostAccess::Denied(_) if !rustix::process::geteuid().is_root() => {
+                return Err(ArmError::Unavailable {
+                    reason: format!("only root may write {knob}"),
+                    cure: format!("sudo {}", self.command),
+                });
+            }
+            HostAccess::Denied(why) => why,
+        };
+        Err(ArmError::unavailable(format!("{knob} cannot be written: {why}")))
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), ArmError> {
+        let (knob, value) = action.knob();
+        let reason = "between the units of a trial";
+        self.at_work = self.at_work.take().or_else(|| self.session.begin_trial());
+        planish_pipeline::do_once(self.session, &knob, value, Some(reason))
+            .map(drop)
+            .map_err(|error| ArmError::Host { detail: chain(&error), restored: true })
     }
 
     fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError> {

@@ -2,10 +2,11 @@
 
 use planish_stats::{Conclusion, Reason};
 
+use super::builds::claim;
 use super::race::Run;
 use super::rows;
 use super::{LadderOptions, Refusal};
-use crate::outcome::{Achieved, Confirmed, Gain, Rung, RungVerdict, TrialOutcome};
+use crate::outcome::{Achieved, Builds, Confirmed, Gain, Rung, RungVerdict, TrialOutcome};
 use crate::sample::ArmError;
 
 /// A rung, the placebo included.
@@ -13,61 +14,63 @@ use crate::sample::ArmError;
 pub(super) struct Contender {
     pub(super) arm: usize,
     pub(super) name: String,
+    /// Smallest gain at which it is worth keeping, as a fraction.
+    pub(super) min_gain: f64,
+    /// What it is compared with.
+    pub(super) against: Vec<String>,
     pub(super) achieved: Option<Achieved>,
     verdict: Option<RungVerdict>,
     reason: String,
     run: Option<Run>,
     confirmed: Option<Confirmed>,
+    builds: Option<Builds>,
 }
 
 impl Contender {
-    /// A rung whose arm was just opened. One that cannot be had is `unavailable` from the start.
-    pub(super) fn new(
-        arm: usize,
-        name: String,
-        opened: Result<Option<Achieved>, ArmError>,
-        refused: &mut Vec<Refusal>,
-    ) -> Self {
-        let mut contender = Self {
+    /// A rung that is still to be tried.
+    pub(super) fn new(arm: usize, name: String, min_gain: f64) -> Self {
+        Self {
             arm,
             name,
+            min_gain,
+            against: Vec::new(),
             achieved: None,
             verdict: None,
             reason: String::new(),
             run: None,
             confirmed: None,
-        };
-        match opened {
-            Ok(achieved) => contender.achieved = achieved,
-            Err(ArmError::Unavailable { reason, cure }) => {
-                if !cure.is_empty() {
-                    refused.push(Refusal {
-                        what: format!("rung `{}`", contender.name),
-                        why: reason.clone(),
-                        cure,
-                    });
-                }
-                contender.conclude(RungVerdict::Unavailable, reason);
-            }
-            Err(ArmError::Stopped) => {
-                contender.conclude(RungVerdict::Inconclusive, "stopped before it was started".to_owned());
-            }
-            Err(error) => contender.conclude(RungVerdict::Drop, format!("it does not start: {error}")),
+            builds: None,
         }
-        contender
     }
 
-    /// Everything that was kept, put together: believed only if its fresh run holds.
-    pub(super) fn stack(arm: usize) -> Self {
-        Self {
-            arm,
-            name: TrialOutcome::STACK.to_owned(),
-            achieved: None,
-            verdict: Some(RungVerdict::Keep),
-            reason: "all that was kept, together".to_owned(),
-            run: None,
-            confirmed: None,
+    /// Takes in what became of opening its arm. One that cannot be had is `unavailable` from there on.
+    pub(super) fn take_opened(
+        &mut self,
+        opened: Result<Option<Achieved>, ArmError>,
+        refused: &mut Vec<Refusal>,
+    ) {
+        match opened {
+            Ok(achieved) => self.achieved = achieved,
+            Err(ArmError::Unavailable { reason, cure }) => {
+                if !cure.is_empty() {
+                    let what = format!("rung `{}`", self.name);
+                    refused.push(Refusal { what, why: reason.clone(), cure });
+                }
+                self.conclude(RungVerdict::Unavailable, reason);
+            }
+            Err(ArmError::Stopped) => {
+                self.conclude(RungVerdict::Inconclusive, "stopped before it was started".to_owned());
+            }
+            Err(error) => self.conclude(RungVerdict::Drop, format!("it does not start: {error}")),
         }
+    }
+
+    /// Everything that was kept, put together: believed only if its fresh run against the baseline holds.
+    pub(super) fn stack(arm: usize, min_gain: f64, baseline: &str) -> Self {
+        let mut stack = Self::new(arm, TrialOutcome::STACK.to_owned(), min_gain);
+        stack.against = vec![baseline.to_owned()];
+        stack.conclude(RungVerdict::Keep, "all that was kept, together".to_owned());
+        stack
     }
 
     /// Whether it is kept so far.
@@ -115,6 +118,22 @@ impl Contender {
         self.run = Some(run);
     }
 
+    /// Takes in what its builds say: a keep that holds only for some of them is none of the recipe.
+    pub(super) fn take_builds(&mut self, builds: Option<Builds>) {
+        if let Some(found) = builds.as_ref().filter(|_| self.is_kept()) {
+            let (verdict, reason) = claim(found, self.min_gain);
+            self.verdict = Some(verdict);
+            self.reason += &reason;
+        }
+        self.builds = builds;
+    }
+
+    /// Of an arm with a program of its own, and one build of it, the pairs tell about these bytes and no others.
+    fn artefact(achieved: Option<&Achieved>) -> Option<String> {
+        let sha256 = achieved?.facts.get("program_sha256")?.as_str()?;
+        Some(format!("; holds for this artefact only, sha256 {}", sha256.get(..12)?))
+    }
+
     /// The fresh run holds.
     pub(super) fn confirm(&mut self, confirmed: Confirmed) {
         self.confirmed = Some(confirmed);
@@ -133,16 +152,23 @@ impl Contender {
         let verdict = self.verdict.unwrap_or(RungVerdict::Inconclusive);
         let empty = Vec::new();
         let pairs = self.run.as_ref().map_or(&empty, |run| &run.pairs);
+        let achieved = pairs.last().and_then(|pair| pair.arm.achieved.clone()).or(self.achieved);
+        let artefact = (self.builds.is_none() && !pairs.is_empty() && self.name != TrialOutcome::PLACEBO)
+            .then(|| Self::artefact(achieved.as_ref()))
+            .flatten();
         Rung {
+            against: self.against,
+            min_gain: Some(self.min_gain),
             verdict,
             effect: gain.map(|gain| gain.effect),
             low: gain.map(|gain| gain.low),
             high: gain.map(|gain| gain.high),
             level: effect.map(|effect| effect.interval.level),
             pairs: pairs.len(),
-            achieved: pairs.last().and_then(|pair| pair.arm.achieved.clone()).or(self.achieved),
-            reason: self.reason,
+            achieved,
+            reason: self.reason + &artefact.unwrap_or_default(),
             confirmed: self.confirmed,
+            builds: self.builds,
             metrics: rows::metrics(pairs),
             collectors: rows::collectors(pairs),
             guards: rows::guards(&options.guards, self.run.as_ref()),

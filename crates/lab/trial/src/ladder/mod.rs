@@ -1,5 +1,7 @@
-//! The ladder: an A/A self-check, then every rung against one baseline in complete random blocks, then a
-//! fresh run of what was kept.
+//! The ladder: an A/A self-check, then the rungs, then a fresh run of what was kept.
+//!
+//! The rungs are compared with one baseline in complete random blocks, or (`mode = "step"`) one after the other with
+//! what was kept before them.
 //!
 //! ```text
 //! open arms -> self-check -> blocks with planned looks -> confirmation -> outcome
@@ -14,10 +16,12 @@
 //! arms run again. The placebo is a rung like any other until the last verdict has fallen; where it is kept, nothing
 //! else is.
 
+mod builds;
 mod contender;
 mod race;
 mod rows;
 mod selfcheck;
+mod step;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -33,8 +37,8 @@ use self::race::Race;
 use crate::control::{Phase, Progress, Stop, Tick};
 use crate::error::TrialError;
 use crate::outcome::{
-    Achieved, Better, Discard, MetricSpec, Refusal, Rung, RungVerdict, SelfCheck, SelfCheckVerdict,
-    TrialOutcome, UnitKind,
+    Achieved, Better, Discard, LadderMode, MetricSpec, Refusal, Rung, RungVerdict, SelfCheck,
+    SelfCheckVerdict, TrialOutcome, UnitKind,
 };
 use crate::sample::{ArmError, Sample};
 
@@ -86,8 +90,15 @@ pub struct LadderOptions {
     pub quick: bool,
     /// The metric that decides.
     pub primary: MetricSpec,
-    /// Smallest gain worth keeping, as a fraction.
+    /// How it is climbed.
+    pub mode: LadderMode,
+    /// Whether the two arms of a pair run at the same time.
+    pub duet: bool,
+    /// Smallest gain worth keeping, as a fraction: of the rung that needs the least. The self-check and the placebo go
+    /// by it.
     pub min_gain: f64,
+    /// The same for each rung, in their planned order; empty where all need the same.
+    pub rung_gains: Vec<f64>,
     /// Largest gain that is hoped for, as a fraction: an experiment that could not even see this is refused.
     pub hope: f64,
     /// How much error the whole ladder may make.
@@ -110,6 +121,19 @@ pub struct LadderOptions {
     pub host: HostFacts,
     /// What was refused before the ladder began; told first in the outcome.
     pub refused: Vec<Refusal>,
+}
+
+impl LadderOptions {
+    /// Smallest gain at which an arm of the plan is worth keeping; the placebo is held to the least of all.
+    fn min_gain_of(&self, arm: usize) -> f64 {
+        let gain = arm.checked_sub(1).and_then(|rung| self.rung_gains.get(rung));
+        gain.copied().unwrap_or(self.min_gain)
+    }
+
+    /// Whether rungs run one after the other, each in pairs with what it is compared with.
+    fn is_one_by_one(&self) -> bool {
+        self.mode == LadderMode::Step || self.duet
+    }
 }
 
 /// A seed for a trial whose user gave none.
@@ -140,6 +164,14 @@ pub(crate) trait Field {
 
     /// One unit of each arm in `order`, in that order; equal seeds are equal work.
     fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>>;
+
+    /// The next block is that of so many pairs before it: whose turn it is of what takes turns.
+    fn round(&mut self, _round: usize) {}
+
+    /// What it has to say of all units together.
+    fn note(&self) -> Option<String> {
+        None
+    }
 
     /// Puts kept arms, the best first, together into a new arm. `None` where arms exclude each other by
     /// nature.
@@ -261,8 +293,12 @@ impl<'a> Climb<'a> {
                 conclude_all(&mut contenders, "the noise would hide even the largest gain that is hoped for");
             }
             Some(_) => {
-                let block_seconds = check.as_ref().map_or(0.0, |check| check.outcome.pair_seconds / 2.0);
-                Race::ladder(self, &mut contenders, block_seconds)?.run()?;
+                let unit_seconds = check.as_ref().map_or(0.0, |check| check.outcome.pair_seconds / 2.0);
+                if self.options.is_one_by_one() {
+                    self.climb_one_by_one(&mut contenders, unit_seconds)?;
+                } else {
+                    Race::ladder(self, &mut contenders, unit_seconds)?.run()?;
+                }
                 if self.field.unit() == UnitKind::Slice {
                     doubt_layouts(&mut contenders, self.options);
                 }
@@ -297,7 +333,10 @@ impl<'a> Climb<'a> {
             }
             // The placebo is the last arm; under its own name it would not be hidden from a curious caller.
             let name = if arm + 1 == count { TrialOutcome::PLACEBO } else { &self.names[arm] };
-            contenders.push(Contender::new(arm, name.to_owned(), opened, &mut self.refused));
+            let mut contender = Contender::new(arm, name.to_owned(), self.options.min_gain_of(arm));
+            contender.against = vec![self.names[0].clone()];
+            contender.take_opened(opened, &mut self.refused);
+            contenders.push(contender);
         }
         Ok((baseline, contenders))
     }
@@ -312,15 +351,21 @@ impl<'a> Climb<'a> {
             self.notes.push(format!("kept rungs were not run again: {because}"));
             return Ok(());
         }
+        let min_gain = kept.iter().map(|contender| contender.min_gain).fold(0.0, f64::max);
+        // In step mode the last one that was kept is on top of all the others.
+        let last = kept[kept.len() - 1].arm;
         kept.sort_by(|a, b| b.effect().total_cmp(&a.effect()));
         let kept: Vec<usize> = kept.into_iter().map(|contender| contender.arm).collect();
-        let stack = if kept.len() > 1 { self.field.stack(&kept) } else { None };
+        let stack = match self.options.mode {
+            _ if kept.len() < 2 => None,
+            LadderMode::Step => Some(Stack { arm: last, left_out: Vec::new() }),
+            LadderMode::Block => self.stack(&kept, TrialOutcome::STACK),
+        };
         let Some(stack) = stack else {
             self.open_fresh(&kept, contenders)?;
             return Race::confirmation(self, contenders)?.run();
         };
-        self.names.push(TrialOutcome::STACK.to_owned());
-        let mut together = vec![Contender::stack(stack.arm)];
+        let mut together = vec![Contender::stack(stack.arm, min_gain, &self.names[0])];
         self.open_fresh(&[stack.arm], &mut together)?;
         Race::confirmation(self, &mut together)?.run()?;
         let stacked = together.remove(0);
@@ -330,6 +375,13 @@ impl<'a> Climb<'a> {
         // The placebo stays the last.
         contenders.insert(contenders.len() - 1, stacked);
         Ok(())
+    }
+
+    /// Puts arms together into a new one of this name.
+    fn stack(&mut self, arms: &[usize], name: &str) -> Option<Stack> {
+        let stack = self.field.stack(arms)?;
+        self.names.push(name.to_owned());
+        Some(stack)
     }
 
     /// Starts the baseline and some arms afresh; an arm that fails is not confirmed.
@@ -354,12 +406,15 @@ impl<'a> Climb<'a> {
         if self.stop.is_set() {
             self.notes.push("stopped by the user: rungs without a verdict are inconclusive".to_owned());
         }
+        self.notes.extend(self.field.note());
         let seconds = self.begun.elapsed().as_secs_f64();
         let mut outcome = TrialOutcome {
             trial: self.options.trial.clone(),
             summary: self.options.summary.clone(),
             unit: self.field.unit(),
             primary: self.options.primary.clone(),
+            mode: self.options.mode,
+            duet: self.options.duet,
             baseline: self.names[0].clone(),
             baseline_achieved,
             min_gain: self.options.min_gain,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use planish_stats::ladder::{Strictness, rung_alpha};
 use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdict};
 
+use super::builds::builds;
 use super::contender::{Contender, sentence};
 use super::rows::{better, gain};
 use super::{Climb, ERROR_RATE, LadderOptions, Refusal, SEED_LIMIT};
@@ -49,21 +50,44 @@ pub(super) struct Run {
     last_failure: String,
 }
 
+/// What is fixed before the first block of a race.
+struct Course {
+    phase: Phase,
+    /// The arm that every other is compared with: the baseline, or what was kept so far.
+    reference: usize,
+    /// Time that is kept for what comes after.
+    reserve: Duration,
+    /// How long a block may take, by the longest one so far: none is begun that would overrun.
+    block: Duration,
+    /// Races of the ladder that are over, and all of them.
+    races: (usize, usize),
+}
+
 /// A race of the rungs that are still in it.
 pub(super) struct Race<'c, 'a> {
     climb: &'c mut Climb<'a>,
     contenders: &'c mut [Contender],
     /// Index into `contenders`, and the rung's test.
     runs: Vec<(usize, Run)>,
-    phase: Phase,
+    course: Course,
     /// When it began, in the time of the climb.
     begun: Duration,
-    /// Time that is kept for what comes after.
-    reserve: Duration,
-    /// How long a block may take, by the longest one so far: none is begun that would overrun.
-    block: Duration,
     pairs_max: usize,
-    baseline_failures: usize,
+    reference_failures: usize,
+}
+
+/// One rung of a ladder that is climbed rung by rung.
+pub(super) struct Leg {
+    /// Index of the rung.
+    pub(super) contender: usize,
+    /// The arm that it is compared with.
+    pub(super) reference: usize,
+    /// Rungs before it, and all that were planned.
+    pub(super) races: (usize, usize),
+    /// Time that is kept for the confirmation.
+    pub(super) reserve: Duration,
+    /// Time of one unit.
+    pub(super) unit_seconds: f64,
 }
 
 /// The error that a whole ladder may make: two-sided, shared by its rungs.
@@ -75,7 +99,7 @@ pub(super) fn ladder_alpha(strictness: Strictness) -> f64 {
 }
 
 /// Share of the time left that the ladder has, when the confirmation is to have the rest.
-fn ladder_share(options: &LadderOptions) -> f64 {
+pub(super) fn ladder_share(options: &LadderOptions) -> f64 {
     match options.confirm {
         super::Confirm::Fresh => 1.0 - CONFIRMATION_SHARE,
         super::Confirm::Skip { .. } => 1.0,
@@ -85,8 +109,24 @@ fn ladder_share(options: &LadderOptions) -> f64 {
 /// Pairs that fit into `seconds` when each of `arms` arms takes `unit_seconds` a block, within the plan's
 /// limits.
 pub(super) fn pairs_in(seconds: f64, unit_seconds: f64, arms: usize, options: &LadderOptions) -> usize {
-    let blocks = (seconds * ladder_share(options) / (unit_seconds * arms as f64).max(1e-6)) as usize;
+    // One after the other, each rung has a unit of its own to be compared with.
+    let units = if options.is_one_by_one() { 2 * (arms - 1) } else { arms };
+    blocks_in(seconds * ladder_share(options), unit_seconds * units as f64, options)
+}
+
+fn blocks_in(seconds: f64, block_seconds: f64, options: &LadderOptions) -> usize {
+    let blocks = (seconds / block_seconds.max(1e-6)) as usize;
     blocks.max(PAIRS_MIN).min(options.pairs_max)
+}
+
+/// The plan of a rung. Where many rungs share the error it is made longer than the time seems to allow.
+fn planned(pairs_max: usize, limit: usize, alpha: f64, min_gain: f64) -> Result<Design, StatsError> {
+    match Design::new(pairs_max, alpha, min_gain) {
+        Err(StatsError::TooFewPairs { needed, .. }) if needed <= limit => {
+            Design::new(needed, alpha, min_gain)
+        }
+        design => design,
+    }
 }
 
 impl<'c, 'a> Race<'c, 'a> {
@@ -102,21 +142,40 @@ impl<'c, 'a> Race<'c, 'a> {
         let left = climb.left();
         let pairs_max = pairs_in(left.as_secs_f64(), unit_seconds, active.len() + 1, options);
         let alpha = rung_alpha(active.len(), options.strictness);
-        let reserve = match options.confirm {
-            super::Confirm::Fresh => left.mul_f64(CONFIRMATION_SHARE),
-            super::Confirm::Skip { .. } => Duration::ZERO,
+        let course = Course {
+            phase: Phase::Ladder,
+            reference: 0,
+            reserve: left.mul_f64(1.0 - ladder_share(options)),
+            block: Duration::from_secs_f64(unit_seconds * (active.len() + 1) as f64),
+            races: (0, 1),
         };
         let limit = options.pairs_max;
-        let block_seconds = unit_seconds * (active.len() + 1) as f64;
-        let block = Duration::from_secs_f64(block_seconds);
-        Self::new(climb, contenders, active, Phase::Ladder, (reserve, block), |min_gain| {
-            match Design::new(pairs_max, alpha, min_gain) {
-                // Many rungs share the error: the plan is made longer than the time seems to allow.
-                Err(StatsError::TooFewPairs { needed, .. }) if needed <= limit => {
-                    Design::new(needed, alpha, min_gain)
-                }
-                design => design,
-            }
+        Self::new(climb, contenders, active, course, |min_gain| planned(pairs_max, limit, alpha, min_gain))
+    }
+
+    /// One rung of a ladder that is climbed rung by rung, with its share of the time that is left.
+    pub(super) fn leg(
+        climb: &'c mut Climb<'a>,
+        contenders: &'c mut [Contender],
+        leg: &Leg,
+    ) -> Result<Self, TrialError> {
+        let options = climb.options;
+        let (over, all) = leg.races;
+        let left = climb.left();
+        // The number of pairs may follow the clock: the rungs before do not know what this one will bring.
+        let share = left.saturating_sub(leg.reserve) / (all - over) as u32;
+        let pairs_max = blocks_in(share.as_secs_f64(), 2.0 * leg.unit_seconds, options);
+        let alpha = rung_alpha(all, options.strictness);
+        let course = Course {
+            phase: Phase::Ladder,
+            reference: leg.reference,
+            reserve: left - share.min(left),
+            block: Duration::from_secs_f64(2.0 * leg.unit_seconds),
+            races: leg.races,
+        };
+        let limit = options.pairs_max;
+        Self::new(climb, contenders, vec![leg.contender], course, |min_gain| {
+            planned(pairs_max, limit, alpha, min_gain)
         })
     }
 
@@ -127,33 +186,38 @@ impl<'c, 'a> Race<'c, 'a> {
     ) -> Result<Self, TrialError> {
         let kept = (0..contenders.len()).filter(|&index| contenders[index].is_kept()).collect();
         let pairs_max = climb.options.pairs_max;
-        Self::new(climb, contenders, kept, Phase::Confirm, (Duration::ZERO, Duration::ZERO), |min_gain| {
-            Design::confirmation(pairs_max, min_gain)
-        })
+        let course = Course {
+            phase: Phase::Confirm,
+            reference: 0,
+            reserve: Duration::ZERO,
+            block: Duration::ZERO,
+            races: (0, 1),
+        };
+        Self::new(climb, contenders, kept, course, |min_gain| Design::confirmation(pairs_max, min_gain))
     }
 
     fn new(
         climb: &'c mut Climb<'a>,
         contenders: &'c mut [Contender],
         active: Vec<usize>,
-        phase: Phase,
-        (reserve, block): (Duration, Duration),
+        course: Course,
         design: impl Fn(f64) -> Result<Design, StatsError>,
     ) -> Result<Self, TrialError> {
-        let options = climb.options;
-        let min_gain =
-            better(options.primary.better).log_gain(options.min_gain).map_err(TrialError::Design)?;
-        let design = design(min_gain).map_err(TrialError::Design)?;
+        let direction = better(climb.options.primary.better);
         let (guards, guarded) = guards(climb).map_err(TrialError::Design)?;
-        let pairs_max = design.pairs_max();
-        let run = |index: usize| {
-            let sequential = Sequential::new(design.clone(), guards.clone());
+        let run = |index: usize| -> Result<(usize, Run), StatsError> {
+            let design = design(direction.log_gain(contenders[index].min_gain)?)?;
+            let sequential = Sequential::new(design, guards.clone());
             let guarded = guarded.clone();
-            (index, Run { sequential, guarded, pairs: Vec::new(), failures: 0, last_failure: String::new() })
+            let run =
+                Run { sequential, guarded, pairs: Vec::new(), failures: 0, last_failure: String::new() };
+            Ok((index, run))
         };
-        let runs = active.into_iter().map(run).collect();
+        let runs = active.into_iter().map(run).collect::<Result<Vec<_>, _>>().map_err(TrialError::Design)?;
+        // All have as many: only the smallest gain is a rung's own.
+        let pairs_max = runs.iter().map(|(_, run)| run.sequential.design().pairs_max()).max().unwrap_or(0);
         let begun = climb.begun.elapsed();
-        Ok(Self { climb, contenders, runs, phase, begun, reserve, block, pairs_max, baseline_failures: 0 })
+        Ok(Self { climb, contenders, runs, course, begun, pairs_max, reference_failures: 0 })
     }
 
     /// Runs to the end.
@@ -161,16 +225,18 @@ impl<'c, 'a> Race<'c, 'a> {
         let (mut blocks, mut redone) = (0, 0);
         while !self.runs.is_empty()
             && !self.climb.stop.is_set()
-            && self.climb.left() > self.reserve + self.block
+            && self.climb.left() > self.course.reserve + self.course.block
         {
-            self.climb.tick(self.phase, blocks, self.pairs_max);
+            let (over, all) = self.course.races;
+            self.climb.tick(self.course.phase, over * self.pairs_max + blocks, all * self.pairs_max);
             let order = self.draw();
             let drawn = self.climb.blocks.len() + self.climb.discarded.len();
             let seed = Rng::stream(self.climb.options.seed, drawn as u64).next_u64() % SEED_LIMIT;
             let span = self.climb.watch.begin();
             let begun = Instant::now();
+            self.climb.field.round(blocks);
             let samples = self.climb.timed(|field| field.block(&order, seed));
-            self.block = self.block.max(begun.elapsed());
+            self.course.block = self.course.block.max(begun.elapsed());
             let weather = self.climb.watch.end(&span);
             // Bad weather excuses a block, but no further one may start on a host that could not be put back.
             let lost = |sample: &Result<Sample, ArmError>| match sample {
@@ -191,7 +257,7 @@ impl<'c, 'a> Race<'c, 'a> {
             self.climb.blocks.push(names);
             self.take(&order, samples)?;
         }
-        if self.phase == Phase::Ladder && blocks < PAIRS_MIN && !self.runs.is_empty() {
+        if self.course.phase == Phase::Ladder && blocks < PAIRS_MIN && !self.runs.is_empty() {
             self.tell_time_needed(blocks);
         }
         self.close();
@@ -199,20 +265,22 @@ impl<'c, 'a> Race<'c, 'a> {
     }
 
     /// The time was up before any verdict was possible: says what time would have been enough.
-    fn tell_time_needed(&mut self, blocks: usize) {
-        if self.climb.stop.is_set() {
+    fn tell_time_needed(&mut self, done: usize) {
+        if self.climb.stop.is_set() || self.climb.budget_needed_seconds.is_some() {
             return;
         }
         let options = self.climb.options;
         // None is begun that would overrun, so the last one needs its time twice.
-        let blocks_seconds = self.block.as_secs_f64() * (self.pairs_max + 1) as f64;
+        let (over, all) = self.course.races;
+        let blocks = (self.pairs_max + 1) * (all - over);
+        let blocks_seconds = self.course.block.as_secs_f64() * blocks as f64;
         let before = options.spent + self.begun;
         let seconds = before.as_secs_f64() + blocks_seconds / ladder_share(options);
         let seconds = (seconds * BUDGET_MARGIN).ceil() as u64;
-        let after = if blocks == 0 {
-            "with the self-check".to_owned()
-        } else {
-            format!("after {blocks} of {} blocks", self.pairs_max)
+        let after = match (over, done) {
+            (0, 0) => "with the self-check".to_owned(),
+            (_, 0) => format!("after {over} of {all} rungs"),
+            _ => format!("after {done} of {} blocks", self.pairs_max),
         };
         self.climb.budget_needed_seconds = Some(seconds);
         self.climb.refused.push(Refusal {
@@ -224,28 +292,28 @@ impl<'c, 'a> Race<'c, 'a> {
 
     /// The order of the next block, drawn before it runs.
     fn draw(&mut self) -> Vec<usize> {
-        let mut arms = vec![0];
+        let mut arms = vec![self.course.reference];
         arms.extend(self.runs.iter().map(|(index, _)| self.contenders[*index].arm));
         self.climb.orders.block(arms.len()).into_iter().map(|place| arms[place]).collect()
     }
 
     fn name(&self, arm: usize) -> String {
         let contender = self.contenders.iter().find(|contender| contender.arm == arm);
-        contender.map_or_else(|| self.climb.names[0].clone(), |contender| contender.name.clone())
+        contender.map_or_else(|| self.climb.names[arm].clone(), |contender| contender.name.clone())
     }
 
-    /// Takes in one block: a pair for each rung whose arm and baseline both gave a sample.
+    /// Takes in one block: a pair for each rung whose arm and reference both gave a sample.
     fn take(&mut self, order: &[usize], samples: Vec<Result<Sample, ArmError>>) -> Result<(), TrialError> {
         let place = |arm: usize| order.iter().position(|&other| other == arm).expect("a block has all arms");
         let mut samples: Vec<Option<Result<Sample, ArmError>>> = samples.into_iter().map(Some).collect();
-        let baseline_place = place(0);
+        let baseline_place = place(self.course.reference);
         let baseline = match samples[baseline_place].take().expect("taken once") {
             Ok(sample) => {
                 self.climb.primary(&sample)?;
                 Some(Rc::new(sample))
             }
             Err(error) => {
-                self.baseline_failed(error)?;
+                self.reference_failed(error)?;
                 None
             }
         };
@@ -288,19 +356,18 @@ impl<'c, 'a> Race<'c, 'a> {
         }
     }
 
-    fn baseline_failed(&mut self, error: ArmError) -> Result<(), TrialError> {
+    fn reference_failed(&mut self, error: ArmError) -> Result<(), TrialError> {
+        let arm = self.course.reference;
         match error {
             ArmError::Stopped => Ok(()),
             error @ ArmError::Host { .. } => Err(super::host_error(error)),
             error => {
-                self.baseline_failures += 1;
-                if self.baseline_failures >= BASELINE_FAILURES {
-                    return Err(self.climb.baseline_error(&error));
+                self.reference_failures += 1;
+                if self.reference_failures >= BASELINE_FAILURES {
+                    return Err(TrialError::of_baseline(&self.climb.names[arm], &error));
                 }
-                self.climb
-                    .timed(|field| field.open(0))
-                    .map(drop)
-                    .map_err(|error| self.climb.baseline_error(&error))
+                let opened = self.climb.timed(|field| field.open(arm));
+                opened.map(drop).map_err(|error| TrialError::of_baseline(&self.climb.names[arm], &error))
             }
         }
     }
@@ -322,7 +389,7 @@ impl<'c, 'a> Race<'c, 'a> {
         run.failures += 1;
         run.last_failure = detail;
         if run.failures >= FAILURES_TO_DROP {
-            let (verdict, reason) = if self.baseline_failures == 0 {
+            let (verdict, reason) = if self.reference_failures == 0 {
                 (RungVerdict::Drop, "failed twice where the baseline never did")
             } else {
                 (RungVerdict::Inconclusive, "fails, and so does the baseline")
@@ -338,7 +405,7 @@ impl<'c, 'a> Race<'c, 'a> {
     }
 
     fn is_over(&self, index: usize, run: &Run) -> bool {
-        let before = if self.phase == Phase::Confirm { Some(RungVerdict::Keep) } else { None };
+        let before = if self.course.phase == Phase::Confirm { Some(RungVerdict::Keep) } else { None };
         run.sequential.conclusion().is_some() || self.contenders[index].verdict() != before
     }
 
@@ -347,7 +414,7 @@ impl<'c, 'a> Race<'c, 'a> {
         let stopped = self.climb.stop.is_set();
         for (index, mut run) in std::mem::take(&mut self.runs) {
             run.sequential.close();
-            if stopped && self.phase == Phase::Ladder {
+            if stopped && self.course.phase == Phase::Ladder {
                 // Somebody who watches may stop at a moment that suits him; the test does not allow for that.
                 self.contenders[index].conclude(RungVerdict::Inconclusive, "stopped by the user".to_owned());
             }
@@ -357,11 +424,11 @@ impl<'c, 'a> Race<'c, 'a> {
 
     /// A rung leaves the race.
     fn end(&mut self, index: usize, mut run: Run) {
-        let min_gain = self.climb.options.min_gain;
         let direction = better(self.climb.options.primary.better);
         let contender = &mut self.contenders[index];
+        let min_gain = contender.min_gain;
         let conclusion = run.sequential.close().clone();
-        if self.phase == Phase::Confirm {
+        if self.course.phase == Phase::Confirm {
             if let Some(effect) = &conclusion.effect {
                 contender.confirm(Confirmed { gain: gain(direction, effect), pairs: conclusion.pairs });
             }
@@ -382,6 +449,7 @@ impl<'c, 'a> Race<'c, 'a> {
             };
             contender.conclude(verdict, sentence(&conclusion, min_gain));
         }
+        contender.take_builds(builds(&run, direction));
         contender.take_run(run);
         if contender.verdict() != Some(RungVerdict::Keep) {
             let arm = contender.arm;

@@ -74,6 +74,7 @@ impl Climb<'_> {
             self.tick(Phase::SelfCheck, done, wanted);
             let coin = self.orders.pair();
             let order = if coin == PairOrder::ArmFirst { [twins[1], twins[0]] } else { twins };
+            self.field.round(done);
             let begun = Instant::now();
             let Some(pair) = self.pair(order, done as u64)? else { return Ok(false) };
             work.seconds += begun.elapsed().as_secs_f64();

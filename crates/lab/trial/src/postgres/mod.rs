@@ -51,7 +51,7 @@ use crate::control::{Phase, Stop, Tick};
 use crate::error::TrialError;
 use crate::kernel;
 use crate::ladder::{Confirm, LadderOptions, host_error};
-use crate::outcome::{Better, MetricSpec, TrialOutcome};
+use crate::outcome::{Better, LadderMode, MetricSpec, TrialOutcome};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, Slicing, run_resident};
 use crate::run::{Ground, RunOptions};
 
@@ -184,7 +184,10 @@ fn ladder_options(
             unit: "ns".to_owned(),
             better: Better::Lower,
         },
+        mode: LadderMode::Block,
+        duet: false,
         min_gain: MIN_GAIN,
+        rung_gains: Vec::new(),
         hope: HOPE,
         strictness: Strictness::Usual,
         // Latency and throughput of clients that share the processors with everything else are their neighbours'.

@@ -6,7 +6,7 @@ use planish_model::{EntryId, Exit, HostFacts, Profile};
 
 use super::*;
 use crate::control::Silent;
-use crate::host::{Applied, HostControl};
+use crate::host::{Action, Applied, HostControl};
 use crate::outcome::RungVerdict;
 use crate::proof::Proofs;
 use crate::sample::ArmError;
@@ -36,6 +36,14 @@ impl HostControl for NoRights {
         Ok(())
     }
 
+    fn can_do(&self, _action: Action) -> Result<(), ArmError> {
+        unreachable!("servers that stay beside each other have no hooks")
+    }
+
+    fn act(&mut self, _action: Action) -> Result<(), ArmError> {
+        unreachable!("nothing can be done")
+    }
+
     fn persist(&mut self, _profile: &Profile, _reason: &str) -> Result<String, TrialError> {
         unreachable!("nothing is kept")
     }
@@ -60,6 +68,7 @@ fn prove_scale(scale: u64, workload: Option<PathBuf>, stop: &Stop) -> Result<Tri
     let options = RunOptions {
         quick: true,
         keep: false,
+        duet: false,
         seed: Some(1),
         budget: Some(Duration::from_secs_f64(BUDGET_SECONDS)),
         program: PathBuf::from("planish"),

@@ -8,8 +8,8 @@ use planish_model::HostFacts;
 use planish_stats::Rng;
 use planish_stats::ladder::Strictness;
 use planish_trial::{
-    Achieved, ArmError, Better, Confirm, GuardSpec, LadderOptions, MetricSpec, ResidentArm, ResidentArms,
-    Sample, Stop,
+    Achieved, ArmError, Better, Confirm, GuardSpec, LadderMode, LadderOptions, MetricSpec, ResidentArm,
+    ResidentArms, Sample, Stop,
 };
 
 /// What happened to an arm, shared with the test.
@@ -143,7 +143,10 @@ pub fn options(seed: u64) -> LadderOptions {
             unit: "ns".to_owned(),
             better: Better::Lower,
         },
+        mode: LadderMode::Block,
+        duet: false,
         min_gain: 0.01,
+        rung_gains: Vec::new(),
         hope: 0.5,
         strictness: Strictness::Usual,
         guards: GuardSpec::usual(),

@@ -6,19 +6,20 @@ use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, Exit, HostFacts, KnobId, Profile};
 use planish_trial::{
-    Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick, TrialError,
-    TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
+    Action, Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick,
+    TrialError, TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
 };
 
 /// A host that remembers what it was asked for. While anything is applied, the file `fast` is there.
 #[derive(Default)]
-struct Memory {
+pub struct Memory {
     folder: std::path::PathBuf,
     open: Vec<EntryId>,
-    applied: usize,
+    pub applied: usize,
     persisted: Vec<(Profile, String)>,
-    no_right: bool,
+    pub no_right: bool,
     undo_fails: bool,
+    pub acted: Vec<Action>,
 }
 
 impl HostControl for Memory {
@@ -60,6 +61,21 @@ impl HostControl for Memory {
         Ok(())
     }
 
+    fn can_do(&self, action: Action) -> Result<(), ArmError> {
+        let (knob, _) = action.knob();
+        if self.no_right {
+            let cure = "sudo planish trial run".to_owned();
+            return Err(ArmError::Unavailable { reason: format!("only root may write {knob}"), cure });
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), ArmError> {
+        assert!(self.open.is_empty(), "between units nothing is applied");
+        self.acted.push(action);
+        Ok(())
+    }
+
     fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError> {
         self.persisted.push((profile.clone(), reason.to_owned()));
         Ok("persisted as entry 9: planish undo 9".to_owned())
@@ -78,23 +94,24 @@ const LOAD: &str = "starts=0; [ -e STARTS ] && read -r starts < STARTS; \
     echo \"cost: $cost\"";
 
 /// A rung that sets the host.
-const SWAP: &str = "[[rung]]\nname = \"swap\"\nwant = { \"vm.swappiness\" = 1 }\n";
+pub const SWAP: &str = "[[rung]]\nname = \"swap\"\nwant = { \"vm.swappiness\" = 1 }\n";
 /// A rung that sets the environment.
-const LEAN: &str = "[[rung]]\nname = \"lean\"\nenv = { LEAN = \"1\" }\n";
+pub const LEAN: &str = "[[rung]]\nname = \"lean\"\nenv = { LEAN = \"1\" }\n";
 
-struct Bench {
-    folder: tempfile::TempDir,
-    host: Memory,
-    options: RunOptions,
+pub struct Bench {
+    pub folder: tempfile::TempDir,
+    pub host: Memory,
+    pub options: RunOptions,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let host = Memory { folder: folder.path().to_owned(), ..Memory::default() };
         let options = RunOptions {
             quick: false,
             keep: false,
+            duet: false,
             seed: Some(7),
             budget: None,
             program: "planish".into(),
@@ -104,7 +121,7 @@ impl Bench {
         Self { folder, host, options }
     }
 
-    fn run(&mut self, trial: &TrialFile) -> Result<TrialOutcome, TrialError> {
+    pub fn run(&mut self, trial: &TrialFile) -> Result<TrialOutcome, TrialError> {
         self.run_watched(trial, &mut Silent)
     }
 
@@ -119,7 +136,7 @@ impl Bench {
     }
 }
 
-fn number_trial(folder: &Path, head: &str, rungs: &str) -> TrialFile {
+pub fn number_trial(folder: &Path, head: &str, rungs: &str) -> TrialFile {
     let file = |name: &str| folder.join(name).display().to_string();
     let script = LOAD.replace("-e fast", &format!("-e {}", file("fast"))).replace("STARTS", &file("starts"));
     let script = toml_string(&script);
@@ -136,7 +153,7 @@ fn toml_string(text: &str) -> String {
     format!("'''{text}'''")
 }
 
-fn verdicts(outcome: &TrialOutcome) -> BTreeMap<&str, RungVerdict> {
+pub fn verdicts(outcome: &TrialOutcome) -> BTreeMap<&str, RungVerdict> {
     outcome.rungs.iter().map(|rung| (rung.name.as_str(), rung.verdict)).collect()
 }
 

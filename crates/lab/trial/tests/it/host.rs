@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use planish_model::{EntryState, KnobId, Nodes, Profile, Want};
+use planish_model::{Closure, EntryState, KnobId, Nodes, Profile, Want};
 use planish_pipeline::{Session, SessionOptions};
 use planish_trial::{
-    ArmError, HostControl, PipelineHost, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick, TrialFile, run,
+    Action, ArmError, HostControl, PipelineHost, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick,
+    TrialFile, run,
 };
 
 /// A copy of the recorded server, which may be written.
@@ -57,6 +58,7 @@ fn options(keep: bool, stop: Stop) -> RunOptions {
     RunOptions {
         quick: false,
         keep,
+        duet: false,
         seed: Some(5),
         budget: None,
         program: "planish".into(),
@@ -155,6 +157,32 @@ fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
     planish_pipeline::undo(&machine.session, planish_pipeline::Target::Newest, false)
         .expect("no trial any more");
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
+}
+
+#[test]
+fn an_action_is_in_the_journal_and_leaves_nothing_to_undo() {
+    let machine = Machine::new();
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    for action in [Action::CompactMemory, Action::DropCaches] {
+        assert_eq!(host.can_do(action), Ok(()));
+        host.act(action).expect("the model takes it");
+    }
+    drop(host);
+    let entries = planish_pipeline::log(&machine.session).expect("a journal");
+    let steps: Vec<(&str, &str)> =
+        entries.iter().map(|entry| (entry.steps[0].knob.as_str(), entry.steps[0].wanted.as_str())).collect();
+    assert_eq!(steps.len(), 2);
+    assert!(
+        steps.contains(&("vm.compact_memory", "1")) && steps.contains(&("vm.drop_caches", "3")),
+        "{steps:?}"
+    );
+    for entry in &entries {
+        assert_eq!(entry.state, EntryState::Closed(Closure::Acted));
+        assert_eq!(entry.reason.as_deref(), Some("between the units of a trial"));
+    }
+    let undone =
+        planish_pipeline::undo(&machine.session, planish_pipeline::Target::All, false).expect("a journal");
+    assert!(undone.entries.is_empty());
 }
 
 #[test]

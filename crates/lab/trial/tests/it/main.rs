@@ -1,6 +1,10 @@
 //! Trials with synthetic arms: the noise and the truth are known, so the verdicts can be wrong.
 
+mod builds;
+mod duet;
 mod fake;
 mod files;
+mod hooks;
 mod host;
 mod resident;
+mod step;

@@ -1,0 +1,83 @@
+//! The smallest gain that is worth a change, by what the change costs those who keep it.
+//!
+//! A setting of the running host is set and undone in a second; a restart is a risk at night, a build one more thing to
+//! keep up to date, and a reboot takes the machine out of service.
+
+use planish_model::{Catalogue, KnobId, When};
+
+use super::ArmSpec;
+
+/// Settings that work at the write.
+const NOW: f64 = 0.005;
+/// What needs a fresh start of the program: environment, CPUs, allocator, knobs for memory that is mapped later. And
+/// builds.
+pub(super) const START: f64 = 0.01;
+/// What needs a reboot.
+const BOOT: f64 = 0.02;
+
+/// The smallest gain of an arm whose file names none: the largest of its parts.
+pub(super) fn usual(arm: &ArmSpec, catalogue: &Catalogue) -> f64 {
+    let of_knob = |id: KnobId| match catalogue.knob(&id).map(|knob| knob.when) {
+        Ok(When::Now) => NOW,
+        Ok(When::Boot) => BOOT,
+        Ok(When::Process) | Err(_) => START,
+    };
+    let host = knobs(arm, catalogue).into_iter().map(of_knob).reduce(f64::max);
+    let restarts = !arm.env.is_empty()
+        || !arm.args.is_empty()
+        || !arm.build.is_empty()
+        || arm.cpus.is_some()
+        || arm.node.is_some()
+        || arm.program.is_some();
+    match host {
+        Some(host) if !restarts => host,
+        Some(host) => host.max(START),
+        None => START,
+    }
+}
+
+/// The knobs that an arm sets: its own, and those of its profile with all that it inherits.
+pub(super) fn knobs(arm: &ArmSpec, catalogue: &Catalogue) -> Vec<KnobId> {
+    let profile = arm.profile.as_ref().and_then(|name| catalogue.profile(name.get_ref()).ok());
+    let of_profile = profile.into_iter().flat_map(|profile| profile.want.into_keys());
+    of_profile.chain(arm.want.keys().map(|id| KnobId::new(id.get_ref().as_str()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::file::TrialFile;
+
+    const HEAD: &str = "name = \"t\"\nsummary = \"s\"\n";
+    const COMMAND: &str = "[workload]\nadapter = \"command\"\ncommand = [\"true\"]\n";
+
+    fn gains(head: &str, rungs: &[&str]) -> Vec<f64> {
+        let rungs = rungs.iter().enumerate();
+        let rungs: String =
+            rungs.map(|(index, rung)| format!("[[rung]]\nname = \"{index}\"\n{rung}\n")).collect();
+        let trial =
+            TrialFile::parse("t.toml", &format!("{HEAD}{head}{COMMAND}{rungs}")).expect("a good file");
+        let gains = trial.rung_gains();
+        assert_eq!(Some(trial.least_gain()), gains.iter().copied().reduce(f64::min));
+        gains
+    }
+
+    #[test]
+    fn what_is_hard_to_keep_must_gain_more() {
+        let rungs = [
+            "want = { \"vm.swappiness\" = 1 }",
+            "want = { \"vm.swappiness\" = 1 }\nenv = { A = \"1\" }",
+            "cpus = \"0\"",
+            "build = [\"make\"]",
+            "want = { \"vm.swappiness\" = 1, \"boot.transparent_hugepage\" = \"always\" }",
+            "",
+        ];
+        assert_eq!(gains("", &rungs), [0.005, 0.01, 0.01, 0.01, 0.02, 0.01]);
+    }
+
+    #[test]
+    fn the_user_s_own_figures_count_before_ours() {
+        let rungs = ["want = { \"vm.swappiness\" = 1 }", "min_gain = 0.07"];
+        assert_eq!(gains("min_gain = 0.03\n", &rungs), [0.03, 0.07]);
+        assert_eq!(gains("", &rungs), [0.005, 0.07]);
+    }
+}
