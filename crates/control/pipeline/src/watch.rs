@@ -36,7 +36,7 @@ pub(crate) fn start(session: &Session, journal: &Journal, id: EntryId) -> Result
         Some(command) => command,
         None => own_command(session, id).map_err(PipelineError::Watch)?,
     };
-    if session.host().is_live() && systemd_runs() && start_unit(&command, id) {
+    if session.host().is_live() && systemd_runs() && start_unit(Path::new("systemd-run"), &command, id) {
         return Ok(());
     }
     spawn_detached(&mut command).map_err(PipelineError::Watch)
@@ -61,10 +61,10 @@ fn systemd_runs() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 
-/// Starts the watcher as a transient unit; false where that does not work.
-fn start_unit(command: &Command, id: EntryId) -> bool {
+/// Starts the watcher as a transient unit by `systemd-run`; false where that does not work.
+fn start_unit(systemd_run: &Path, command: &Command, id: EntryId) -> bool {
     let unit = format!("--unit=planish-confirm-{id}-{}", std::process::id());
-    let started = Command::new("systemd-run")
+    let started = Command::new(systemd_run)
         .args(["--quiet", "--collect", "--no-ask-password", &unit, "--"])
         .arg(command.get_program())
         .args(command.get_args())
@@ -116,5 +116,49 @@ fn survive() {
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     if let Ok(mut score) = OpenOptions::new().write(true).open("/proc/self/oom_score_adj") {
         let _ = score.write_all(b"-900\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read as _;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A stand-in for systemd-run: notes its words, and ends as it is told.
+    fn stand_in(folder: &Path, code: u8) -> PathBuf {
+        let path = folder.join("systemd-run");
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.words\"\nexit {code}\n");
+        // Written by a process of its own: a file that any thread's child still holds open for writing cannot be run.
+        let write = r#"printf %s "$1" >"$0" && chmod 755 "$0""#;
+        let written = Command::new("sh").args(["-c", write]).arg(&path).arg(script).status();
+        assert!(written.expect("a shell").success());
+        path
+    }
+
+    #[test]
+    fn a_transient_unit_runs_the_watcher_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new("/usr/bin/planish");
+        command.args([WATCH_COMMAND, "7", "--state", "/a folder"]);
+        assert!(start_unit(&stand_in(folder.path(), 0), &command, EntryId(7)));
+        let mut words = String::new();
+        let told = fs::File::open(folder.path().join("systemd-run.words"));
+        told.expect("it ran").read_to_string(&mut words).expect("text");
+        let (options, watcher) = words.split_once("--\n").expect("options end before the watcher");
+        assert_eq!(watcher, "/usr/bin/planish\nwatch-confirm\n7\n--state\n/a folder\n");
+        // Without --collect a unit that failed would keep its name; a password can be asked of nobody.
+        assert!(options.contains("--collect\n") && options.contains("--no-ask-password\n"), "{options}");
+        assert!(options.contains("--unit=planish-confirm-7-"), "{options}");
+    }
+
+    #[test]
+    fn where_no_unit_can_be_made_the_watcher_is_a_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let command = Command::new("/usr/bin/planish");
+        assert!(!start_unit(&stand_in(folder.path(), 1), &command, EntryId(7)));
+        assert!(!start_unit(&folder.path().join("absent"), &command, EntryId(7)));
     }
 }
