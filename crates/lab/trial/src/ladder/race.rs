@@ -119,6 +119,14 @@ fn blocks_in(seconds: f64, block_seconds: f64, options: &LadderOptions) -> usize
     blocks.max(PAIRS_MIN).min(options.pairs_max)
 }
 
+/// The time of a rung that runs alone: its fair share, and where that is too short for any verdict, what its first look
+/// takes. A few rungs that are decided tell more than many that are not.
+fn share(for_ladder: Duration, fair: Duration, block: Duration, first_look: usize) -> Duration {
+    // None is begun that would overrun, and the next ones may be slower than those of the self-check.
+    let least = block * (first_look as u32 + 1) * 5 / 4;
+    fair.max(least).min(for_ladder)
+}
+
 /// The plan of a rung. Where many rungs share the error it is made longer than the time seems to allow.
 fn planned(pairs_max: usize, limit: usize, alpha: f64, min_gain: f64) -> Result<Design, StatsError> {
     match Design::new(pairs_max, alpha, min_gain) {
@@ -163,20 +171,25 @@ impl<'c, 'a> Race<'c, 'a> {
         let (over, all) = leg.races;
         let left = climb.left();
         // The number of pairs may follow the clock: the rungs before do not know what this one will bring.
-        let share = left.saturating_sub(leg.reserve) / (all - over) as u32;
-        let pairs_max = blocks_in(share.as_secs_f64(), 2.0 * leg.unit_seconds, options);
+        let for_ladder = left.saturating_sub(leg.reserve);
+        let fair = for_ladder / (all - over) as u32;
+        let block = Duration::from_secs_f64(2.0 * leg.unit_seconds);
+        let pairs_max = blocks_in(fair.as_secs_f64(), block.as_secs_f64(), options);
         let alpha = rung_alpha(all, options.strictness);
         let course = Course {
             phase: Phase::Ladder,
             reference: leg.reference,
-            reserve: left - share.min(left),
-            block: Duration::from_secs_f64(2.0 * leg.unit_seconds),
+            reserve: Duration::ZERO,
+            block,
             races: leg.races,
         };
         let limit = options.pairs_max;
-        Self::new(climb, contenders, vec![leg.contender], course, |min_gain| {
+        let mut race = Self::new(climb, contenders, vec![leg.contender], course, |min_gain| {
             planned(pairs_max, limit, alpha, min_gain)
-        })
+        })?;
+        let first_look = race.runs.iter().map(|(_, run)| run.sequential.design().looks()[0]).max();
+        race.course.reserve = left - share(for_ladder, fair, block, first_look.unwrap_or(0)).min(left);
+        Ok(race)
     }
 
     /// The fresh run of what was kept.
@@ -487,4 +500,17 @@ fn guard_value(name: &str, pair: &Pair) -> f64 {
     }
     let (one, other) = (baseline.value.max(ALMOST_NOTHING), arm.max(ALMOST_NOTHING));
     better(baseline.better).pair_log(one, other).unwrap_or_else(|_| ALMOST_NOTHING.ln())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rung_that_runs_alone_has_its_share_or_as_much_as_a_verdict_takes() {
+        let seconds = Duration::from_secs;
+        assert_eq!(share(seconds(900), seconds(100), seconds(1), 8), seconds(100));
+        assert_eq!(share(seconds(90), seconds(10), seconds(4), 8), seconds(45), "the later ones get less");
+        assert_eq!(share(seconds(20), seconds(2), seconds(4), 8), seconds(20), "there is no more");
+    }
 }
