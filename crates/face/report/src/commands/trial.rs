@@ -57,6 +57,12 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     let primary = &outcome.primary;
     page.fact("metric", &format!("{} ({}, {})", primary.name, primary.unit, direction(primary.better)));
     page.fact("baseline", &baseline(outcome));
+    if outcome.mode == LadderMode::Step {
+        page.fact("mode", "step: each rung over what was kept before it, the total over the baseline");
+    }
+    if outcome.duet {
+        page.fact("duet", "both arms of a pair ran at the same time, each on its half of the CPUs");
+    }
     let took = units::seconds(outcome.seconds);
     let own = outcome.overhead * 100.0;
     page.fact("took", &format!("{took}, of which {own:.2} % went into bookkeeping; seed {}", outcome.seed));

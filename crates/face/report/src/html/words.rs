@@ -1,6 +1,8 @@
 //! What the page says in sentences: the answer on top, the method, and how to repeat the trial.
 
-use planish_trial::{Better, Gain, MetricSpec, Rung, RungVerdict, SelfCheckVerdict, TrialOutcome, UnitKind};
+use planish_trial::{
+    Better, Gain, LadderMode, MetricSpec, Rung, RungVerdict, SelfCheckVerdict, TrialOutcome, UnitKind,
+};
 
 use super::figure::{Figure, interval};
 use super::markup::{Html, Quote};
@@ -169,10 +171,16 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
         }
         UnitKind::Start => "Were it kept, nothing here should be believed.",
     };
+    let duet = if outcome.duet {
+        " Both arms of a pair ran at the same time, each on the half of the CPUs that the coin dealt it."
+    } else {
+        ""
+    };
     let share = |at: &str, value| Figure::share(at, value);
     [
         Html::default()
             .text(unit)
+            .text(duet)
             .text(" What an arm got is read back from the running program, never assumed."),
         Html::default()
             .text("Chance, drawn from the seed ")
@@ -209,12 +217,16 @@ pub(super) fn repeat(outcome: &TrialOutcome) -> String {
 pub(super) fn compared(outcome: &TrialOutcome) -> Html {
     let MetricSpec { name, better, .. } = &outcome.primary;
     let got = outcome.baseline_achieved.as_ref().and_then(|achieved| achieved.backing.as_deref());
+    let against = match outcome.mode {
+        LadderMode::Block => "against",
+        LadderMode::Step => "each rung against what was kept before it, and all of that against",
+    };
     let line = Html::default()
         .text(&format!("Judged by {} (", metric(name)))
         .then(Html::own("<code>"))
         .then(Quote::new("/primary/name", name))
         .then(Html::own("</code>"))
-        .text(&format!(", {}), against the baseline ", direction(*better)))
+        .text(&format!(", {}), {} the baseline ", direction(*better), against))
         .then(Html::own("<b>"))
         .then(Quote::new("/baseline", &outcome.baseline))
         .then(Html::own("</b>"));

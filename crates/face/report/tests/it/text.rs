@@ -36,6 +36,7 @@ fn a_ladder_that_was_climbed_rung_by_rung_says_over_what() {
     outcome.rungs[1].against = vec!["thp".to_owned(), "pinned".to_owned()];
     let step = text(outcome);
     assert!(row(&step, "rung", "2m").join(" ").starts_with("2m thp + pinned keep"), "{step}");
+    assert!(row(&step, "trial", "mode").join(" ").starts_with("mode step: each rung over"), "{step}");
 }
 
 #[test]
