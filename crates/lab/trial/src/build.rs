@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use crate::arm::Recipe;
 use crate::child::{Launch, run_once};
 use crate::control::Stop;
-use crate::ladder::SEED_LIMIT;
 use crate::sample::ArmError;
 
 /// What stands for the number of a build in the words of an arm.
@@ -25,6 +24,8 @@ pub(crate) const BUILDS_MAX: usize = 64;
 
 /// How long a build may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(3 * 3600);
+/// Seeds of builds stay below this: linkers take numbers of 32 bits, some of them with a sign.
+const SEED_MAX: u64 = 1 << 31;
 /// Draws of builds are another stream of the trial's seed than those of its blocks.
 const STREAM: u64 = 0x6275_696c_6400;
 
@@ -78,10 +79,10 @@ impl Recipe {
     }
 }
 
-/// The seed of a build: another one for each arm and each of its builds.
+/// The seed of a build: another one for each arm and each of its builds, and never 0, which linkers take for "any".
 pub(crate) fn seed_of(trial_seed: u64, arm: usize, index: usize) -> u64 {
     let stream = STREAM + ((arm as u64) << 8) + index as u64;
-    Rng::stream(trial_seed, stream).next_u64() % SEED_LIMIT
+    1 + Rng::stream(trial_seed, stream).next_u64() % (SEED_MAX - 1)
 }
 
 /// The build whose turn it is in a round: all of them in every so many rounds, in an order of their own.
@@ -136,5 +137,6 @@ mod tests {
         let seeds: std::collections::BTreeSet<u64> =
             (0..4).flat_map(|arm| (0..8).map(move |index| seed_of(1, arm, index))).collect();
         assert_eq!(seeds.len(), 32);
+        assert!(seeds.iter().all(|seed| (1..SEED_MAX).contains(seed)), "{seeds:?}");
     }
 }
