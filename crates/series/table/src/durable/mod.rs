@@ -213,7 +213,7 @@ impl<'a> Durable<'a> {
         } else if let Ok(mut state) = self.state.try_write() {
             self.apply_to(&mut state)?;
         }
-        let bytes = encode(origin, batch);
+        let bytes = encode(origin, batch)?;
         if bytes.len() > BATCH_BYTES_MAX {
             return Err(TableError::TooLong { bytes: bytes.len(), limit: BATCH_BYTES_MAX });
         }

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::error::TableError;
+use crate::log::committer::BATCH_BYTES_MAX;
 use crate::log::frame::{u32_at, u64_at};
 use crate::table::Cells;
 
@@ -55,7 +57,10 @@ const FLOATS: u8 = 3;
 const DECIMALS: u8 = 4;
 
 /// Writes a batch whose columns are all as long as the first and whose producer is not too long.
-pub(crate) fn encode(origin: Option<Origin<'_>>, cells: &[Cells<'_>]) -> Vec<u8> {
+///
+/// # Errors
+/// [`TableError::TooLong`] when its texts alone are longer than a batch may be.
+pub(crate) fn encode(origin: Option<Origin<'_>>, cells: &[Cells<'_>]) -> Result<Vec<u8>, TableError> {
     let rows = cells.first().map_or(0, Cells::rows);
     let mut out = Vec::with_capacity(64 + cells.len() * (rows * 8 + 16));
     out.extend_from_slice(&[0; 4]);
@@ -78,14 +83,14 @@ pub(crate) fn encode(origin: Option<Origin<'_>>, cells: &[Cells<'_>]) -> Vec<u8>
             }
             Cells::Symbols(cells) => {
                 let (texts, keys) = distinct(cells);
-                symbols(&mut out, &texts, &keys);
+                symbols(&mut out, &texts, &keys)?;
             }
-            Cells::Keyed { texts, keys } => symbols(&mut out, texts, keys),
+            Cells::Keyed { texts, keys } => symbols(&mut out, texts, keys)?,
         }
     }
     let length = count(out.len() - 4);
     out[..4].copy_from_slice(&length.to_le_bytes());
-    out
+    Ok(out)
 }
 
 fn count(count: usize) -> u32 {
@@ -105,7 +110,11 @@ fn append<T: Copy, const N: usize>(out: &mut Vec<u8>, cells: &[T], bytes: impl F
     }
 }
 
-fn symbols(out: &mut Vec<u8>, texts: &[&str], keys: &[u32]) {
+fn symbols(out: &mut Vec<u8>, texts: &[&str], keys: &[u32]) -> Result<(), TableError> {
+    let bytes = texts.iter().fold(out.len(), |bytes, text| bytes.saturating_add(4 + text.len()));
+    if bytes > BATCH_BYTES_MAX {
+        return Err(TableError::TooLong { bytes, limit: BATCH_BYTES_MAX });
+    }
     out.push(SYMBOLS);
     out.extend_from_slice(&count(texts.len()).to_le_bytes());
     for text in texts {
@@ -118,6 +127,7 @@ fn symbols(out: &mut Vec<u8>, texts: &[&str], keys: &[u32]) {
         2 => append(out, keys, |key| (key as u16).to_le_bytes()),
         _ => append(out, keys, u32::to_le_bytes),
     }
+    Ok(())
 }
 
 /// Bytes of a key of so many texts.
@@ -304,7 +314,7 @@ mod tests {
                 Cells::Decimals(&wholes),
             ];
             let origin = (!producer.is_empty()).then_some(Origin { producer: &producer, sequence });
-            let bytes = encode(origin, &cells);
+            let bytes = encode(origin, &cells).unwrap();
             let batch = Batch::parse(&bytes).unwrap();
             prop_assert_eq!(batch.rows, rows);
             prop_assert_eq!(batch.origin.clone(), origin.map(|it| (it.producer.to_owned(), it.sequence)));
@@ -339,7 +349,7 @@ mod tests {
             let owned: Vec<String> = (0..texts).map(|number| number.to_string()).collect();
             let cells: Vec<&str> = owned.iter().map(String::as_str).collect();
             let times = vec![0; texts];
-            let encoded = encode(None, &[Cells::Times(&times), Cells::Symbols(&cells)]);
+            let encoded = encode(None, &[Cells::Times(&times), Cells::Symbols(&cells)]).unwrap();
             let read = Batch::parse(&encoded).unwrap();
             read.with_cells(|read| {
                 let Cells::Keyed { keys, .. } = read[1] else { panic!("{read:?}") };

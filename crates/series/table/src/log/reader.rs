@@ -113,8 +113,8 @@ impl File<'_> {
                 return Err(self.damaged(24, "batches are missing before it"));
             }
             Some(_) => {}
-            // A file is made, and synced, before anything is written to it.
-            None if self.is_last && scan.frames.is_empty() && !scan.bad.as_ref().is_some_and(has_frames) => {
+            // The head is synced before anything else is written to the file.
+            None if self.is_last && self.bytes.len() <= HEAD_BYTES => {
                 end.tail = Some(self.tail(0, 0, "the head of the file is cut short"));
                 self.storage.remove(self.name).map_err(|source| self.io("remove", source))?;
                 self.storage.sync_folder().map_err(|source| self.io("sync", source))?;
@@ -169,9 +169,4 @@ impl File<'_> {
     fn io(&self, action: &'static str, source: std::io::Error) -> TableError {
         TableError::Io { action, path: self.path(), source }
     }
-}
-
-/// Whether anything of the file was ever more than its head.
-fn has_frames(bad: &Bad) -> bool {
-    bad.frames_after > 0 || bad.offset > HEAD_BYTES
 }

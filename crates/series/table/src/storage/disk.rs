@@ -53,6 +53,11 @@ impl Disk {
             move |source| TableError::Io { action, path, source }
         };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at("make", path))?;
+        // The name of the folder must outlive the power too. One that may not be opened was not made here either.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Ok(parent) = File::open(parent.unwrap_or(Path::new("."))) {
+            parent.sync_all().map_err(at("sync", path))?;
+        }
         let name = path.join(LOCK);
         let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&name);
         let lock = lock.map_err(at("open", &name))?;

@@ -319,6 +319,13 @@ fn missing_foreign_and_newer_files_are_refused_by_name() {
         matches!(&foreign, TableError::Damaged { reason, .. } if reason.contains("another table")),
         "{foreign:?}"
     );
+    let head_and_frame = refused(&|disk| {
+        disk.damage(logs.last().unwrap(), |bytes| {
+            bytes.truncate(90);
+            (bytes[3], bytes[60]) = (0, 0);
+        });
+    });
+    assert!(matches!(head_and_frame, TableError::Damaged { offset: 0, .. }), "{head_and_frame:?}");
     let newer = refused(&|disk| {
         disk.damage(&logs[1], |bytes| {
             bytes[8] = 9;

@@ -104,6 +104,19 @@ fn what_does_not_fit_is_refused_before_the_log_and_changes_nothing() {
     assert!(matches!(cells(Cells::Symbols(&["a"]), &[1, 2]), Err(TableError::Length { .. })));
     let digits = cells(Cells::Symbols(&["a"]), &[-1_000_000_000_000_000_000]);
     assert!(matches!(&digits, Err(TableError::Digits { column, .. }) if column == "fee"), "{digits:?}");
+    let long = "x".repeat(300 << 20);
+    let texts = [long.as_str()];
+    let long = durable.append(
+        None,
+        &[
+            Cells::Symbols(&texts),
+            Cells::Times(&[1]),
+            Cells::Floats(&[1.0]),
+            Cells::Ints(&[1]),
+            Cells::Decimals(&[1]),
+        ],
+    );
+    assert!(matches!(long, Err(TableError::TooLong { .. })), "{long:?}");
     assert_eq!(disk.operations(), operations, "none of it reached the disk");
     assert_eq!(feed::check(&durable), 1);
 }
