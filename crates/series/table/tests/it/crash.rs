@@ -11,7 +11,7 @@ use crate::feed::{self, PRODUCER, Rows};
 use crate::simulated::{Fault, Rng, SimDisk};
 
 /// Batches of a scenario.
-const BATCHES: u64 = 12;
+const BATCHES: u64 = 9;
 
 /// Log files of a few frames, so that there are several.
 fn options() -> Options {
@@ -84,7 +84,7 @@ fn a_loss_of_power_at_any_write_loses_and_doubles_nothing() {
         check_and_send_again(&disk.after_kill(), acknowledged, &format!("killed at operation {at}"));
     }
     // Else the scenario does not ask what it is here for.
-    assert!(torn > 5 && removed > 5, "{torn} torn tails, {removed} files without a manifest");
+    assert!(torn > 3 && removed > 5, "{torn} torn tails, {removed} files without a manifest");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn any_one_operation_that_fails_is_survived() {
 
 #[test]
 fn after_a_failed_sync_nothing_is_acknowledged_until_the_table_is_opened_anew() {
-    for at in (8..40).step_by(3) {
+    for at in (8..24).step_by(2) {
         let disk = SimDisk::default();
         let arena = feed::arena();
         let (durable, _) = open(&arena, &disk).unwrap();
