@@ -90,3 +90,112 @@ impl Climb<'_> {
         Ok(contender.verdict().is_none())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use planish_model::HostFacts;
+    use planish_stats::Rng;
+    use planish_stats::ladder::Strictness;
+
+    use crate::control::{Silent, Stop};
+    use crate::ladder::{Confirm, Field, LadderOptions, Stack, climb};
+    use crate::outcome::{Achieved, Better, LadderMode, MetricSpec, RungVerdict, TrialOutcome, UnitKind};
+    use crate::sample::{ArmError, Sample};
+
+    /// Arms that gain so much, as logs, and whose gains add up when they are put together.
+    struct Additive {
+        gains: Vec<f64>,
+        rng: Rng,
+    }
+
+    impl Field for Additive {
+        fn unit(&self) -> UnitKind {
+            UnitKind::Start
+        }
+
+        fn names(&self) -> Vec<String> {
+            (0..self.gains.len()).map(|arm| arm.to_string()).collect()
+        }
+
+        fn twins(&self) -> [usize; 2] {
+            [0, 0]
+        }
+
+        fn open(&mut self, _arm: usize) -> Result<Option<Achieved>, ArmError> {
+            Ok(None)
+        }
+
+        fn shut(&mut self, _arm: usize) {}
+
+        fn block(&mut self, order: &[usize], _seed: u64) -> Vec<Result<Sample, ArmError>> {
+            let cost = |arm: &usize| (0.02 * self.rng.normal() - self.gains[*arm]).exp();
+            let costs: Vec<f64> = order.iter().map(cost).collect();
+            costs.into_iter().map(|cost| Ok(Sample::default().lower("cost", "", cost))).collect()
+        }
+
+        fn stack(&mut self, kept: &[usize]) -> Option<Stack> {
+            self.gains.push(kept.iter().map(|&arm| self.gains[arm]).sum());
+            Some(Stack { arm: self.gains.len() - 1, left_out: Vec::new() })
+        }
+    }
+
+    fn climbed(rungs: &[f64], seed: u64) -> TrialOutcome {
+        let gains = [&[0.0], rungs, &[0.0]].concat();
+        let options = LadderOptions {
+            trial: "t".to_owned(),
+            summary: String::new(),
+            quick: false,
+            primary: MetricSpec { name: "cost".to_owned(), unit: String::new(), better: Better::Lower },
+            mode: LadderMode::Step,
+            duet: false,
+            min_gain: 0.01,
+            rung_gains: Vec::new(),
+            hope: 0.9,
+            strictness: Strictness::Usual,
+            guards: Vec::new(),
+            seed,
+            budget: Duration::from_secs(600),
+            spent: Duration::ZERO,
+            pairs_max: 32,
+            selfcheck_pairs: 8,
+            confirm: Confirm::Fresh,
+            host: HostFacts::default(),
+            refused: Vec::new(),
+        };
+        let mut field = Additive { gains, rng: Rng::stream(11, seed) };
+        climb(&mut field, &options, &mut Silent, &Stop::default()).expect("the baseline runs")
+    }
+
+    #[test]
+    fn of_eight_rungs_that_do_nothing_almost_none_is_kept_or_believed() {
+        let ladders = 100;
+        let (mut seen, mut believed) = (0, 0);
+        for seed in 0..ladders {
+            let outcome = climbed(&[0.0; 8], seed);
+            let rungs = || outcome.real_rungs();
+            believed += usize::from(rungs().any(|rung| rung.verdict == RungVerdict::Keep));
+            // What was kept by its own pairs says so also where the end does not believe it.
+            seen += usize::from(rungs().any(|rung| {
+                rung.verdict == RungVerdict::Keep
+                    || rung.reason.starts_with("seen once")
+                    || rung.reason.starts_with("the placebo was kept")
+            }));
+        }
+        assert!(seen <= 6 && believed <= 1, "{seen} seen, {believed} believed of {ladders} ladders");
+    }
+
+    #[test]
+    fn what_is_claimed_is_the_whole_and_each_rung_its_part() {
+        let outcome = climbed(&[0.10, 0.0, 0.08], 3);
+        let rung = |name: &str| outcome.rungs.iter().find(|rung| rung.name == name).expect("planned");
+        assert_eq!(rung("1").verdict, RungVerdict::Keep, "{}", rung("1").reason);
+        assert_eq!((rung("3").verdict, &rung("3").against), (RungVerdict::Keep, &vec!["1".to_owned()]));
+        let part = -(-0.08_f64).exp_m1();
+        assert!((rung("3").effect.expect("pairs") - part).abs() < 0.02);
+        let whole = -(-0.18_f64).exp_m1();
+        let total = rung(TrialOutcome::STACK).confirmed.expect("run again").gain;
+        assert!(total.low < whole && whole < total.high, "{total:?} and {whole}");
+    }
+}
