@@ -1,0 +1,71 @@
+//! An entry of the Boot Loader Specification: `key value` lines, of which `options` holds the arguments.
+
+use std::ops::Range;
+
+use crate::odd::Odd;
+use crate::run;
+
+/// What an entry says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The name that a menu shows.
+    pub title: String,
+    /// The version by which entries are sorted.
+    pub version: String,
+    /// The arguments, and the number of the line that holds them, counted from 1.
+    pub options: Option<(String, usize)>,
+}
+
+/// Keys and values of an entry, with the numbers of their lines counted from 1.
+pub fn fields(text: &str) -> impl Iterator<Item = (usize, &str, &str)> {
+    run::lines(text).enumerate().filter_map(|(index, (_, line))| {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return None;
+        }
+        let (key, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        Some((index + 1, key, value.trim_start()))
+    })
+}
+
+impl Entry {
+    /// What a text says; `None` for one that starts no Linux kernel.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let first = |wanted: &str| fields(text).find(|(_, key, _)| *key == wanted);
+        first("linux")?;
+        let value = |wanted: &str| first(wanted).map_or_else(String::new, |(_, _, value)| value.to_owned());
+        let options = first("options").map(|(line, _, value)| (value.to_owned(), line));
+        Some(Self { title: value("title"), version: value("version"), options })
+    }
+
+    /// Whether it is for repairs: left as it is, so that there is a way to boot without what was put in.
+    #[must_use]
+    pub fn is_rescue(&self, file: &str) -> bool {
+        let title = self.title.to_ascii_lowercase();
+        file.contains("-rescue") || title.contains("rescue") || title.contains("recovery")
+    }
+}
+
+/// The only line `options`.
+fn options(text: &str) -> Result<Range<usize>, Odd> {
+    if fields(text).all(|(_, key, _)| key != "linux") {
+        return Err(Odd::CutOff { what: "no line `linux` names a kernel" });
+    }
+    let is_options = |line: &str| line.split_whitespace().next() == Some("options");
+    let found: Vec<Range<usize>> =
+        run::lines(text).filter(|(_, line)| is_options(line)).map(|(range, _)| range).collect();
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(Odd::CutOff { what: "no line `options` gives the kernel its root" }),
+        more => Err(Odd::Twice { name: "options", count: more.len() }),
+    }
+}
+
+pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
+    Ok(run::insert(text, &options(text)?, arguments))
+}
+
+pub(crate) fn remove(text: &str, arguments: &str) -> Option<String> {
+    run::remove(text, &options(text).ok()?, arguments)
+}

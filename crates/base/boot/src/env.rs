@@ -1,0 +1,60 @@
+//! GRUB's environment block: a head, `name=value` lines, and padding up to a fixed size, since GRUB writes into the
+//! very sectors of the file and cannot make it longer (GRUB manual, Environment block; `grub-core/lib/envblk.c`).
+
+use std::ops::Range;
+
+use crate::odd::Odd;
+use crate::run;
+
+const HEAD: &str = "# GRUB Environment Block\n";
+/// The size that `grub-editenv create` makes; others are multiples of it.
+const BLOCK_BYTES: usize = 1024;
+
+/// The value of a variable, and the number of its line counted from 1.
+#[must_use]
+pub fn value<'a>(text: &'a str, name: &str) -> Option<(&'a str, usize)> {
+    let mut lines = run::lines(text).enumerate();
+    lines.find_map(|(index, (_, line))| Some((line.strip_prefix(name)?.strip_prefix('=')?, index + 1)))
+}
+
+/// The block without its padding, and where `kernelopts` lies.
+fn parts(text: &str) -> Result<(&str, Range<usize>), Odd> {
+    if !text.starts_with(HEAD) {
+        return Err(Odd::CutOff { what: "it does not begin as an environment block of GRUB" });
+    }
+    if !text.len().is_multiple_of(BLOCK_BYTES) {
+        return Err(Odd::CutOff { what: "its size is no multiple of 1024 bytes" });
+    }
+    let body = text.trim_end_matches('#');
+    if !body.ends_with('\n') {
+        return Err(Odd::CutOff { what: "its last line has no end" });
+    }
+    let found: Vec<Range<usize>> = run::lines(body)
+        .filter(|(_, line)| line.starts_with("kernelopts="))
+        .map(|(range, _)| range)
+        .collect();
+    match found.as_slice() {
+        [one] => Ok((body, one.clone())),
+        [] => Err(Odd::CutOff { what: "no variable `kernelopts` gives the kernel its root" }),
+        more => Err(Odd::Twice { name: "kernelopts", count: more.len() }),
+    }
+}
+
+fn padded(body: &str, size: usize) -> String {
+    format!("{body}{}", "#".repeat(size - body.len()))
+}
+
+pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
+    let (body, line) = parts(text)?;
+    let longer = run::insert(body, &line, arguments);
+    if longer.len() > text.len() {
+        let (free, wanted) = (text.len() - body.len(), longer.len() - body.len());
+        return Err(Odd::NoRoom { free, wanted });
+    }
+    Ok(padded(&longer, text.len()))
+}
+
+pub(crate) fn remove(text: &str, arguments: &str) -> Option<String> {
+    let (body, line) = parts(text).ok()?;
+    Some(padded(&run::remove(body, &line, arguments)?, text.len()))
+}

@@ -1,0 +1,45 @@
+//! A run of arguments in a line: a blank and the arguments, behind the last one that is there.
+
+use std::ops::Range;
+
+use crate::odd::Odd;
+
+/// The text with a run at the end of a line, before blanks and the carriage return that end it.
+pub(crate) fn insert(text: &str, line: &Range<usize>, arguments: &str) -> String {
+    let at = line.start + text[line.clone()].trim_end().len();
+    format!("{} {arguments}{}", &text[..at], &text[at..])
+}
+
+/// The text without the last run of these arguments in a line; `None` where the line has none.
+pub(crate) fn remove(text: &str, line: &Range<usize>, arguments: &str) -> Option<String> {
+    let run = format!(" {arguments}");
+    let within = &text[line.clone()];
+    let whole = |at: &usize| within[at + run.len()..].chars().next().is_none_or(char::is_whitespace);
+    let at = within.rmatch_indices(&run).map(|(at, _)| at).find(whole)? + line.start;
+    Some(format!("{}{}", &text[..at], &text[at + run.len()..]))
+}
+
+/// The lines of a text without their ends, with where they lie.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    text.split_inclusive('\n').scan(0, |start, line| {
+        let begin = *start;
+        *start += line.len();
+        let bare = line.strip_suffix('\n').unwrap_or(line);
+        Some((begin..begin + bare.len(), bare))
+    })
+}
+
+/// The line of `/etc/kernel/cmdline` that holds arguments: the last one that is not empty.
+fn cmdline(text: &str) -> Option<Range<usize>> {
+    let is_meant = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    lines(text).filter(|(_, line)| is_meant(line)).last().map(|(range, _)| range)
+}
+
+pub(crate) fn insert_in_cmdline(text: &str, arguments: &str) -> Result<String, Odd> {
+    let line = cmdline(text).ok_or(Odd::CutOff { what: "there are no arguments in it" })?;
+    Ok(insert(text, &line, arguments))
+}
+
+pub(crate) fn remove_from_cmdline(text: &str, arguments: &str) -> Option<String> {
+    remove(text, &cmdline(text)?, arguments)
+}

@@ -1,0 +1,208 @@
+//! The assignments of `/etc/default/grub` and of the files beside it, as the shell takes them.
+//!
+//! Only what these files hold in practice: quotes, escapes, comments, continued lines, and variables that were set
+//! before. A line with anything else (a condition, a command) sets nothing here, and is passed over.
+
+use std::collections::BTreeMap;
+
+use crate::odd::Odd;
+
+/// One argument, and the file and line that gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// The argument.
+    pub text: String,
+    /// File and line.
+    pub source: String,
+}
+
+/// One character of a value, and the line that it comes from.
+type Piece = (char, std::rc::Rc<str>);
+
+/// Variables after some files were read, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Shell {
+    variables: BTreeMap<String, Vec<Piece>>,
+}
+
+impl Shell {
+    /// Reads a file.
+    pub fn source(&mut self, text: &str, path: &str) {
+        for (number, line) in logical_lines(text) {
+            let source = std::rc::Rc::from(format!("{path}:{number}"));
+            let line = line.trim_start();
+            let bare = line.strip_prefix("export ").unwrap_or(line);
+            let Some((name, value)) = bare.split_once('=') else { continue };
+            let (name, adds) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty() || !name.chars().all(is_name) {
+                continue;
+            }
+            let Some(pieces) = self.expand(value, &source) else { continue };
+            let slot = self.variables.entry(name.to_owned()).or_default();
+            if !adds {
+                slot.clear();
+            }
+            slot.extend(pieces);
+        }
+    }
+
+    /// The words of a variable.
+    #[must_use]
+    pub fn words(&self, name: &str) -> Vec<Word> {
+        let mut words: Vec<Word> = Vec::new();
+        let mut open = false;
+        for (c, source) in self.variables.get(name).into_iter().flatten() {
+            if c.is_whitespace() {
+                open = false;
+            } else if open {
+                words.last_mut().expect("it was opened").text.push(*c);
+            } else {
+                words.push(Word { text: c.to_string(), source: source.to_string() });
+                open = true;
+            }
+        }
+        words
+    }
+
+    /// The value of a variable in one text.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<String> {
+        self.variables.get(name).map(|pieces| pieces.iter().map(|(c, _)| c).collect())
+    }
+
+    /// The value of an assignment, up to the blank that ends it. `None` for what only a shell can tell.
+    fn expand(&self, value: &str, source: &std::rc::Rc<str>) -> Option<Vec<Piece>> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut chars = value.chars().peekable();
+        let mut quote = None;
+        while let Some(c) = chars.next() {
+            match (quote, c) {
+                (None, ' ' | '\t' | ';' | '\r') => break,
+                (None, '\'' | '"') => quote = Some(c),
+                (Some(open), c) if open == c => quote = None,
+                (Some('\''), c) => pieces.push((c, source.clone())),
+                (_, '`') => return None,
+                (_, '\\') => {
+                    let next = chars.next()?;
+                    if quote.is_some() && !"\\\"$`".contains(next) {
+                        pieces.push(('\\', source.clone()));
+                    }
+                    pieces.push((next, source.clone()));
+                }
+                (_, '$') => {
+                    let braced = chars.next_if_eq(&'{').is_some();
+                    let mut name = String::new();
+                    while let Some(c) = chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '_') {
+                        name.push(c);
+                    }
+                    if name.is_empty() || (braced && chars.next() != Some('}')) {
+                        return None;
+                    }
+                    pieces.extend(self.variables.get(&name).cloned().unwrap_or_default());
+                }
+                (_, c) => pieces.push((c, source.clone())),
+            }
+        }
+        quote.is_none().then_some(pieces)
+    }
+}
+
+/// Lines with what is continued joined, without comments, with the number of their first line. A quoted value may go
+/// over several lines.
+fn logical_lines(text: &str) -> Vec<(usize, String)> {
+    let mut lines = Vec::new();
+    let (mut line, mut first, mut number) = (String::new(), 1, 1);
+    let mut scan = Scan::default();
+    for c in text.chars() {
+        let place = scan.next(c);
+        if c == '\n' {
+            number += 1;
+        }
+        match place {
+            Place::Ends => {
+                lines.push((first, std::mem::take(&mut line)));
+                first = number;
+            }
+            Place::Joined => {
+                line.pop();
+            }
+            Place::Comment => {}
+            Place::Text => line.push(c),
+        }
+    }
+    lines.push((first, line));
+    lines
+}
+
+/// What a character is for the shell.
+enum Place {
+    Text,
+    Comment,
+    /// The end of a line that nothing continues.
+    Ends,
+    /// The end of a line behind a backslash.
+    Joined,
+}
+
+/// Where a shell is in a text.
+#[derive(Default)]
+struct Scan {
+    quote: Option<char>,
+    escaped: bool,
+    comment: bool,
+    /// Whether a word has begun, in which a `#` is a character like others.
+    within: bool,
+    previous: Option<char>,
+    here: bool,
+}
+
+impl Scan {
+    fn next(&mut self, c: char) -> Place {
+        if self.comment && c != '\n' {
+            return Place::Comment;
+        }
+        if std::mem::take(&mut self.escaped) {
+            self.within = true;
+            return if c == '\n' { Place::Joined } else { Place::Text };
+        }
+        let previous = self.previous.replace(c);
+        match (self.quote, c) {
+            (None, '\n') => {
+                (self.comment, self.within) = (false, false);
+                return Place::Ends;
+            }
+            (None, '#') if !self.within => {
+                self.comment = true;
+                return Place::Comment;
+            }
+            (None, '\'' | '"') => (self.quote, self.within) = (Some(c), true),
+            (None, '<') if previous == Some('<') => self.here = true,
+            (Some(open), c) if open == c => self.quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => (self.escaped, self.within) = (true, true),
+            (None, c) => self.within = !(c.is_whitespace() || c == ';'),
+            _ => {}
+        }
+        Place::Text
+    }
+}
+
+/// Refuses a text that ends within a value, or that a line at its end would not follow.
+pub(crate) fn refuse_unfinished(text: &str) -> Result<(), Odd> {
+    let mut scan = Scan::default();
+    let mut last_joined = false;
+    for c in text.chars() {
+        last_joined = matches!(scan.next(c), Place::Joined);
+    }
+    if scan.quote.is_some() {
+        return Err(Odd::CutOff { what: "a quote has no end" });
+    }
+    if scan.escaped || last_joined {
+        return Err(Odd::CutOff { what: "its last line is to be continued" });
+    }
+    if scan.here {
+        return Err(Odd::Unknown { what: "a text that its lines go on with (<<)" });
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! Edits and their way back, over files as they are and over odd ones.
+
+use proptest::prelude::*;
+
+use crate::generated;
+use crate::{Entry, Format, Odd, Shell, env_value, insert, refuse_odd, remove};
+
+const FORMATS: [Format; 4] = [Format::GrubDefaults, Format::GrubEnv, Format::Entry, Format::KernelCmdline];
+
+const DEFAULTS: &str = "# If you change this file, run 'update-grub' afterwards.\n\nGRUB_DEFAULT=0\n\
+    GRUB_CMDLINE_LINUX_DEFAULT=\"quiet splash\"\nGRUB_CMDLINE_LINUX='rd.lvm.lv=rl/root'\n";
+const ENTRY: &str = "title Rocky Linux (5.14.0) 9.6\nversion 5.14.0\nlinux /vmlinuz-5.14.0\n\
+    initrd /initramfs-5.14.0.img $tuned_initrd\noptions root=/dev/mapper/rl-root ro $tuned_params\n\
+    grub_users $grub_users\n";
+
+fn env(lines: &str) -> String {
+    let body = format!("# GRUB Environment Block\n{lines}");
+    let padding = "#".repeat(1024 - body.len());
+    body + &padding
+}
+
+#[test]
+fn arguments_come_last_and_so_they_count() {
+    let text = insert(Format::Entry, ENTRY, "isolcpus=2-7 nohz_full=2-7").expect("a whole entry");
+    assert!(text.contains("options root=/dev/mapper/rl-root ro $tuned_params isolcpus=2-7 nohz_full=2-7\n"));
+    let text = insert(Format::KernelCmdline, "root=UUID=1 ro  \r\n\n", "nosmt").expect("whole");
+    assert_eq!(text, "root=UUID=1 ro nosmt  \r\n\n");
+    let before = env("saved_entry=a\nkernelopts=root=/dev/vda1 ro\nboot_success=1\n");
+    let text = insert(Format::GrubEnv, &before, "nosmt").expect("a whole block");
+    assert_eq!((text.len(), env_value(&text, "kernelopts")), (1024, Some(("root=/dev/vda1 ro nosmt", 3))));
+    let text = insert(Format::GrubDefaults, DEFAULTS, "nosmt").expect("a whole file");
+    let mut shell = Shell::default();
+    shell.source(&text, "/etc/default/grub");
+    let words = shell.words("GRUB_CMDLINE_LINUX_DEFAULT");
+    let words: Vec<(&str, &str)> = words.iter().map(|w| (w.text.as_str(), w.source.as_str())).collect();
+    let (old, new) = ("/etc/default/grub:4", "/etc/default/grub:7");
+    assert_eq!(words, [("quiet", old), ("splash", old), ("nosmt", new)]);
+}
+
+#[test]
+fn what_is_cut_off_or_odd_is_left_alone() {
+    let why = |format, text: &str| insert(format, text, "nosmt").expect_err("odd").to_string();
+    for (format, text) in [
+        (Format::Entry, ""),
+        (Format::Entry, "title x\nlinux /vm"),
+        (Format::Entry, "title x\noptions root=/dev/vda\n"),
+        (Format::KernelCmdline, ""),
+        (Format::KernelCmdline, "\n# nothing\n"),
+        (Format::GrubEnv, ""),
+        (Format::GrubEnv, "# GRUB Environment Block\nkernelopts=root=x\n"),
+        (Format::GrubDefaults, "GRUB_CMDLINE_LINUX=\"quiet"),
+        (Format::GrubDefaults, "GRUB_DEFAULT=0\\\n"),
+        (Format::GrubDefaults, "A='b\n"),
+    ] {
+        assert!(why(format, text).starts_with("it is cut off: "), "{text:?} {}", why(format, text));
+    }
+    let half = &env("kernelopts=root=x\n")[..1000];
+    assert_eq!(why(Format::GrubEnv, half), "it is cut off: its size is no multiple of 1024 bytes");
+    let twice = format!("{ENTRY}options quiet\n");
+    assert_eq!(insert(Format::Entry, &twice, "nosmt"), Err(Odd::Twice { name: "options", count: 2 }));
+    let full = env(&format!("kernelopts={}\n", "x".repeat(980)));
+    assert!(matches!(
+        insert(Format::GrubEnv, &full, "nosmt"),
+        Err(Odd::NoRoom { free: 7, wanted: 6 }) | Ok(_)
+    ));
+    assert!(matches!(insert(Format::GrubEnv, &full, "mitigations=off"), Err(Odd::NoRoom { .. })));
+    assert!(matches!(insert(Format::GrubDefaults, "cat <<X\nX\n", "nosmt"), Err(Odd::Unknown { .. })));
+}
+
+#[test]
+fn arguments_that_a_loader_would_take_apart_are_refused() {
+    for odd in ["", " nosmt", "nosmt ", "a$b", "a\"b", "a'b", "a\\b", "a\nb", "a`b`", "a;b", "a#b", "a(b)"] {
+        assert!(matches!(refuse_odd(odd), Err(Odd::Arguments { .. })), "{odd:?}");
+    }
+    for plain in ["nosmt", "isolcpus=managed_irq,domain,2-7,10", "hugepagesz=1G hugepages=0:4,1:4", "a.b=^x"]
+    {
+        assert_eq!(refuse_odd(plain), Ok(()));
+    }
+}
+
+#[test]
+fn what_someone_else_adds_stays() {
+    let ours = insert(Format::Entry, ENTRY, "nosmt").expect("whole");
+    let theirs = ours.replace(" nosmt\n", " nosmt crashkernel=1G\n").replace("5.14.0) 9.6", "renamed");
+    let left = remove(Format::Entry, &theirs, "nosmt").expect("ours is there");
+    assert_eq!(
+        left,
+        ENTRY.replace("$tuned_params\n", "$tuned_params crashkernel=1G\n").replace("5.14.0) 9.6", "renamed")
+    );
+    assert_eq!(remove(Format::Entry, &ours.replace(" nosmt", " nosmtx"), "nosmt"), None, "another word");
+    let ours = insert(Format::GrubDefaults, DEFAULTS, "nosmt").expect("whole") + "GRUB_TIMEOUT=1\n";
+    let left = remove(Format::GrubDefaults, &ours, "nosmt").expect("ours is there");
+    assert_eq!(left, format!("{DEFAULTS}GRUB_TIMEOUT=1\n"));
+    let changed = ours.replace("_DEFAULT nosmt\"", "_DEFAULT nosmt x\"");
+    assert_eq!(remove(Format::GrubDefaults, &changed, "nosmt"), None, "somebody wrote into our block");
+}
+
+#[test]
+fn a_shell_reads_quotes_variables_and_continued_lines() {
+    let mut shell = Shell::default();
+    shell.source(
+        "A=\"a b\" # c\nexport B='$A'\nC=${A}\\\nx\nD=\"p\\\n q\"\nE=`id`\nF=1;G=2\nA+=' z'\r\n",
+        "f",
+    );
+    let value = |name| shell.value(name).unwrap_or_else(|| "none".to_owned());
+    let values = ["A", "B", "C", "D", "E", "F"].map(value);
+    assert_eq!(values, ["a b z", "$A", "a bx", "p q", "none", "1"]);
+    shell.source("A=\"$A\nsecond\"\n", "g");
+    let sources: Vec<String> = shell.words("A").into_iter().map(|word| word.source).collect();
+    assert_eq!(sources, ["f:1", "f:1", "f:9", "g:1"]);
+}
+
+#[test]
+fn a_menu_tells_what_each_kernel_is_given() {
+    let menu = "set default=\"0\"\n### BEGIN /etc/grub.d/10_linux ###\n\
+        menuentry 'Debian GNU/Linux' --class debian {\n\tlinux\t/vmlinuz root=UUID=1 ro quiet nosmt\n}\n\
+        submenu 'Advanced options' {\n\tmenuentry 'Debian, with Linux 6 (recovery mode)' {\n\
+        \t\tlinux\t/vmlinuz root=UUID=1 ro single\n\t}\n}\n### END /etc/grub.d/10_linux ###\n\
+        ### BEGIN /etc/grub.d/30_os-prober ###\nmenuentry \"Other\" {\n linux /vmlinuz root=/dev/sdb1\n}\n";
+    let entries = generated::entries(menu);
+    let told: Vec<(&str, bool, usize)> =
+        entries.iter().map(|entry| (entry.title.as_str(), entry.recovery, entry.line)).collect();
+    assert_eq!(told, [("Debian GNU/Linux", false, 4), ("Debian, with Linux 6 (recovery mode)", true, 8)]);
+    assert_eq!(generated::given(menu, "nosmt"), (1, 1));
+    assert_eq!(generated::given(menu, "nosmt=force"), (0, 1));
+    assert!(!generated::reads_entries(menu) && generated::reads_entries("insmod blscfg\nblscfg\n"));
+}
+
+#[test]
+fn an_entry_for_repairs_is_known() {
+    let entry = Entry::parse(ENTRY).expect("it starts Linux");
+    assert_eq!(entry.options.as_ref().map(|(_, line)| *line), Some(5));
+    assert!(!entry.is_rescue("1-5.14.0.conf") && entry.is_rescue("1-0-rescue.conf"));
+    assert_eq!(Entry::parse("title Firmware\nefi /EFI/x.efi\n"), None);
+}
+
+/// A line as they stand in such files, with whatever ends it.
+fn line() -> impl Strategy<Value = String> {
+    let content = prop_oneof![
+        Just(String::new()),
+        "# [a-z '\"$\\\\]{0,20}",
+        "[A-Z_]{1,12}=[a-z0-9]{0,8}",
+        "GRUB_CMDLINE_LINUX(_DEFAULT)?=\"[a-z =$\\\\]{0,20}\"",
+        "GRUB_CMDLINE_LINUX='[a-z =\"]{0,20}'",
+        "A=\"[a-z ]{0,6}\\\\\n[a-z ]{0,6}\"",
+        "(title|version|linux|initrd|options|#options)[ \t]{1,3}[a-z0-9=/ $]{0,24}",
+        "kernelopts=[a-z0-9= ]{0,24}",
+        "root=UUID=[0-9]{1,4} ro[ \t]{0,3}",
+        "\\PC{0,16}",
+    ];
+    (content, prop_oneof![5 => Just("\n"), 1 => Just("\r\n")]).prop_map(|(content, end)| content + end)
+}
+
+/// A file: some lines, the last perhaps without its end; a block of GRUB in part of the cases.
+fn file() -> impl Strategy<Value = String> {
+    let lines = proptest::collection::vec(line(), 0..10);
+    (lines, any::<bool>(), any::<bool>()).prop_map(|(lines, unended, block)| {
+        let text = lines.concat();
+        let text = if unended { text.trim_end_matches(['\r', '\n']).to_owned() } else { text };
+        if block && text.len() < 900 && text.ends_with('\n') { env(&text) } else { text }
+    })
+}
+
+const ARGUMENTS: [&str; 4] = ["isolcpus=2-7", "nosmt", "hugepagesz=1G hugepages=4", "nosmt nohz_full=2-7"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What was put in and taken out leaves every byte as it was, or nothing was put in.
+    #[test]
+    fn an_edit_and_its_way_back_are_the_identity(text in file(), at in 0_usize..4) {
+        for format in FORMATS {
+            let Ok(edited) = insert(format, &text, ARGUMENTS[at]) else { continue };
+            prop_assert_ne!(&edited, &text);
+            prop_assert_eq!(remove(format, &edited, ARGUMENTS[at]), Some(text.clone()), "{:?}", format);
+        }
+    }
+
+    /// Two edits, taken back in either order.
+    #[test]
+    fn two_edits_go_in_any_order(text in file(), first in 0_usize..4, second in 0_usize..4, older in any::<bool>()) {
+        prop_assume!(first != second);
+        for format in FORMATS {
+            let (a, b) = (ARGUMENTS[first], ARGUMENTS[second]);
+            let Ok(edited) = insert(format, &text, a) else { continue };
+            let Ok(edited) = insert(format, &edited, b) else { continue };
+            let (next, last) = if older { (a, b) } else { (b, a) };
+            let left = remove(format, &edited, next).expect("it was put in");
+            let left = remove(format, &left, last);
+            prop_assert_eq!(left.as_deref(), Some(text.as_str()), "{:?}", format);
+        }
+    }
+
+    /// The shell that reads the block adds the arguments, and nothing else changes for it.
+    #[test]
+    fn a_block_adds_its_arguments_for_the_shell(text in file()) {
+        let Ok(edited) = insert(Format::GrubDefaults, &text, "nosmt") else { return Ok(()) };
+        let words = |text: &str| {
+            let mut shell = Shell::default();
+            shell.source(text, "f");
+            let words = shell.words("GRUB_CMDLINE_LINUX_DEFAULT").into_iter().map(|word| word.text);
+            words.collect::<Vec<String>>()
+        };
+        let mut before = words(&text);
+        before.push("nosmt".to_owned());
+        prop_assert_eq!(words(&edited), before);
+    }
+
+    #[test]
+    fn odd_text_is_read_without_harm(text in "\\PC{0,300}") {
+        for format in FORMATS {
+            let _ = insert(format, &text, "nosmt");
+            let _ = remove(format, &text, "nosmt");
+        }
+        Shell::default().source(&text, "f");
+        let _ = (generated::entries(&text), Entry::parse(&text), env_value(&text, "a"));
+    }
+}
