@@ -119,7 +119,10 @@ impl Copy<'_> {
             self.folders.push(real);
             self.links_in(path)
         } else if metadata.is_file() {
-            self.file(path, &real)
+            let redacted = self.redactor.redact_path(path);
+            let real = self.redactor.redact_path(&format!("/{}", resolved.path.display()));
+            let real = self.dest.join(real.trim_start_matches('/'));
+            self.file(path, &redacted, &real)
         } else {
             Ok(())
         }
@@ -175,9 +178,10 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn file(&mut self, path: &str, real: &Path) -> Result<(), RecordError> {
+    /// Copies a file, which is called `redacted` in the recording.
+    fn file(&mut self, path: &str, redacted: &str, real: &Path) -> Result<(), RecordError> {
         if let Some(mode) = self.host.mode(path).filter(|mode| *mode != 0o444) {
-            self.modes.entry(mode).or_default().push(path.to_owned());
+            self.modes.entry(mode).or_default().push(redacted.to_owned());
         }
         if self.host.access(path) == Access::ReadOnlyMount {
             self.read_only.extend(self.host.read_only_folder(path));
@@ -185,7 +189,7 @@ impl Copy<'_> {
         let bytes = match self.host.read_bytes(path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.unreadable.insert(path.to_owned(), errno_of(&error));
+                self.unreadable.insert(redacted.to_owned(), errno_of(&error));
                 Vec::new()
             }
         };

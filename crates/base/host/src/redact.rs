@@ -2,8 +2,8 @@
 //!
 //! The same thing gets the same replacement throughout one recording, so that what belongs together still
 //! does. What is replaced: whole files that hold a serial number; MAC addresses, UUIDs and 32-digit ids; IP
-//! addresses; the host name; on the kernel command line, the first program and its arguments; names of
-//! control groups and mounts that no observation needs. Replacements come from ranges that are reserved for
+//! addresses; the host name; on the kernel command line, the first program and its arguments; passwords of a boot
+//! loader, and the machine in the names of its entries; names of control groups and mounts that no observation needs. Replacements come from ranges that are reserved for
 //! documentation (RFC 5737, 3849) or are locally administered, so that nobody takes them for real ones.
 
 use std::collections::HashMap;
@@ -96,11 +96,42 @@ impl Redactor {
             "/proc/mounts" | "/proc/self/mounts" if self.redactions.names => {
                 self.redact_words(&kernel_mounts(text))
             }
+            _ if is_boot_file(path) => {
+                let text = self.redact_ids(&without_passwords(text));
+                self.redact_words(&text)
+            }
             _ if self.redactions.names && path.starts_with("/proc/") && path.ends_with("/cgroup") => {
                 self.redact_words(&without_groups(text))
             }
             _ => self.redact_words(text),
         }
+    }
+
+    /// The path in the recording: entries of boot loaders are called after the machine.
+    pub(crate) fn redact_path(&mut self, path: &str) -> String {
+        if is_boot_file(path) { self.redact_ids(path) } else { path.to_owned() }
+    }
+
+    /// The text with every id of 32 digits replaced, also those that are part of a longer name.
+    fn redact_ids(&mut self, text: &str) -> String {
+        if !self.redactions.ids {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
+            let (before, from) = rest.split_at(start);
+            out.push_str(before);
+            let end = from.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(from.len());
+            let (word, after) = from.split_at(end);
+            if word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                out.push_str(&replace(Kind::Id, self.number_of(Kind::Id, word)));
+            } else {
+                out.push_str(word);
+            }
+            rest = after;
+        }
+        out + rest
     }
 
     /// The text with every word replaced that identifies something.
@@ -180,6 +211,23 @@ fn without_init(text: &str) -> String {
         _ => word.to_owned(),
     };
     kernel.split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// Whether a file is one of a boot loader.
+fn is_boot_file(path: &str) -> bool {
+    let folders = ["/boot/", "/efi/", "/etc/default/grub", "/etc/kernel/"];
+    folders.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The text of a boot loader's file without the passwords of its menu. Lines keep their numbers.
+fn without_passwords(text: &str) -> String {
+    let secret = |line: &str| line.contains("password") || line.contains("superusers");
+    let kept = |line: &str| match line.strip_suffix('\n') {
+        Some(bare) if secret(bare) => "# redacted\n".to_owned(),
+        None if secret(line) => "# redacted".to_owned(),
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(kept).collect()
 }
 
 /// /proc/mounts without anybody's disks, servers and folders: the root and what the kernel itself provides.
@@ -323,6 +371,27 @@ mod tests {
             ),
             "4:memory:/redacted/docker-7\n3:cpuset:/a/b\n1:cpu:/user.slice\n0::/c\n"
         );
+    }
+
+    #[test]
+    fn entries_of_boot_loaders_lose_the_machine_and_menus_their_passwords() {
+        let id = "0123456789abcdef0123456789abcdef";
+        let mut redactor = Redactor::new(Redactions::default(), "orion");
+        let path = format!("/boot/loader/entries/{id}-6.12.0-1.x86_64.conf");
+        let redacted = redactor.redact_path(&path);
+        assert_eq!(redacted, format!("/boot/loader/entries/{:032}-6.12.0-1.x86_64.conf", 1));
+        let env = redactor.redact("/boot/grub2/grubenv", &format!("saved_entry={id}-6.12.0-1.x86_64\n"));
+        assert_eq!(
+            env,
+            format!("saved_entry={:032}-6.12.0-1.x86_64\n", 1),
+            "what belongs together still does"
+        );
+        let menu = "set superusers=\"root\"\npassword_pbkdf2 root grub.pbkdf2.sha512.1\nlinux /vmlinuz ro\n";
+        assert_eq!(
+            redactor.redact("/boot/grub/grub.cfg", menu),
+            "# redacted\n# redacted\nlinux /vmlinuz ro\n"
+        );
+        assert_eq!(redactor.redact_path(&format!("/sys/{id}")), format!("/sys/{id}"));
     }
 
     #[test]
