@@ -15,6 +15,8 @@ pub enum Operation {
     Write,
     /// Replacing or removing a file of ours.
     Replace,
+    /// Running the program that makes a boot loader's menu.
+    Generate,
 }
 
 impl fmt::Display for Operation {
@@ -23,6 +25,7 @@ impl fmt::Display for Operation {
             Self::Read => "read",
             Self::Write => "write",
             Self::Replace => "replace",
+            Self::Generate => "run",
         })
     }
 }

@@ -17,6 +17,8 @@ pub struct Replacement<'a> {
     pub known: &'a [Option<&'a str>],
     /// The new content; `None` removes the file.
     pub content: Option<&'a str>,
+    /// Folders that we made for it, the outermost first: without the file they go too, when they are empty.
+    pub folders: &'a [String],
 }
 
 /// Replaces or removes a file of ours; a file that someone else wrote is kept, unless forced.
@@ -34,7 +36,8 @@ pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcom
     if now.as_deref() == wanted.content {
         // A kill may have left the beginning of a new file beside the one that is not there.
         if wanted.content.is_none()
-            && let Err(error) = sink.replace_file(wanted.path, None)
+            && let Err(error) =
+                sink.replace_file(wanted.path, None).and_then(|()| clear(wanted.folders, sink))
         {
             return refused(outcome, &error);
         }
@@ -53,9 +56,19 @@ pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcom
     if let Err(error) = sink.replace_file(wanted.path, wanted.content) {
         return refused(outcome, &error);
     }
+    if wanted.content.is_none()
+        && let Err(error) = clear(wanted.folders, sink)
+    {
+        return refused(outcome, &error);
+    }
     match sink.read_file(wanted.path) {
         Ok(read_back) => outcome.read_back = read_back,
         Err(error) => return refused(outcome, &error),
     }
     outcome
+}
+
+/// Removes folders that we made, the innermost first, as far as they are empty.
+fn clear(folders: &[String], sink: &dyn Sink) -> Result<(), SinkError> {
+    folders.iter().rev().try_for_each(|folder| sink.remove_folder(folder))
 }

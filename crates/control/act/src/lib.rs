@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod boot;
 mod buddy;
 mod error;
 pub mod files;

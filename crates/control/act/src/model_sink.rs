@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use planish_host::answers::{Condition, Derived};
 use planish_host::{Access, Answer, Host, Pattern, ReadError};
-use planish_model::Holder;
+use planish_model::{Generator, Holder};
 use rustix::io::Errno;
 
 use crate::error::{ActError, Operation, SinkError};
 use crate::holders;
-use crate::sink::{Sink, in_bounds, read_own, replace_own};
+use crate::sink::edit::edit;
+use crate::sink::{Sink, in_bounds, read_own, remove_own_folder, replace_own};
 
 /// A writable recorded host.
 #[derive(Debug)]
@@ -193,6 +194,19 @@ impl Sink for ModelSink<'_> {
 
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
         replace_own(self.folder, path, content)
+    }
+
+    fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
+        remove_own_folder(self.folder, path)
+    }
+
+    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+        let real = self.host.real_path(path);
+        edit(&real.map_err(|error| SinkError::new(Operation::Replace, path, error))?, path, content)
+    }
+
+    fn generate(&self, _: Generator) -> Result<bool, SinkError> {
+        Ok(false)
     }
 
     fn pause(&self, _: Duration) {}

@@ -2,6 +2,7 @@
 
 use planish_model::{Caused, Coupling, EntryStep, Original, Outcome, OutcomeKind, Undo, ValueType};
 
+use crate::boot;
 use crate::error::{Refusal, SinkError};
 use crate::pool::{self, Recorder};
 use crate::sink::Sink;
@@ -17,6 +18,7 @@ pub fn perform(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink, record: &m
         Undo::Subtract => pool::raise(step, sink, record),
         Undo::Restore | Undo::None => set(step, earlier, sink),
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
+        Undo::Edit => boot::add(step, sink),
     }
 }
 
@@ -31,6 +33,7 @@ pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut
         Undo::Restore if wrote_nothing(OutcomeKind::Satisfied) => outcome(OutcomeKind::Satisfied),
         Undo::Restore => restore(resolved, force, sink),
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
+        Undo::Edit => boot::remove(step, force, sink),
     }
 }
 

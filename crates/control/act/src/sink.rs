@@ -7,10 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use planish_host::Host;
-use planish_model::Holder;
+use planish_model::{Generator, Holder};
 
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
+
+pub(crate) mod edit;
 
 /// A host that can be written. Crash tests put themselves between act and the host here.
 pub trait Sink {
@@ -37,6 +39,25 @@ pub trait Sink {
     /// # Errors
     /// The file and what the kernel says; then its old content is still there.
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError>;
+
+    /// Removes a folder that we made, when it is empty. One that holds something stays, one that is gone is gone.
+    ///
+    /// # Errors
+    /// The folder and what the kernel says.
+    fn remove_folder(&self, path: &str) -> Result<(), SinkError>;
+
+    /// Replaces the content of a boot loader's file that is there, and keeps its mode and owner. It is on the disk
+    /// when this returns.
+    ///
+    /// # Errors
+    /// The file and what the kernel says; then its old content is still there.
+    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError>;
+
+    /// Runs the program that makes a boot loader's menu of its sources; false on a host that runs no programs.
+    ///
+    /// # Errors
+    /// The program and its last words.
+    fn generate(&self, generator: Generator) -> Result<bool, SinkError>;
 
     /// Waits for a kernel that works on a pool. A model has nothing to wait for.
     fn pause(&self, time: Duration);
@@ -74,6 +95,18 @@ impl Sink for LiveSink {
 
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
         replace_own(Path::new("/"), path, content)
+    }
+
+    fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
+        remove_own_folder(Path::new("/"), path)
+    }
+
+    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+        edit::edit(Path::new(path), path, content)
+    }
+
+    fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
+        edit::generate(generator).map(|()| true)
     }
 
     fn pause(&self, time: Duration) {
@@ -151,6 +184,20 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
         let _ = remove(&fresh);
         SinkError::new(Operation::Replace, path, error)
     })
+}
+
+/// Removes a folder of ours below a root, when it is empty.
+pub(crate) fn remove_own_folder(root: &Path, path: &str) -> Result<(), SinkError> {
+    let folder = below(root, path);
+    let removed = || -> io::Result<()> {
+        match fs::remove_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => folder.parent().map_or(Ok(()), sync_folder),
+        }
+    };
+    removed().map_err(|error| SinkError::new(Operation::Replace, path, error))
 }
 
 /// Removes a file; one that is not there is removed already.

@@ -128,6 +128,8 @@ mod tests {
                 raise_pages: None,
                 service: None,
                 originals,
+                folders: Vec::new(),
+                generator: None,
                 outcome: Some(outcome),
                 begun: None,
                 undone: None,

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use planish_model::{Class, Coupling, EntryStep, Holder, KnobId, Original, Undo, ValueType};
+use planish_model::{Class, Coupling, EntryStep, Generator, Holder, KnobId, Original, Undo, ValueType};
 use rustix::io::Errno;
 
 use crate::error::{Operation, SinkError};
 use crate::sink::Sink;
+
+/// What makes a menu of the files of a kernel.
+type MakesMenu = fn(&Kernel) -> Result<String, Errno>;
 
 /// Places in memory.
 #[derive(Default)]
@@ -24,6 +27,8 @@ pub(crate) struct Kernel {
     /// Done by someone else just before the n-th pause ends.
     pub meanwhile: Cell<Option<(&'static str, &'static str)>>,
     pub holders: Vec<Holder>,
+    /// Makes the menu of a boot loader from its sources.
+    pub menu: Option<MakesMenu>,
     pub writes: RefCell<Vec<(String, String)>>,
 }
 
@@ -83,6 +88,27 @@ impl Sink for Kernel {
         Ok(())
     }
 
+    fn remove_folder(&self, _: &str) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+        self.read(path)?;
+        self.put(path, content);
+        Ok(())
+    }
+
+    fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
+        match &self.menu {
+            None => Ok(false),
+            Some(make) => {
+                let text = make(self).map_err(|errno| Self::failed(Operation::Generate, "menu", errno))?;
+                self.put(generator.output(), &text);
+                Ok(true)
+            }
+        }
+    }
+
     fn pause(&self, _: Duration) {
         if let Some((place, value)) = self.meanwhile.take() {
             self.put(place, value);
@@ -118,6 +144,8 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         raise_pages: None,
         service: None,
         originals: vec![own],
+        folders: Vec::new(),
+        generator: None,
         outcome: None,
         begun: None,
         undone: None,

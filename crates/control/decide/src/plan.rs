@@ -74,6 +74,8 @@ struct Draft<'a> {
     pools: Vec<(Raise<'a>, Verdict)>,
     steps: Vec<Step>,
     skipped: Vec<Skipped>,
+    /// Boot parameters that a boot loader is to give.
+    boot: Vec<Step>,
 }
 
 impl<'a> Draft<'a> {
@@ -84,8 +86,8 @@ impl<'a> Draft<'a> {
         open: &'a [Entry],
         options: &'a Options,
     ) -> Self {
-        let (pools, steps, skipped) = (Vec::new(), Vec::new(), Vec::new());
-        Self { catalogue, observation, profile, open, options, pools, steps, skipped }
+        let (pools, steps, skipped, boot) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { catalogue, observation, profile, open, options, pools, steps, skipped, boot }
     }
 
     /// Adds what one wanted value comes to.
@@ -164,9 +166,8 @@ impl<'a> Draft<'a> {
                 satisfied: true,
             });
         }
-        if let (VerdictKind::Reboot, Some(cure)) = (verdict.verdict, boot_cure(knob, wanted)) {
-            let verdict = Verdict::new(VerdictKind::Reboot, cure);
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        if verdict.verdict == VerdictKind::Reboot {
+            return self.add_boot(knob, reading, wanted, verdict);
         }
         if verdict.verdict != VerdictKind::Settable {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
@@ -185,6 +186,27 @@ impl<'a> Draft<'a> {
         }
         let coupled = self.coupled(knob, &reading.place);
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
+    }
+
+    /// A value that only a boot can bring: `apply --persist` has the boot loader give it, unless it comes already.
+    fn add_boot(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
+        let persisted = self.observation.persisted.get(&reading.place);
+        let comes = persisted.filter(|found| knob.r#type.same(&found.value, wanted));
+        let Some(cure) = boot_cure(knob, wanted).filter(|_| comes.is_none()) else {
+            let stale = comes.filter(|found| found.at_boot.is_some()).map(|found| {
+                let reason = format!("in {}: the boot loader's menu is to be made anew", found.source);
+                Verdict::new(VerdictKind::Reboot, reason)
+            });
+            let verdict = stale.unwrap_or(verdict);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        };
+        let verdict = Verdict::new(VerdictKind::Reboot, cure);
+        if knob.argument(wanted).is_some() {
+            let now = reading.value.clone().unwrap_or_default();
+            let word = knob.r#type.normal(wanted);
+            self.boot.push(step(knob, &reading.place, now, word, verdict.clone()));
+        }
+        self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
     }
 
     /// The open entry of this boot that wrote the wanted value and read back the one that is there now: writing
@@ -324,15 +346,13 @@ impl<'a> Draft<'a> {
         order::sort(&mut self.steps, page_bytes, self.catalogue);
         let host = &self.observation.host;
         let (name, id, boot) = (self.profile.name.clone(), host.host_id.clone(), host.boot_id.clone());
-        Plan::new(name, id, boot, self.steps, self.skipped)
+        Plan::new(name, id, boot, self.steps, self.skipped).with_boot(self.boot)
     }
 }
 
 /// What is left to do by hand for a value that only a boot can bring.
 fn boot_cure(knob: &Knob, wanted: &str) -> Option<String> {
-    let argument =
-        knob.boot_argument(wanted).or_else(|| Some(format!("{}={wanted}", knob.boot_arg.as_ref()?)));
-    match (argument, knob.boot_parameter()) {
+    match (knob.argument(wanted), knob.boot_parameter()) {
         (Some(argument), _) => Some(format!("boot with `{argument}` on the kernel command line")),
         (None, Some((name, _))) => Some(format!("boot without `{name}` on the kernel command line")),
         (None, None) => None,

@@ -211,6 +211,8 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             raise_pages: Some(pages),
             service: None,
             originals: Vec::new(),
+            folders: Vec::new(),
+            generator: None,
             outcome: Some(outcome),
             begun: None,
             undone: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep, Undo};
+use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep};
 
 use crate::line::{Line, Torn};
 use crate::{Event, Intent};
@@ -47,7 +47,7 @@ impl Ledger {
                 needed.extend(originals.filter_map(|original| original.over));
             }
         }
-        let files = |entry: &Entry| entry.steps.iter().any(|step| step.undo == Undo::File);
+        let files = |entry: &Entry| entry.steps.iter().any(|step| step.undo.outlives_boot());
         let any_file = self.entries.iter().any(|entry| entry.is_open() && files(entry));
         let is_needed = |entry: &&Entry| needed.contains(&entry.id) || (any_file && files(entry));
         self.entries.iter().filter(is_needed).cloned().collect()

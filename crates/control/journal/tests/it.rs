@@ -50,6 +50,8 @@ fn step(knob: &str, original: &str, wanted: &str) -> EntryStep {
         raise_pages: None,
         service: None,
         originals: vec![own],
+        folders: Vec::new(),
+        generator: None,
         outcome: None,
         begun: None,
         undone: None,

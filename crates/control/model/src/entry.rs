@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Coupling, KnobId, PlanHash, Undo, ValueType};
+use crate::{Class, Coupling, Generator, KnobId, PlanHash, Undo, ValueType};
 
 /// The number of a journal entry, counted from 1 on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -173,6 +173,14 @@ pub struct EntryStep {
     pub service: Option<String>,
     /// The value before our first write, and those of the coupled places. Empty for a file that was not there.
     pub originals: Vec<Original>,
+    /// For a file of ours: folders on the way to it that were not there, the outermost first. They go with it when
+    /// they are empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// For a file that a boot loader's menu is made from: what makes it, after the file was written and after it was
+    /// put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<Generator>,
     /// How it ended; `None` when planish was killed before it could say.
     pub outcome: Option<Outcome>,
     /// A write of the pool that was begun, and whose end is not recorded.

@@ -73,8 +73,19 @@ pub enum Undo {
     Subtract,
     /// A file of ours: its earlier content is put back byte for byte, or it is removed when there was none.
     File,
+    /// A file of others that arguments of the kernel were put into: they are taken out again, and what others have
+    /// changed in it since stays.
+    Edit,
     /// There is nothing to take back.
     None,
+}
+
+impl Undo {
+    /// Whether what was written is there after a reboot: files are.
+    #[must_use]
+    pub fn outlives_boot(self) -> bool {
+        matches!(self, Self::File | Self::Edit)
+    }
 }
 
 /// What a host must be for a knob to make sense. An empty condition always holds.
@@ -200,6 +211,14 @@ impl Knob {
             (_, Some(size)) => Some(format!("hugepagesz={size} {name}={value}")),
             (_, None) => Some(format!("{name}={value}")),
         }
+    }
+
+    /// What the kernel must be given at boot for a value: that of a boot parameter, or the argument that sets a
+    /// run-time knob. `None` where an argument would have to be taken away, and where none sets it.
+    #[must_use]
+    pub fn argument(&self, value: &str) -> Option<String> {
+        let by_row = || Some(format!("{}={}", self.boot_arg.as_ref()?, self.r#type.normal(value)));
+        if self.boot_parameter().is_some() { self.boot_argument(value) } else { by_row() }
     }
 
     /// Knobs whose originals must be kept before this one is written: twin, aliases and derived ones.

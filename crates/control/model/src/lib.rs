@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod boot;
 mod catalogue;
 mod drift;
 mod entry;
@@ -29,8 +30,10 @@ mod plan;
 mod profile;
 mod sizing;
 pub mod units;
+mod unpersisted;
 mod value;
 
+pub use boot::{BootFile, BootFiles, BootFormat, BootLoader, Generator};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use drift::{Drift, DriftState, KnobCheck};
 pub use entry::{
@@ -48,4 +51,5 @@ pub use observation::{
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want};
 pub use sizing::{SizeRow, Sizing};
+pub use unpersisted::Unpersisted;
 pub use value::{CpuForm, ValueError, ValueType};

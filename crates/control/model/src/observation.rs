@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{KnobId, Vendor};
+use crate::{BootLoader, KnobId, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -190,6 +190,9 @@ pub struct Persisted {
     pub value: String,
     /// Who sets it: `/etc/sysctl.d/90-x.conf:3`, or `kernel command line: nmi_watchdog=0`.
     pub source: String,
+    /// What the boot will really take, where that is another value: a menu that was not made anew since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_boot: Option<String>,
     /// The sources that lose against it, in the order in which they would have been applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overridden: Vec<String>,
@@ -198,12 +201,14 @@ pub struct Persisted {
 impl Persisted {
     /// What `apply --persist` calls its files, in sysctl.d and in tmpfiles.d.
     pub const OWN_FILE: &'static str = "90-planish.conf";
+    /// What it calls its file among those that GRUB's menu is made from.
+    pub const OWN_BOOT_FILE: &'static str = "90-planish.cfg";
 
     /// Whether a file that planish wrote says so.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         let path = self.source.rsplit_once(':').map_or(self.source.as_str(), |(path, _)| path);
-        path.rsplit('/').next() == Some(Self::OWN_FILE)
+        path.rsplit('/').next().is_some_and(|name| name == Self::OWN_FILE || name == Self::OWN_BOOT_FILE)
     }
 }
 
@@ -232,6 +237,8 @@ pub struct Observation {
     pub facts: BTreeMap<String, FactValue>,
     /// What files and the kernel command line set at boot, by place.
     pub persisted: BTreeMap<String, Persisted>,
+    /// What brings arguments to the kernel.
+    pub boot: BootLoader,
 }
 
 impl Observation {

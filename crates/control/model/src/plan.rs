@@ -119,6 +119,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What the profile wants and the plan does not write.
     pub skipped: Vec<Skipped>,
+    /// Boot parameters among those: `apply --persist` has the boot loader give them to the next kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boot: Vec<Step>,
 }
 
 impl Plan {
@@ -131,15 +134,23 @@ impl Plan {
         steps: Vec<Step>,
         skipped: Vec<Skipped>,
     ) -> Self {
-        let hash = hash(&steps, &host_id, &boot_id);
-        Self { hash, profile, host_id, boot_id, steps, skipped }
+        let hash = hash(&steps, &[], &host_id, &boot_id);
+        Self { hash, profile, host_id, boot_id, steps, skipped, boot: Vec::new() }
+    }
+
+    /// The plan with boot parameters for `apply --persist`: its hash covers them too.
+    #[must_use]
+    pub fn with_boot(self, boot: Vec<Step>) -> Self {
+        let hash = hash(&self.steps, &boot, &self.host_id, &self.boot_id);
+        Self { hash, boot, ..self }
     }
 
     /// Whether the hash is that of the steps: false for a plan file that was edited.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         let (host_id, boot_id) = (&self.host_id, &self.boot_id);
-        self.hash == hash(&self.steps, host_id, boot_id) || self.hash == worded(&self.steps, host_id, boot_id)
+        let now = hash(&self.steps, &self.boot, host_id, boot_id);
+        self.hash == now || (self.boot.is_empty() && self.hash == worded(&self.steps, &[], host_id, boot_id))
     }
 
     /// Whether any step waits for a reboot.
@@ -150,18 +161,24 @@ impl Plan {
 }
 
 /// Objects of `serde_json` without `preserve_order` are sorted by key, so that its plain output is canonical.
-fn hash(steps: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
+fn hash(steps: &[Step], boot: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
     let bare = |step: &Step| {
         let mut step = step.clone();
         step.verdict.reason.clear();
         step
     };
-    worded(&steps.iter().map(bare).collect::<Vec<_>>(), host_id, boot_id)
+    let bare = |steps: &[Step]| steps.iter().map(bare).collect::<Vec<_>>();
+    worded(&bare(steps), &bare(boot), host_id, boot_id)
 }
 
 /// The hash with the words of the verdicts, as older plan files have it.
-fn worded(steps: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
-    let canonical = serde_json::json!({ "steps": steps, "host": host_id, "boot": boot_id }).to_string();
+fn worded(steps: &[Step], boot: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
+    let mut covered = serde_json::json!({ "steps": steps, "host": host_id, "boot": boot_id });
+    // Plans without boot parameters keep the hash that they had before there were any.
+    if !boot.is_empty() {
+        covered["parameters"] = serde_json::json!(boot);
+    }
+    let canonical = covered.to_string();
     PlanHash(Sha256::digest(canonical.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -200,10 +217,23 @@ mod tests {
     #[test]
     fn a_plan_file_whose_hash_has_the_words_stays_intact() {
         let mut old = plan_for("by root");
-        old.hash = worded(&old.steps, &old.host_id, &old.boot_id);
+        old.hash = worded(&old.steps, &[], &old.host_id, &old.boot_id);
         assert!(old.is_intact());
         old.steps[0].wanted = "20".to_owned();
         assert!(!old.is_intact());
+    }
+
+    #[test]
+    fn boot_parameters_are_covered_by_the_hash() {
+        let plain = plan_for("");
+        let plan = plan_for("").with_boot(plain.steps.clone());
+        assert!(plan.is_intact() && plan.hash != plain.hash);
+        let mut edited = plan.clone();
+        edited.boot[0].wanted = "20".to_owned();
+        assert!(!edited.is_intact());
+        // Nor are they slipped under a hash that does not know them.
+        assert!(!Plan { boot: plan.boot, ..plain }.is_intact());
+        assert_eq!(plan_for("").with_boot(Vec::new()).hash, plan_for("").hash);
     }
 
     #[test]

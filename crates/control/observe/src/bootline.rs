@@ -39,14 +39,20 @@ pub(crate) fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// What a command line gives a boot parameter; of several the last counts. A bare word is `1`. `default_page` is the
-/// running kernel's default huge-page size, which the first `hugepages=` counts in.
+/// What a command line gives a boot parameter. `default_page` is the running kernel's default huge-page size, which
+/// the first `hugepages=` counts in.
 pub(crate) fn value(cmdline: &str, knob: &Knob, default_page: Option<u64>) -> Option<String> {
+    let words: Vec<&str> = arguments(cmdline).collect();
+    found(&words, knob, default_page).map(|(value, _)| value)
+}
+
+/// What some arguments give a boot parameter, and which of them does: of several the last counts. A bare word is `1`.
+pub(crate) fn found(words: &[&str], knob: &Knob, default_page: Option<u64>) -> Option<(String, usize)> {
     let (wanted, counted) = knob.boot_parameter()?;
     let counted = counted.map(size);
     let mut page = default_page;
     let mut found = None;
-    for argument in arguments(cmdline) {
+    for (index, argument) in words.iter().enumerate() {
         let (name, value) = parts(argument);
         if name == "hugepagesz" {
             page = value.and_then(size);
@@ -54,7 +60,8 @@ pub(crate) fn value(cmdline: &str, knob: &Knob, default_page: Option<u64>) -> Op
         let counts = counted.is_none_or(|counted| counted == page);
         if same_name(name, wanted) && counts {
             let flag = matches!(knob.r#type, ValueType::Flag { .. });
-            found = value.map(str::to_owned).or_else(|| flag.then(|| "1".to_owned())).or(found);
+            let value = value.map(str::to_owned).or_else(|| flag.then(|| "1".to_owned()));
+            found = value.map(|value| (value, index)).or(found);
         }
     }
     found

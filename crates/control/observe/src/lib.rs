@@ -14,10 +14,12 @@
 //! | `knobs` | every place of every knob: value, offered words, who may write |
 //! | `pools` | huge-page pools and free blocks |
 //! | `machine` | kernel, CPUs, nodes, memory; guest and container by evidence |
+//! | `boot` | which boot loader starts this machine, and what it gives the next kernel |
 //! | `persisted` | sysctl.d, tmpfiles.d, kernel command line: what the next boot sets |
 
 #![forbid(unsafe_code)]
 
+mod boot;
 mod bootline;
 pub mod facts;
 mod knobs;

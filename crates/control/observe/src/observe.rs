@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{BuddyRow, Catalogue, Observation};
+use planish_model::{BootLoader, BuddyRow, Catalogue, Observation};
 
-use crate::{facts, knobs, machine, persisted, pools};
+use crate::{boot, facts, knobs, machine, persisted, pools};
 
 /// Files that several readers want: read once.
 pub(crate) struct Shared {
@@ -27,8 +27,11 @@ pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
         knobs,
         facts: BTreeMap::new(),
         persisted: BTreeMap::new(),
+        boot: BootLoader::default(),
     };
     observation.facts = facts::compute(host, &shared, &observation);
-    observation.persisted = persisted::read(host, &shared, catalogue, &observation);
+    let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
+    observation.persisted = persisted::read(host, &shared, catalogue, &observation, &boot);
+    observation.boot = boot.loader;
     observation
 }

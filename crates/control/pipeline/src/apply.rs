@@ -5,12 +5,14 @@ use std::time::Duration;
 use planish_act::{Sink, perform};
 use planish_journal::{Intent, Journal, JournalError};
 use planish_model::{
-    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind, Plan, Undo,
+    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind, Plan,
+    Undo, Unpersisted,
 };
 use tracing::info_span;
 
+use crate::contents::Contents;
 use crate::error::PipelineError;
-use crate::persist::{self, Contents};
+use crate::persist::Persistence;
 use crate::session::Session;
 use crate::{gone, intent, settle, undo, watch};
 
@@ -34,6 +36,8 @@ pub struct Applied {
     pub outcomes: Vec<Outcome>,
     /// The host afterwards, looked at afresh.
     pub drift: Drift,
+    /// What was to be persisted and nothing brings back at the next boot.
+    pub unpersisted: Vec<Unpersisted>,
     /// How the command ends.
     pub exit: Exit,
     /// What to know or to do next.
@@ -55,12 +59,14 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     // After this point no other planish writes this host.
     gone::close(&mut journal, &session.host().boot_id())?;
     settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
-    if is_in_force(&journal, plan, options) {
-        return Ok(nothing_to_write(session, plan, &journal));
+    let persistence =
+        if options.persist { Persistence::of(session, plan, &*sink)? } else { Persistence::default() };
+    if is_in_force(&journal, plan, &persistence) {
+        return Ok(nothing_to_write(session, plan, persistence, &journal));
     }
-    let steps = steps_to_write(session, plan, options, &journal, &*sink)?;
+    let steps = steps_to_write(session, plan, &persistence, &journal, &*sink)?;
     if steps.is_empty() {
-        return Ok(nothing_to_write(session, plan, &journal));
+        return Ok(nothing_to_write(session, plan, persistence, &journal));
     }
 
     // After this point every original is on disk, and a kill leaves an entry that undo takes back.
@@ -88,33 +94,35 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     let mut hints = hints(&written.outcomes, entry, options);
     if options.persist && options.confirm_seconds.is_none() {
         hints.extend(lost_at_boot(&drift));
+        hints.extend(persistence.pending.map(|arguments| format!("reboot pending: {arguments}")));
     }
-    Ok(Applied { entry: Some(entry), outcomes: written.outcomes, drift, exit, hints })
+    let unpersisted = persistence.left_out;
+    Ok(Applied { entry: Some(entry), outcomes: written.outcomes, drift, unpersisted, exit, hints })
 }
 
 /// Whether exactly this plan is in force already: a plan file that is applied twice.
-fn is_in_force(journal: &Journal, plan: &Plan, options: &ApplyOptions) -> bool {
+fn is_in_force(journal: &Journal, plan: &Plan, persistence: &Persistence) -> bool {
     let same = |entry: &Entry| {
-        let files = entry.steps.iter().any(|step| step.undo == Undo::File);
+        let files = entry.steps.iter().any(|step| step.undo.outlives_boot());
         // An undo that left pages in use keeps its entry open; what it took back is not in force.
         let untouched = entry.steps.iter().all(|step| step.undone.is_none());
         let whole = untouched && matches!(entry.state, EntryState::Open | EntryState::Unconfirmed);
-        whole && entry.plan == plan.hash && (files || !options.persist)
+        whole && entry.plan == plan.hash && (files || persistence.steps.is_empty())
     };
     journal.ledger().entries.iter().any(same) && !plan.steps.is_empty()
 }
 
-fn nothing_to_write(session: &Session, plan: &Plan, journal: &Journal) -> Applied {
+fn nothing_to_write(session: &Session, plan: &Plan, persistence: Persistence, journal: &Journal) -> Applied {
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
-    let exit = exit_of(&[], &drift);
-    Applied { entry: None, outcomes: Vec::new(), drift, exit, hints: Vec::new() }
+    let (exit, unpersisted) = (exit_of(&[], &drift), persistence.left_out);
+    Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, exit, hints: Vec::new() }
 }
 
 /// The steps of the plan and of its files, each with its originals. Refuses what must not be begun.
 fn steps_to_write(
     session: &Session,
     plan: &Plan,
-    options: &ApplyOptions,
+    persistence: &Persistence,
     journal: &Journal,
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
@@ -123,13 +131,16 @@ fn steps_to_write(
     let open: Vec<Entry> =
         entries.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).cloned().collect();
     let mut steps = intent::steps(session, plan, &open, sink)?;
-    if options.persist {
-        for step in persist::steps(plan) {
-            let contents = Contents::of(EntryId(0), &step, entries);
-            contents.refuse_foreign(&step.place, sink)?;
-            if !contents.has(&step) {
-                steps.push(step);
-            }
+    for step in &persistence.steps {
+        if step.undo == Undo::Edit {
+            steps.push(step.clone());
+            continue;
+        }
+        let contents = Contents::of(EntryId(0), step, entries);
+        contents.refuse_foreign(&step.place, sink)?;
+        if !contents.has(step) {
+            let folders = contents.folders(&step.place, session);
+            steps.push(EntryStep { folders, ..step.clone() });
         }
     }
     Ok(steps)
@@ -170,7 +181,7 @@ fn write(journal: &mut Journal, id: EntryId, options: &ApplyOptions, sink: &dyn 
         let step = &mut written.entry.steps[index];
         let outcome = match step.undo {
             // What must be confirmed first is not persisted before: a reboot would bring it back unconfirmed.
-            Undo::File if options.confirm_seconds.is_some() => continue,
+            undo if undo.outlives_boot() && options.confirm_seconds.is_some() => continue,
             Undo::File => Contents::of(id, step, &journal.ledger().entries).add(step, sink),
             _ => perform(step, &caused, sink, &mut |write| Ok(journal.pool(id, index, write)?)),
         };
@@ -219,7 +230,7 @@ fn put_back(
     }
     let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
-    Ok(Applied { entry: Some(entry.id), outcomes, drift, exit, hints })
+    Ok(Applied { entry: Some(entry.id), outcomes, drift, unpersisted: Vec::new(), exit, hints })
 }
 
 /// Whether a place is as it was. One that vanished is, as long as nothing was written to it.
@@ -259,6 +270,9 @@ fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
 fn hints(outcomes: &[Outcome], entry: EntryId, options: &ApplyOptions) -> Vec<String> {
     let mut hints = Vec::new();
     for outcome in outcomes {
+        if let (Some(detail), true) = (&outcome.detail, outcome.knob.as_str().starts_with("persist.")) {
+            hints.push(format!("{}: {detail}", outcome.place));
+        }
         if let Some(short) = &outcome.short {
             let (granted, asked) = (short.granted, short.asked);
             hints.push(format!("{}: {granted} of {asked} pages granted: {}", outcome.place, short.reason));

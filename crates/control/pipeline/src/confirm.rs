@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use planish_model::{Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
 
+use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::gone;
-use crate::persist::Contents;
 use crate::session::Session;
 
 /// Confirms every entry of this boot that waits for it, and writes its files for the next boot.
@@ -30,8 +30,11 @@ pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
     let mut confirmed = Vec::new();
     for entry in waiting {
         let files = entry.steps.iter().enumerate();
-        for (index, step) in files.filter(|(_, step)| step.undo == Undo::File && step.outcome.is_none()) {
-            let outcome = Contents::of(entry.id, step, &journal.ledger().entries).add(step, &*sink);
+        for (index, step) in files.filter(|(_, step)| step.undo.outlives_boot() && step.outcome.is_none()) {
+            let outcome = match step.undo {
+                Undo::Edit => planish_act::boot::add(step, &*sink),
+                _ => Contents::of(entry.id, step, &journal.ledger().entries).add(step, &*sink),
+            };
             // Without an outcome in the journal, the next confirm tries the file again.
             refuse_unwritten(step, &outcome)?;
             journal.outcome(entry.id, index, outcome)?;

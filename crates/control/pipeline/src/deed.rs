@@ -89,6 +89,8 @@ fn step(knob: &Knob, value: &str) -> EntryStep {
         raise_pages: None,
         service: None,
         originals: Vec::new(),
+        folders: Vec::new(),
+        generator: None,
         outcome: None,
         begun: None,
         undone: None,

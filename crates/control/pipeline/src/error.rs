@@ -87,6 +87,25 @@ pub enum PipelineError {
         /// The file.
         path: String,
     },
+    /// Boot parameters for a boot loader that is not known, or whose files may not be read.
+    #[error("nobody can give `{arguments}` to the next boot: {reason}")]
+    BootLoader {
+        /// What was to be given.
+        arguments: String,
+        /// What was seen.
+        reason: String,
+        /// What to do about it.
+        cure: String,
+    },
+    /// A file of a boot loader that is cut off, or that is not understood.
+    #[error("{path} is not changed")]
+    BootFile {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        #[source]
+        source: planish_boot::Odd,
+    },
     /// A recorded host that is no fixture for writing.
     #[error("this host cannot be written")]
     Act(#[from] ActError),
@@ -176,6 +195,8 @@ impl PipelineError {
             | Self::Before(_)
             | Self::Deed(_)
             | Self::ForeignFile { .. }
+            | Self::BootLoader { .. }
+            | Self::BootFile { .. }
             | Self::Act(_)
             | Self::Lock(_)
             | Self::Journal(_)
@@ -202,6 +223,15 @@ impl PipelineError {
                 format!(
                     "see what forbids {place}: planish doctor; a container must be given the right by its host"
                 )
+            }
+            Self::BootLoader { cure, .. } => {
+                format!("{cure}; apply without --persist sets what can be set now")
+            }
+            Self::BootFile { source: planish_boot::Odd::Arguments { .. }, .. } => {
+                "give them to the boot loader by hand, and apply without --persist".to_owned()
+            }
+            Self::BootFile { path, .. } => {
+                format!("look at {path}, mend it, then try again; apply without --persist leaves it alone")
             }
             Self::ForeignFile { path } => format!("move it away first: mv {path} {path}.mine"),
             Self::Act(_) => "only recordings with `writable = true` in meta.toml are written".to_owned(),
@@ -287,6 +317,11 @@ mod tests {
             PipelineError::Moved { moved: vec![place()] },
             PipelineError::NotWritable { place: place(), why: service() },
             PipelineError::ForeignFile { path: "/etc/x".to_owned() },
+            PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },
+            PipelineError::BootFile {
+                path: "/etc/x".to_owned(),
+                source: planish_boot::Odd::CutOff { what: "a quote has no end" },
+            },
             LockError::Held { path: path(), pid: None }.into(),
             LockError::Open { path: path(), source: denied() }.into(),
             full().into(),

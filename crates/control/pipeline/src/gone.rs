@@ -1,11 +1,11 @@
 //! Entries of an earlier boot: a reboot takes run-time values with it, and nobody has to.
 
 use planish_journal::{Journal, JournalError};
-use planish_model::{Closure, Entry, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_model::{Closure, Entry, EntryState, EntryStep, Outcome, OutcomeKind};
 
 /// Whether a step of an entry went with a reboot. Files stay.
 pub(crate) fn is_gone(entry: &Entry, step: &EntryStep, boot_id: &str) -> bool {
-    entry.boot_id != boot_id && step.undo != Undo::File
+    entry.boot_id != boot_id && !step.undo.outlives_boot()
 }
 
 /// Whether an entry has nothing left but what a reboot took.

@@ -27,7 +27,7 @@ pub(crate) fn refuse_elsewhere(session: &Session, plan: &Plan) -> Result<(), Pip
 /// hashed, and nothing about who made it; root must not write `/proc/sysrq-trigger` because a file says so.
 pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     let catalogue = session.sound_catalogue()?;
-    for step in &plan.steps {
+    for step in plan.steps.iter().chain(&plan.boot) {
         let forged = |why: String| PipelineError::Forged { place: step.place.clone(), why };
         let knob = catalogue.knob(&step.knob)?;
         if place::captures(&knob.path, &step.place).is_none() {
@@ -45,6 +45,12 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
             if !known || place::captures(&catalogue.knob(&other.knob)?.path, &other.place).is_none() {
                 return Err(forged(format!("{} is not coupled with it", other.place)));
             }
+        }
+    }
+    for step in &plan.boot {
+        let forged = |why: &str| PipelineError::Forged { place: step.place.clone(), why: why.to_owned() };
+        if catalogue.knob(&step.knob)?.argument(&step.wanted).is_none() {
+            return Err(forged("no argument of the kernel sets it"));
         }
     }
     refuse_forged_lines(session, plan)
@@ -94,7 +100,9 @@ fn look_at_satisfied(
 ) -> Result<(), PipelineError> {
     for skipped in plan.skipped.iter().filter(|skipped| skipped.satisfied) {
         let Some(wanted) = &skipped.wanted else { continue };
-        if session.sound_catalogue()?.knob(&skipped.knob)?.undo == Undo::Restore {
+        let knob = session.sound_catalogue()?.knob(&skipped.knob)?;
+        // What a kernel was booted with does not change before the next boot, and the plan is for this one.
+        if knob.undo == Undo::Restore && knob.boot_parameter().is_none() {
             look(session, sink, &skipped.knob, &skipped.place, wanted, None, moved)?;
         }
     }
@@ -141,6 +149,8 @@ fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
             Undo::Subtract => originals.into_iter().filter(|original| original.coupling.is_none()).collect(),
             _ => originals,
         },
+        folders: Vec::new(),
+        generator: None,
         outcome: None,
         begun: None,
         undone: None,

@@ -18,8 +18,10 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod boot;
 mod check;
 mod confirm;
+mod contents;
 mod deed;
 mod doctor;
 mod error;

@@ -1,46 +1,148 @@
-//! `--persist`: files of ours that bring the values back at the next boot.
+//! `--persist`: what brings the values back at the next boot.
 //!
-//! `/proc/sys` values go into `sysctl.d`, `/sys` values into `tmpfiles.d`; both are read at boot by systemd and by
-//! others. Each file holds the lines of every entry that persists something, so that its content follows from
-//! the journal alone: an apply adds its lines, an undo takes them out, and the file goes with the last line.
-//! A file of that name that planish did not write is refused.
+//! Each place is either written, or named with the reason and what to do instead: nothing that somebody wants to keep
+//! is left out in silence. `/proc/sys` values go into `sysctl.d`; those of `/sys`, and the one of `/proc/irq` that
+//! keeps its name, into `tmpfiles.d`. systemd reads both at boot, and so do others. Boot parameters go to the boot
+//! loader: see [`crate::boot`].
 
-use planish_act::{Sink, files};
-use planish_model::{Class, Entry, EntryId, EntryStep, KnobId, Outcome, OutcomeKind, Plan, Undo};
+use planish_act::Sink;
+use planish_model::{Class, EntryStep, KnobId, Observation, Plan, Undo, Unpersisted};
 
+use crate::boot;
 use crate::error::PipelineError;
+use crate::session::Session;
 
 /// Where lines for `/proc/sys` go.
-pub(crate) const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
+const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
 /// Where lines for `/sys` go.
-pub(crate) const TMPFILES_FILE: &str = "/etc/tmpfiles.d/90-planish.conf";
+const TMPFILES_FILE: &str = "/etc/tmpfiles.d/90-planish.conf";
 
-const HEAD: &str =
-    "# Written by planish: `planish log` tells when and why, `planish undo` takes the lines out again.\n";
-
-/// The file steps of a plan: one for each file that gets lines.
-pub(crate) fn steps(plan: &Plan) -> Vec<EntryStep> {
-    let planned = plan.steps.iter().map(|step| (step.place.as_str(), step.wanted.as_str()));
-    let there = plan.skipped.iter().filter(|skipped| skipped.satisfied);
-    let there = there.filter_map(|skipped| Some((skipped.place.as_str(), skipped.wanted.as_deref()?)));
-    let (mut sysctl, mut tmpfiles) = (String::new(), String::new());
-    for (place, value) in planned.chain(there) {
-        if let Some(name) = place.strip_prefix("/proc/sys/") {
-            // Both readers take slashes; dots would be ambiguous in names such as eth0.100.
-            let name = if name.contains('.') { name.to_owned() } else { name.replace('/', ".") };
-            sysctl += &format!("{name} = {value}\n");
-        } else if place.starts_with("/sys/") {
-            tmpfiles += &format!("w {place} - - - - {value}\n");
-        }
-    }
-    [("persist.sysctl", SYSCTL_FILE, sysctl), ("persist.tmpfiles", TMPFILES_FILE, tmpfiles)]
-        .into_iter()
-        .filter(|(_, _, lines)| !lines.is_empty())
-        .map(|(knob, path, lines)| file_step(knob, path, lines))
-        .collect()
+/// What brings one value back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Route {
+    /// A line of `sysctl.d`.
+    Sysctl(String),
+    /// A line of `tmpfiles.d`.
+    Tmpfiles(String),
+    /// An argument of the kernel, from the boot loader.
+    Boot,
+    /// Nothing that planish writes.
+    Nothing {
+        /// Why.
+        reason: &'static str,
+        /// What to do instead.
+        cure: &'static str,
+    },
 }
 
-fn file_step(knob: &str, path: &str, lines: String) -> EntryStep {
+/// What `--persist` comes to for a plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Persistence {
+    /// One step for each file that gets lines.
+    pub steps: Vec<EntryStep>,
+    /// What no file brings back.
+    pub left_out: Vec<Unpersisted>,
+    /// Arguments that the next boot gives the kernel.
+    pub pending: Option<String>,
+}
+
+impl Persistence {
+    /// Of everything that a plan writes, of what is as it wants already, and of the boot parameters that it wants.
+    ///
+    /// # Errors
+    /// A boot loader that is not known or whose files may not be read, and a file of it that is cut off or odd.
+    pub fn of(session: &Session, plan: &Plan, sink: &dyn Sink) -> Result<Self, PipelineError> {
+        let planned = plan.steps.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
+        let there = plan.skipped.iter().filter(|skipped| skipped.satisfied);
+        let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
+        let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
+        let mut wishes = boot::Wishes::default();
+        let (mut sysctl, mut tmpfiles) = (String::new(), String::new());
+        let mut left_out = Vec::new();
+        let mut observation: Option<Observation> = None;
+        for (knob, place, value) in planned.chain(there).chain(at_boot) {
+            let route = if plan.boot.iter().any(|step| step.place == *place) {
+                Route::Boot
+            } else {
+                route(place, value)
+            };
+            match route {
+                Route::Sysctl(line) => sysctl += &line,
+                Route::Tmpfiles(line) => tmpfiles += &line,
+                Route::Boot => {
+                    let observation = observation.get_or_insert_with(|| session.observe());
+                    wishes.add(session.sound_catalogue()?.knob(knob)?, place, value, observation);
+                }
+                Route::Nothing { reason, cure } => left_out.push(Unpersisted {
+                    knob: knob.clone(),
+                    place: place.clone(),
+                    value: value.to_owned(),
+                    reason: reason.to_owned(),
+                    cure: cure.to_owned(),
+                }),
+            }
+        }
+        let files = [("persist.sysctl", SYSCTL_FILE, sysctl), ("persist.tmpfiles", TMPFILES_FILE, tmpfiles)];
+        let files = files.into_iter().filter(|(_, _, lines)| !lines.is_empty());
+        let mut steps: Vec<EntryStep> =
+            files.map(|(knob, path, lines)| file_step(knob, path, lines)).collect();
+        let mut pending = None;
+        if let Some(observation) = observation {
+            pending = wishes.arguments();
+            let (written, outside) = wishes.into_steps(&observation.boot, sink)?;
+            pending = pending.filter(|_| !written.is_empty());
+            steps.extend(written);
+            left_out.extend(outside);
+        }
+        Ok(Self { steps, left_out, pending })
+    }
+}
+
+/// What brings a value back at a place.
+fn route(place: &str, value: &str) -> Route {
+    if value.contains('\n') {
+        return Route::Nothing {
+            reason: "a value of several lines fits into no line of sysctl.d or tmpfiles.d",
+            cure: "apply again after each boot, from a unit of your own",
+        };
+    }
+    if let Some(name) = place.strip_prefix("/proc/sys/") {
+        // Both readers take slashes; dots would be ambiguous in names such as eth0.100.
+        let name = if name.contains('.') { name.to_owned() } else { name.replace('/', ".") };
+        return Route::Sysctl(format!("{name} = {value}\n"));
+    }
+    if place.starts_with("/sys/") || place == "/proc/irq/default_smp_affinity" {
+        return tmpfiles(place, value);
+    }
+    if place.starts_with("/proc/irq/") {
+        return Route::Nothing {
+            reason: "the kernel numbers interrupts anew at each boot: a file would mean another device",
+            cure: "apply again after each boot; the boot parameter irqaffinity= (boot.irqaffinity) holds for all",
+        };
+    }
+    if place.starts_with("cmdline:") {
+        return Route::Boot;
+    }
+    Route::Nothing {
+        reason: "no file that is read at boot sets this place",
+        cure: "apply again after each boot, from a unit of your own",
+    }
+}
+
+/// A line of `tmpfiles.d`, which takes paths for shell patterns, and takes specifiers and escapes apart.
+fn tmpfiles(place: &str, value: &str) -> Route {
+    if place.contains(|c: char| c.is_whitespace() || "*?[]{}\"'\\".contains(c)) {
+        return Route::Nothing {
+            reason: "tmpfiles.d would take the name of the place for a pattern",
+            cure: "apply again after each boot, from a unit of your own",
+        };
+    }
+    let literal = |text: &str| text.replace('\\', "\\\\").replace('%', "%%");
+    Route::Tmpfiles(format!("w {} - - - - {}\n", literal(place), literal(value)))
+}
+
+/// A step for a file of ours that gets these lines.
+pub(crate) fn file_step(knob: &str, path: &str, lines: String) -> EntryStep {
     EntryStep {
         knob: KnobId::new(knob),
         place: path.to_owned(),
@@ -50,97 +152,11 @@ fn file_step(knob: &str, path: &str, lines: String) -> EntryStep {
         raise_pages: None,
         service: None,
         originals: Vec::new(),
+        folders: Vec::new(),
+        generator: None,
         outcome: None,
         begun: None,
         undone: None,
-    }
-}
-
-/// The content of a file of ours with the lines of these steps, oldest first; `None` for no file.
-fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
-    let mut lines: Vec<&str> = Vec::new();
-    for line in steps.flat_map(|step| step.wanted.lines()) {
-        // Of two lines for one place only the newer one counts: tmpfiles.d would take the first.
-        lines.retain(|older| key(older) != key(line));
-        lines.push(line);
-    }
-    (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
-}
-
-/// What a line sets: everything before its value.
-fn key(line: &str) -> &str {
-    let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
-    &line[..end]
-}
-
-/// Contents of a file of ours, as the journal knows them.
-pub(crate) struct Contents {
-    /// With the lines of an entry.
-    with: Option<String>,
-    /// Without them.
-    without: Option<String>,
-    /// What planish wrote there at any time.
-    written: Vec<String>,
-}
-
-impl Contents {
-    /// Of the file that `step` of entry `id` has lines in.
-    pub fn of(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Self {
-        let same_file = |other: &&EntryStep| other.undo == Undo::File && other.place == step.place;
-        let all = entries
-            .iter()
-            .flat_map(|entry| entry.steps.iter().filter(same_file).map(move |step| (entry.id, step)));
-        let in_file = |step: &EntryStep| {
-            let done =
-                |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied);
-            !step.is_undone() && step.outcome.as_ref().is_some_and(done)
-        };
-        let others =
-            || all.clone().filter(|(other, step)| *other != id && in_file(step)).map(|(_, step)| step);
-        // A kill may have come between the write of the file and its outcome.
-        let unsure = |step: &EntryStep| !step.is_undone() && step.outcome.is_none();
-        let maybe = all.clone().filter(|(other, step)| *other != id && unsure(step)).map(|(_, step)| step);
-        let texts = all.clone().flat_map(|(_, step)| [&step.outcome, &step.undone]);
-        let written = texts.filter_map(|outcome| outcome.as_ref()?.read_back.clone());
-        Self {
-            with: content(others().chain(std::iter::once(step))),
-            without: content(others()),
-            written: written.chain(content(others().chain(maybe))).collect(),
-        }
-    }
-
-    fn known(&self) -> Vec<Option<&str>> {
-        let written = self.written.iter().map(|text| Some(text.as_str()));
-        written.chain([self.with.as_deref(), self.without.as_deref()]).collect()
-    }
-
-    /// Whether the file has every line of the entry already.
-    pub fn has(&self, step: &EntryStep) -> bool {
-        let there = self.without.as_deref().unwrap_or_default();
-        step.wanted.lines().all(|line| there.lines().any(|other| other == line))
-    }
-
-    /// Puts the lines of the entry into its file.
-    pub fn add(&self, step: &EntryStep, sink: &dyn Sink) -> Outcome {
-        let (known, content) = (self.known(), self.with.as_deref());
-        let wanted = files::Replacement { knob: &step.knob, path: &step.place, known: &known, content };
-        files::replace(&wanted, false, sink)
-    }
-
-    /// Takes the lines of the entry out of its file.
-    pub fn remove(&self, step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
-        let (known, content) = (self.known(), self.without.as_deref());
-        let wanted = files::Replacement { knob: &step.knob, path: &step.place, known: &known, content };
-        files::replace(&wanted, force, sink)
-    }
-
-    /// Refuses a file that someone else wrote.
-    pub fn refuse_foreign(&self, path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
-        let now = sink.read_file(path).map_err(PipelineError::Before)?;
-        if self.known().contains(&now.as_deref()) {
-            return Ok(());
-        }
-        Err(PipelineError::ForeignFile { path: path.to_owned() })
     }
 }
 
@@ -148,22 +164,26 @@ impl Contents {
 mod tests {
     use super::*;
 
-    fn lines(texts: &[&str]) -> Option<String> {
-        let steps: Vec<EntryStep> =
-            texts.iter().map(|text| file_step("persist.sysctl", SYSCTL_FILE, (*text).to_owned())).collect();
-        content(steps.iter())
-    }
-
     #[test]
-    fn the_newest_line_of_a_place_wins() {
-        let text = lines(&["vm.a = 1\nvm.b = 2\n", "vm.a = 3\n"]).expect("lines");
-        assert_eq!(text, format!("{HEAD}vm.b = 2\nvm.a = 3\n"));
-        assert_eq!(lines(&[]), None);
-    }
-
-    #[test]
-    fn a_line_is_known_by_what_it_sets() {
-        assert_eq!(key("vm.swappiness = 10"), "vm.swappiness");
-        assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
+    fn each_place_has_one_way() {
+        let line = |place, value| match route(place, value) {
+            Route::Sysctl(line) | Route::Tmpfiles(line) => line,
+            Route::Boot => "boot".to_owned(),
+            Route::Nothing { reason, cure } => {
+                assert!(!reason.is_empty() && !cure.is_empty());
+                String::new()
+            }
+        };
+        assert_eq!(line("/proc/sys/vm/swappiness", "10"), "vm.swappiness = 10\n");
+        let vlan = "/proc/sys/net/ipv4/conf/eth0.1/rp_filter";
+        assert_eq!(line(vlan, "0"), "net/ipv4/conf/eth0.1/rp_filter = 0\n");
+        let default = "/proc/irq/default_smp_affinity";
+        assert_eq!(line(default, "f"), format!("w {default} - - - - f\n"));
+        assert_eq!(line("/sys/x", "50%"), "w /sys/x - - - - 50%%\n");
+        for place in ["/proc/irq/24/smp_affinity_list", "/dev/cpu_dma_latency", "/sys/a b"] {
+            assert_eq!(line(place, "1"), "", "{place}");
+        }
+        assert_eq!(line("cmdline:nosmt", "1"), "boot");
+        assert_eq!(line("/proc/sys/kernel/core_pattern", "a\nb"), "");
     }
 }

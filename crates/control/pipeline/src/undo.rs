@@ -7,8 +7,8 @@ use planish_journal::{Journal, JournalError};
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
 
+use crate::contents::Contents;
 use crate::error::PipelineError;
-use crate::persist::Contents;
 use crate::session::Session;
 use crate::{gone, settle};
 
@@ -228,6 +228,11 @@ fn hints(id: EntryId, outcomes: &[Outcome]) -> Vec<String> {
                     format!("held by {}", holders.join(", "))
                 };
                 hints.push(format!("{}: {detail}, {who}; then again: planish undo {id}", outcome.place));
+            }
+            OutcomeKind::Done
+                if outcome.knob.as_str().starts_with("persist.") && outcome.detail.is_some() =>
+            {
+                hints.push(format!("{}: {detail}", outcome.place));
             }
             OutcomeKind::Failed => hints.push(format!("{} was not put back: {detail}", outcome.place)),
             _ => {}

@@ -2,8 +2,8 @@
 //! caused.
 
 use planish_model::{
-    Access, Catalogue, DriftState, Entry, EntryId, EntryStep, FactValue, Knob, KnobCheck, Observation,
-    Persisted, Reading, Undo, VerdictKind, When,
+    Access, Catalogue, DriftState, Entry, EntryId, EntryStep, FactValue, Knob, KnobCheck, NOT_GIVEN,
+    Observation, Persisted, Reading, Undo, VerdictKind, When,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of};
@@ -62,8 +62,13 @@ impl Bench<'_> {
                 // What the next boot brings by itself is pending; what somebody has yet to give it is missing.
                 let comes =
                     |wanted: &String| persisted.is_some_and(|found| knob.r#type.same(&found.value, wanted));
+                if let (VerdictKind::Reboot, Some(text), Some(found)) = (verdict.verdict, text, persisted)
+                    && comes(text)
+                {
+                    return pending(found);
+                }
                 let state = match (verdict.verdict, text, self.pages_short_of(reading)) {
-                    (VerdictKind::Reboot, Some(text), _) if !comes(text) => DriftState::Drift,
+                    (VerdictKind::Reboot, Some(_), _) => DriftState::Drift,
                     (VerdictKind::Reboot, ..) => DriftState::PendingReboot,
                     (_, Some(_), Some(pages)) if number(running) < Some(pages) => DriftState::Drift,
                     (_, _, Some(pages)) => return self.pages_against(pages, reading, running, persisted),
@@ -90,6 +95,10 @@ impl Bench<'_> {
         if enough || knob.r#type.same(running, &found.value) {
             return (DriftState::Ok, None);
         }
+        if knob.when == When::Boot {
+            let (state, why) = pending(found);
+            return (state, why.map(|why| format!("{}; {why}", says(found))));
+        }
         (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects())))
     }
 
@@ -106,8 +115,8 @@ impl Bench<'_> {
         if same(running, wanted) {
             return self.next_boot(knob, reading, wanted, persisted);
         }
-        if knob.when == When::Boot && persisted.is_some_and(|found| same(&found.value, wanted)) {
-            return (DriftState::PendingReboot, Some("takes effect at the next boot".to_owned()));
+        if let Some(found) = persisted.filter(|found| knob.when == When::Boot && same(&found.value, wanted)) {
+            return pending(found);
         }
         if let Some(why) = self.own_doing(knob, reading, running) {
             return (DriftState::Drift, Some(why));
@@ -132,9 +141,11 @@ impl Bench<'_> {
         persisted: Option<&Persisted>,
     ) -> Judgement {
         match persisted {
-            Some(found) if knob.r#type.same(&found.value, wanted) => {
-                (DriftState::Ok, Some(format!("persisted in {}", found.source)))
-            }
+            Some(found) if knob.r#type.same(&found.value, wanted) => match &found.at_boot {
+                None => (DriftState::Ok, Some(format!("persisted in {}", found.source))),
+                Some(_) => (DriftState::LostAtBoot, Some(format!("in {}; {NO_MENU}", found.source))),
+            },
+            Some(found) if knob.boot_parameter().is_some() => (DriftState::LostAtBoot, Some(says(found))),
             Some(found) => {
                 (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
             }
@@ -152,7 +163,7 @@ impl Bench<'_> {
     /// What the files of the host bring at the next boot, in normal form.
     fn value_at_boot(&self, knob: &Knob, reading: &Reading, persisted: Option<&Persisted>) -> Option<String> {
         match persisted {
-            Some(found) => Some(knob.r#type.normal(&found.value)),
+            Some(found) => Some(knob.r#type.normal(found.at_boot.as_ref().unwrap_or(&found.value))),
             None => self.twin_persisted(knob, reading).map(|_| "0".to_owned()),
         }
     }
@@ -251,6 +262,26 @@ impl Bench<'_> {
             Some(FactValue::Text(names)) => format!("; {names} sets knobs here too"),
             _ => String::new(),
         }
+    }
+}
+
+/// What a menu lacks that was made before its sources were changed.
+const NO_MENU: &str = "the boot loader's menu was not made anew since";
+
+/// What only a boot can bring, and a file will.
+fn pending(found: &Persisted) -> Judgement {
+    let why = match &found.at_boot {
+        None => "takes effect at the next boot".to_owned(),
+        Some(_) => format!("written to {}; {NO_MENU}", found.source),
+    };
+    (DriftState::PendingReboot, Some(why))
+}
+
+/// What the files of a boot loader say of a boot parameter.
+fn says(found: &Persisted) -> String {
+    match found.value.as_str() {
+        NOT_GIVEN => format!("{} no longer gives it", found.source),
+        value => format!("{} gives {value}", found.source),
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
         for step in entry.steps.iter().filter(|step| !step.is_undone()) {
             let key = (step.knob.clone(), step.place.clone());
             match step.undo {
-                Undo::File | Undo::None => {}
+                Undo::File | Undo::Edit | Undo::None => {}
                 Undo::Subtract => {
                     let held = match wishes.get(&key) {
                         Some(Wish::Pages(pages)) => *pages,

@@ -3,29 +3,34 @@
 use planish_model::{Catalogue, place};
 
 use super::Setting;
+use crate::boot::{Given, RUNNING};
 use crate::bootline;
 
 /// Settings of a command line. `default_page` is the running kernel's default huge-page size.
-pub(crate) fn settings(cmdline: &str, default_page: Option<u64>, catalogue: &Catalogue) -> Vec<Setting> {
+pub(crate) fn settings(given: &[Given], default_page: Option<u64>, catalogue: &Catalogue) -> Vec<Setting> {
     let mut settings = Vec::new();
     // The size that the next `hugepages=` counts in.
     let mut page = default_page;
-    for argument in bootline::arguments(cmdline) {
+    for Given { argument, source } in given {
         let (name, value) = bootline::parts(argument);
         let Some(value) = value else { continue };
-        let source = format!("kernel command line: {argument}");
         match name {
             "hugepagesz" | "default_hugepagesz" => page = bootline::size(value),
-            "hugepages" => settings.extend(page.into_iter().flat_map(|page| pools(value, page, &source))),
+            "hugepages" => settings.extend(page.into_iter().flat_map(|page| pools(value, page, source))),
             _ => match name.strip_prefix("sysctl.") {
-                Some(key) => settings.push(Setting::new(place::of_sysctl(key), value, &source)),
-                None => settings.extend(by_row(name, value, &source, catalogue)),
+                Some(key) => settings.push(Setting::new(place::of_sysctl(key), value, source)),
+                None => settings.extend(by_row(name, value, source, catalogue)),
             },
         }
     }
+    let words: Vec<&str> = given.iter().map(|given| given.argument.as_str()).collect();
     settings.extend(catalogue.knobs().filter_map(|knob| {
-        let value = bootline::value(cmdline, knob, default_page)?;
-        let source = format!("kernel command line: {}", knob.boot_argument(&value)?);
+        let (value, index) = bootline::found(&words, knob, default_page)?;
+        let source = match given[index].source.strip_prefix(RUNNING) {
+            // The line itself is its only source: the argument is told with the page size that it counts in.
+            Some(_) => format!("{RUNNING}{}", knob.boot_argument(&value)?),
+            None => given[index].source.clone(),
+        };
         Some(Setting::new(knob.path.clone(), &value, &source))
     }));
     settings
@@ -75,7 +80,7 @@ mod tests {
 
     fn found(cmdline: &str) -> Vec<(String, String)> {
         let catalogue = Catalogue::embedded().expect("sound");
-        let settings = settings(cmdline, Some(2 << 20), &catalogue);
+        let settings = settings(&Given::running(cmdline), Some(2 << 20), &catalogue);
         settings.into_iter().map(|setting| (setting.path, setting.value)).collect()
     }
 
@@ -125,7 +130,7 @@ mod tests {
     proptest! {
         #[test]
         fn odd_command_lines_are_passed_over(text in "\\PC{0,200}") {
-            let _ = settings(&text, None, &Catalogue::default());
+            let _ = settings(&Given::running(&text), None, &Catalogue::default());
         }
     }
 }

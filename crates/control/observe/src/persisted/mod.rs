@@ -4,8 +4,10 @@
 //! (which writes to /sys) and `sysctl.d` (which writes to /proc/sys). The last one wins; the others are kept
 //! as overridden, so that a user who edits the wrong file learns which one is right.
 //!
-//! Non-goals: the entry that the boot loader will choose (the command line is that of the running kernel),
-//! udev rules and daemons that write later.
+//! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
+//! and line that gives it; where they cannot, that of the running kernel.
+//!
+//! Non-goals: udev rules and daemons that write later.
 
 mod cmdline;
 mod sysctl;
@@ -14,8 +16,9 @@ mod tmpfiles;
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{Catalogue, Observation, Persisted, place};
+use planish_model::{Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, place};
 
+use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
 use crate::tables;
 
@@ -64,9 +67,14 @@ pub(crate) fn read(
     shared: &Shared,
     catalogue: &Catalogue,
     observation: &Observation,
+    boot: &Boot,
 ) -> BTreeMap<String, Persisted> {
     let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
-    let mut settings = cmdline::settings(&shared.cmdline, default_page, catalogue);
+    let arguments = |given: &[Given]| cmdline::settings(given, default_page, catalogue);
+    let mut settings = match &boot.next {
+        Some(next) => arguments(&next.given),
+        None => arguments(&Given::running(&shared.cmdline)),
+    };
     settings.extend(tmpfiles::settings(host));
     settings.extend(sysctl::settings(host));
     for setting in &mut settings {
@@ -78,7 +86,40 @@ pub(crate) fn read(
             persisted.insert(reading.place.clone(), found);
         }
     }
+    if let Some(next) = &boot.next {
+        let menu = next.menu.as_deref().map(arguments);
+        for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()) {
+            let reading = observation.knobs.get(&knob.id).and_then(|readings| readings.first());
+            if let Some(reading) = reading {
+                complete(&mut persisted, knob, reading, next, menu.as_deref());
+            }
+        }
+    }
     persisted
+}
+
+/// What a boot parameter lacks: the file that no longer gives what the running kernel was given, and a menu that says
+/// something else than the files that it is made from.
+fn complete(
+    persisted: &mut BTreeMap<String, Persisted>,
+    knob: &Knob,
+    reading: &Reading,
+    next: &NextBoot,
+    menu: Option<&[Setting]>,
+) {
+    let nothing = if matches!(knob.r#type, ValueType::Flag { .. }) { "0" } else { NOT_GIVEN };
+    let by_menu =
+        menu.map(|menu| winner(menu, &reading.place).map_or(nothing.to_owned(), |found| found.value));
+    let runs = reading.value.as_deref().is_some_and(|value| value != nothing);
+    let given = by_menu.as_deref().is_some_and(|value| value != nothing);
+    if !persisted.contains_key(&reading.place) && (runs || given) {
+        let (value, source) = (nothing.to_owned(), next.source.clone());
+        let left_out = Persisted { value, source, at_boot: None, overridden: Vec::new() };
+        persisted.insert(reading.place.clone(), left_out);
+    }
+    if let Some(found) = persisted.get_mut(&reading.place) {
+        found.at_boot = by_menu.filter(|value| !knob.r#type.same(value, &found.value));
+    }
 }
 
 /// `vm.nr_hugepages` and `vm.nr_overcommit_hugepages` are other names of files in /sys, for the default page
@@ -100,7 +141,7 @@ fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
         overridden.push(format!("{} ({})", last.value, last.source));
         last = setting;
     }
-    Some(Persisted { value: last.value.clone(), source: last.source.clone(), overridden })
+    Some(Persisted { value: last.value.clone(), source: last.source.clone(), at_boot: None, overridden })
 }
 
 /// Configuration files of a kind in the order in which they are applied: sorted by name over all folders, and

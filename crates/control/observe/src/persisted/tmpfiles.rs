@@ -49,7 +49,8 @@ fn parse(text: &str, file: &str) -> Vec<Setting> {
                 field()?;
             }
             let source = format!("{file}:{}", index + 1);
-            (!rest.is_empty()).then(|| Setting::new(path, rest, &source))
+            let literal = |text: &str| text.replace("%%", "%").replace("\\\\", "\\");
+            (!rest.is_empty()).then(|| Setting::new(literal(&path), &literal(rest), &source))
         })
         .collect()
 }

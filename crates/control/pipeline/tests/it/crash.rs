@@ -14,7 +14,7 @@ use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
 
 /// What is killed.
-type Scene = dyn Fn(&Session);
+pub type Scene = dyn Fn(&Session);
 
 fn apply_everything(session: &Session) {
     let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
@@ -34,13 +34,13 @@ fn second() -> Source {
     )
 }
 
-fn undo_everything(session: &Session) {
+pub fn undo_everything(session: &Session) {
     undo(session, Target::All, false).expect("undone");
 }
 
 /// What came of many kills.
 #[derive(Debug, Default)]
-struct Tally {
+pub struct Tally {
     kills: usize,
     /// Left a derived value that nobody had time to look at: `min_free_kbytes` after THP.
     derived: usize,
@@ -57,7 +57,7 @@ impl Tally {
 }
 
 /// Kills a scene at every operation, each time on a fresh host that `prepare` was run on.
-fn kill_everywhere(make: &dyn Fn() -> Tree, prepare: &Scene, scene: &Scene) -> Tally {
+pub fn kill_everywhere(make: &dyn Fn() -> Tree, prepare: &Scene, scene: &Scene) -> Tally {
     let counter = Fuse::counting();
     let tree = make();
     prepare(&tree.session());
@@ -122,6 +122,11 @@ fn assert_none(tally: &Tally) {
     assert!(tally.kills >= 40 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
 }
 
+/// A kill of what writes no derived value and no pool leaves nothing.
+pub fn assert_clean(tally: &Tally) {
+    assert!(tally.kills >= 24 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
+}
+
 #[test]
 fn an_apply_that_is_killed_anywhere_comes_back() {
     let tally = kill_everywhere(&Tree::new, &|_| {}, &apply_everything);
@@ -131,6 +136,14 @@ fn an_apply_that_is_killed_anywhere_comes_back() {
 #[test]
 fn an_undo_that_is_killed_anywhere_comes_back() {
     let tally = kill_everywhere(&Tree::new, &apply_everything, &undo_everything);
+    assert_none(&tally);
+}
+
+#[test]
+fn folders_that_were_made_go_too_wherever_the_kill_comes() {
+    let tally = kill_everywhere(&Tree::without_folders, &|_| {}, &apply_everything);
+    assert_rare(&tally);
+    let tally = kill_everywhere(&Tree::without_folders, &apply_everything, &undo_everything);
     assert_none(&tally);
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use planish_act::{Sink, SinkError};
 use planish_journal::Storage;
-use planish_model::Holder;
+use planish_model::{Generator, Holder};
 use planish_pipeline::{Seams, Session, SessionOptions};
 
 /// At which side of an operation the kill comes.
@@ -168,6 +168,15 @@ impl Sink for FusedSink<'_> {
     }
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
         self.fuse.pass(|| self.inner.replace_file(path, content), || ())
+    }
+    fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
+        self.fuse.pass(|| self.inner.remove_folder(path), || ())
+    }
+    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+        self.fuse.pass(|| self.inner.edit_file(path, content), || ())
+    }
+    fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
+        self.fuse.pass(|| self.inner.generate(generator), || ())
     }
     fn pause(&self, time: Duration) {
         self.inner.pause(time);

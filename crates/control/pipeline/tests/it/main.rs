@@ -1,5 +1,6 @@
 //! The pipeline on hosts that may be harmed: written, killed at every operation, edited by strangers, put back.
 
+mod boot;
 mod crash;
 mod disk;
 mod faults;
@@ -7,6 +8,7 @@ mod hosts;
 mod kill;
 mod life;
 mod live;
+mod persist;
 mod random;
 mod speed;
 mod tree;

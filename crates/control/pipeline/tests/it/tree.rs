@@ -131,6 +131,21 @@ impl Tree {
         Self { folder }
     }
 
+    /// A copy of a machine of `hosts/` that may be written, whatever its description says.
+    pub fn writable_copy_of(name: &str) -> Self {
+        let tree = Self::copy_of(name);
+        let meta = tree.get("/meta.toml").replace("writable = true\n", "").replace("writable = false\n", "");
+        tree.put("/meta.toml", &format!("writable = true\n{meta}"));
+        tree
+    }
+
+    /// The small host without the folders that a system keeps for sysctl.d and tmpfiles.d.
+    pub fn without_folders() -> Self {
+        let tree = Self::new();
+        fs::remove_dir_all(tree.real("/etc")).expect("it was there");
+        tree
+    }
+
     /// The small host with more answers of its kernel.
     pub fn answering(rows: &str) -> Self {
         let tree = Self::new();
@@ -170,7 +185,7 @@ impl Tree {
         planish_act::Sink::write(&sink, place, value).expect("the kernel takes it");
     }
 
-    /// Every file of the host with its content, save the state of planish.
+    /// Every file of the host with its content, and every folder, save the state of planish.
     pub fn snapshot(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         collect(self.root(), self.root(), &mut files);
@@ -197,7 +212,8 @@ impl Tree {
     /// The machine goes down and comes up again: run-time values are those of `start`, files stay.
     pub fn reboot(&self, start: &BTreeMap<String, String>) {
         for (path, text) in start {
-            if path.starts_with("/proc/") || path.starts_with("/sys/") {
+            let folder = path.ends_with('/');
+            if !folder && (path.starts_with("/proc/") || path.starts_with("/sys/")) {
                 self.put(path, text);
             }
         }
@@ -238,6 +254,10 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         }
         if path.is_dir() {
             if name != "/var/lib/planish" {
+                // On the way to the state of planish; an undo keeps the journal.
+                if !["/var", "/var/lib", "/run", "/run/lock"].contains(&name.as_str()) {
+                    files.insert(format!("{name}/"), String::new());
+                }
                 collect(root, &path, files);
             }
         } else {

@@ -38,7 +38,7 @@ fn set(observation: &mut Observation, id: &str, value: &str) {
 
 fn persist(observation: &mut Observation, place: &str, value: &str) {
     let (value, source) = (value.to_owned(), "/etc/sysctl.d/90-x.conf:3".to_owned());
-    let persisted = Persisted { value, source, overridden: Vec::new() };
+    let persisted = Persisted { value, source, at_boot: None, overridden: Vec::new() };
     observation.persisted.insert(place.to_owned(), persisted);
 }
 
@@ -77,6 +77,8 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
             coupling: None,
             over: None,
         }],
+        folders: Vec::new(),
+        generator: None,
         outcome: Some(outcome),
         begun: None,
         undone: None,

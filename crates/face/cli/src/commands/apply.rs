@@ -40,8 +40,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let plan = args.choice.plan(&args.source, &session)?;
     // From here on the plan leaves no choice: what is shown is what will be written, or nothing.
-    if !plan.steps.is_empty() && !args.yes {
-        agreed(&plan, &session, context)?;
+    let count = plan.steps.len() + if args.persist { plan.boot.len() } else { 0 };
+    if count > 0 && !args.yes {
+        agreed(&plan, count, &session, context)?;
     }
     // Half an apply helps nobody: a Ctrl-C that comes from here on waits for its end.
     signals::hold();
@@ -55,6 +56,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         profile: plan.profile.clone(),
         outcomes: applied.outcomes,
         knobs: applied.drift.knobs,
+        unpersisted: applied.unpersisted,
         plan,
     };
     let mut answer = context.answer(&report, session.catalogue()).exit(exit);
@@ -63,10 +65,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     } else if report.plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }
+    if !args.persist && !report.plan.boot.is_empty() {
+        answer = answer.note(boot_parameters_wait(&report.plan));
+    }
     let failed = matches!(exit, Exit::FailedRestored | Exit::FailedNotRestored);
     let level = if failed { Level::Error } else { Level::Note };
     for hint in applied.hints {
         answer = answer.message(Message::new(level, hint));
+    }
+    for sentence in report.gone_at_boot() {
+        answer = answer.note(sentence);
     }
     let next = match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
@@ -77,6 +85,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         _ => context.line("log --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// What only the boot loader can bring, and what has it do so.
+pub(crate) fn boot_parameters_wait(plan: &Plan) -> String {
+    let count = units::count(plan.boot.len(), "boot parameter");
+    format!("{count} only at the next boot: apply --persist has the boot loader give them")
 }
 
 /// Why there was nothing to write.
@@ -91,7 +105,7 @@ fn unwritten(report: &ApplyReport) -> &'static str {
 }
 
 /// Shows the plan and asks for a yes; refuses where nobody can be asked.
-fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failure> {
+fn agreed(plan: &Plan, count: usize, session: &Session, context: &Context) -> Result<(), Failure> {
     if !context.globals.json {
         let text = context.text(plan, session.catalogue());
         output::print(&text, Exit::Done);
@@ -99,10 +113,10 @@ fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failu
     let again = context.again_as_root("--yes");
     let asked = !context.globals.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     if !asked {
-        let steps = units::count(plan.steps.len(), "step");
+        let steps = units::count(count, "step");
         return Err(Failure::refused(format!("{steps} to write, and nobody to ask")).hint(again));
     }
-    output::print_talk(&format!("\nWrite {}? [y/N] ", units::count(plan.steps.len(), "step")));
+    output::print_talk(&format!("\nWrite {}? [y/N] ", units::count(count, "step")));
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
     match (read, line.trim()) {

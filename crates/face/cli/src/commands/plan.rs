@@ -6,6 +6,7 @@ use planish_model::{Class, KnobId, Plan};
 use planish_pipeline::{self as pipeline, PlanOptions, Session, Source};
 
 use crate::answer::Answer;
+use crate::commands::apply::boot_parameters_wait;
 use crate::commands::{service, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -81,6 +82,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let mut answer = context.answer(&plan, session.catalogue());
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
+    }
+    if !plan.boot.is_empty() {
+        answer = answer.note(boot_parameters_wait(&plan));
     }
     if let Some(path) = &args.output {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");

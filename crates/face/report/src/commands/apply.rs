@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{EntryId, KnobCheck, Outcome, OutcomeKind, Plan, PlanHash, Step};
+use planish_model::{EntryId, KnobCheck, Outcome, OutcomeKind, Plan, PlanHash, Step, Unpersisted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,6 +23,8 @@ pub struct ApplyReport {
     pub outcomes: Vec<Outcome>,
     /// How the host compares with the plan afterwards, from a fresh look at it.
     pub knobs: Vec<KnobCheck>,
+    /// What `--persist` was asked to keep and nothing brings back at the next boot.
+    pub unpersisted: Vec<Unpersisted>,
     /// The steps as they were planned: they give the table its other columns.
     #[serde(skip)]
     #[schemars(skip)]
@@ -81,6 +83,21 @@ impl Report for ApplyReport {
 }
 
 impl ApplyReport {
+    /// What will be gone after the next boot although it was to be kept: one sentence for each knob and reason.
+    #[must_use]
+    pub fn gone_at_boot(&self) -> Vec<String> {
+        let groups = self.unpersisted.chunk_by(|a, b| (&a.knob, &a.reason) == (&b.knob, &b.reason));
+        let sentence = |group: &[Unpersisted]| {
+            let first = &group[0];
+            let places = match group.len() {
+                1 => first.place.clone(),
+                count => format!("{count} places, such as {}", first.place),
+            };
+            format!("{} is not persisted ({places}): {}; {}", first.knob, first.reason, first.cure)
+        };
+        groups.map(sentence).collect()
+    }
+
     fn step(&self, outcome: &Outcome) -> Option<&Step> {
         self.plan.steps.iter().find(|step| step.knob == outcome.knob && step.place == outcome.place)
     }

@@ -1,0 +1,184 @@
+//! Files of a boot loader: arguments of the kernel are put in, and taken out again whatever else changed in the file.
+//!
+//! The insertion is found again by what was inserted and not by where: a kernel that was installed since, or an
+//! administrator's line, stays. Where the insertion is no longer there as it was made, the file is theirs.
+
+use planish_boot::{Format, generated};
+use planish_model::{BootFormat, EntryStep, Generator, Outcome, OutcomeKind};
+
+use crate::error::SinkError;
+use crate::perform::kind_of;
+use crate::sink::Sink;
+
+/// How the text of a file is changed.
+#[must_use]
+pub fn format_of(format: BootFormat) -> Format {
+    match format {
+        BootFormat::GrubDefaults => Format::GrubDefaults,
+        BootFormat::GrubEnv => Format::GrubEnv,
+        BootFormat::Entry => Format::Entry,
+        BootFormat::KernelCmdline => Format::KernelCmdline,
+    }
+}
+
+/// The format of a step of the journal.
+fn format(step: &EntryStep) -> Option<Format> {
+    BootFormat::of_knob(step.knob.as_str()).map(format_of)
+}
+
+/// Puts the arguments of a step into its file, and has the menu made anew.
+pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
+    let mut outcome = Outcome::new(step.knob.clone(), &step.place, OutcomeKind::Done);
+    let Some(format) = format(step) else {
+        return failed(outcome, "its format is not known to this planish");
+    };
+    let text = match sink.read_file(&step.place) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            outcome.outcome = OutcomeKind::Vanished;
+            return outcome;
+        }
+        Err(error) => return refused(outcome, &error),
+    };
+    let edited = match planish_boot::insert(format, &text, &step.wanted) {
+        Ok(edited) => edited,
+        Err(odd) => return failed(outcome, &odd.to_string()),
+    };
+    if let Err(error) = sink.edit_file(&step.place, &edited) {
+        return refused(outcome, &error);
+    }
+    match sink.read_file(&step.place) {
+        Ok(Some(now)) if now == edited => {}
+        Ok(_) => return failed(outcome, "it does not read back as it was written"),
+        Err(error) => return refused(outcome, &error),
+    }
+    generate(outcome, step.generator, Some(&step.wanted), sink)
+}
+
+/// Takes the arguments of a step out of its file, and has the menu made anew.
+pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+    let mut outcome = Outcome::new(step.knob.clone(), &step.place, OutcomeKind::Done);
+    if step.outcome.as_ref().is_some_and(|done| done.outcome == OutcomeKind::Satisfied) {
+        outcome.outcome = OutcomeKind::Satisfied;
+        return outcome;
+    }
+    let Some(format) = format(step) else {
+        return failed(outcome, "its format is not known to this planish");
+    };
+    let original = step.original().map(|original| original.value.as_str());
+    let now = match sink.read_file(&step.place) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            outcome.outcome = OutcomeKind::Vanished;
+            return outcome;
+        }
+        Err(error) => return refused(outcome, &error),
+    };
+    let as_before = original == Some(now.as_str());
+    // Somebody may have had the same arguments there before: only one more than they had is ours.
+    let had = original.map_or(0, |original| count(format, original, &step.wanted));
+    let ours_is_there = count(format, &now, &step.wanted) > had;
+    let without = ours_is_there.then(|| planish_boot::remove(format, &now, &step.wanted)).flatten();
+    let target = match without {
+        Some(without) => {
+            if original != Some(without.as_str()) {
+                let other = "it differs otherwise from what it was before: that was kept";
+                outcome.detail = Some(other.to_owned());
+            }
+            without
+        }
+        None if as_before => {
+            outcome.outcome = OutcomeKind::Satisfied;
+            return generate(outcome, step.generator, None, sink);
+        }
+        None if force && original.is_some() => original.unwrap_or_default().to_owned(),
+        // A kill before the write, and somebody else's edit since: nothing of ours is there.
+        None if step.outcome.is_none() => {
+            outcome.outcome = OutcomeKind::Satisfied;
+            return outcome;
+        }
+        None => {
+            outcome.outcome = OutcomeKind::Theirs;
+            outcome.detail =
+                Some(format!("someone changed or removed `{}` here: theirs was kept", step.wanted));
+            return outcome;
+        }
+    };
+    if let Err(error) = sink.edit_file(&step.place, &target) {
+        return refused(outcome, &error);
+    }
+    match sink.read_file(&step.place) {
+        Ok(Some(now)) if now == target => generate(outcome, step.generator, None, sink),
+        Ok(_) => failed(outcome, "it does not read back as it was written"),
+        Err(error) => refused(outcome, &error),
+    }
+}
+
+/// Has the menu made anew where a program makes it, and looks at what came of it: after an edit, that every normal
+/// entry gives `given`. The entries for recovery never do, so that there is a way to boot without it.
+#[must_use]
+pub fn generate(
+    mut outcome: Outcome,
+    generator: Option<Generator>,
+    given: Option<&str>,
+    sink: &dyn Sink,
+) -> Outcome {
+    let Some(generator) = generator else { return outcome };
+    match sink.generate(generator) {
+        Ok(true) => {}
+        Ok(false) => {
+            let told = format!("a recorded host runs no programs: {} makes the menu of it", generator.line());
+            outcome.detail = Some(join(outcome.detail.take(), told));
+            return outcome;
+        }
+        Err(error) => return refused(outcome, &error),
+    }
+    let (Some(given), menu) = (given, generator.output()) else { return outcome };
+    match sink.read_file(menu) {
+        Ok(Some(text)) => match generated::given(&text, given) {
+            (_, 0) => {
+                failed(outcome, &format!("{menu} has no entry of this system after {}", generator.line()))
+            }
+            (some, all) if some == all => outcome,
+            (some, all) => failed(
+                outcome,
+                &format!("{some} of {all} entries of {menu} give `{given}` after {}", generator.line()),
+            ),
+        },
+        Ok(None) => failed(outcome, &format!("{} made no {menu}", generator.line())),
+        Err(error) => refused(outcome, &error),
+    }
+}
+
+/// How often a text holds an insertion.
+fn count(format: Format, text: &str, arguments: &str) -> usize {
+    let mut rest = text.to_owned();
+    let mut count = 0;
+    while let Some(without) = planish_boot::remove(format, &rest, arguments) {
+        rest = without;
+        count += 1;
+    }
+    count
+}
+
+fn join(before: Option<String>, more: String) -> String {
+    match before {
+        Some(before) => format!("{before}; {more}"),
+        None => more,
+    }
+}
+
+fn failed(mut outcome: Outcome, why: &str) -> Outcome {
+    outcome.outcome = OutcomeKind::Failed;
+    outcome.detail = Some(why.to_owned());
+    outcome
+}
+
+fn refused(mut outcome: Outcome, error: &SinkError) -> Outcome {
+    outcome.outcome = kind_of(error);
+    outcome.detail = Some(error.in_full());
+    outcome
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Arguments in and out of files that others change too.
+
+use planish_model::{
+    BootFormat, Class, EntryStep, Generator, KnobId, Original, OutcomeKind, Undo, ValueType,
+};
+use rustix::io::Errno;
+
+use super::{add, remove};
+use crate::testing::Kernel;
+
+const ENTRY: &str = "/boot/loader/entries/a.conf";
+const DEFAULTS: &str = "/etc/default/grub";
+const BEFORE: &str = "title A\nlinux /vmlinuz\noptions root=/dev/vda1 ro\n";
+
+fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntryStep {
+    let knob = KnobId::new(format.knob());
+    let original = Original {
+        knob: knob.clone(),
+        place: place.to_owned(),
+        r#type: ValueType::Text { text: true },
+        value: text.to_owned(),
+        coupling: None,
+        over: None,
+    };
+    EntryStep {
+        knob,
+        place: place.to_owned(),
+        wanted: arguments.to_owned(),
+        class: Class::Safe,
+        undo: Undo::Edit,
+        raise_pages: None,
+        service: None,
+        originals: vec![original],
+        folders: Vec::new(),
+        generator: None,
+        outcome: None,
+        begun: None,
+        undone: None,
+    }
+}
+
+fn applied(step: &EntryStep, kernel: &Kernel) -> EntryStep {
+    let outcome = add(step, kernel);
+    assert_eq!(outcome.outcome, OutcomeKind::Done, "{outcome:?}");
+    EntryStep { outcome: Some(outcome), ..step.clone() }
+}
+
+#[test]
+fn arguments_come_and_go_and_theirs_stays() {
+    let kernel = Kernel::new(&[(ENTRY, BEFORE)]);
+    let step = applied(&step(BootFormat::Entry, ENTRY, BEFORE, "nosmt"), &kernel);
+    assert!(kernel.get(ENTRY).ends_with("root=/dev/vda1 ro nosmt\n"));
+    kernel.put(ENTRY, &(kernel.get(ENTRY).replace("title A", "title B") + "grub_class kernel\n"));
+    let back = remove(&step, false, &kernel);
+    assert_eq!(back.outcome, OutcomeKind::Done);
+    assert!(back.detail.as_deref().is_some_and(|detail| detail.contains("that was kept")), "{back:?}");
+    assert_eq!(kernel.get(ENTRY), BEFORE.replace("title A", "title B") + "grub_class kernel\n");
+    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Theirs, "gone, and not by this undo");
+    assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Done);
+    assert_eq!(kernel.get(ENTRY), BEFORE, "force brings the whole file back");
+    assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Satisfied);
+}
+
+#[test]
+fn what_someone_else_wrote_into_ours_is_theirs() {
+    let kernel = Kernel::new(&[(ENTRY, BEFORE)]);
+    let step = applied(&step(BootFormat::Entry, ENTRY, BEFORE, "isolcpus=2-7"), &kernel);
+    let theirs = kernel.get(ENTRY).replace("isolcpus=2-7", "isolcpus=2-5");
+    kernel.put(ENTRY, &theirs);
+    let back = remove(&step, false, &kernel);
+    assert_eq!((back.outcome, kernel.get(ENTRY)), (OutcomeKind::Theirs, theirs));
+    kernel.places.borrow_mut().remove(ENTRY);
+    assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Vanished, "a kernel that was removed");
+}
+
+#[test]
+fn a_kill_before_the_write_takes_nothing_of_theirs() {
+    let had = BEFORE.replace(" ro", " ro nosmt quiet");
+    let kernel = Kernel::new(&[(ENTRY, &had)]);
+    let killed = step(BootFormat::Entry, ENTRY, &had, "nosmt");
+    assert_eq!(remove(&killed, false, &kernel).outcome, OutcomeKind::Satisfied);
+    let edited = had.replace("title A", "title B");
+    kernel.put(ENTRY, &edited);
+    assert_eq!(remove(&killed, false, &kernel).outcome, OutcomeKind::Satisfied);
+    assert_eq!(kernel.get(ENTRY), edited, "their own nosmt stays");
+    // The write came, its outcome did not.
+    kernel.put(ENTRY, &had);
+    add(&killed, &kernel);
+    assert_eq!(remove(&killed, false, &kernel).outcome, OutcomeKind::Done);
+    assert_eq!(kernel.get(ENTRY), had);
+}
+
+/// A generator as GRUB's: a normal entry and one for recovery.
+fn menu(kernel: &Kernel) -> Result<String, Errno> {
+    let mut shell = planish_boot::Shell::default();
+    shell.source(&kernel.get(DEFAULTS), DEFAULTS);
+    let words: Vec<String> =
+        shell.words("GRUB_CMDLINE_LINUX_DEFAULT").into_iter().map(|word| word.text).collect();
+    Ok(format!(
+        "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'A' {{\n linux /vmlinuz root=/dev/vda1 {}\n}}\n\
+         menuentry 'A (recovery mode)' {{\n linux /vmlinuz root=/dev/vda1 single\n}}\n\
+         ### END /etc/grub.d/10_linux ###\n",
+        words.join(" ")
+    ))
+}
+
+#[test]
+fn a_menu_is_made_anew_and_looked_at() {
+    let before = "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n";
+    let with = |make: fn(&Kernel) -> Result<String, Errno>| {
+        let kernel = Kernel { menu: Some(make), ..Kernel::new(&[(DEFAULTS, before)]) };
+        let step = step(BootFormat::GrubDefaults, DEFAULTS, before, "nosmt");
+        (kernel, EntryStep { generator: Some(Generator::UpdateGrub), ..step })
+    };
+    let (kernel, step) = with(menu);
+    let step = applied(&step, &kernel);
+    assert!(kernel.get("/boot/grub/grub.cfg").contains("root=/dev/vda1 quiet nosmt\n"));
+    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Done);
+    assert_eq!(kernel.get(DEFAULTS), before);
+    assert!(!kernel.get("/boot/grub/grub.cfg").contains("nosmt"), "it was made anew");
+
+    let (kernel, step) = with(|_| Ok("menuentry 'Other' {}\n".to_owned()));
+    let none = add(&step, &kernel);
+    assert_eq!(none.outcome, OutcomeKind::Failed);
+    assert!(
+        none.detail.as_deref().is_some_and(|why| why.contains("has no entry of this system")),
+        "{none:?}"
+    );
+    let (kernel, step) = with(|kernel| Ok(menu(kernel)?.replace(" nosmt", "")));
+    let lost = add(&step, &kernel);
+    assert_eq!(lost.outcome, OutcomeKind::Failed);
+    assert!(lost.detail.as_deref().is_some_and(|why| why.starts_with("0 of 1 entries")), "{lost:?}");
+    let (kernel, step) = with(|_| Err(Errno::NOSPC));
+    assert_eq!(add(&step, &kernel).outcome, OutcomeKind::Failed);
+    assert!(kernel.get(DEFAULTS).contains("nosmt"), "the pipeline takes back what failed");
+}
+
+#[test]
+fn a_step_of_another_planish_is_left_alone() {
+    let kernel = Kernel::new(&[(ENTRY, BEFORE)]);
+    let unknown =
+        EntryStep { knob: KnobId::new("persist.new"), ..step(BootFormat::Entry, ENTRY, BEFORE, "x") };
+    assert_eq!(add(&unknown, &kernel).outcome, OutcomeKind::Failed);
+    assert_eq!(remove(&unknown, true, &kernel).outcome, OutcomeKind::Failed);
+    assert_eq!(kernel.get(ENTRY), BEFORE);
+}

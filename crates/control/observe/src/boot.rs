@@ -1,0 +1,189 @@
+//! Which boot loader starts this machine, which files bring arguments to its kernel, and what the next boot will give.
+//!
+//! Found by looking alone, and by evidence: a loader's own files, the variable that it left in the firmware, and the
+//! word that GRUB puts on every command line. What is not known is said to be so; nothing here guesses.
+//!
+//! Sources: GRUB manual (Invoking grub-mkconfig), the Boot Loader Specification, systemd-boot(7), kernel-install(8).
+
+mod entries;
+mod grub;
+
+use planish_host::{Host, ReadError};
+use planish_model::{BootFile, BootFiles, BootFormat, BootLoader};
+
+use crate::bootline;
+
+/// What the source of an argument of the running kernel begins with.
+pub(crate) const RUNNING: &str = "kernel command line: ";
+
+/// One argument, and who gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub(crate) argument: String,
+    pub(crate) source: String,
+}
+
+impl Given {
+    /// The arguments of the running kernel.
+    pub(crate) fn running(cmdline: &str) -> Vec<Self> {
+        Self::all(cmdline, |argument| format!("{RUNNING}{argument}"))
+    }
+
+    /// The arguments of a line that has one source.
+    fn of_line(line: &str, source: &str) -> Vec<Self> {
+        Self::all(line, |_| source.to_owned())
+    }
+
+    fn all(line: &str, source: impl Fn(&str) -> String) -> Vec<Self> {
+        let given = |argument: &str| Self { argument: argument.to_owned(), source: source(argument) };
+        bootline::arguments(line).map(given).collect()
+    }
+}
+
+/// What the next boot gives the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NextBoot {
+    /// What the loader's sources say, in order.
+    pub(crate) given: Vec<Given>,
+    /// The file to name where they say nothing.
+    pub(crate) source: String,
+    /// What the menu says that was made of them, where one is made and may be read.
+    pub(crate) menu: Option<Vec<Given>>,
+}
+
+/// A boot loader and what it will do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Boot {
+    pub(crate) loader: BootLoader,
+    /// `None` where nobody can tell.
+    pub(crate) next: Option<NextBoot>,
+}
+
+impl Boot {
+    fn unknown(reason: impl Into<String>, cure: &str) -> Self {
+        Self { loader: BootLoader::Unknown { reason: reason.into(), cure: cure.to_owned() }, next: None }
+    }
+
+    fn unreadable(path: &str, error: &ReadError) -> Self {
+        let why = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+        Self::unknown(format!("cannot read {path}: {why}"), "ask as root: sudo planish ...")
+    }
+}
+
+const BY_HAND: &str = "give the arguments to the boot loader by hand, as `planish plan` tells them";
+/// Where systemd-boot looks, and where distributions mount what it looks at.
+const ROOTS: [&str; 3] = ["/efi", "/boot", "/boot/efi"];
+/// What loaders leave in the firmware: <https://systemd.io/BOOT_LOADER_INTERFACE>.
+const LOADER_INFO: &str = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+/// Files of loaders whose files are not changed here, and their names.
+const OTHERS: [(&str, &str); 7] = [
+    ("/boot/extlinux/extlinux.conf", "extlinux"),
+    ("/boot/extlinux.conf", "extlinux"),
+    ("/etc/zipl.conf", "zipl"),
+    ("/boot/limine.conf", "Limine"),
+    ("/boot/refind_linux.conf", "rEFInd"),
+    ("/boot/firmware/cmdline.txt", "the firmware of a Raspberry Pi"),
+    ("/boot/cmdline.txt", "the firmware of a Raspberry Pi"),
+];
+
+/// Looks for the boot loader. `cmdline` is the running kernel's, `container` the evidence for one.
+pub(crate) fn look(host: &Host, cmdline: &str, container: Option<&str>) -> Boot {
+    if let Some(evidence) = container {
+        let reason = format!("a container boots with its host ({evidence})");
+        return Boot { loader: BootLoader::Outside { reason }, next: None };
+    }
+    let grub = grub::MENUS.into_iter().find(|path| host.exists(path));
+    let systemd = ROOTS.into_iter().find(|root| has_systemd_boot(host, root));
+    match (grub, systemd) {
+        (Some(menu), None) => grub::look(host, menu),
+        (None, Some(root)) => systemd_boot(host, root),
+        (Some(menu), Some(root)) => match started_by_grub(host, cmdline) {
+            Some(true) => grub::look(host, menu),
+            Some(false) => systemd_boot(host, root),
+            None => Boot::unknown(
+                "both GRUB and systemd-boot are here, and nothing tells which starts it",
+                BY_HAND,
+            ),
+        },
+        (None, None) => neither(host),
+    }
+}
+
+fn has_systemd_boot(host: &Host, root: &str) -> bool {
+    let name = |name: &String| name.starts_with("systemd-boot") && name.ends_with(".efi");
+    host.list(&format!("{root}/EFI/systemd")).iter().any(name)
+}
+
+/// Whether GRUB started the running kernel, by what it leaves; `None` where nothing tells.
+fn started_by_grub(host: &Host, cmdline: &str) -> Option<bool> {
+    if let Ok(bytes) = host.read_bytes(LOADER_INFO) {
+        // Two bytes a character, behind four of attributes.
+        let text: String = bytes.iter().filter(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
+        if text.contains("systemd-boot") {
+            return Some(false);
+        }
+        if text.contains("GRUB") {
+            return Some(true);
+        }
+    }
+    let names: Vec<&str> = bootline::arguments(cmdline).map(|argument| bootline::parts(argument).0).collect();
+    names.contains(&"BOOT_IMAGE").then_some(true)
+}
+
+/// No loader that is known here.
+fn neither(host: &Host) -> Boot {
+    if let Some((path, name)) = OTHERS.into_iter().find(|(path, _)| host.exists(path)) {
+        return Boot::unknown(
+            format!("{name} starts this machine ({path}), which planish does not change"),
+            BY_HAND,
+        );
+    }
+    let kernel = |name: &String| name.starts_with("vmlinuz") || name.starts_with("Image");
+    if let Some(name) = host.list("/boot").into_iter().find(kernel) {
+        return Boot::unknown(format!("/boot has {name}, and no boot loader that planish knows"), BY_HAND);
+    }
+    if host.exists("/sys/firmware/efi/efivars") {
+        let reason = "the firmware starts this machine, and no boot loader that planish knows was found";
+        return Boot::unknown(reason, BY_HAND);
+    }
+    let reason = "neither kernel nor boot loader is here: they come from outside this system".to_owned();
+    Boot { loader: BootLoader::Outside { reason }, next: None }
+}
+
+/// systemd-boot: entries that are read at boot, and no menu that is made before.
+fn systemd_boot(host: &Host, root: &str) -> Boot {
+    // A second partition may hold the entries: <https://uapi-group.org/specifications/specs/boot_loader_specification>.
+    let folders = [root, "/boot", "/efi"].map(|root| format!("{root}/loader/entries"));
+    let Some((folder, entries)) = folders.iter().find_map(|folder| {
+        let entries = entries::read(host, folder);
+        (!entries.is_empty()).then_some((folder, entries))
+    }) else {
+        return Boot::unknown(
+            format!("systemd-boot has no entries of files in {root}/loader/entries that may be read"),
+            "a unified kernel image holds its arguments: change /etc/kernel/cmdline and build it anew",
+        );
+    };
+    let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
+    let wanted = planish_boot::fields(&config).find(|(_, key, _)| *key == "default");
+    let next = entries::default(&entries, wanted.map(|(_, _, value)| value));
+    let next =
+        next.map(|entry| NextBoot { given: entry.given(|_| None), source: entry.path.clone(), menu: None });
+    let mut edited = cmdline_file(host);
+    edited.extend(entries::normal(&entries).map(|entry| entries::file(&entry.path)));
+    if edited.iter().all(|file| file.format != BootFormat::Entry) {
+        return Boot::unknown(format!("{folder} has entries for repairs only"), BY_HAND);
+    }
+    let name = "systemd-boot".to_owned();
+    Boot { loader: BootLoader::Known(BootFiles { name, own: None, edited, generator: None }), next }
+}
+
+/// What kernels that are installed later are given, where a file says so.
+fn cmdline_file(host: &Host) -> Vec<BootFile> {
+    const PATH: &str = "/etc/kernel/cmdline";
+    let there =
+        host.exists(PATH).then(|| BootFile { path: PATH.to_owned(), format: BootFormat::KernelCmdline });
+    there.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! GRUB: a menu that a program makes from `/etc/default/grub`, or one that reads entries at boot.
+
+use planish_boot::{Shell, env_value, generated};
+use planish_host::Host;
+use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, Generator, Persisted};
+
+use super::{BY_HAND, Boot, Given, NextBoot, cmdline_file, entries};
+
+/// Where the menu is.
+pub(super) const MENUS: [&str; 2] = ["/boot/grub2/grub.cfg", "/boot/grub/grub.cfg"];
+const DEFAULTS: &str = "/etc/default/grub";
+const DROP_INS: &str = "/etc/default/grub.d";
+const ENTRIES: &str = "/boot/loader/entries";
+const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// GRUB, whose menu is at `menu`.
+pub(super) fn look(host: &Host, menu: &str) -> Boot {
+    match host.read(menu) {
+        Ok(text) if generated::reads_entries(&text) => with_entries(host, menu),
+        Ok(text) if generated::entries(&text).is_empty() => Boot::unknown(
+            format!("{menu} has no entry of this system: it is cut off, or made by hand"),
+            BY_HAND,
+        ),
+        Ok(text) => with_menu(host, menu, &text),
+        Err(error) => Boot::unreadable(menu, &error),
+    }
+}
+
+/// A menu that reads entries at boot: they are changed, and what later ones are made from.
+fn with_entries(host: &Host, menu: &str) -> Boot {
+    let found = entries::read(host, ENTRIES);
+    if entries::normal(&found).next().is_none() {
+        return Boot::unknown(
+            format!("{menu} reads entries, and {ENTRIES} has none that may be read"),
+            BY_HAND,
+        );
+    }
+    let beside = menu.replace("grub.cfg", "grubenv");
+    let env = host.canonical(&beside).unwrap_or(beside);
+    let block = host.read(&env).unwrap_or_default();
+    let mut edited = Vec::new();
+    if host.exists(DEFAULTS) {
+        edited.push(BootFile { path: DEFAULTS.to_owned(), format: BootFormat::GrubDefaults });
+    }
+    edited.extend(cmdline_file(host));
+    if entries::normal(&found).any(entries::Found::is_variable) {
+        edited.push(BootFile { path: env.clone(), format: BootFormat::GrubEnv });
+    }
+    let fixed = entries::normal(&found).filter(|found| !found.is_variable());
+    edited.extend(fixed.map(|found| entries::file(&found.path)));
+    let saved = env_value(&block, "saved_entry").map(|(value, _)| value);
+    let next = entries::default(&found, saved.filter(|value| !value.is_empty()));
+    let variable = |name: &str| {
+        let (value, line) = env_value(&block, name)?;
+        Some((value.to_owned(), format!("{env}:{line}")))
+    };
+    let next = next.map(|found| NextBoot {
+        given: found.given(variable),
+        source: if found.is_variable() { env.clone() } else { found.path.clone() },
+        menu: None,
+    });
+    let files = BootFiles { name: "GRUB with entries".to_owned(), own: None, edited, generator: None };
+    Boot { loader: BootLoader::Known(files), next }
+}
+
+/// A menu that a program of the distribution makes: its sources are changed, and it is made anew.
+fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
+    if !host.exists(DEFAULTS) {
+        return Boot::unknown(format!("{menu} is there, and {DEFAULTS} is not"), BY_HAND);
+    }
+    let program =
+        |name: &str| PROGRAMS.iter().map(|folder| format!("{folder}/{name}")).find(|path| host.exists(path));
+    let makes = |generator: &Generator| generator.output() == menu && program(generator.program()).is_some();
+    let Some(generator) = Generator::ALL.into_iter().find(makes) else {
+        return Boot::unknown(format!("no program here makes {menu}"), BY_HAND);
+    };
+    let mut shell = Shell::default();
+    match host.read(DEFAULTS) {
+        Ok(text) => shell.source(&text, DEFAULTS),
+        Err(error) => return Boot::unreadable(DEFAULTS, &error),
+    }
+    // Distributions add the reading of drop-ins to GRUB's script; others would pass over ours in silence.
+    let script = ["grub-mkconfig", "grub2-mkconfig"].into_iter().find_map(program);
+    let reads_drop_ins = script
+        .and_then(|script| host.read(&script).ok())
+        .is_some_and(|script| script.contains("default/grub.d"));
+    let (own, edited) = if reads_drop_ins {
+        let names = host.list(DROP_INS).into_iter().filter(|name| name.ends_with(".cfg"));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        for path in names.iter().map(|name| format!("{DROP_INS}/{name}")) {
+            host.read(&path).into_iter().for_each(|text| shell.source(&text, &path));
+        }
+        (Some(format!("{DROP_INS}/{}", Persisted::OWN_BOOT_FILE)), Vec::new())
+    } else {
+        (None, vec![BootFile { path: DEFAULTS.to_owned(), format: BootFormat::GrubDefaults }])
+    };
+    let words =
+        ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"].into_iter().flat_map(|name| shell.words(name));
+    let given = words.map(|word| Given { argument: word.text, source: word.source }).collect();
+    // All normal entries of a menu that was made get the same arguments: the first tells for the one that is booted.
+    let first = generated::entries(text).into_iter().find(|entry| !entry.recovery);
+    let menu = first.map(|entry| Given::of_line(&entry.arguments, &format!("{menu}:{}", entry.line)));
+    let files = BootFiles { name: "GRUB".to_owned(), own, edited, generator: Some(generator) };
+    Boot {
+        loader: BootLoader::Known(files),
+        next: Some(NextBoot { given, source: DEFAULTS.to_owned(), menu }),
+    }
+}

@@ -1,0 +1,207 @@
+//! Trees of boot loaders, as distributions lay them out.
+
+use planish_host::Host;
+use planish_model::{BootFormat, BootLoader, Catalogue, Generator, KnobId};
+
+use super::look;
+
+const DEFAULTS: &str = "/etc/default/grub";
+const MENU: &str = "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Debian GNU/Linux' {\n\
+    \tlinux\t/boot/vmlinuz-6.12 root=UUID=1 ro quiet isolcpus=1\n}\n### END /etc/grub.d/10_linux ###\n";
+
+/// A tree with some files; `/proc/cmdline` is that of a kernel which GRUB started.
+#[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
+fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let running = ("/proc/cmdline", "BOOT_IMAGE=/boot/vmlinuz root=UUID=1 ro quiet\n");
+    for (path, text) in [&running].into_iter().chain(files) {
+        let path = folder.path().join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let host = Host::open(folder.path()).expect("a tree");
+    (folder, host)
+}
+
+fn loader(files: &[(&str, &str)]) -> BootLoader {
+    let (_folder, host) = tree(files);
+    look(&host, "BOOT_IMAGE=/boot/vmlinuz quiet", None).loader
+}
+
+fn why(files: &[(&str, &str)]) -> String {
+    match loader(files) {
+        BootLoader::Unknown { reason, cure } => {
+            assert!(!cure.is_empty());
+            reason
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Files that are changed, with how.
+fn edited(loader: &BootLoader) -> Vec<(&str, BootFormat)> {
+    let BootLoader::Known(files) = loader else { panic!("{loader:?}") };
+    files.edited.iter().map(|file| (file.path.as_str(), file.format)).collect()
+}
+
+/// What the files say of a boot parameter, who says it, and what the menu makes of it.
+fn persisted(files: &[(&str, &str)], id: &str) -> Option<(String, String, Option<String>)> {
+    let (_folder, host) = tree(files);
+    let catalogue = Catalogue::embedded().expect("sound");
+    let path = &catalogue.knob(&KnobId::new(id)).expect("a row").path;
+    let observation = crate::observe(&host, &catalogue);
+    let found = observation.persisted.get(path)?;
+    Some((found.value.clone(), found.source.clone(), found.at_boot.clone()))
+}
+
+fn said(value: &str, source: &str, at_boot: Option<&str>) -> Option<(String, String, Option<String>)> {
+    Some((value.to_owned(), source.to_owned(), at_boot.map(str::to_owned)))
+}
+
+fn debian(defaults: &'static str) -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("/boot/grub/grub.cfg", MENU),
+        (DEFAULTS, defaults),
+        ("/usr/sbin/update-grub", "#!/bin/sh\n"),
+        ("/usr/sbin/grub-mkconfig", "for x in /etc/default/grub.d/*.cfg ; do . $x; done\n"),
+    ]
+}
+
+#[test]
+fn grub_with_drop_ins_gets_a_file_of_ours() {
+    let loader = loader(&debian("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=1\"\n"));
+    let BootLoader::Known(files) = loader else { panic!("{loader:?}") };
+    assert_eq!(files.own.as_deref(), Some("/etc/default/grub.d/90-planish.cfg"));
+    assert_eq!((files.edited.len(), files.generator), (0, Some(Generator::UpdateGrub)));
+}
+
+#[test]
+fn grub_without_drop_ins_gets_a_block() {
+    let mut files = debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
+    files[0].0 = "/boot/grub2/grub.cfg";
+    files[2].0 = "/usr/sbin/other";
+    files[3] = ("/usr/sbin/grub2-mkconfig", ". /etc/default/grub\n");
+    let loader = loader(&files);
+    assert_eq!(edited(&loader), [(DEFAULTS, BootFormat::GrubDefaults)]);
+    let BootLoader::Known(files) = loader else { panic!("{loader:?}") };
+    assert_eq!((files.own, files.generator), (None, Some(Generator::Grub2Mkconfig)));
+}
+
+#[test]
+fn each_argument_is_told_with_its_file_and_line_and_with_what_the_menu_makes_of_it() {
+    let mut files = debian("GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=1\"\n");
+    assert_eq!(persisted(&files, "boot.isolcpus"), said("1", "/etc/default/grub:2", None));
+    assert_eq!(persisted(&files, "boot.nohz_full"), None);
+    let ours = "# ours\nGRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT isolcpus=2 nosmt\"\n";
+    files.push(("/etc/default/grub.d/90-planish.cfg", ours));
+    let own = "/etc/default/grub.d/90-planish.cfg:2";
+    assert_eq!(persisted(&files, "boot.isolcpus"), said("2", own, Some("1")), "the menu is older");
+    assert_eq!(persisted(&files, "boot.nosmt"), said("1", own, Some("0")));
+    // A later file that begins anew takes them away.
+    files.push(("/etc/default/grub.d/99-theirs.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"));
+    assert_eq!(persisted(&files, "boot.isolcpus"), said("(not given)", DEFAULTS, Some("1")));
+}
+
+const ENTRY: &str = "title Rocky\nversion 5.14.0-570\nlinux /vmlinuz-5.14.0-570\n\
+    options root=/dev/rl ro $tuned_params nohz_full=2-3\n";
+const RESCUE: &str =
+    "title Rocky (0-rescue)\nversion 0-rescue\nlinux /vmlinuz-0-rescue\noptions root=/dev/rl ro\n";
+const READS: &str = "insmod blscfg\nblscfg\n";
+
+fn rocky(entry: &'static str) -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("/boot/grub2/grub.cfg", READS),
+        (
+            "/boot/grub2/grubenv",
+            "# GRUB Environment Block\nsaved_entry=\ntuned_params=isolcpus=3\n\
+            kernelopts=root=/dev/rl ro skew_tick=1\n####",
+        ),
+        ("/boot/loader/entries/m-5.14.0-70.conf", "title Rocky\nversion 5.14.0-70\nlinux /v\noptions ro\n"),
+        ("/boot/loader/entries/m-5.14.0-570.conf", entry),
+        ("/boot/loader/entries/m-0-rescue.conf", RESCUE),
+        (DEFAULTS, "GRUB_ENABLE_BLSCFG=true\n"),
+    ]
+}
+
+#[test]
+fn grub_with_entries_has_all_but_those_for_repairs_changed() {
+    let mut files = rocky(ENTRY);
+    let entries = ["/boot/loader/entries/m-5.14.0-70.conf", "/boot/loader/entries/m-5.14.0-570.conf"]
+        .map(|path| (path, BootFormat::Entry));
+    let found = loader(&files);
+    let (first, rest) = (edited(&found)[0], edited(&found)[1..].to_vec());
+    assert_eq!((first, rest), ((DEFAULTS, BootFormat::GrubDefaults), entries.to_vec()));
+    files.push(("/etc/kernel/cmdline", "root=/dev/rl ro\n"));
+    let found = loader(&files);
+    assert_eq!(edited(&found)[1], ("/etc/kernel/cmdline", BootFormat::KernelCmdline));
+    // The newest by its version, not by its text.
+    let line = "/boot/loader/entries/m-5.14.0-570.conf:4";
+    assert_eq!(persisted(&files, "boot.nohz_full"), said("2-3", line, None));
+    assert_eq!(persisted(&files, "boot.isolcpus"), said("3", "/boot/grub2/grubenv:3", None), "by a variable");
+    files[1].1 = "# GRUB Environment Block\nsaved_entry=m-5.14.0-70\n";
+    assert_eq!(persisted(&files, "boot.nohz_full"), None, "another entry was chosen");
+}
+
+#[test]
+fn entries_that_ask_grub_for_their_arguments_lead_to_its_block() {
+    let files = rocky("title Rocky\nversion 5.14.0-570\nlinux /v\noptions $kernelopts $tuned_params\n");
+    let found = loader(&files);
+    let formats: Vec<BootFormat> = edited(&found).into_iter().map(|(_, format)| format).collect();
+    assert_eq!(formats, [BootFormat::GrubDefaults, BootFormat::GrubEnv, BootFormat::Entry]);
+    assert_eq!(persisted(&files, "boot.skew_tick"), said("1", "/boot/grub2/grubenv:4", None));
+}
+
+#[test]
+fn systemd_boot_has_its_entries_changed() {
+    let files = [
+        ("/efi/EFI/systemd/systemd-bootx64.efi", ""),
+        ("/efi/loader/loader.conf", "timeout 3\ndefault arch*.conf\n"),
+        ("/efi/loader/entries/arch.conf", "title Arch\nlinux /vmlinuz-linux\noptions root=UUID=1 nosmt\n"),
+        ("/efi/loader/entries/windows.conf", "title Windows\nefi /EFI/Microsoft/boot.efi\n"),
+        ("/efi/loader/entries/zen.conf", "title Zen\nversion 9\nlinux /vmlinuz-zen\noptions root=UUID=1\n"),
+    ];
+    let found = loader(&files);
+    let arch = ("/efi/loader/entries/arch.conf", BootFormat::Entry);
+    assert_eq!(edited(&found), [arch, ("/efi/loader/entries/zen.conf", BootFormat::Entry)]);
+    assert_eq!(persisted(&files, "boot.nosmt"), said("1", "/efi/loader/entries/arch.conf:3", None));
+    let without = why(&files[..2]);
+    assert!(without.starts_with("systemd-boot has no entries"), "{without}");
+}
+
+#[test]
+fn what_started_the_machine_decides_between_two() {
+    let mut files = debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
+    files.push(("/boot/efi/EFI/systemd/systemd-bootx64.efi", ""));
+    files.push(("/boot/efi/loader/entries/a.conf", "title A\nlinux /v\noptions ro\n"));
+    let name = |cmdline: &str, files: &[(&str, &str)]| {
+        let (_folder, host) = tree(files);
+        match look(&host, cmdline, None).loader {
+            BootLoader::Known(files) => files.name,
+            other => format!("{other:?}"),
+        }
+    };
+    assert_eq!(name("BOOT_IMAGE=/vmlinuz quiet", &files), "GRUB");
+    assert!(name("quiet", &files).contains("nothing tells which starts it"));
+    let left = "\u{7}\0\0\0s\0y\0s\0t\0e\0m\0d\0-\0b\0o\0o\0t\0 \x002\x005\x002\0";
+    files.push((super::LOADER_INFO, left));
+    assert_eq!(
+        name("BOOT_IMAGE=/vmlinuz quiet", &files),
+        "systemd-boot",
+        "what the loader left is the evidence"
+    );
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    assert!(why(&[("/boot/extlinux.conf", "")]).starts_with("extlinux starts this machine"));
+    assert!(why(&[("/boot/vmlinuz-6.12", "")]).starts_with("/boot has vmlinuz-6.12"));
+    assert!(why(&[("/boot/grub/grub.cfg", "set timeout=5\n")]).contains("has no entry of this system"));
+    assert!(why(&[("/boot/grub/grub.cfg", MENU)]).ends_with("and /etc/default/grub is not"));
+    assert!(why(&[("/boot/grub/grub.cfg", MENU), (DEFAULTS, "")]).starts_with("no program here makes"));
+    assert!(why(&[("/boot/grub2/grub.cfg", READS)]).contains("has none that may be read"));
+    assert!(why(&[("/sys/firmware/efi/efivars/x", "")]).starts_with("the firmware starts"));
+    assert!(matches!(loader(&[]), BootLoader::Outside { .. }));
+    let (_folder, host) = tree(&debian(""));
+    let inside = look(&host, "", Some("/.dockerenv is there")).loader;
+    assert!(matches!(inside, BootLoader::Outside { .. }), "a container changes no boot loader: {inside:?}");
+}

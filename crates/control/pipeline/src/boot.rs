@@ -1,0 +1,95 @@
+//! Boot parameters for the next boot: from a plan to steps for the files of the boot loader.
+//!
+//! All of them go in as one run of arguments, so that an undo finds them again as one. Every file is read and the
+//! edit is tried before anything is written: a file that is cut off refuses the whole apply.
+
+use planish_act::{Sink, boot::format_of};
+use planish_model::{
+    BootFile, BootFiles, BootLoader, Class, EntryStep, Knob, Observation, Original, Undo, Unpersisted,
+    ValueType,
+};
+
+use crate::error::PipelineError;
+use crate::persist::file_step;
+
+/// The knob that the steps of our own file of GRUB go by.
+const OWN: &str = "persist.grub";
+
+/// Boot parameters that the next boot does not give yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wishes {
+    arguments: Vec<String>,
+    rows: Vec<Unpersisted>,
+}
+
+impl Wishes {
+    /// Adds a value, unless the next boot brings it anyway.
+    pub fn add(&mut self, knob: &Knob, place: &str, value: &str, observation: &Observation) {
+        let persisted = observation.persisted.get(place);
+        // Without files of a boot loader the running command line stands for them, and tells nothing about them.
+        let known = matches!(observation.boot, BootLoader::Known(_));
+        if known && persisted.is_some_and(|found| knob.r#type.same(&found.value, value)) {
+            return;
+        }
+        let Some(argument) = knob.argument(value) else { return };
+        self.rows.push(Unpersisted {
+            knob: knob.id.clone(),
+            place: place.to_owned(),
+            value: value.to_owned(),
+            reason: String::new(),
+            cure: format!("give `{argument}` to whatever starts this kernel"),
+        });
+        self.arguments.push(argument);
+    }
+
+    /// All of them in one line, if there are any.
+    pub fn arguments(&self) -> Option<String> {
+        (!self.arguments.is_empty()).then(|| self.arguments.join(" "))
+    }
+
+    /// The steps that bring them, or why nothing here can.
+    pub fn into_steps(
+        self,
+        loader: &BootLoader,
+        sink: &dyn Sink,
+    ) -> Result<(Vec<EntryStep>, Vec<Unpersisted>), PipelineError> {
+        let Some(arguments) = self.arguments() else { return Ok((Vec::new(), Vec::new())) };
+        match loader {
+            BootLoader::Known(files) => Ok((steps(files, &arguments, sink)?, Vec::new())),
+            BootLoader::Outside { reason } => {
+                let left_out = |row: Unpersisted| Unpersisted { reason: reason.clone(), ..row };
+                Ok((Vec::new(), self.rows.into_iter().map(left_out).collect()))
+            }
+            BootLoader::Unknown { reason, cure } => {
+                let (reason, cure) = (reason.clone(), cure.clone());
+                Err(PipelineError::BootLoader { arguments, reason, cure })
+            }
+        }
+    }
+}
+
+fn steps(files: &BootFiles, arguments: &str, sink: &dyn Sink) -> Result<Vec<EntryStep>, PipelineError> {
+    let odd = |path: &str, source| PipelineError::BootFile { path: path.to_owned(), source };
+    if let Some(own) = &files.own {
+        planish_boot::refuse_odd(arguments).map_err(|source| odd(own, source))?;
+        let lines = planish_boot::drop_in_line(arguments);
+        return Ok(vec![EntryStep { generator: files.generator, ..file_step(OWN, own, lines) }]);
+    }
+    let mut steps = Vec::new();
+    for BootFile { path, format } in &files.edited {
+        let text = sink.read_file(path).map_err(PipelineError::Before)?.unwrap_or_default();
+        planish_boot::insert(format_of(*format), &text, arguments).map_err(|source| odd(path, source))?;
+        let step = file_step(format.knob(), path, arguments.to_owned());
+        let original = Original {
+            knob: step.knob.clone(),
+            place: path.clone(),
+            r#type: ValueType::Text { text: true },
+            value: text,
+            coupling: None,
+            over: None,
+        };
+        let (originals, generator) = (vec![original], files.generator);
+        steps.push(EntryStep { class: Class::Availability, undo: Undo::Edit, originals, generator, ..step });
+    }
+    Ok(steps)
+}

@@ -1,0 +1,161 @@
+//! What a file of ours holds: the lines of every entry that persists something, as the journal knows them.
+//!
+//! An apply adds its lines, an undo takes them out, and the file goes with the last line, with the folders that were
+//! made for it. A file of that name that planish did not write is refused.
+
+use planish_act::{Sink, boot, files};
+use planish_model::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo};
+
+use crate::error::PipelineError;
+use crate::session::Session;
+
+/// The first line of every file of ours.
+const HEAD: &str =
+    "# Written by planish: `planish log` tells when and why, `planish undo` takes the lines out again.\n";
+
+/// The content of a file of ours with the lines of these steps, oldest first; `None` for no file.
+fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in steps.flat_map(|step| step.wanted.lines()) {
+        // Of two lines for one place only the newer one counts: tmpfiles.d would take the first.
+        lines.retain(|older| key(older) != key(line));
+        lines.push(line);
+    }
+    (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
+}
+
+/// What a line sets: everything before its value.
+fn key(line: &str) -> &str {
+    let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
+    &line[..end]
+}
+
+/// Contents of a file of ours, as the journal knows them.
+pub(crate) struct Contents {
+    /// With the lines of an entry.
+    with: Option<String>,
+    /// Without them.
+    without: Option<String>,
+    /// What planish wrote there at any time.
+    written: Vec<String>,
+    /// Folders that entries which are still there made for it.
+    folders: Vec<String>,
+}
+
+impl Contents {
+    /// Of the file that `step` of entry `id` has lines in.
+    pub fn of(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Self {
+        let same_file = |other: &&EntryStep| other.undo == Undo::File && other.place == step.place;
+        let all = entries
+            .iter()
+            .flat_map(|entry| entry.steps.iter().filter(same_file).map(move |step| (entry.id, step)));
+        let in_file = |step: &EntryStep| {
+            let done =
+                |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied);
+            !step.is_undone() && step.outcome.as_ref().is_some_and(done)
+        };
+        let others =
+            || all.clone().filter(|(other, step)| *other != id && in_file(step)).map(|(_, step)| step);
+        // A kill may have come between the write of the file and its outcome.
+        let unsure = |step: &EntryStep| !step.is_undone() && step.outcome.is_none();
+        let maybe = all.clone().filter(|(other, step)| *other != id && unsure(step)).map(|(_, step)| step);
+        let holds = all.clone().filter(|(_, step)| !step.is_undone()).map(|(_, step)| &step.folders);
+        let folders = holds.chain([&step.folders]).max_by_key(|folders| folders.len()).cloned();
+        let texts = all.clone().flat_map(|(_, step)| [&step.outcome, &step.undone]);
+        let written = texts.filter_map(|outcome| outcome.as_ref()?.read_back.clone());
+        Self {
+            with: content(others().chain(std::iter::once(step))),
+            without: content(others()),
+            written: written.chain(content(others().chain(maybe))).collect(),
+            folders: folders.unwrap_or_default(),
+        }
+    }
+
+    fn known(&self) -> Vec<Option<&str>> {
+        let written = self.written.iter().map(|text| Some(text.as_str()));
+        written.chain([self.with.as_deref(), self.without.as_deref()]).collect()
+    }
+
+    /// Whether the file has every line of the entry already.
+    pub fn has(&self, step: &EntryStep) -> bool {
+        let there = self.without.as_deref().unwrap_or_default();
+        step.wanted.lines().all(|line| there.lines().any(|other| other == line))
+    }
+
+    /// Folders on the way to the file that go with it: those that are not there yet, and those that an entry which is
+    /// still there made.
+    pub fn folders(&self, path: &str, session: &Session) -> Vec<String> {
+        let mut folders: Vec<String> = Vec::new();
+        let mut rest = path;
+        while let Some((folder, _)) = rest.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
+            if self.folders.iter().any(|made| made == folder) || !session.host().exists(folder) {
+                folders.insert(0, folder.to_owned());
+            }
+            rest = folder;
+        }
+        folders
+    }
+
+    /// Puts the lines of the entry into its file.
+    pub fn add(&self, step: &EntryStep, sink: &dyn Sink) -> Outcome {
+        let (known, content) = (self.known(), self.with.as_deref());
+        let (knob, path, folders) = (&step.knob, &step.place, &self.folders);
+        let wanted = files::Replacement { knob, path, known: &known, content, folders };
+        let outcome = files::replace(&wanted, false, sink);
+        // GRUB's menu is made of a file of ours: what was added is looked for in it.
+        let given = step.wanted.lines().find_map(planish_boot::added_by);
+        if outcome.outcome == OutcomeKind::Done {
+            return boot::generate(outcome, step.generator, given, sink);
+        }
+        outcome
+    }
+
+    /// Takes the lines of the entry out of its file.
+    pub fn remove(&self, step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+        let (known, content) = (self.known(), self.without.as_deref());
+        let (knob, path, folders) = (&step.knob, &step.place, &self.folders);
+        let wanted = files::Replacement { knob, path, known: &known, content, folders };
+        let outcome = files::replace(&wanted, force, sink);
+        // A kill may have come between the file and the menu: it is made anew although the file is as it should be.
+        if matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied) {
+            return boot::generate(outcome, step.generator, None, sink);
+        }
+        outcome
+    }
+
+    /// Refuses a file that someone else wrote.
+    pub fn refuse_foreign(&self, path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
+        let now = sink.read_file(path).map_err(PipelineError::Before)?;
+        if self.known().contains(&now.as_deref()) {
+            return Ok(());
+        }
+        Err(PipelineError::ForeignFile { path: path.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::persist::file_step;
+
+    const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
+
+    fn lines(texts: &[&str]) -> Option<String> {
+        let steps: Vec<EntryStep> =
+            texts.iter().map(|text| file_step("persist.sysctl", SYSCTL_FILE, (*text).to_owned())).collect();
+        content(steps.iter())
+    }
+
+    #[test]
+    fn the_newest_line_of_a_place_wins() {
+        let text = lines(&["vm.a = 1\nvm.b = 2\n", "vm.a = 3\n"]).expect("lines");
+        assert_eq!(text, format!("{HEAD}vm.b = 2\nvm.a = 3\n"));
+        assert_eq!(lines(&[]), None);
+    }
+
+    #[test]
+    fn a_line_is_known_by_what_it_sets() {
+        assert_eq!(key("vm.swappiness = 10"), "vm.swappiness");
+        assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
+    }
+}

@@ -1,0 +1,307 @@
+//! Boot parameters: given to the boot loader of the machine, and taken back to the byte.
+
+use planish_model::{DriftState, EntryId, EntryState, Exit, KnobId, Outcome, Want};
+use planish_pipeline::{
+    Applied, ApplyOptions, PipelineError, Session, Source, Target, apply, check, confirm, undo,
+};
+
+use crate::crash::{assert_clean, kill_everywhere, undo_everything};
+use crate::tree::*;
+
+const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
+const DEFAULTS: &str = "/etc/default/grub";
+const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
+const RESCUE: &str = "/boot/loader/entries/m-0-rescue.conf";
+const CMDLINE: &str = "/etc/kernel/cmdline";
+const ENV: &str = "/boot/grub2/grubenv";
+const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+
+/// The small host, started by GRUB with a menu that a program makes and that reads drop-ins.
+fn debian() -> Tree {
+    let tree = Tree::new();
+    let menu = "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Debian' {\n\tlinux /vmlinuz root=UUID=1 ro quiet\n}\n\
+                ### END /etc/grub.d/10_linux ###\n";
+    tree.put("/boot/grub/grub.cfg", menu);
+    tree.put(DEFAULTS, "# comment\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"");
+    tree.put("/usr/sbin/update-grub", "");
+    tree.put("/usr/sbin/grub-mkconfig", "for x in /etc/default/grub.d/*.cfg; do . $x; done\n");
+    tree
+}
+
+/// The same without drop-ins.
+fn suse() -> Tree {
+    let tree = debian();
+    tree.put("/usr/sbin/grub-mkconfig", ". /etc/default/grub\n");
+    tree
+}
+
+/// GRUB that reads entries, one of which asks it for its arguments.
+fn rocky() -> Tree {
+    let tree = Tree::new();
+    tree.put("/boot/grub2/grub.cfg", "insmod blscfg\nblscfg\n");
+    let body = "# GRUB Environment Block\nsaved_entry=m-6.12\nkernelopts=root=UUID=1 ro\n";
+    tree.put(ENV, &format!("{body}{}", "#".repeat(1024 - body.len())));
+    tree.put(
+        ENTRY,
+        "title R\nversion 6.12\nlinux /vmlinuz-6.12\noptions root=UUID=1 ro quiet\t\r\ngrub_class r\n",
+    );
+    let asks = "title R\nversion 6.1\nlinux /vmlinuz-6.1\noptions $kernelopts\n";
+    tree.put("/boot/loader/entries/m-6.1.conf", asks);
+    tree.put(RESCUE, "title R (0-rescue)\nversion 0-rescue\nlinux /vmlinuz-0\noptions root=UUID=1 ro");
+    tree.put(CMDLINE, "root=UUID=1 ro quiet");
+    tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX=\"quiet\"\nGRUB_ENABLE_BLSCFG=true\n");
+    tree
+}
+
+fn systemd() -> Tree {
+    let tree = Tree::new();
+    tree.put("/efi/EFI/systemd/systemd-bootx64.efi", "");
+    tree.put("/efi/loader/entries/a.conf", "title A\nlinux /vmlinuz\noptions   root=UUID=1 ro");
+    tree
+}
+
+fn wants() -> Source {
+    profile("boot", &[("boot.skew_tick", Want::Int(1)), ("vm.swappiness", Want::Int(10))])
+}
+
+fn more() -> Source {
+    profile("more", &[("boot.rcupdate_rcu_normal_after_boot", Want::Int(1))])
+}
+
+fn persist(tree: &Tree, source: &Source) -> Applied {
+    let session = tree.session();
+    apply(&session, &plan_of(&session, source), &PERSIST).expect("applied")
+}
+
+fn state(tree: &Tree, source: &Source, id: &str) -> (DriftState, String) {
+    let drift = check(&tree.session(), Some(source)).expect("checked").drift;
+    let row = drift.knobs.into_iter().find(|row| row.knob.as_str() == id).expect("a row");
+    (row.state, row.because.unwrap_or_default())
+}
+
+/// A boot loader's name, and a host that it starts.
+type Named = (&'static str, fn() -> Tree);
+
+fn all() -> [Named; 4] {
+    [("debian", debian), ("suse", suse), ("rocky", rocky), ("systemd", systemd)]
+}
+
+#[test]
+fn parameters_come_and_go_under_every_boot_loader() {
+    for (name, make) in all() {
+        let tree = make();
+        let start = tree.snapshot();
+        let applied = persist(&tree, &wants());
+        assert_eq!(applied.exit, Exit::Done, "{name}: {:#?}", applied.outcomes);
+        let pending = applied.hints.iter().any(|hint| hint == "reboot pending: skew_tick=1");
+        assert!(pending, "{name}: {:?}", applied.hints);
+        let (state, because) = state(&tree, &wants(), "boot.skew_tick");
+        assert_eq!(state, DriftState::PendingReboot, "{name}: {because}");
+        let again = persist(&tree, &wants());
+        if name == "debian" || name == "suse" {
+            // No program ran: the menu is still the old one, and says so.
+            assert!(because.contains("menu was not made anew"), "{because}");
+        }
+        assert_eq!((again.entry, again.exit), (None, Exit::Done), "{name}: {:#?}", again.outcomes);
+        let undone = undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "{name}: {:#?}", undone.entries);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn each_loader_gets_them_where_it_looks() {
+    let tree = debian();
+    let applied = persist(&tree, &wants());
+    let line = "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT skew_tick=1\"\n";
+    assert!(tree.get(OWN).ends_with(line), "{}", tree.get(OWN));
+    assert!(
+        applied.hints.iter().any(|hint| hint.contains("update-grub makes the menu")),
+        "{:?}",
+        applied.hints
+    );
+    let tree = suse();
+    persist(&tree, &wants());
+    assert!(tree.get(DEFAULTS).ends_with(&format!("{line}# END planish\n")) && tree.get(OWN).is_empty());
+    let tree = rocky();
+    let rescue = tree.get(RESCUE);
+    persist(&tree, &wants());
+    assert!(tree.get(ENTRY).contains("options root=UUID=1 ro quiet skew_tick=1\t\r\n"));
+    assert_eq!(tree.get(CMDLINE), "root=UUID=1 ro quiet skew_tick=1");
+    assert!(
+        tree.get(ENV).contains("\nkernelopts=root=UUID=1 ro skew_tick=1\n") && tree.get(ENV).len() == 1024
+    );
+    assert!(tree.get(DEFAULTS).contains(line));
+    assert_eq!(tree.get(RESCUE), rescue, "there is a way to boot without them");
+    let tree = systemd();
+    persist(&tree, &wants());
+    assert!(tree.get("/efi/loader/entries/a.conf").ends_with("ro skew_tick=1"));
+}
+
+#[test]
+fn a_kill_anywhere_leaves_what_undo_takes_back() {
+    for (_, make) in all() {
+        let scene = |session: &Session| {
+            apply(session, &plan_of(session, &wants()), &PERSIST).expect("applied");
+        };
+        assert_clean(&kill_everywhere(&make, &|_| {}, &scene));
+        assert_clean(&kill_everywhere(&make, &scene, &undo_everything));
+    }
+}
+
+#[test]
+fn two_entries_go_in_any_order_also_after_a_reboot() {
+    for (name, make) in all() {
+        for first in [1, 2] {
+            let tree = make();
+            let start = tree.snapshot();
+            persist(&tree, &wants());
+            let applied = persist(&tree, &more());
+            assert_eq!(applied.exit, Exit::Done, "{name}: {:#?}", applied.outcomes);
+            tree.reboot(&start);
+            assert_eq!(
+                undo(&tree.session(), Target::Entry(EntryId(first)), false).expect("undone").exit,
+                Exit::Done
+            );
+            let rest = if first == 1 { "rcupdate.rcu_normal_after_boot=1" } else { "skew_tick=1" };
+            assert!(tree.snapshot().values().any(|text| text.contains(rest)), "{name}: {rest}");
+            assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name} {first} first");
+            assert!(tree.entries().iter().all(|entry| matches!(entry.state, EntryState::Closed(_))));
+        }
+    }
+}
+
+#[test]
+fn what_others_change_in_the_same_file_stays_and_is_told() {
+    let tree = rocky();
+    persist(&tree, &wants());
+    let theirs = tree
+        .get(ENTRY)
+        .replace("title R", "title Renamed")
+        .replace("skew_tick=1", "skew_tick=1 crashkernel=1G");
+    tree.put(ENTRY, &theirs);
+    tree.put(CMDLINE, &tree.get(CMDLINE).replace("skew_tick=1", "skew_tick=0"));
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Findings, "{:#?}", undone.entries);
+    assert_eq!(tree.get(ENTRY), theirs.replace(" skew_tick=1", ""));
+    assert_eq!(tree.get(CMDLINE), "root=UUID=1 ro quiet skew_tick=0");
+    let told =
+        |path: &str, words: &str| undone.hints.iter().any(|hint| hint.contains(path) && hint.contains(words));
+    assert!(told(ENTRY, "that was kept") && told(CMDLINE, "theirs was kept"), "{:?}", undone.hints);
+    let forced = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("forced");
+    assert_eq!((forced.exit, tree.get(CMDLINE).as_str()), (Exit::Done, "root=UUID=1 ro quiet"));
+}
+
+#[test]
+fn a_kernel_that_went_takes_its_entry_with_it() {
+    let tree = rocky();
+    persist(&tree, &wants());
+    tree.remove(ENTRY);
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.entries);
+    assert_eq!(tree.get(ENTRY), "", "it is not made again");
+    assert_eq!(tree.get(CMDLINE), "root=UUID=1 ro quiet");
+}
+
+/// What refuses an apply, with nothing written.
+fn refused(tree: &Tree, source: &Source) -> PipelineError {
+    let start = tree.snapshot();
+    let session = tree.session();
+    let error = apply(&session, &plan_of(&session, source), &PERSIST).expect_err("refused");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().is_empty());
+    error
+}
+
+#[test]
+fn a_file_that_is_cut_off_refuses_everything() {
+    assert!(matches!(refused(&rocky_without(ENTRY, "options "), &wants()), PipelineError::BootFile { .. }));
+    let tree = suse();
+    tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet");
+    assert!(matches!(refused(&tree, &wants()), PipelineError::BootFile { .. }));
+    let tree = rocky();
+    tree.put(ENV, &tree.get(ENV)[..1000]);
+    assert!(matches!(refused(&tree, &wants()), PipelineError::BootFile { .. }));
+    let tree = debian();
+    tree.put("/boot/grub/grub.cfg", "set timeout=5\n");
+    assert!(matches!(refused(&tree, &wants()), PipelineError::BootLoader { .. }));
+}
+
+/// A host whose file lost everything from some text on.
+fn rocky_without(path: &str, from: &str) -> Tree {
+    let tree = rocky();
+    let text = tree.get(path);
+    tree.put(path, &text[..text.find(from).expect("it is there")]);
+    tree
+}
+
+#[test]
+fn an_unknown_loader_refuses_and_a_host_without_one_is_told() {
+    let tree = Tree::new();
+    tree.put("/boot/extlinux.conf", "LABEL a\n");
+    let error = refused(&tree, &wants());
+    assert!(error.to_string().contains("`skew_tick=1`") && error.to_string().contains("extlinux"), "{error}");
+    let session = tree.session();
+    let applied = apply(&session, &plan_of(&session, &wants()), &ApplyOptions::default()).expect("applied");
+    assert_eq!(applied.exit, Exit::Findings, "the parameter is still missing");
+    let tree = Tree::new();
+    let applied = persist(&tree, &wants());
+    let left = &applied.unpersisted;
+    assert_eq!((left.len(), left[0].knob.as_str()), (1, "boot.skew_tick"));
+    assert!(left[0].cure.contains("`skew_tick=1`") && !left[0].reason.is_empty(), "{left:?}");
+}
+
+#[test]
+fn confirm_comes_before_the_boot_loader() {
+    let tree = rocky();
+    let start = tree.snapshot();
+    let session = crate::watch::without_watcher(&tree);
+    let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
+    apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
+    let untouched = |place: &&String| place.starts_with("/boot") || place.starts_with("/etc/default");
+    assert_eq!(differences(&start, &tree.snapshot()).iter().find(untouched), None);
+    confirm(&tree.session()).expect("confirmed");
+    assert!(tree.get(ENTRY).contains("skew_tick=1"));
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn boot_parameters_of_a_forged_plan_are_refused() {
+    let tree = rocky();
+    let session = tree.session();
+    let plan = plan_of(&session, &wants());
+    assert_eq!(plan.boot.len(), 1);
+    let start = tree.snapshot();
+    let mut edited = plan.clone();
+    edited.boot[0].wanted = "0".to_owned();
+    assert!(matches!(apply(&session, &edited, &PERSIST), Err(PipelineError::Edited { .. })));
+    let forge = |change: &dyn Fn(&mut planish_model::Step)| {
+        let mut boot = plan.boot.clone();
+        change(&mut boot[0]);
+        let forged = plan.clone().with_boot(boot);
+        let error = apply(&session, &forged, &PERSIST).expect_err("forged");
+        assert_eq!(error.exit(), Exit::Refused, "{error}");
+    };
+    forge(&|step| step.place = "cmdline:init".to_owned());
+    forge(&|step| step.wanted = "1 init=/bin/sh".to_owned());
+    forge(&|step| step.knob = KnobId::new("vm.swappiness"));
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn what_was_applied_on_recorded_machines_goes_to_the_byte() {
+    for name in ["metal-2s", "metal-1s-amd", "metal-256c", "rhel9-guest", "arm64-64k", "debian-virtio"] {
+        let tree = Tree::writable_copy_of(name);
+        let start = tree.snapshot();
+        let wants = profile("boot", &[("boot.rcupdate_rcu_normal_after_boot", Want::Int(1))]);
+        let applied = persist(&tree, &wants);
+        let done: Vec<&Outcome> = applied.outcomes.iter().collect();
+        assert_eq!(applied.exit, Exit::Done, "{name}: {done:#?}");
+        assert!(!done.is_empty(), "{name}: nothing was written");
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done, "{name}");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+    }
+}

@@ -1,0 +1,126 @@
+//! `--persist`: nothing that somebody wants to keep is left out in silence, and nothing of it stays behind.
+
+use std::collections::BTreeMap;
+
+use planish_host::Host;
+use planish_model::{Class, Exit, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind};
+use planish_pipeline::{ApplyOptions, Session, Target, apply, undo};
+
+use crate::tree::*;
+
+/// Names of all recorded machines.
+#[expect(clippy::disallowed_methods, reason = "lists the fixtures")]
+fn all_hosts() -> Vec<String> {
+    let folders = std::fs::read_dir(hosts()).expect("the fixtures are there").filter_map(Result::ok);
+    let folders = folders.filter(|folder| Host::open(&folder.path()).is_ok() && folder.path().is_dir());
+    let mut names: Vec<String> =
+        folders.map(|folder| folder.file_name().into_string().expect("text")).collect();
+    names.sort();
+    names
+}
+
+/// A plan that wants every place of every row to stay as it is: nothing to write now, everything to keep.
+fn keep_all(session: &Session, observation: &Observation) -> Plan {
+    let mut kept = Vec::new();
+    for knob in session.catalogue().knobs() {
+        if matches!(knob.class, Class::Oneway | Class::Action) {
+            continue;
+        }
+        for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
+            let Some(value) = &reading.value else { continue };
+            let value = knob.r#type.normal(value);
+            let given = value != NOT_GIVEN && knob.boot_parameter().is_none_or(|_| value != "0");
+            if given && knob.r#type.validate(&value).is_ok() {
+                kept.push(Skipped {
+                    knob: knob.id.clone(),
+                    place: reading.place.clone(),
+                    wanted: Some(value),
+                    verdict: Verdict::new(VerdictKind::Settable, ""),
+                    satisfied: true,
+                });
+            }
+        }
+    }
+    let host = &observation.host;
+    Plan::new("all".to_owned(), host.host_id.clone(), host.boot_id.clone(), Vec::new(), kept)
+}
+
+#[test]
+fn every_place_of_every_row_is_written_or_named_on_every_machine() {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let names = all_hosts();
+    assert!(names.len() >= 14, "{names:?}");
+    for name in names {
+        let tree = Tree::writable_copy_of(&name);
+        let start = tree.snapshot();
+        let session = tree.session();
+        let plan = keep_all(&session, &session.observe());
+        assert!(plan.skipped.len() > 20, "{name} shows {} places", plan.skipped.len());
+        let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+        let applied = apply(&session, &plan, &options).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        // Read back as the next boot reads it, by another reader than the one that wrote it.
+        let after = tree.session().observe();
+        for kept in &plan.skipped {
+            let knob = session.catalogue().knob(&kept.knob).expect("of the catalogue");
+            let wanted = kept.wanted.as_deref().expect("a value");
+            let named = applied.unpersisted.iter().find(|left| left.place == kept.place);
+            let found = after.persisted.get(&kept.place);
+            match (named, found) {
+                (Some(left), _) => {
+                    assert!(!left.reason.is_empty() && !left.cure.is_empty(), "{name} {}", kept.place);
+                    *seen.entry("named").or_default() += 1;
+                }
+                (None, Some(found)) => {
+                    let same = knob.r#type.same(&found.value, wanted);
+                    // What the boot loader gives already is not given once more.
+                    let ours = found.is_ours() || knob.boot_parameter().is_some() && found.at_boot.is_none();
+                    // Somebody else's file may be read after ours: then check tells so, as apply does.
+                    let line = format!("{wanted} (/etc/");
+                    let loses = found
+                        .overridden
+                        .iter()
+                        .any(|lost| lost.starts_with(&line) && lost.contains("/90-planish."));
+                    assert!(same && ours || loses, "{name} {}: {wanted} became {found:?}", kept.place);
+                    *seen.entry("written").or_default() += 1;
+                }
+                (None, None) => panic!("{name}: {} was left out in silence", kept.place),
+            }
+        }
+        drop(session);
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done, "{name}");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+    }
+    assert!(seen["written"] > 2000 && seen["named"] > 20, "{seen:?}");
+}
+
+#[test]
+fn folders_that_were_made_for_our_files_go_with_the_last_of_them() {
+    let tree = Tree::without_folders();
+    let start = tree.snapshot();
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &everything()), &options).expect("applied");
+    let second = profile("second", &[("vm.swappiness", planish_model::Want::Int(1))]);
+    apply(&session, &plan_of(&session, &second), &options).expect("applied");
+    let entries = tree.entries();
+    let made = |entry: usize| entries[entry].steps.last().expect("a file").folders.clone();
+    assert_eq!(made(0), ["/etc", "/etc/tmpfiles.d"]);
+    assert_eq!(made(1), ["/etc", "/etc/sysctl.d"], "the second takes the folders of the first over");
+    // The older one first: its file stays for the lines of the newer.
+    undo(&session, Target::Entry(entries[0].id), false).expect("undone");
+    assert!(tree.get("/etc/sysctl.d/90-planish.conf").contains("vm.swappiness = 1"));
+    assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_folder_of_ours_that_somebody_uses_stays() {
+    let tree = Tree::without_folders();
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &everything()), &options).expect("applied");
+    tree.put("/etc/sysctl.d/50-theirs.conf", "vm.overcommit_ratio = 50\n");
+    assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(tree.get("/etc/sysctl.d/50-theirs.conf"), "vm.overcommit_ratio = 50\n");
+    assert!(!tree.root().join("etc/tmpfiles.d").exists(), "nobody uses that one");
+}
