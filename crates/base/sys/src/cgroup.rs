@@ -54,6 +54,17 @@ pub fn hugetlb_room(page_bytes: usize) -> Option<Room> {
     room(Path::new("/"), "hugetlb", &limits)
 }
 
+/// Where the hierarchy is mounted whose groups `perf_event_open` takes: that of `perf_event` in version 1, else version
+/// 2, which always has it; `None` without either.
+pub fn perf_event_folder() -> Option<PathBuf> {
+    perf_event_folder_in(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+}
+
+fn perf_event_folder_in(mounts: &str) -> Option<PathBuf> {
+    let found = mounts.lines().filter_map(|line| Mount::parse(line, "perf_event"));
+    found.min_by_key(|mount| mount.is_v2).map(|mount| mount.folder.to_owned())
+}
+
 /// Names of the files of one limit, and the lines of `memory.stat` that can be given back at once: what is
 /// counted, then what of it cannot (dirty pages, and pages on their way to disk).
 struct Limit<'a> {
@@ -239,6 +250,14 @@ mod tests {
             let files = [&[("proc/self/cgroup", group), ("proc/self/mountinfo", mount)], &limit[..]].concat();
             assert_eq!(memory(&files).map(|room| room.bytes), Some(700), "{group}");
         }
+    }
+
+    #[test]
+    fn a_hierarchy_of_perf_event_goes_before_version_2() {
+        assert_eq!(perf_event_folder_in(V1), None);
+        assert_eq!(perf_event_folder_in(V2), Some(PathBuf::from("/sys/fs/cgroup")));
+        let both = format!("{V2}36 31 0:33 / /sys/fs/cgroup/pe rw - cgroup cgroup rw,perf_event\n");
+        assert_eq!(perf_event_folder_in(&both), Some(PathBuf::from("/sys/fs/cgroup/pe")));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod perf;
 pub mod policy;
 pub mod process;
 mod raw;
+pub mod sampling;
 pub mod set;
 
 pub use error::{Error, Result};

@@ -383,13 +383,13 @@ fn unavailable(event: Event, errno: Errno) -> Unavailable {
 
 /// Whether the kernel has found the CPU's counters: `cpu` on x86, `cpu_core` on hybrids, `armv8_*` on Arm, where
 /// `arm_cmn_0`, `arm_smmuv3_pmcg_*` and the like are counters of other parts of the machine.
-fn has_pmu() -> bool {
+pub(crate) fn has_pmu() -> bool {
     let Ok(entries) = fs::read_dir("/sys/bus/event_source/devices") else { return false };
     let is_cpu = |name: &str| name.starts_with("cpu") || name.starts_with("armv");
     entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_cpu))
 }
 
-fn paranoid_level() -> Option<i32> {
+pub(crate) fn paranoid_level() -> Option<i32> {
     let mut text = String::new();
     fs::File::open("/proc/sys/kernel/perf_event_paranoid").ok()?.read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
