@@ -36,5 +36,5 @@ pub use merge::{Dated, MergeOptions, merge};
 pub use overlap::overlap;
 pub use pages::{HotPages, hot_pages, share_where};
 pub use profile::{CallProfile, Edge, Edges, Function, Weights, Window};
-pub use program::{Program, ProgramFunction, Segment};
+pub use program::{Program, ProgramFunction, Segment, build_id};
 pub use read::{Format, ImportOptions, Imported, import};

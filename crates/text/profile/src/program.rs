@@ -63,6 +63,13 @@ pub struct Program {
     by_readable: OnceLock<HashMap<String, Option<u32>>>,
 }
 
+/// The build id of an ELF file, without reading the rest of it; `None` where it has none or is none.
+#[must_use]
+pub fn build_id(file: impl std::io::Read + std::io::Seek) -> Option<Vec<u8>> {
+    let cache = object::ReadCache::new(file);
+    object::File::parse(&cache).ok()?.build_id().ok()?.map(<[u8]>::to_vec)
+}
+
 /// A symbol on its way to a function. Lower ranks give the better name.
 struct Candidate<'a> {
     address: u64,

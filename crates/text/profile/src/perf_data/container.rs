@@ -43,6 +43,9 @@ pub(super) mod fields {
 
 /// Bit 18 of an attribute's flags: records that are no samples end with who and when.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
+/// Bits 4 and 5: what was not sampled. perf writes `:u` behind the name of an event of user code alone.
+const EXCLUDE_USER: u64 = 1 << 4;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
 const FEATURE_BUILD_ID: usize = 2;
 const FEATURE_HOSTNAME: usize = 3;
 const FEATURE_EVENT_DESC: usize = 12;
@@ -279,12 +282,14 @@ impl<'a> Container<'a> {
 fn event(attribute: &[u8], ids: &[u8]) -> Option<Event> {
     let (kind, config) = (u32_at(attribute, 0)?, u64_at(attribute, 8)?);
     let (words, _) = ids.as_chunks::<8>();
+    let flags = u64_at(attribute, 40)?;
+    let user_only = flags & (EXCLUDE_USER | EXCLUDE_KERNEL) == EXCLUDE_KERNEL;
     Some(Event {
-        name: event_name(kind, config),
+        name: event_name(kind, config) + if user_only { ":u" } else { "" },
         sample_type: u64_at(attribute, 24)?,
         read_format: u64_at(attribute, 32)?,
         branch_type: u64_at(attribute, 72).unwrap_or(0),
-        flags: u64_at(attribute, 40)?,
+        flags,
         ids: words.iter().map(|word| u64::from_le_bytes(*word)).collect(),
     })
 }
@@ -308,7 +313,7 @@ fn record_at(data: &[u8], at: usize) -> Option<Record<'_>> {
     Some(Record { kind, misc, body: header.get(8..size)? })
 }
 
-fn records_in(data: &[u8]) -> impl Iterator<Item = Record<'_>> {
+pub(super) fn records_in(data: &[u8]) -> impl Iterator<Item = Record<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let record = record_at(data, at)?;

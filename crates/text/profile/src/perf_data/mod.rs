@@ -16,6 +16,7 @@ mod bytes;
 mod container;
 mod maps;
 mod sample;
+mod stream;
 
 use std::collections::HashMap;
 
@@ -28,6 +29,7 @@ use container::{Container, Record, kinds};
 pub use maps::ObjectFile;
 use maps::Processes;
 use sample::Sample;
+pub use stream::{MappedCode, Stream, Taken};
 
 /// The first bytes of every such file on a little-endian machine.
 pub const MAGIC: &[u8; 8] = b"PERFILE2";
