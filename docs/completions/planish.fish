@@ -285,25 +285,52 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "link-flags" -d 'Print the flags by which a build follows an order, as lines of the tool that builds'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from import merge show order link-flags check verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "link-flags" -d 'Print the flags by which a build follows an order, as lines of the tool that builds'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l pid -d 'Record this process: all its threads, and the children that it starts from now on' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l cgroup -d 'Record the processes of this control group: its folder, or its path below the mount' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l unit -d 'Record the processes of this systemd unit' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l program -d 'The program to make a profile of; without it, the one with most samples' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l seconds -d 'Record for so long; without it, until the command or process ends, or Ctrl-C' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l rate -d 'Samples a second on each CPU' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l duty -d 'Sample this share of the time, in turns of about a second; mappings are followed all the time' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l event -d 'What to sample by; without it, the best that this machine has' -r -f -a "branches\t''
+cycles\t''
+cpu-clock\t''
+flat\t''"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l raw -d 'Also keep the samples in F, for `perf script -i F` and `planish text import F`' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -s o -l output -d 'Write the profile to F' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l report -d 'Also write the JSON object of --json to F: with a command, stdout is the command\'s' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -s a -l all -d 'Record everything that runs on this machine'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l program -d 'The program that was sampled; without it, the one that perf.data has most samples of' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l format -d 'The format; found by looking without this' -r -f -a "planish\t''
 perf-data\t''
@@ -436,6 +463,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
@@ -652,6 +680,7 @@ complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_see
 complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host text trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'

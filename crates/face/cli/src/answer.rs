@@ -19,18 +19,26 @@ pub(crate) struct Answer {
     pub command: &'static str,
     pub body: Body,
     pub exit: Exit,
+    /// The exit code of a program that was run for the user: it goes before `exit`, which is ours.
+    pub code: Option<u8>,
     pub messages: Vec<Message>,
 }
 
 impl Answer {
     /// A command that owned stdout and printed all of its data there.
     pub fn printed(command: &'static str) -> Self {
-        Self { command, body: Body::Text(String::new()), exit: Exit::Done, messages: Vec::new() }
+        Self { command, body: Body::Text(String::new()), exit: Exit::Done, code: None, messages: Vec::new() }
     }
 
     /// Ends with another code than 0.
     pub fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
+        self
+    }
+
+    /// Ends with the code of the program that was run.
+    pub fn code(mut self, code: u8) -> Self {
+        self.code = Some(code);
         self
     }
 

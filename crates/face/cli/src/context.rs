@@ -46,7 +46,7 @@ impl Context {
         } else {
             Body::Text(self.text(report, catalogue))
         };
-        Answer { command: R::COMMAND, body, exit: Exit::Done, messages: Vec::new() }
+        Answer { command: R::COMMAND, body, exit: Exit::Done, code: None, messages: Vec::new() }
     }
 
     /// A report as text for stdout.

@@ -21,17 +21,18 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Prints a finished command.
-    pub fn answer(self, answer: Answer) -> Exit {
-        let Answer { command, body, exit, messages } = answer;
-        match body {
+    /// Prints a finished command, and gives the code that this process ends with.
+    pub fn answer(self, answer: Answer) -> u8 {
+        let Answer { command, body, exit, code, messages } = answer;
+        let exit = match body {
             Body::Json(result) => envelope(command, exit, Some(result), messages),
             Body::Text(text) => {
                 let exit = print(&text, exit);
                 messages.iter().for_each(|message| self.talk(message));
                 exit
             }
-        }
+        };
+        code.unwrap_or(exit.code())
     }
 
     /// Prints a failure. Under `--json` it is told on stderr too, for a person who redirected stdout.

@@ -20,10 +20,10 @@ use crate::{bug, commands, timings};
 #[must_use]
 pub fn main() -> ExitCode {
     bug::say_panics_in_one_line();
-    ExitCode::from(run(std::env::args_os().skip(1).collect()).code())
+    ExitCode::from(run(std::env::args_os().skip(1).collect()))
 }
 
-fn run(typed: Vec<OsString>) -> Exit {
+fn run(typed: Vec<OsString>) -> u8 {
     let program = std::iter::once(OsString::from("planish"));
     let cli = match Cli::try_parse_from(program.chain(typed.iter().cloned())) {
         Ok(cli) => cli,
@@ -46,20 +46,20 @@ fn ended(
     name: &str,
     context: &Context,
     command: impl FnOnce() -> Result<Answer, Failure>,
-) -> Exit {
+) -> u8 {
     let ended = bug::caught(|| match command() {
         Ok(answer) => output.answer(answer),
         Err(failure) => {
             let message = failure.message(&context.again(""), &help_of(name));
-            output.failure(name, failure.exit, message)
+            output.failure(name, failure.exit, message).code()
         }
     });
     // After a panic its line is on stderr already; only the envelope is missing.
-    ended.unwrap_or_else(|bug| output.told(name, Exit::Bug, bug))
+    ended.unwrap_or_else(|bug| output.told(name, Exit::Bug, bug).code())
 }
 
 /// A command line that is not sound, or that asks for help or the version.
-fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> Exit {
+fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> u8 {
     let json = typed.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let output = Output { json, quiet: false };
     match error.kind() {
@@ -68,16 +68,16 @@ fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> Exit {
             output.answer(commands::version::run(&Context::new(globals, typed)))
         }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            output::print(&error.render().ansi().to_string(), Exit::Done)
+            output::print(&error.render().ansi().to_string(), Exit::Done).code()
         }
         _ if json => {
             let name = named_command(&typed);
             let message = Message::new(Level::Error, sentence(error)).hint(help_of(&name));
-            output.failure(&name, Exit::Usage, message)
+            output.failure(&name, Exit::Usage, message).code()
         }
         _ => {
             output::print_talk(&error.render().ansi().to_string());
-            Exit::Usage
+            Exit::Usage.code()
         }
     }
 }
@@ -133,9 +133,9 @@ mod tests {
         let globals = Cli::parse_from(["planish", "version"]).globals;
         let (output, context) = (Output { json: false, quiet: true }, Context::new(globals, Vec::new()));
         let exit = ended(output, "version", &context, || panic!("a step without a knob"));
-        assert_eq!(exit.code(), 70);
+        assert_eq!(exit, 70);
         let exit = ended(output, "version", &context, || Err(Failure::refused("no")));
-        assert_eq!(exit.code(), 3);
+        assert_eq!(exit, 3);
     }
 
     #[test]

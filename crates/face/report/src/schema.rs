@@ -9,8 +9,8 @@ use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
     HostRecordReport, ImportReport, KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport,
     SelfCheckReport, TextCheckReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
-    TextOrderReport, TextShowReport, TextVerifyReport, TopoReport, TrialNewReport, TrialRunReport,
-    UndoReport, VersionReport,
+    TextOrderReport, TextRecordReport, TextShowReport, TextVerifyReport, TopoReport, TrialNewReport,
+    TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -40,6 +40,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<TextVerifyReport>(),
         of::<TextMergeReport>(),
         of::<TextOrderReport>(),
+        of::<TextRecordReport>(),
         of::<TextShowReport>(),
         of::<TopoReport>(),
         of::<HonestyReport>(),

@@ -90,9 +90,14 @@ fn service(named: &str) -> Service {
 }
 
 /// Writes a file that the user named.
-#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|source| not_writable(path, source))
+    write_bytes(path, text.as_bytes())
+}
+
+/// Writes a file that the user named and that is no text.
+#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).map_err(|source| not_writable(path, source))
 }
 
 /// Writes a file that the user named and will edit: one that is there stays as it is.

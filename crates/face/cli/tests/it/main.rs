@@ -10,6 +10,7 @@ mod machine;
 mod map;
 mod planish;
 mod readonly;
+mod record;
 mod recorded;
 mod reference;
 mod scripts;

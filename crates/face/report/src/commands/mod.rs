@@ -15,6 +15,7 @@ mod size;
 mod text;
 mod text_link;
 mod text_order;
+mod text_record;
 mod topo;
 mod trial;
 mod undo;
@@ -36,6 +37,7 @@ pub use map::{
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
+pub use text_record::{TextRecordReport, TextRecordSource};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};
 pub use undo::{UndoReport, UndoneEntry};

@@ -63,7 +63,7 @@ impl From<&CallProfile> for TextProfileFacts {
 }
 
 impl TextProfileFacts {
-    fn text(&self, page: &mut Page<'_>) {
+    pub(super) fn text(&self, page: &mut Page<'_>) {
         let or_unknown = |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
         page.fact("program", &or_unknown(&self.program));
         page.fact("build id", &or_unknown(&self.build_ids.join(", ")));
@@ -86,7 +86,7 @@ impl TextProfileFacts {
     }
 }
 
-fn percent(fraction: f64) -> String {
+pub(super) fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
 }
 

@@ -40,7 +40,8 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-fn duty(text: &str) -> Result<f64, String> {
+/// A share as `--duty` takes it.
+pub(super) fn duty(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
     share.ok_or_else(|| "a share is above 0 and at most 1".to_owned())
 }
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 }
 
 /// The file with most samples that can be read and is the build that was sampled.
-fn most_sampled(seen: &perf_data::Overview) -> Option<(Program, String)> {
+pub(super) fn most_sampled(seen: &perf_data::Overview) -> Option<(Program, String)> {
     seen.objects.iter().find_map(|(object, samples)| {
         let program = super::program(Path::new(&object.path)).ok()?;
         let other_build = object.build_id.is_some() && object.build_id != program.build_id;

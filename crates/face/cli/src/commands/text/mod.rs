@@ -5,6 +5,7 @@ mod import;
 mod link_flags;
 mod merge;
 mod order;
+mod record;
 mod show;
 mod verify;
 
@@ -29,6 +30,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Record(record::Args),
     Import(import::Args),
     Merge(merge::Args),
     Show(show::Args),
@@ -41,6 +43,7 @@ enum Command {
 impl Args {
     pub fn name(&self) -> &'static str {
         match self.command {
+            Command::Record(_) => "text-record",
             Command::Import(_) => "text-import",
             Command::Merge(_) => "text-merge",
             Command::Show(_) => "text-show",
@@ -54,6 +57,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     match &args.command {
+        Command::Record(args) => record::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Merge(args) => merge::run(args, context),
         Command::Show(args) => show::run(args, context),
