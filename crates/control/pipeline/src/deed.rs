@@ -1,8 +1,8 @@
 //! Actions: writes that make the kernel do something once, and hold no value (dropping caches, compacting memory).
 //!
-//! No plan can hold one and no profile can want one, since nothing can take it back. The lab asks for them by name between
-//! the units of a trial, so that no arm meets what another one has left. Each is an entry of the journal all the same:
-//! what was done to a host, when and why, is never only in somebody's memory.
+//! No plan can hold one and no profile can want one, since nothing can take it back. The lab asks for them by name
+//! between the units of a trial, so that no arm meets what another one has left. Each is an entry of the journal all
+//! the same: what was done to a host, when and why, is never only in somebody's memory.
 
 use std::time::Duration;
 

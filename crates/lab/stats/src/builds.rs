@@ -1,10 +1,10 @@
 //! Several builds of one recipe: what may be said of the recipe, and not only of the files that it made.
 //!
-//! A build is one sample of code layouts, however often it is started (Curtsinger and Berger, ASPLOS 2013), so pairs of one
-//! build tell about that build. The level at which the recipe varies is the build, and that is where it must be replicated
-//! (Kalibera and Jones, ISMM 2013): one figure a build, and an interval over these figures. With as few of them as people
-//! build, no rank test can say anything (three have eight orders of sign), so the interval is Student's, which takes the
-//! differences between builds for normal.
+//! A build is one sample of code layouts, however often it is started (Curtsinger and Berger, ASPLOS 2013), so pairs
+//! of one build tell about that build. The level at which the recipe varies is the build, and that is where it must be
+//! replicated (Kalibera and Jones, ISMM 2013): one figure a build, and an interval over these figures. With as few of
+//! them as people build, no rank test can say anything (three have eight orders of sign), so the interval is
+//! Student's, which takes the differences between builds for normal.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};

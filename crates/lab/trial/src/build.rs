@@ -1,8 +1,8 @@
 //! Builds of an arm's program: made once before the trial, each with its own seed, and known by their hashes.
 //!
-//! One build is one layout of code. A verdict over one artefact holds for its bytes, which is what gets deployed; a claim
-//! about the recipe needs several builds, which differ in what the recipe leaves to chance: the order of objects and
-//! functions. The build command gets a seed for that (`ld --shuffle-sections`, `lld --shuffle-sections`, an order file).
+//! One build is one layout of code. A verdict over one artefact holds for its bytes, which is what gets deployed; a
+//! claim about the recipe needs several builds, which differ in what the recipe leaves to chance: the order of objects
+//! and functions. The build command gets a seed for that (`--shuffle-sections` of lld and mold, an order file).
 
 use std::collections::BTreeMap;
 use std::io::Read;

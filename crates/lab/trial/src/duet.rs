@@ -86,8 +86,8 @@ fn halves(cpus: &[Cpu], ours: &CpuSet) -> Option<[CpuSet; 2]> {
 
 /// Runs both units at the same time.
 ///
-/// Each runs on a thread of its own, which starts its program and outlives it: the program dies with that thread, and so
-/// with planish.
+/// Each runs on a thread of its own, which starts its program and outlives it: the program dies with that thread, and
+/// so with planish.
 pub(crate) fn side_by_side(
     units: [impl FnOnce() -> Result<Sample, ArmError> + Send; 2],
 ) -> [Result<Sample, ArmError>; 2] {

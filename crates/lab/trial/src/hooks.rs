@@ -1,9 +1,9 @@
 //! What happens between units, the same for every arm: rest before each start, and a reset after each.
 //!
-//! An arm must not meet what the one before it has left: heat, a queue of dirty pages, memory in pieces. None of that can
-//! create a false keep, since the coin deals it to both; but it shrinks effects and widens intervals. Whatever is done
-//! about it is done before every unit of every arm, or after every one, and never for what an arm did: otherwise it would
-//! be an arm of its own.
+//! An arm must not meet what the one before it has left: heat, a queue of dirty pages, memory in pieces. None of that
+//! can create a false keep, since the coin deals it to both; but it shrinks effects and widens intervals. Whatever is
+//! done about it is done before every unit of every arm, or after every one, and never for what an arm did: otherwise
+//! it would be an arm of its own.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,8 @@ impl Default for SettleSpec {
     }
 }
 
-/// What undoes the state that outlives an arm: huge pages in pieces, a page cache, pages that were moved to another node.
+/// What undoes the state that outlives an arm: huge pages in pieces, a page cache, pages that were moved to another
+/// node.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResetSpec {

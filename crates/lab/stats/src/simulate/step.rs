@@ -1,5 +1,5 @@
-//! The product's ladder in step mode, whole: one host that drifts on through all rungs, a placebo at a hidden place, and
-//! the confirmation of what was kept against the baseline.
+//! The product's ladder in step mode, whole: one host that drifts on through all rungs, a placebo at a hidden place,
+//! and the confirmation of what was kept against the baseline.
 
 use serde::Serialize;
 

@@ -49,9 +49,9 @@ pub struct TrialFile {
     /// nothing but environment, program and arguments.
     #[schemars(with = "Option<bool>")]
     pub duet: Option<Spanned<bool>>,
-    /// Smallest gain worth keeping, as a fraction, of every rung that names none of its own. Without it, it goes by what
-    /// the rung is: 0.005 for settings of the running host, 0.01 for what needs a restart or a build, 0.02 for what needs
-    /// a reboot.
+    /// Smallest gain worth keeping, as a fraction, of every rung that names none of its own. Without it, it goes by
+    /// what the rung is: 0.005 for settings of the running host, 0.01 for what needs a restart or a build, 0.02 for
+    /// what needs a reboot.
     pub min_gain: Option<f64>,
     /// Largest gain hoped for, as a fraction: where the noise would hide even that, the trial is refused.
     #[serde(default = "hope")]
@@ -185,9 +185,9 @@ pub struct ArmSpec {
     /// `PLANISH_BUILD_INDEX` in its environment.
     #[serde(default)]
     pub build: Vec<String>,
-    /// Run it so many times, 3 at least, each with another `PLANISH_BUILD_SEED` for the order in which it links; `{build}`
-    /// in `build`, `program`, `args` and `env` is the number of the build, from 0. Pairs are spread over the builds, and
-    /// the rung is kept only if the recipe pays, and not only one of its artefacts.
+    /// Run it so many times, 3 at least, each with another `PLANISH_BUILD_SEED` for the order in which it links;
+    /// `{build}` in `build`, `program`, `args` and `env` is the number of the build, from 0. Pairs are spread over the
+    /// builds, and the rung is kept only if the recipe pays, and not only one of its artefacts.
     #[schemars(with = "Option<usize>")]
     pub rebuilds: Option<Spanned<usize>>,
     /// What undoes the state that it leaves behind. Run after every unit, of whichever arm, so that it favours none.

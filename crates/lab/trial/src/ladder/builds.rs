@@ -54,7 +54,8 @@ pub(super) fn claim(builds: &Builds, min_gain: f64) -> (RungVerdict, String) {
         }
         (Some(gain), Some(spread)) => {
             let reason = format!(
-                "; but its {count} builds differ by {:.1} % (standard deviation), so that the recipe may give {:.1} % to \
+                "; but its {count} builds differ by {:.1} % (standard deviation), so that the recipe may give \
+                 {:.1} % to \
                  {:.1} %: more builds would tell",
                 100.0 * spread,
                 100.0 * gain.low,
@@ -66,8 +67,8 @@ pub(super) fn claim(builds: &Builds, min_gain: f64) -> (RungVerdict, String) {
             let programs =
                 if distinct == 1 { "the same program".to_owned() } else { format!("{distinct} programs") };
             let reason = format!(
-                "; {count} builds gave {programs}: it holds for what was built, and says nothing of the recipe (does it \
-                 use PLANISH_BUILD_SEED?)"
+                "; {count} builds gave {programs}: it holds for what was built, and says nothing of the recipe \
+                 (does it use PLANISH_BUILD_SEED?)"
             );
             (RungVerdict::Keep, reason)
         }

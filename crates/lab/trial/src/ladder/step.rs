@@ -1,5 +1,5 @@
-//! Rungs one after the other: each in pairs with what was kept before it, or, where only two arms fit side by side, with
-//! the baseline.
+//! Rungs one after the other: each in pairs with what was kept before it, or, where only two arms fit side by side,
+//! with the baseline.
 //!
 //! ```text
 //! baseline      <- a        kept

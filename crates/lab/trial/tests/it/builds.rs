@@ -5,8 +5,8 @@ use planish_trial::{Builds, RungVerdict, TrialFile, TrialOutcome};
 
 use crate::files::Bench;
 
-/// A trial whose rung is built `rebuilds` times into programs of their own; `cost` is a formula in `index` and `seed`, which
-/// the build writes into the program.
+/// A trial whose rung is built `rebuilds` times into programs of their own; `cost` is a formula in `index` and `seed`,
+/// which the build writes into the program.
 fn run(rebuilds: &str, cost: &str) -> (Bench, TrialOutcome) {
     let mut bench = Bench::new();
     let text = file(&bench, rebuilds, cost);

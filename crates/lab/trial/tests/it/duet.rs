@@ -27,7 +27,8 @@ fn a_planted_effect_is_found_by_programs_that_run_beside_each_other() {
          cpus=$(grep Cpus_allowed_list /proc/self/status | tr -dc '0-9,-'); echo $cpus >> {folder}/cpus; \
          seen=0; for i in 1 2 3 4 5 6 7 8 9 10; do [ -e $other ] && seen=1; sleep 0.004; done; rm -f $mine; \
          s=0; [ -e $mine.s ] && read -r s < $mine.s; echo $((s + 1)) > $mine.s; \
-         cost=$((100000 + (s * s + 3 + 5 * PLANISH_DUET_SIDE) * 7919 % 701)); [ -n \"$LEAN\" ] && cost=$((cost * 9 / 10)); \
+         cost=$((100000 + (s * s + 3 + 5 * PLANISH_DUET_SIDE) * 7919 % 701)); \
+         [ -n \"$LEAN\" ] && cost=$((cost * 9 / 10)); \
          echo \"cost: $cost seen: $seen\""
     );
     let text = format!(
