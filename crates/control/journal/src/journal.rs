@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use planish_model::{Closure, Entry, EntryId, Outcome, PoolWrite};
 
 use crate::line::{FORMAT_VERSION, Line, encode, scan};
+use crate::storage::torn_path;
 use crate::{Event, FileStorage, HostLock, Intent, JournalError, Ledger, Storage};
 
 /// Room reserved with an intent for each step: outcomes of apply and undo, with holders and reasons.
@@ -73,7 +74,7 @@ pub fn history(folder: &Path) -> Result<Vec<Entry>, JournalError> {
 }
 
 impl Journal {
-    /// Opens a journal for writing and cuts off a torn tail, which [`Ledger::torn`] goes on to tell.
+    /// Opens a journal for writing and cuts off a torn tail, which [`Self::torn_note`] goes on to tell.
     ///
     /// # Errors
     /// The file cannot be read or cut, or is damaged.
@@ -110,6 +111,18 @@ impl Journal {
         if next.bytes < self.ledger.bytes / 4 && self.storage.archive(&name, &bytes, room).is_ok() {
             self.ledger = next;
         }
+    }
+
+    /// What to tell of a torn tail that was cut off: how much, and where it is kept.
+    #[must_use]
+    pub fn torn_note(&self) -> Option<String> {
+        let torn = self.ledger.torn?;
+        let kept = torn_path(self.storage.path(), torn.at_byte);
+        let place = if kept.is_file() { format!(" and kept in {}", kept.display()) } else { String::new() };
+        let bytes = torn.bytes;
+        Some(format!(
+            "the journal ended in {bytes} bytes that a kill or a power cut had torn: cut off{place}"
+        ))
     }
 
     /// What it says.

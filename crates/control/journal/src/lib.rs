@@ -16,7 +16,7 @@
 //!
 //! Invariants:
 //! - A line is appended by one write, so a kill leaves whole lines and at most one torn tail, which the next
-//!   writer cuts off and tells. Damage before the last line is refused, with the line and the cure: planish
+//!   writer cuts off, keeps beside it and tells. Any other damage is refused, with the line and the cure: planish
 //!   does not guess what it did.
 //! - Only intents and ends are synced. A kill loses nothing that was appended; a power cut may lose outcomes,
 //!   but it loses the run-time values of the host with them, and files are compared by content.

@@ -115,19 +115,23 @@ fn decode(bytes: &[u8], seq: u64) -> Result<Line, Fault> {
 
 /// Reads a whole journal.
 ///
-/// A torn tail is the last line when it has no line break, or when it holds NUL bytes: a file system may have
-/// made the file longer before the data reached the disk. Any other damage is an error, also in the last line:
-/// it was whole once, and the host was written after it.
+/// A torn tail is the last line when it begins like one and has no line break, or when it holds NUL bytes: a file
+/// system may have made the file longer before the data reached the disk. Any other damage is an error, also in the
+/// last line: it was whole once, and the host was written after it; or it is no journal at all.
 pub(crate) fn scan(path: &Path, bytes: &[u8]) -> Result<Scan, JournalError> {
     let mut lines = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
         let torn = Some(Torn { at_byte: at as u64, bytes: rest.len() as u64 });
-        let Some(length) = rest.iter().position(|&byte| byte == b'\n') else {
-            return Ok(Scan { lines, torn });
-        };
         let line = lines.len() + 1;
+        let Some(length) = rest.iter().position(|&byte| byte == b'\n') else {
+            if begins_like_a_line(rest) || rest.contains(&0) {
+                return Ok(Scan { lines, torn });
+            }
+            let why = format!("its last {} bytes are no part of a line that planish wrote", rest.len());
+            return Err(JournalError::Damaged { path: path.to_owned(), line, why });
+        };
         match decode(&rest[..length], line as u64) {
             Ok(decoded) => lines.push(decoded),
             Err(Fault::Damaged(_)) if rest[..length].contains(&0) && at + length + 1 == bytes.len() => {
@@ -141,6 +145,12 @@ pub(crate) fn scan(path: &Path, bytes: &[u8]) -> Result<Scan, JournalError> {
         at += length + 1;
     }
     Ok(Scan { lines, torn: None })
+}
+
+/// Whether bytes can be what a kill left of a line.
+fn begins_like_a_line(bytes: &[u8]) -> bool {
+    let head = bytes.len().min(CRC_HEAD.len());
+    bytes[..head] == CRC_HEAD[..head]
 }
 
 #[cfg(test)]
@@ -230,6 +240,15 @@ mod tests {
         let newer = Line { v: FORMAT_VERSION + 1, ..line(1) };
         let error = scan_here(&encode(&newer)).expect_err("not ours");
         assert!(error.to_string().contains("was written by a newer planish: format 2"), "{error}");
+    }
+
+    #[test]
+    fn what_never_was_a_journal_is_no_torn_tail() {
+        assert!(scan_here(b"not a journal at all").is_err());
+        let mut bytes = journal(2);
+        bytes.extend(b"# a note of somebody");
+        assert!(scan_here(&bytes).is_err());
+        assert_eq!(scan_here(b"{\"cr").expect("the first line was torn").lines.len(), 0);
     }
 
     proptest! {

@@ -20,7 +20,7 @@ pub trait Storage {
     /// The kernel's.
     fn read(&self) -> io::Result<Vec<u8>>;
 
-    /// Cuts the journal to a length: a torn tail.
+    /// Cuts the journal to a length, and keeps what is cut off, a torn tail, in a file beside it if it can.
     ///
     /// # Errors
     /// The kernel's.
@@ -127,10 +127,25 @@ impl FileStorage {
         Ok(Self { path, file: RefCell::new(file), folder: RefCell::default() })
     }
 
+    /// Writes what comes after a length to a file of its own, unless that is there already.
+    fn keep_tail(&self, length: u64) -> io::Result<()> {
+        let bytes = self.read()?;
+        let tail = usize::try_from(length).ok().and_then(|length| bytes.get(length..)).unwrap_or_default();
+        let path = torn_path(&self.path, length);
+        let mut kept = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        kept.write_all(tail)?;
+        kept.sync_data()
+    }
+
     fn with_file<T>(&self, work: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
         let file = self.file.borrow();
         work(file.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?)
     }
+}
+
+/// Where the torn tail that began at a byte of a journal is kept.
+pub(crate) fn torn_path(journal: &Path, at_byte: u64) -> PathBuf {
+    journal.with_file_name(format!("journal.torn-{at_byte}"))
 }
 
 /// Opens a file for appending, which is made for its owner's eyes only.
@@ -163,6 +178,8 @@ impl Storage for FileStorage {
     }
 
     fn cut(&self, length: u64) -> io::Result<()> {
+        // A disk without room for it must not keep the host from coming back.
+        let _ = self.keep_tail(length);
         self.with_file(|file| file.set_len(length))
     }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use std::io::Read as _;
+
 use planish_journal::{Author, FileStorage, HostLock, Intent, Journal, JournalError, Ledger, Storage, read};
 use planish_model::{
     Class, Closure, EntryId, EntryState, EntryStep, KnobId, Original, Outcome, OutcomeKind, Plan, PoolWrite,
@@ -137,6 +139,12 @@ fn a_torn_tail_is_told_and_cut_by_the_next_writer() {
     assert_eq!(storage.read().expect("readable").len() as u64, sound + 12, "a reader cuts nothing");
     let mut journal = open(folder.path()).expect("a torn tail is no damage");
     assert_eq!(journal.ledger().torn.map(|torn| torn.at_byte), Some(sound));
+    let note = journal.torn_note().expect("it is told");
+    let kept = folder.path().join(format!("journal.torn-{sound}"));
+    assert!(note.contains("12 bytes") && note.contains(&kept.display().to_string()), "{note}");
+    let mut tail = String::new();
+    std::fs::File::open(kept).expect("kept").read_to_string(&mut tail).expect("text");
+    assert_eq!(tail, "{\"crc\":\"0123");
     assert_eq!(journal.begin(intent(None)).expect("room"), EntryId(2));
     drop(journal);
     let after = look(folder.path());

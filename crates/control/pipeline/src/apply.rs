@@ -92,6 +92,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
     let exit = exit_of(&written.outcomes, &drift);
     let mut hints = hints(&written.outcomes, entry, options);
+    hints.extend(journal.torn_note());
     if options.persist && options.confirm_seconds.is_none() {
         hints.extend(lost_at_boot(&drift));
         hints.extend(persistence.pending.map(|arguments| format!("reboot pending: {arguments}")));
@@ -115,7 +116,8 @@ fn is_in_force(journal: &Journal, plan: &Plan, persistence: &Persistence) -> boo
 fn nothing_to_write(session: &Session, plan: &Plan, persistence: Persistence, journal: &Journal) -> Applied {
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
     let (exit, unpersisted) = (exit_of(&[], &drift), persistence.left_out);
-    Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, exit, hints: Vec::new() }
+    let hints = journal.torn_note().into_iter().collect();
+    Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, exit, hints }
 }
 
 /// The steps of the plan and of its files, each with its originals. Refuses what must not be begun.

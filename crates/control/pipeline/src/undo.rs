@@ -79,7 +79,8 @@ pub(crate) fn undo_selected(
     settle::pools(&mut journal, &boot_id, &*sink)?;
 
     // After this point no other planish writes this host. What an entry holds follows from the journal alone.
-    let mut undone = Undone { entries: Vec::new(), exit: Exit::Done, hints: Vec::new() };
+    let hints_of_journal = journal.torn_note().into_iter().collect();
+    let mut undone = Undone { entries: Vec::new(), exit: Exit::Done, hints: hints_of_journal };
     for id in select(&journal)? {
         let entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         let back = undo_entry(&mut journal, &entry, &session.options.command, force, &boot_id, &*sink);
