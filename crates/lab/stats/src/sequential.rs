@@ -5,7 +5,7 @@
 //!                 |
 //!               look -- a guard is surely breached -------------> Drop
 //!                 |---- test, estimate and all guards agree ----> Keep
-//!                 |---- surely less than min_gain --------------> Drop
+//!                 |---- 95 % bound below min_gain --------------> Drop
 //!                 |---- last look ------------------------------> Inconclusive (the caller undoes)
 //!                 '---- otherwise ------------------------------> Continue
 //! ```
@@ -54,7 +54,7 @@ pub enum Reason {
     Pays,
     /// Drop: the interval lies below 0.
     Worse,
-    /// Drop: the gain is surely below the minimum.
+    /// Drop: the upper bound of the gain at this look is below the minimum.
     TooSmall,
     /// Drop: a guard metric surely lost more than its margin.
     GuardBreached,
@@ -133,6 +133,9 @@ pub struct Conclusion {
     pub tail: f64,
     /// What that tail was compared with.
     pub allowed: f64,
+    /// One-sided 95 % upper bound of the pair log at this look alone, which is what futility goes by; none with too
+    /// few pairs for one.
+    pub ceiling: Option<f64>,
     /// The guards, in the order given.
     pub guards: Vec<GuardFinding>,
 }
@@ -256,8 +259,8 @@ impl Sequential {
         let differs = effect.is_some_and(|it| excludes_zero(&it, allowed));
         let shown = test.upper_tail() <= allowed
             && effect.is_some_and(|it| it.interval.low > 0.0 && it.value >= self.design.min_gain());
-        let bound = walsh.as_ref().and_then(|walsh| walsh.upper_bound(BOUND_LEVEL));
-        let futile = bound.is_some_and(|bound| bound < self.design.min_gain());
+        let ceiling = walsh.as_ref().and_then(|walsh| walsh.upper_bound(BOUND_LEVEL));
+        let futile = ceiling.is_some_and(|bound| bound < self.design.min_gain());
         let worse = differs && effect.is_some_and(|it| it.value < 0.0);
 
         let (verdict, reason) = if guards.iter().any(|it| it.state == GuardState::Breached) {
@@ -272,7 +275,7 @@ impl Sequential {
             return None;
         };
         let (pairs, looks, tail) = (self.logs.len(), self.looks, test.upper_tail());
-        Some(Conclusion { verdict, reason, pairs, looks, effect, tail, allowed, guards })
+        Some(Conclusion { verdict, reason, pairs, looks, effect, tail, allowed, ceiling, guards })
     }
 }
 

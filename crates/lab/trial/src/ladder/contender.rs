@@ -180,12 +180,22 @@ impl Contender {
 }
 
 /// The statistical end of a rung in a sentence.
-pub(super) fn sentence(conclusion: &Conclusion, min_gain: f64) -> String {
+pub(super) fn sentence(conclusion: &Conclusion, min_gain: f64, better: planish_stats::Better) -> String {
     let pairs = conclusion.pairs;
     match conclusion.reason {
-        Reason::Pays => format!("pays, by {pairs} pairs and all guards"),
+        Reason::Pays => {
+            let held = guard_names(conclusion, planish_stats::GuardState::Held);
+            let guards =
+                if held.is_empty() { "no guard was measured".to_owned() } else { format!("{held} held") };
+            format!("pays, by {pairs} pairs; {guards}")
+        }
         Reason::Worse => format!("worse than the baseline, by {pairs} pairs"),
-        Reason::TooSmall => format!("surely less than {:.1} %, by {pairs} pairs", 100.0 * min_gain),
+        Reason::TooSmall => {
+            // A conclusion that is too small has the bound that made it so.
+            let ceiling = 100.0 * better.gain(conclusion.ceiling.unwrap_or_default());
+            let wanted = 100.0 * min_gain;
+            format!("gains {ceiling:+.1} % at most, and {wanted:.1} % is wanted: 95 % bound of {pairs} pairs")
+        }
         Reason::GuardBreached => {
             let state = planish_stats::GuardState::Breached;
             format!("spoils {}, by {pairs} pairs", guard_names(conclusion, state))
@@ -222,11 +232,29 @@ mod tests {
     use super::*;
 
     fn told(logs: &[f64]) -> String {
-        let mut test = Sequential::new(Design::new(32, 0.025, 0.01).expect("a design"), Vec::new());
+        told_with(Vec::new(), logs)
+    }
+
+    /// The end of a run in which every guard stays as it was.
+    fn told_with(guards: Vec<planish_stats::Guard>, logs: &[f64]) -> String {
+        let held = vec![0.0; guards.len()];
+        let mut test = Sequential::new(Design::new(32, 0.025, 0.01).expect("a design"), guards);
         for &log in logs {
-            test.push(log, &[]).expect("a pair");
+            if !matches!(test.push(log, &held).expect("a pair"), planish_stats::Decision::Continue) {
+                break;
+            }
         }
-        sentence(test.close(), 0.01)
+        sentence(test.close(), 0.01, planish_stats::Better::Lower)
+    }
+
+    #[test]
+    fn a_sentence_claims_what_was_measured() {
+        let gains: Vec<f64> = (0..16).map(|pair| 0.1 + 0.001 * f64::from(pair)).collect();
+        assert_eq!(told(&gains), "pays, by 12 pairs; no guard was measured");
+        let guard = planish_stats::Guard::of_difference("rss_bytes", 0.1);
+        assert_eq!(told_with(vec![guard], &gains), "pays, by 12 pairs; rss_bytes held");
+        let none: Vec<f64> = (0..16).map(|pair| if pair % 2 == 0 { 0.003 } else { -0.004 }).collect();
+        assert_eq!(told(&none), "gains +0.3 % at most, and 1.0 % is wanted: 95 % bound of 8 pairs");
     }
 
     #[test]

@@ -446,7 +446,7 @@ impl<'c, 'a> Race<'c, 'a> {
                 contender.confirm(Confirmed { gain: gain(direction, effect), pairs: conclusion.pairs });
             }
             if conclusion.verdict != Verdict::Keep {
-                contender.unconfirmed(sentence(&conclusion, min_gain));
+                contender.unconfirmed(sentence(&conclusion, min_gain, direction));
             }
             if contender.name == TrialOutcome::STACK {
                 // It has no other pairs than these.
@@ -460,7 +460,7 @@ impl<'c, 'a> Race<'c, 'a> {
                 Verdict::Drop => RungVerdict::Drop,
                 Verdict::Inconclusive => RungVerdict::Inconclusive,
             };
-            contender.conclude(verdict, sentence(&conclusion, min_gain));
+            contender.conclude(verdict, sentence(&conclusion, min_gain, direction));
         }
         contender.take_builds(builds(&run, direction));
         contender.take_run(run);
