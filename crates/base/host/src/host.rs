@@ -53,6 +53,7 @@ impl Host {
     /// The machine recorded in `folder`.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let meta = folder.join("meta.toml");
+        let meta = resolve::in_root(folder, "/meta.toml").map_err(|error| OpenError::io(&meta, error))?;
         let description = match fs::read_to_string(&meta) {
             Ok(text) => Some(Box::new(Description::parse(&text, &meta)?)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(OpenError::io(&meta, error)),
@@ -239,10 +240,7 @@ impl Host {
     ///
     /// In a recording links are followed inside its folder only. The file need not exist.
     pub fn real_path(&self, path: &str) -> io::Result<PathBuf> {
-        match &self.source {
-            Source::Live => Ok(PathBuf::from(path)),
-            Source::Recorded { folder, .. } => Ok(folder.join(resolve::resolve(folder, path)?.path)),
-        }
+        resolve::in_root(self.folder().unwrap_or(Path::new("/")), path)
     }
 
     /// The path that `path` leads to once all links are followed, whether or not something is there.

@@ -36,3 +36,4 @@ pub use natural::natural_order;
 pub use pattern::{Captures, Pattern, PatternError, WILD_MAX};
 pub use record::{Recorded, record};
 pub use redact::{Redactions, Redactor};
+pub use resolve::in_root;

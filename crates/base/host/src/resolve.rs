@@ -2,7 +2,9 @@
 //!
 //! /sys is full of links, most of them relative. In a recording an absolute link, or too many `..`, must not
 //! lead out of the folder to the machine that we run on: every path is resolved by hand, with the folder as
-//! its root, as `openat2(RESOLVE_IN_ROOT)` would.
+//! its root, as `openat2(RESOLVE_IN_ROOT)` would. By hand, since that call is of Linux 5.6 and knows no path that is
+//! still to be made. Whoever can change the tree while it is walked can still lead a path out of it: a tree is as
+//! trusted as its writers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,20 @@ pub(crate) struct Resolved {
     pub links: Vec<Link>,
 }
 
+/// Where `path`, absolute on a host, lies when that host's root is the folder `root`. Nothing need be there.
+///
+/// The one way from a path of a host to a path of this machine, for reading and for writing, for places and for files
+/// of ours. Below `/` a path is what it says, and the kernel follows its links.
+///
+/// # Errors
+/// A circle of links, or a link whose text is not UTF-8.
+pub fn in_root(root: &Path, path: &str) -> io::Result<PathBuf> {
+    if root == Path::new("/") {
+        return Ok(PathBuf::from(path));
+    }
+    Ok(root.join(resolve(root, path)?.path))
+}
+
 /// Follows `path` (absolute on the host) below `root`.
 pub(crate) fn resolve(root: &Path, path: &str) -> io::Result<Resolved> {
     let mut resolved = Resolved::default();
@@ -42,7 +58,7 @@ pub(crate) fn resolve(root: &Path, path: &str) -> io::Result<Resolved> {
             }
             name => resolved.path.push(name),
         }
-        if is_magic(&resolved.path) {
+        if root == Path::new("/") && is_magic(&resolved.path) {
             continue;
         }
         let Ok(target) = std::fs::read_link(root.join(&resolved.path)) else { continue };
@@ -61,7 +77,8 @@ pub(crate) fn resolve(root: &Path, path: &str) -> io::Result<Resolved> {
     Ok(resolved)
 }
 
-/// `/proc/self` leads to another process each time: in a recording it is an ordinary folder.
+/// `/proc/self` leads to another process each time: a recording makes an ordinary folder of it, and in a tree of
+/// somebody else it is a link like any other.
 fn is_magic(path: &Path) -> bool {
     path == Path::new("proc/self") || path == Path::new("proc/thread-self")
 }
@@ -91,5 +108,18 @@ mod tests {
         let links = resolve(root.path(), "/sys/block/sda/queue").unwrap().links;
         assert_eq!(links.len(), 1);
         assert_eq!(links[0].at, Path::new("sys/block/sda"));
+    }
+
+    #[test]
+    fn the_kernels_own_links_lead_nowhere_else_in_a_tree() {
+        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        for name in ["proc/self", "proc/thread-self"] {
+            symlink(outside.path(), root.path().join(name)).unwrap();
+            let real = in_root(root.path(), &format!("/{name}/status")).unwrap();
+            assert!(real.starts_with(root.path()), "{real:?}");
+        }
+        assert_eq!(resolve(Path::new("/"), "/proc/self/stat").unwrap().path, Path::new("proc/self/stat"));
+        assert_eq!(in_root(Path::new("/"), "/proc/self/stat").unwrap(), Path::new("/proc/self/stat"));
     }
 }

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::error::{ActError, Operation, SinkError};
 use crate::holders;
 use crate::sink::edit::edit;
-use crate::sink::{Sink, in_bounds, read_own, remove_own_folder, replace_own};
+use crate::sink::{Sink, in_bounds, read_own, remove, remove_own_folder, replace_own};
 
 /// A writable recorded host.
 #[derive(Debug)]
@@ -146,16 +146,17 @@ impl<'a> ModelSink<'a> {
     }
 
     /// Replaces a file as a whole: a kernel is never killed in the middle of one.
-    #[expect(clippy::disallowed_methods, reason = "act is the one writer of hosts, recorded ones too")]
     fn put(&self, place: &str, value: &str) -> io::Result<()> {
         let real = self.host.real_path(place)?;
         if !real.try_exists()? {
             return Ok(());
         }
-        let stage = self.folder.join("var/lib/planish");
+        let stage = self.host.real_path("/var/lib/planish")?;
         fs::create_dir_all(&stage)?;
         let stage = stage.join("model.stage");
-        fs::write(&stage, format!("{value}\n"))?;
+        // A new file: what a link of that name leads to is not ours.
+        remove(&stage)?;
+        fs::File::create_new(&stage)?.write_all(format!("{value}\n").as_bytes())?;
         fs::rename(stage, real)
     }
 }

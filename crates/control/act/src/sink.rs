@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use planish_host::Host;
+use planish_host::{Host, in_root};
 use planish_model::{Generator, Holder};
 
 use crate::error::{Operation, Refusal, SinkError};
@@ -149,7 +149,8 @@ fn read_text(path: &Path) -> io::Result<String> {
 /// Reads a file of ours below a root.
 pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkError> {
     let mut text = String::new();
-    match File::open(below(root, path)).and_then(|mut file| file.read_to_string(&mut text)) {
+    let opened = in_root(root, path).and_then(File::open);
+    match opened.and_then(|mut file| file.read_to_string(&mut text)) {
         Ok(_) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(SinkError::new(Operation::Read, path, error)),
@@ -161,10 +162,10 @@ pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkEr
 /// The new file has a fixed name, which the host-wide lock keeps to one writer: what a kill leaves of it goes with
 /// the next replacement or removal.
 pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Result<(), SinkError> {
-    let target = below(root, path);
-    let folder = target.parent().expect("our files have a folder").to_owned();
-    let name = target.file_name().expect("our files have a name").to_string_lossy();
-    let fresh = folder.join(format!(".{name}.new"));
+    let (folder, name) = path.rsplit_once('/').expect("our files have a folder and a name");
+    // The folder may lie behind links; a link with the name of our file is what the rename replaces.
+    let folder = in_root(root, folder).map_err(|error| SinkError::new(Operation::Replace, path, error))?;
+    let (target, fresh) = (folder.join(name), folder.join(format!(".{name}.new")));
     let replaced = || -> io::Result<()> {
         remove(&fresh)?;
         let Some(content) = content else {
@@ -188,8 +189,8 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
 
 /// Removes a folder of ours below a root, when it is empty.
 pub(crate) fn remove_own_folder(root: &Path, path: &str) -> Result<(), SinkError> {
-    let folder = below(root, path);
     let removed = || -> io::Result<()> {
+        let folder = in_root(root, path)?;
         match fs::remove_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -201,7 +202,7 @@ pub(crate) fn remove_own_folder(root: &Path, path: &str) -> Result<(), SinkError
 }
 
 /// Removes a file; one that is not there is removed already.
-fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -215,10 +216,6 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-fn below(root: &Path, path: &str) -> std::path::PathBuf {
-    root.join(path.trim_start_matches('/'))
 }
 
 #[cfg(test)]
@@ -258,5 +255,27 @@ mod tests {
         replace_own(root.path(), path, None).expect("ours");
         let emptied = fs::remove_dir(root.path().join("etc/sysctl.d"));
         assert!(emptied.is_ok(), "no half-written file stays: {emptied:?}");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "looks at what was written")]
+    fn links_of_a_tree_are_followed_inside_of_it() {
+        use std::os::unix::fs::symlink;
+        let (root, outside) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        fs::create_dir(root.path().join("etc")).expect("ours");
+        symlink(outside.path(), root.path().join("etc/sysctl.d")).expect("ours");
+        let path = "/etc/sysctl.d/90-planish.conf";
+        replace_own(root.path(), path, Some("a = 1\n")).expect("inside");
+        assert_eq!(read_own(root.path(), path).expect("inside").as_deref(), Some("a = 1\n"));
+        assert_eq!(fs::read_dir(outside.path()).expect("ours").count(), 0, "nothing was written outside");
+        let inside = root.path().join(outside.path().strip_prefix("/").expect("absolute"));
+        assert!(inside.join("90-planish.conf").exists());
+        symlink("/etc/passwd", root.path().join("etc/link.conf")).expect("ours");
+        assert_eq!(read_own(root.path(), "/etc/link.conf").expect("inside"), None, "the tree has no passwd");
+        replace_own(root.path(), "/etc/link.conf", Some("b = 2\n")).expect("the link is replaced");
+        assert!(!root.path().join("etc/passwd").exists());
+        replace_own(root.path(), path, None).expect("inside");
+        assert!(!inside.join("90-planish.conf").exists());
     }
 }

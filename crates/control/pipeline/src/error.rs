@@ -106,6 +106,12 @@ pub enum PipelineError {
         #[source]
         source: planish_boot::Odd,
     },
+    /// A link in the state folder of a recorded host, which would lead what we write out of it.
+    #[error("{} is a symbolic link", path.display())]
+    Linked {
+        /// The link.
+        path: PathBuf,
+    },
     /// A recorded host that is no fixture for writing.
     #[error("this host cannot be written")]
     Act(#[from] ActError),
@@ -197,6 +203,7 @@ impl PipelineError {
             | Self::ForeignFile { .. }
             | Self::BootLoader { .. }
             | Self::BootFile { .. }
+            | Self::Linked { .. }
             | Self::Act(_)
             | Self::Lock(_)
             | Self::Journal(_)
@@ -234,6 +241,9 @@ impl PipelineError {
                 format!("look at {path}, mend it, then try again; apply without --persist leaves it alone")
             }
             Self::ForeignFile { path } => format!("move it away first: mv {path} {path}.mine"),
+            Self::Linked { .. } => {
+                "put the file itself there: links in the state of a recorded host are not followed".to_owned()
+            }
             Self::Act(_) => "only recordings with `writable = true` in meta.toml are written".to_owned(),
             Self::Lock(LockError::Held { .. }) => "wait until it has finished, then try again".to_owned(),
             Self::Lock(LockError::Open { path, .. }) => format!("make {} writable for you", path.display()),
@@ -322,6 +332,7 @@ mod tests {
                 path: "/etc/x".to_owned(),
                 source: planish_boot::Odd::CutOff { what: "a quote has no end" },
             },
+            PipelineError::Linked { path: path() },
             LockError::Held { path: path(), pid: None }.into(),
             LockError::Open { path: path(), source: denied() }.into(),
             full().into(),

@@ -92,7 +92,7 @@ impl Session {
             Some(folder) => Host::open(folder)?,
             None => Host::live(),
         };
-        let folders = Folders::of(&options);
+        let folders = Folders::of(&options)?;
         let (catalogue, unsound) = match state::catalogue(&folders) {
             Ok(catalogue) => (catalogue, None),
             Err(error) => (Catalogue::embedded().map_err(Arc::new)?, Some(Arc::new(error))),
@@ -172,6 +172,7 @@ impl Session {
     /// The journal for writing, and with it the host-wide lock.
     pub(crate) fn writer(&self, patience: Duration) -> Result<Journal, PipelineError> {
         let _stage = info_span!("journal").entered();
+        self.folders.refuse_links()?;
         let lock = HostLock::acquire(&self.folders.lock, patience)?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
@@ -203,6 +204,7 @@ impl Session {
     /// The journal as it is, without the lock.
     pub(crate) fn ledger(&self) -> Result<Ledger, PipelineError> {
         let _stage = info_span!("journal").entered();
+        self.folders.refuse_links()?;
         let storage = FileStorage::look(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "read", path, source })?;
         let mut ledger = read(&storage)?;
@@ -212,6 +214,7 @@ impl Session {
 
     /// All entries, those of archived journals too.
     pub(crate) fn history(&self) -> Result<Vec<Entry>, PipelineError> {
+        self.folders.refuse_links()?;
         let mut entries = planish_journal::history(&self.folders.state)?;
         gone::show(&mut entries, &self.host.boot_id());
         Ok(entries)

@@ -6,9 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use planish_host::Host;
+use planish_host::{Host, OpenError, in_root};
 use planish_model::{Catalogue, CatalogueError};
 
+use crate::error::PipelineError;
 use crate::session::SessionOptions;
 
 /// Folders of a session.
@@ -16,8 +17,12 @@ use crate::session::SessionOptions;
 pub(crate) struct Folders {
     /// Journal and proofs.
     pub state: PathBuf,
-    /// Own knobs and profiles, the later ones winning.
+    /// Own knobs and profiles, the later ones winning. Below `root` where there is one.
     pub config: Vec<PathBuf>,
+    /// A recorded host that the configuration is of.
+    root: Option<PathBuf>,
+    /// The state folder of a recorded host, where its lock is, and its journal without `--state`.
+    recorded: Option<PathBuf>,
     /// The lock of the host, wherever the state is.
     pub lock: PathBuf,
     /// Held by a trial for as long as it may have values on the host, and never for a write.
@@ -28,32 +33,61 @@ pub(crate) struct Folders {
 
 /// Where root keeps the journal of a live host.
 const ROOT_STATE: &str = "/var/lib/planish";
+/// Where the rows of a whole host are.
+const ROOT_CONFIG: &str = "/etc/planish";
 
 impl Folders {
-    pub fn of(options: &SessionOptions) -> Self {
+    pub fn of(options: &SessionOptions) -> Result<Self, PipelineError> {
         let is_root = rustix::process::geteuid().is_root();
-        let lock = match &options.root {
-            Some(root) => root.join("var/lib/planish/lock"),
+        let below = |root: &PathBuf| {
+            let failed = |source| OpenError::Io { path: root.join("var/lib/planish"), source };
+            in_root(root, ROOT_STATE).map_err(failed)
+        };
+        let recorded = options.root.as_ref().map(below).transpose()?;
+        let lock = match &recorded {
+            Some(folder) => folder.join("lock"),
             // Not /run/lock: anybody may write there, and so hold the lock against root for ever.
             None if is_root => PathBuf::from("/run/planish.lock"),
             None => xdg("XDG_RUNTIME_DIR", ".local/state").join("planish.lock"),
         };
-        let (state, config) = match (&options.state, &options.root) {
+        let common = || PathBuf::from(ROOT_CONFIG);
+        let (state, config) = match (&options.state, &recorded) {
             (Some(folder), _) => (folder.join("var"), vec![folder.join("etc")]),
-            (None, Some(root)) => (root.join("var/lib/planish"), vec![root.join("etc/planish")]),
-            (None, None) if is_root => (PathBuf::from(ROOT_STATE), vec![PathBuf::from("/etc/planish")]),
+            (None, Some(folder)) => (folder.clone(), vec![common()]),
+            (None, None) if is_root => (PathBuf::from(ROOT_STATE), vec![common()]),
             (None, None) => (
                 xdg("XDG_STATE_HOME", ".local/state").join("planish"),
-                vec![PathBuf::from("/etc/planish"), xdg("XDG_CONFIG_HOME", ".config").join("planish")],
+                vec![common(), xdg("XDG_CONFIG_HOME", ".config").join("planish")],
             ),
         };
+        let root = options.root.clone().filter(|_| options.state.is_none());
         let usual = options.state.is_none() && options.root.is_none();
         let of_root = (usual && !is_root).then(|| PathBuf::from(ROOT_STATE));
         let trial = match lock.file_stem().and_then(|name| name.to_str()) {
             Some(name) if name != "lock" => lock.with_file_name(format!("{name}-trial.lock")),
             _ => lock.with_file_name("trial.lock"),
         };
-        Self { state, config, lock, trial, of_root }
+        Ok(Self { state, config, root, recorded, lock, trial, of_root })
+    }
+
+    /// Where a path of the configuration really lies.
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        match (&self.root, path.to_str()) {
+            (Some(root), Some(path)) => in_root(root, path),
+            (Some(_), None) => Err(io::ErrorKind::InvalidFilename.into()),
+            (None, _) => Ok(path.to_owned()),
+        }
+    }
+
+    /// Refuses to read or write the state of a recorded host through a link in its folder: a journal, lock or proof
+    /// that leads elsewhere. Links on the way to the folder were followed inside the host.
+    pub fn refuse_links(&self) -> Result<(), PipelineError> {
+        let Some(Ok(names)) = self.recorded.as_ref().map(fs::read_dir) else { return Ok(()) };
+        let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        match names.flatten().find(is_link) {
+            Some(entry) => Err(PipelineError::Linked { path: entry.path() }),
+            None => Ok(()),
+        }
     }
 
     /// The state folder of root, if it is there and we may not read it.
@@ -78,10 +112,10 @@ fn xdg(variable: &str, usual: &str) -> PathBuf {
 pub(crate) fn catalogue(folders: &Folders) -> Result<Catalogue, CatalogueError> {
     let mut catalogue = Catalogue::embedded()?;
     for folder in &folders.config {
-        for (file, text) in own_files(&folder.join("knobs"))? {
+        for (file, text) in own_files(folders, &folder.join("knobs"))? {
             catalogue.add_knobs(&file, &text)?;
         }
-        for (file, text) in own_files(&folder.join("profiles"))? {
+        for (file, text) in own_files(folders, &folder.join("profiles"))? {
             catalogue.add_profile(&file, &text)?;
         }
     }
@@ -90,20 +124,22 @@ pub(crate) fn catalogue(folders: &Folders) -> Result<Catalogue, CatalogueError> 
 }
 
 /// The TOML files of a folder by name. A folder that is not there, or not ours to read, has none.
-fn own_files(folder: &Path) -> Result<Vec<(String, String)>, CatalogueError> {
-    let Ok(names) = fs::read_dir(folder) else { return Ok(Vec::new()) };
-    let mut paths: Vec<PathBuf> = names.filter_map(|name| Some(name.ok()?.path())).collect();
+fn own_files(folders: &Folders, folder: &Path) -> Result<Vec<(String, String)>, CatalogueError> {
+    let Ok(names) = folders.real(folder).and_then(fs::read_dir) else { return Ok(Vec::new()) };
+    let mut paths: Vec<PathBuf> =
+        names.filter_map(|name| Some(folder.join(name.ok()?.file_name()))).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     let read = |path: PathBuf| {
-        let file = path.display().to_string();
+        let real = folders.real(&path);
+        let file = real.as_ref().unwrap_or(&path).display().to_string();
         let unreadable = |error: io::Error| CatalogueError::Malformed {
             file: file.clone(),
             line: 1,
             column: 1,
             message: error.to_string(),
         };
-        fs::read_to_string(&path).map_err(unreadable).map(|text| (file.clone(), text))
+        real.and_then(fs::read_to_string).map_err(unreadable).map(|text| (file.clone(), text))
     };
     paths.into_iter().map(read).collect()
 }
@@ -134,6 +170,10 @@ mod tests {
 
     use super::*;
 
+    fn of(options: &SessionOptions) -> Folders {
+        Folders::of(options).expect("no circle of links")
+    }
+
     #[test]
     fn a_user_is_found_by_number() {
         let users = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n";
@@ -144,22 +184,22 @@ mod tests {
     #[test]
     fn state_names_both_folders_and_never_the_lock() {
         let options = SessionOptions { state: Some(PathBuf::from("/s")), ..SessionOptions::default() };
-        let folders = Folders::of(&options);
+        let folders = of(&options);
         assert_eq!(folders.state, Path::new("/s/var"));
         assert_eq!(folders.config, [Path::new("/s/etc")]);
         assert!(!folders.lock.starts_with("/s"), "the lock is host-wide");
         let recorded = SessionOptions { root: Some(PathBuf::from("/r")), ..options };
-        assert_eq!(Folders::of(&recorded).lock, Path::new("/r/var/lib/planish/lock"));
+        assert_eq!(of(&recorded).lock, Path::new("/r/var/lib/planish/lock"));
     }
 
     #[test]
     fn a_journal_that_only_root_may_read_is_noticed() {
         let folder = tempfile::tempdir().expect("a folder");
         let options = SessionOptions { state: Some(folder.path().to_owned()), ..SessionOptions::default() };
-        let of_root = |path: &Path| Folders { of_root: Some(path.to_owned()), ..Folders::of(&options) };
+        let of_root = |path: &Path| Folders { of_root: Some(path.to_owned()), ..of(&options) };
         assert_eq!(of_root(folder.path()).hidden(), None, "we may read it");
         assert_eq!(of_root(&folder.path().join("none")).hidden(), None, "it is not there");
-        assert_eq!(Folders::of(&options).hidden(), None, "--state names another journal");
+        assert_eq!(of(&options).hidden(), None, "--state names another journal");
         let closed = folder.path().join("closed");
         fs::DirBuilder::new().mode(0o000).create(&closed).expect("ours");
         let is_root = rustix::process::geteuid().is_root();
@@ -170,7 +210,7 @@ mod tests {
     fn a_wrong_row_of_the_user_names_its_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let options = SessionOptions { state: Some(folder.path().to_owned()), ..SessionOptions::default() };
-        let folders = Folders::of(&options);
+        let folders = of(&options);
         assert!(catalogue(&folders).is_ok(), "no folder, no rows");
         let profiles = folder.path().join("etc/profiles");
         fs::create_dir_all(&profiles).expect("ours");

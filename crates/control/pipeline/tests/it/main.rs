@@ -7,6 +7,7 @@ mod faults;
 mod hosts;
 mod kill;
 mod life;
+mod links;
 mod live;
 mod persist;
 mod random;
