@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use planish_sys::lock::{LockFile, TryLock};
 use thiserror::Error;
 
-/// How long a waiting process sleeps between two tries.
+/// How long a waiting process sleeps before its second try; each later pause is twice as long, up to the next one.
 const POLL: Duration = Duration::from_millis(20);
+/// The longest pause between two tries: who waits for hours must not be felt.
+const POLL_MAX: Duration = Duration::from_secs(1);
 
 /// Why the lock was not taken.
 #[derive(Debug, Error)]
@@ -39,7 +41,8 @@ pub struct HostLock {
 }
 
 impl HostLock {
-    /// Takes the lock at `path`, waiting for at most `patience` for another planish to finish.
+    /// Takes the lock at `path`, waiting for at most `patience` for another planish to finish ([`Duration::MAX`]: for
+    /// as long as it takes).
     ///
     /// # Errors
     /// Names the process that has it.
@@ -49,6 +52,7 @@ impl HostLock {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
         let start = Instant::now();
+        let mut pause = POLL;
         loop {
             match LockFile::try_acquire(path).map_err(failed)? {
                 TryLock::Ours(file) => return Ok(Self { _file: file }),
@@ -56,7 +60,10 @@ impl HostLock {
                     let pid = pid.map(|pid| pid.as_raw_pid());
                     return Err(LockError::Held { path: path.to_owned(), pid });
                 }
-                TryLock::Held(_) => std::thread::sleep(POLL),
+                TryLock::Held(_) => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(POLL_MAX);
+                }
             }
         }
     }

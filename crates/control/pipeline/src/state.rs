@@ -46,7 +46,8 @@ impl Folders {
         let recorded = options.root.as_ref().map(below).transpose()?;
         let lock = match &recorded {
             Some(folder) => folder.join("lock"),
-            // Not /run/lock: anybody may write there, and so hold the lock against root for ever.
+            // Not /run/lock: anybody may make files there, and so hold the lock against root for ever. What keeps
+            // others from this one is its mode: to open it for reading would be enough.
             None if is_root => PathBuf::from("/run/planish.lock"),
             None => xdg("XDG_RUNTIME_DIR", ".local/state").join("planish.lock"),
         };

@@ -23,8 +23,9 @@ use crate::undo::{Undone, undo_selected};
 
 /// The hidden command that [`keep_watch`] is reached by.
 pub const WATCH_COMMAND: &str = "watch-confirm";
-/// How long the watcher waits for another planish to finish: it has nothing else to do.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// How long the watcher waits for another planish to finish: it has nothing else to do, and a trial that holds the
+/// host for an hour is no reason to leave a cut-off operator alone.
+const PATIENCE: Duration = Duration::MAX;
 
 /// Starts the watcher of an entry that must be confirmed.
 pub(crate) fn start(session: &Session, journal: &Journal, id: EntryId) -> Result<(), PipelineError> {
