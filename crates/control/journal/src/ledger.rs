@@ -96,8 +96,8 @@ impl Ledger {
                     if entry.confirm_by.is_some() { EntryState::Unconfirmed } else { EntryState::Open };
             }
             Event::Confirmed { entry } => self.settle(entry, EntryState::Open)?,
-            // Until the undo has said how it ended, it may have been killed.
-            Event::Undo { entry, .. } => self.settle(entry, EntryState::Interrupted)?,
+            // Until the undo has said how it ended, it may have been killed: a dead-man timer goes on waiting.
+            Event::Undo { entry, .. } => self.find(entry)?.state = EntryState::Interrupted,
             Event::LeftOpen { entry } => self.settle(entry, EntryState::Open)?,
             Event::Closed { entry, closure } => self.settle(entry, EntryState::Closed(closure))?,
         }

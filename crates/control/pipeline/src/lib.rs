@@ -52,4 +52,6 @@ pub use session::{Seams, Session, SessionOptions, TrialAtWork};
 pub use size::{Service, SizeRequest, size};
 pub use source::Source;
 pub use undo::{Target, Undone, undo};
+#[doc(hidden)]
+pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};

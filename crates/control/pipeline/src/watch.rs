@@ -88,6 +88,15 @@ pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, Pipe
     Alarm::after(left)
         .and_then(|alarm| alarm.wait(None))
         .map_err(|error| PipelineError::Watch(io::Error::other(error)))?;
+    take_unconfirmed(session, id)
+}
+
+/// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end.
+///
+/// # Errors
+/// As [`crate::undo()`].
+#[doc(hidden)]
+pub fn take_unconfirmed(session: &Session, id: EntryId) -> Result<Option<Undone>, PipelineError> {
     if !must_go(&find(session, id)?) {
         return Ok(None);
     }
@@ -105,7 +114,8 @@ fn find(session: &Session, id: EntryId) -> Result<Entry, PipelineError> {
     Ok(entry.clone())
 }
 
-/// Whether an entry is one that its watcher must take back.
+/// Whether an entry is one that its watcher must take back. So is one whose undo was killed half way: a connection
+/// that broke, for which there is a timer, takes the undo that was typed into it along.
 fn must_go(entry: &Entry) -> bool {
     let unfinished = matches!(entry.state, EntryState::Unconfirmed | EntryState::Interrupted);
     unfinished && entry.confirm_by.is_some()

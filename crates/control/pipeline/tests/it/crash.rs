@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use planish_model::{EntryState, Exit, KnobId, Nodes, Outcome, Want};
-use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, confirm, do_once, undo};
+use planish_model::{EntryId, EntryState, Exit, KnobId, Nodes, Outcome, Want};
+use planish_pipeline::{
+    ApplyOptions, Session, Source, Target, apply, confirm, do_once, take_unconfirmed, undo,
+};
 
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
@@ -196,7 +198,7 @@ fn an_undo_of_two_that_is_killed_anywhere_comes_back() {
     for first in [None, Some(1)] {
         let undo_both = move |session: &Session| {
             if let Some(id) = first {
-                undo(session, Target::Entry(planish_model::EntryId(id)), false).expect("undone");
+                undo(session, Target::Entry(EntryId(id)), false).expect("undone");
             }
             undo_everything(session);
         };
@@ -240,6 +242,36 @@ fn a_confirm_that_is_killed_anywhere_comes_back() {
         }
     }
     assert!(counter.operations() >= 6, "{}", counter.operations());
+}
+
+/// The cut-off operator: the connection breaks, and the undo that was typed into it dies with it. The timer of the
+/// entry must bring the host back, whatever the undo came to.
+#[test]
+fn an_undo_that_is_killed_anywhere_leaves_the_rest_to_the_timer() {
+    let start = Tree::new().snapshot();
+    let counter = Fuse::counting();
+    undo_everything(&fused(waiting().options(), &counter));
+    assert!(counter.operations() >= 20, "{}", counter.operations());
+    let mut idle = Vec::new();
+    for operation in 0..counter.operations() {
+        for moment in MOMENTS {
+            let when = format!("killed {moment:?} operation {operation}");
+            let tree = waiting();
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| undo_everything(&session)).is_none(), "{when}");
+            drop(session);
+            let undone = take_unconfirmed(&tree.session(), EntryId(1)).expect("the host is ours");
+            if undone.is_none() {
+                idle.push((operation, moment));
+            }
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+            assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
+            let again = take_unconfirmed(&tree.session(), EntryId(1)).expect("nothing to do");
+            assert!(again.is_none(), "{when}: the timer goes off once");
+        }
+    }
+    // Only a kill after the last line leaves the timer nothing to do.
+    assert!(idle.len() < 8, "{idle:?}");
 }
 
 /// A host with an entry that waits to be confirmed.

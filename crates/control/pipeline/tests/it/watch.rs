@@ -4,8 +4,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, EntryState, Exit};
-use planish_pipeline::{ApplyOptions, Seams, Session, SessionOptions, apply, confirm, keep_watch};
+use planish_pipeline::{
+    ApplyOptions, Seams, Session, SessionOptions, Target, apply, confirm, keep_watch, undo,
+};
 
+use crate::faults::{Fuse, Moment, fused, until_killed};
 use crate::tree::*;
 
 /// The variable that makes [`watcher_process`] work: root folder and entry.
@@ -79,6 +82,19 @@ fn what_nobody_confirms_goes_by_itself() {
     let start = tree.snapshot();
     apply_for(&tree, 1);
     assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
+    eventually("the undo", || !tree.entries()[0].is_open());
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn what_an_undo_that_was_killed_left_goes_by_itself() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_for(&tree, 2);
+    let killed = fused(tree.options(), &Fuse::at(6, Moment::After));
+    assert!(until_killed(|| undo(&killed, Target::Newest, false)).is_none());
+    drop(killed);
+    assert_ne!(differences(&start, &tree.snapshot()), [""; 0], "the kill came half way");
     eventually("the undo", || !tree.entries()[0].is_open());
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
