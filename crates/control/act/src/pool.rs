@@ -34,7 +34,7 @@ pub(crate) fn raise(step: &EntryStep, sink: &dyn Sink, record: &mut Recorder<'_>
     let mut pause = FIRST_PAUSE;
     for attempt in 1..=TRIES {
         // From what is there now: whoever changed the pool since is neither undone nor counted as ours.
-        match pool.change(granted, record, |now| now + (asked - granted)) {
+        match pool.change(granted, record, |now| now.checked_add(asked - granted)) {
             Ok((from, to)) => granted += to.saturating_sub(from).min(asked - granted),
             Err(why) => {
                 outcome.outcome = OutcomeKind::Failed;
@@ -105,7 +105,7 @@ pub(crate) fn lower(step: &EntryStep, sink: &dyn Sink, force: bool, record: &mut
     let spare = pool.unused().unwrap_or(ours);
     let mut left = ours;
     if ours > 0 && spare > 0 {
-        match pool.change(ours, record, |now| now - ours.min(spare).min(now)) {
+        match pool.change(ours, record, |now| Some(now - ours.min(spare).min(now))) {
             Ok((from, to)) => left -= from.saturating_sub(to).min(left),
             Err(why) => {
                 outcome.outcome = OutcomeKind::Failed;
@@ -168,10 +168,10 @@ impl Pool<'_> {
         &self,
         held: u64,
         record: &mut Recorder<'_>,
-        target: impl FnOnce(u64) -> u64,
+        target: impl FnOnce(u64) -> Option<u64>,
     ) -> Result<(u64, u64), String> {
         let from = self.pages().map_err(|error| error.in_full())?;
-        let to = target(from);
+        let to = target(from).ok_or_else(|| format!("no pool has so many pages besides its {from}"))?;
         record(PoolWrite { held, from, to })
             .map_err(|error| format!("not written, since not recorded: {error}"))?;
         self.sink.write(self.place, &to.to_string()).map_err(|error| error.in_full())?;
@@ -322,6 +322,15 @@ mod tests {
         kernel.put(FREE, "3");
         assert_eq!(lowered(&step, &kernel).outcome, OutcomeKind::Done);
         assert_eq!(kernel.get(PLACE), "0");
+    }
+
+    #[test]
+    fn a_raise_beyond_all_numbers_takes_nothing_from_others() {
+        let kernel = kernel(10);
+        let step = EntryStep { raise_pages: Some(u64::MAX - 3), ..pool_step(PLACE, 10, 8) };
+        let outcome = raise(&step, &kernel, &mut |_| Ok(()));
+        assert_eq!((outcome.outcome, outcome.granted_pages), (OutcomeKind::Failed, Some(0)));
+        assert_eq!(kernel.get(PLACE), "10");
     }
 
     #[test]

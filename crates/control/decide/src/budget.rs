@@ -47,6 +47,13 @@ impl Budget {
     }
 }
 
+/// Why the pools of a plan, so many bytes together, are more than the host can give as it is now; `None` when they are
+/// not. A plan that was made when there was room is judged by this once more before it is written.
+#[must_use]
+pub fn beyond_memory(host: &HostFacts, bytes: u64) -> Option<String> {
+    if bytes == 0 { None } else { Budget::of(host).refusal(bytes) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

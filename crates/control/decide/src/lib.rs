@@ -7,6 +7,7 @@
 //! - [`verdict`]: can this knob be set here, and what is the evidence?
 //! - [`plan`]: profile in, writes out, in the order of their dependencies;
 //! - [`findings`]: what the machine loses, why, and the cure;
+//! - [`beyond_memory`]: why the host cannot give the pages of a plan any more;
 //! - [`size`]: how many huge pages a service needs, with the arithmetic.
 //!
 //! Undo is not here: it must work from the journal alone, so it lives beside the writes.
@@ -22,10 +23,11 @@ mod pool;
 mod size;
 mod verdict;
 
+pub use budget::beyond_memory;
 pub use error::DecideError;
 pub use findings::findings;
 pub use order::in_order;
-pub use plan::{Options, forbidden, plan};
+pub use plan::{Options, coupled, forbidden, plan};
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
 pub use verdict::{unmet, verdict};
 

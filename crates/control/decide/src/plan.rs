@@ -184,7 +184,7 @@ impl<'a> Draft<'a> {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
-        let coupled = self.coupled(knob, &reading.place);
+        let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
     }
 
@@ -221,31 +221,6 @@ impl<'a> Draft<'a> {
             let same = knob.r#type.same(&step.wanted, wanted) && knob.r#type.same(step.ours(), now);
             (made && same).then_some(id)
         })
-    }
-
-    /// Places that a write of this one changes too, with the values that must be kept. Pools have none: they
-    /// are taken back by subtraction, and their aliases follow.
-    fn coupled(&self, knob: &Knob, place: &str) -> Vec<Coupled> {
-        if knob.undo == Undo::Subtract {
-            return Vec::new();
-        }
-        let holes = place::captures(&knob.path, place).unwrap_or_default();
-        let twins = knob.twin.iter().map(|id| (id, Coupling::Twin));
-        let aliases = knob.alias.iter().map(|id| (id, Coupling::Alias));
-        let derived = knob.derives.iter().map(|id| (id, Coupling::Derived));
-        let mut coupled = Vec::new();
-        for (id, coupling) in twins.chain(aliases).chain(derived) {
-            let Ok(other) = self.catalogue.knob(id) else { continue };
-            let path = place::fill(&other.path, &holes);
-            for reading in self.observation.knobs.get(id).into_iter().flatten() {
-                let Some(now) = &reading.value else { continue };
-                if place::captures(&path, &reading.place).is_some() {
-                    let (knob, place, now) = (id.clone(), reading.place.clone(), now.clone());
-                    coupled.push(Coupled { knob, place, now, coupling });
-                }
-            }
-        }
-        coupled
     }
 
     /// `vm.min_free_kbytes`: half a percent of memory, and never less than now.
@@ -348,6 +323,32 @@ impl<'a> Draft<'a> {
         let (name, id, boot) = (self.profile.name.clone(), host.host_id.clone(), host.boot_id.clone());
         Plan::new(name, id, boot, self.steps, self.skipped).with_boot(self.boot)
     }
+}
+
+/// Places that a write of this one changes too, with the values that must be kept. Pools have none: they are taken
+/// back by subtraction, and their aliases follow.
+#[must_use]
+pub fn coupled(catalogue: &Catalogue, observation: &Observation, knob: &Knob, place: &str) -> Vec<Coupled> {
+    if knob.undo == Undo::Subtract {
+        return Vec::new();
+    }
+    let holes = place::captures(&knob.path, place).unwrap_or_default();
+    let twins = knob.twin.iter().map(|id| (id, Coupling::Twin));
+    let aliases = knob.alias.iter().map(|id| (id, Coupling::Alias));
+    let derived = knob.derives.iter().map(|id| (id, Coupling::Derived));
+    let mut coupled = Vec::new();
+    for (id, coupling) in twins.chain(aliases).chain(derived) {
+        let Ok(other) = catalogue.knob(id) else { continue };
+        let path = place::fill(&other.path, &holes);
+        for reading in observation.knobs.get(id).into_iter().flatten() {
+            let Some(now) = &reading.value else { continue };
+            if place::captures(&path, &reading.place).is_some() {
+                let (knob, place, now) = (id.clone(), reading.place.clone(), now.clone());
+                coupled.push(Coupled { knob, place, now, coupling });
+            }
+        }
+    }
+    coupled
 }
 
 /// What is left to do by hand for a value that only a boot can bring.

@@ -67,6 +67,12 @@ pub enum PipelineError {
         /// Each place with what it shows and what the plan saw.
         moved: Vec<String>,
     },
+    /// The pools of the plan are more than the host can give by now.
+    #[error("the pools of the plan do not fit into memory any more: {why}")]
+    NoMemory {
+        /// What is asked for, what is there, and what the host keeps.
+        why: String,
+    },
     /// We may not write a place of the plan, found before anything was written.
     #[error("cannot write {place}: {why}")]
     NotWritable {
@@ -197,6 +203,7 @@ impl PipelineError {
             | Self::Forged { .. }
             | Self::Elsewhere { .. }
             | Self::Moved { .. }
+            | Self::NoMemory { .. }
             | Self::NotWritable { .. }
             | Self::Before(_)
             | Self::Deed(_)
@@ -240,6 +247,7 @@ impl PipelineError {
             Self::BootFile { path, .. } => {
                 format!("look at {path}, mend it, then try again; apply without --persist leaves it alone")
             }
+            Self::NoMemory { .. } => "see what fits now: planish plan PROFILE".to_owned(),
             Self::ForeignFile { path } => format!("move it away first: mv {path} {path}.mine"),
             Self::Linked { .. } => {
                 "put the file itself there: links in the state of a recorded host are not followed".to_owned()
@@ -325,6 +333,7 @@ mod tests {
             PipelineError::Forged { place: place(), why: service() },
             PipelineError::Elsewhere { what: "host" },
             PipelineError::Moved { moved: vec![place()] },
+            PipelineError::NoMemory { why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
             PipelineError::ForeignFile { path: "/etc/x".to_owned() },
             PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },

@@ -3,7 +3,8 @@
 use planish_act::{Sink, stack};
 use planish_host::Access;
 use planish_model::{
-    Class, Coupling, Entry, EntryStep, KnobId, Original, Plan, Skipped, Step, Undo, VerdictKind, place,
+    Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, Observation, Original, Plan, Skipped, Step,
+    Undo, VerdictKind, place,
 };
 
 use crate::error::PipelineError;
@@ -40,10 +41,10 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
             return Err(forged(format!("{} cannot be undone", knob.id)));
         }
         knob.r#type.validate(&step.wanted).map_err(|error| forged(error.to_string()))?;
+        unlike_a_pool(step).map_or(Ok(()), |why| Err(forged(why)))?;
         for other in &step.coupled {
-            let known = knob.coupled().any(|id| *id == other.knob);
-            if !known || place::captures(&catalogue.knob(&other.knob)?.path, &other.place).is_none() {
-                return Err(forged(format!("{} is not coupled with it", other.place)));
+            if !is_coupled(catalogue, knob, step, other)? {
+                return Err(forged(format!("{} is not coupled with it so", other.place)));
             }
         }
     }
@@ -54,6 +55,39 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
         }
     }
     refuse_forged_lines(session, plan)
+}
+
+/// Why the pages of a step are not those that its `now` and `wanted` show, which is what people review. Pages that
+/// are only lent are part of `now` and not of `wanted`; how many there are is looked at with the host in hand.
+fn unlike_a_pool(step: &Step) -> Option<String> {
+    if step.undo != Undo::Subtract {
+        return step.raise_pages.map(|_| "only a pool is raised by pages".to_owned());
+    }
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let (now, wanted) = (number(&step.now), number(&step.wanted));
+    let sound = now.zip(wanted).zip(step.raise_pages).is_some_and(|((now, wanted), raise)| {
+        raise > 0 && now.checked_add(raise).is_some_and(|most| (raise..=most).contains(&wanted))
+    });
+    let raise = step.raise_pages.map_or_else(|| "no".to_owned(), |pages| pages.to_string());
+    (!sound)
+        .then(|| format!("{raise} pages more than `{}` are not `{}`", step.now.trim(), step.wanted.trim()))
+}
+
+/// Whether the catalogue couples a place with that of a step, and in the way that the step tells.
+fn is_coupled(
+    catalogue: &Catalogue,
+    knob: &Knob,
+    step: &Step,
+    other: &planish_model::Coupled,
+) -> Result<bool, PipelineError> {
+    let known = match other.coupling {
+        Coupling::Twin => knob.twin.as_ref() == Some(&other.knob),
+        Coupling::Alias => knob.alias.contains(&other.knob),
+        Coupling::Derived => knob.derives.contains(&other.knob),
+    };
+    let holes = place::captures(&knob.path, &step.place).unwrap_or_default();
+    let path = place::fill(&catalogue.knob(&other.knob)?.path, &holes);
+    Ok(known && place::captures(&path, &other.place).is_some())
 }
 
 /// The same for values that are as wanted already: the hash does not cover them, and `--persist` writes them into
@@ -111,16 +145,17 @@ fn look_at_satisfied(
 
 /// The steps of an entry, with every original as the host shows it at this moment.
 ///
-/// Refuses before anything is written: a place that we may not write, and a host that shows anything else than
-/// the plan saw in any place that it names.
+/// Refuses before anything is written: a place that we may not write, a host that shows anything else than the plan
+/// saw in any place that it names, and pools that the memory of this moment cannot give. Which other places a step
+/// changes is a matter of the catalogue and never of a plan file: undo would lack their originals.
 pub(crate) fn steps(
     session: &Session,
     plan: &Plan,
     open: &[Entry],
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
-    let mut moved = Vec::new();
-    let mut steps = Vec::new();
+    let (mut moved, mut steps) = (Vec::new(), Vec::new());
+    let (catalogue, observation) = (session.sound_catalogue()?, session.observe());
     for step in &plan.steps {
         refuse_unwritable(session, &step.place)?;
         let mut originals = vec![look(session, sink, &step.knob, &step.place, &step.now, None, &mut moved)?];
@@ -128,11 +163,51 @@ pub(crate) fn steps(
             let coupling = Some(other.coupling);
             originals.push(look(session, sink, &other.knob, &other.place, &other.now, coupling, &mut moved)?);
         }
+        // Those that a plan file leaves out, and those that whoever made the plan was not allowed to read.
+        for other in
+            planish_decide::coupled(catalogue, &observation, catalogue.knob(&step.knob)?, &step.place)
+        {
+            if !originals.iter().any(|original| original.place == other.place) {
+                let (seen, coupling) = (&other.now, Some(other.coupling));
+                originals.push(look(session, sink, &other.knob, &other.place, seen, coupling, &mut moved)?);
+            }
+        }
         stack::link(&mut originals, open);
         steps.push(entry_step(step, originals));
     }
     look_at_satisfied(session, plan, sink, &mut moved)?;
-    if moved.is_empty() { Ok(steps) } else { Err(PipelineError::Moved { moved }) }
+    let pages_bytes = look_at_pools(plan, &observation, &mut moved)?;
+    if !moved.is_empty() {
+        return Err(PipelineError::Moved { moved });
+    }
+    planish_decide::beyond_memory(&observation.host, pages_bytes)
+        .map_or(Ok(steps), |why| Err(PipelineError::NoMemory { why }))
+}
+
+/// The bytes that all pools of a plan grow by. Notes pools whose lent pages are not those that the plan counted.
+fn look_at_pools(
+    plan: &Plan,
+    observation: &Observation,
+    moved: &mut Vec<String>,
+) -> Result<u64, PipelineError> {
+    let mut bytes: u64 = 0;
+    for step in plan.steps.iter().filter(|step| step.undo == Undo::Subtract) {
+        let Some(pool) = observation.pools.iter().find(|pool| pool.place == step.place) else {
+            let (place, why) = (step.place.clone(), "it is no pool of this host".to_owned());
+            return Err(PipelineError::NotWritable { place, why });
+        };
+        let raise = step.raise_pages.unwrap_or(0);
+        let becomes = pool.pages.saturating_sub(pool.surplus).saturating_add(raise);
+        if step.wanted.trim().parse() != Ok(becomes) {
+            let (place, lent) = (&step.place, pool.surplus);
+            moved.push(format!(
+                "{place} with {raise} pages more is {becomes} ({lent} are lent), the plan says {}",
+                step.wanted.trim()
+            ));
+        }
+        bytes = bytes.saturating_add(raise.saturating_mul(pool.page_bytes));
+    }
+    Ok(bytes)
 }
 
 fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planish_journal::HostLock;
-use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, KnobId, OutcomeKind, Want};
+use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Want};
 use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confirm, do_once, undo};
 
 use crate::tree::*;
@@ -211,10 +211,7 @@ fn two_entries_can_go_in_any_order() {
                 ("vm.swappiness", Want::Int(1)),
                 ("vm.dirty_ratio", Want::Int(5)),
                 ("thp.enabled", Want::Text("never".to_owned())),
-                (
-                    "hugepages.2m",
-                    Want::Need { need_bytes: 8 << 20, nodes: planish_model::Nodes::Each(vec![1]) },
-                ),
+                ("hugepages.2m", Want::Need { need_bytes: 8 << 20, nodes: Nodes::Each(vec![1]) }),
             ],
         );
         apply_here(&tree, &second);
@@ -445,6 +442,90 @@ fn a_plan_that_was_forged_is_refused() {
     });
     assert_eq!(tree.get(SWAPPINESS), "60\n");
     assert!(tree.entries().is_empty());
+}
+
+/// The same plan with other steps, and a hash that fits: anybody can compute it.
+fn remade(plan: &planish_model::Plan, change: impl Fn(&mut planish_model::Step)) -> planish_model::Plan {
+    let mut steps = plan.steps.clone();
+    steps.iter_mut().for_each(change);
+    let (host, boot) = (plan.host_id.clone(), plan.boot_id.clone());
+    planish_model::Plan::new(plan.profile.clone(), host, boot, steps, vec![])
+}
+
+/// A plan of one pool: 8 pages on node 1.
+fn eight_pages(session: &planish_pipeline::Session) -> planish_model::Plan {
+    let need = Want::Need { need_bytes: 16 << 20, nodes: Nodes::Each(vec![1]) };
+    plan_of(session, &profile("pool", &[("hugepages.2m", need)]))
+}
+
+#[test]
+fn a_pool_grows_by_the_pages_that_were_reviewed() {
+    let tree = Tree::new();
+    // Someone else's pool, which no number may shrink.
+    tree.edit(&pool(1), "5");
+    let start = tree.snapshot();
+    let session = tree.session();
+    let plan = eight_pages(&session);
+    assert_eq!((plan.steps[0].wanted.as_str(), plan.steps[0].raise_pages), ("13", Some(8)));
+    let refused = |plan: &planish_model::Plan| {
+        let error = apply(&session, plan, &ApplyOptions::default()).expect_err("forged");
+        assert_eq!(error.exit(), Exit::Refused);
+        assert!(matches!(error, PipelineError::Forged { .. }), "{error}");
+    };
+    for raise in [None, Some(0), Some(30_000), Some(u64::MAX - 3), Some(u64::MAX)] {
+        refused(&remade(&plan, |step| step.raise_pages = raise));
+    }
+    for wanted in ["14", "5", "0"] {
+        let error =
+            apply(&session, &remade(&plan, |step| step.wanted = wanted.to_owned()), &ApplyOptions::default());
+        assert_eq!(error.expect_err("not what it grows by").exit(), Exit::Refused, "{wanted}");
+    }
+    // Within what lent pages could explain, if there were any.
+    let lent = remade(&plan, |step| step.raise_pages = Some(10));
+    let error = apply(&session, &lent, &ApplyOptions::default()).expect_err("nothing is lent");
+    assert!(matches!(error, PipelineError::Moved { .. }), "{error}");
+    let value = plan_of(&session, &profile("one", &[("vm.swappiness", Want::Int(10))]));
+    refused(&remade(&value, |step| step.raise_pages = Some(8)));
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().is_empty());
+}
+
+#[test]
+fn a_plan_for_which_memory_ran_short_is_refused() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let plan = eight_pages(&session);
+    tree.put(
+        "/proc/meminfo",
+        "MemTotal:       67108864 kB\nMemAvailable:   1000000 kB\nHugepagesize: 2048 kB\n",
+    );
+    let start = tree.snapshot();
+    let error = apply(&session, &plan, &ApplyOptions::default()).expect_err("no room any more");
+    assert!(matches!(error, PipelineError::NoMemory { .. }), "{error}");
+    assert_eq!(error.exit(), Exit::Refused);
+    assert!(error.to_string().contains("16 MiB would leave"), "{error}");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().is_empty());
+}
+
+#[test]
+fn a_plan_file_that_keeps_quiet_about_a_twin_is_undone_all_the_same() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let session = tree.session();
+    let plan = plan_of(&session, &profile("twin", &[("vm.dirty_bytes", Want::Int(1 << 29))]));
+    assert_eq!(plan.steps[0].coupled.len(), 1, "the live twin");
+    let other = remade(&plan, |step| step.coupled[0].coupling = planish_model::Coupling::Derived);
+    let error = apply(&session, &other, &ApplyOptions::default()).expect_err("it is no derived place");
+    assert!(matches!(error, PipelineError::Forged { .. }), "{error}");
+    let quiet = remade(&plan, |step| step.coupled.clear());
+    assert_eq!(
+        apply(&session, &quiet, &ApplyOptions::default()).expect("the host takes it").exit,
+        Exit::Done
+    );
+    assert_ne!(tree.get(DIRTY_BYTES), "0\n");
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
 #[test]
