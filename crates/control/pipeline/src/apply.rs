@@ -82,7 +82,8 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
     if let Some(source) = written.journal_failure {
         let back = undo::take_back(&mut journal, &written.entry, false, &session.host().boot_id(), &*sink);
-        return Err(PipelineError::JournalHalfWay { entry, restored: !back.left, source });
+        let restored = back.is_restored(&written.entry);
+        return Err(PipelineError::JournalHalfWay { entry, restored, source });
     }
     if written.failed {
         return put_back(session, plan, &mut journal, written, &*sink);
@@ -220,10 +221,10 @@ fn put_back(
     let boot_id = session.host().boot_id();
     let command = format!("{} (put back)", session.options.command);
     let back = undo::undo_entry(journal, &entry, &command, false, &boot_id, sink);
+    let restored = back.is_restored(&entry);
     if let Some(source) = back.journal_failure {
-        return Err(PipelineError::JournalHalfWay { entry: entry.id, restored: !back.left, source });
+        return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
     }
-    let restored = !back.left && back.outcomes.iter().all(|outcome| is_back(&entry, outcome));
     outcomes.extend(back.outcomes);
     let reason = failed.detail.unwrap_or_else(|| "it is no longer there".to_owned());
     let mut hints = vec![format!("{} failed: {reason}", failed.knob)];
@@ -233,18 +234,6 @@ fn put_back(
     let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
     Ok(Applied { entry: Some(entry.id), outcomes, drift, unpersisted: Vec::new(), exit, hints })
-}
-
-/// Whether a place is as it was. One that vanished is, as long as nothing was written to it.
-fn is_back(entry: &Entry, back: &Outcome) -> bool {
-    match back.outcome {
-        OutcomeKind::Vanished => {
-            let written = entry.steps.iter().filter(|step| step.place == back.place);
-            let mut written = written.filter_map(|step| step.outcome.as_ref());
-            !written.any(|outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::ReadsBack))
-        }
-        kind => matches!(kind, OutcomeKind::Done | OutcomeKind::Satisfied | OutcomeKind::HandedOver),
-    }
 }
 
 /// The host against a plan and the entries of this boot, looked at afresh.

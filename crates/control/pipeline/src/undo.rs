@@ -84,8 +84,9 @@ pub(crate) fn undo_selected(
     for id in select(&journal)? {
         let entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         let back = undo_entry(&mut journal, &entry, &session.options.command, force, &boot_id, &*sink);
+        let restored = back.is_restored(&entry);
         if let Some(source) = back.journal_failure {
-            return Err(PipelineError::JournalHalfWay { entry: id, restored: !back.left, source });
+            return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
         }
         undone.hints.extend(hints(id, &back.outcomes));
         undone.exit = worse(undone.exit, exit_of(&back));
@@ -129,6 +130,26 @@ pub(crate) struct Back {
     pub left: bool,
     /// Why the journal does not say all of this.
     pub journal_failure: Option<JournalError>,
+}
+
+impl Back {
+    /// Whether the host is as it was. It is not where someone else's value was kept.
+    pub fn is_restored(&self, entry: &Entry) -> bool {
+        !self.left && self.outcomes.iter().all(|outcome| is_back(entry, outcome))
+    }
+}
+
+/// Whether a place is as it was. One that vanished is, as long as nothing was written to it.
+fn is_back(entry: &Entry, back: &Outcome) -> bool {
+    match back.outcome {
+        OutcomeKind::Vanished => {
+            let written = entry.steps.iter().filter(|step| step.place == back.place);
+            let mut written = written.filter_map(|step| step.outcome.as_ref());
+            !written.any(|outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::ReadsBack))
+        }
+        OutcomeKind::Done | OutcomeKind::Satisfied => true,
+        kind => matches!(kind, OutcomeKind::HandedOver | OutcomeKind::GoneWithReboot),
+    }
 }
 
 /// Takes an entry back, with its beginning and its end in the journal.

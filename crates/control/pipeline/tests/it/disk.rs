@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
+use planish_act::{Sink, SinkError};
 use planish_journal::Storage;
-use planish_model::Exit;
+use planish_model::{Exit, Generator, Holder, Want};
 use planish_pipeline::{Applied, ApplyOptions, PipelineError, Seams, Session, Target, apply, undo};
 
 use crate::tree::*;
@@ -111,6 +113,89 @@ fn a_disk_that_fills_up_half_way_puts_the_host_back() {
         }
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "full after {operations}");
     }
+}
+
+/// A full disk, and someone who sets a place of ours as soon as something else is written.
+struct FullAndBusy {
+    disk: FullFrom,
+}
+
+struct Busy<'a> {
+    inner: Box<dyn Sink + 'a>,
+}
+
+impl Seams for FullAndBusy {
+    fn storage(&self, inner: Box<dyn Storage>) -> Box<dyn Storage> {
+        self.disk.storage(inner)
+    }
+    fn sink<'a>(&'a self, inner: Box<dyn Sink + 'a>) -> Box<dyn Sink + 'a> {
+        Box::new(Busy { inner })
+    }
+}
+
+impl Sink for Busy<'_> {
+    fn read(&self, place: &str) -> Result<String, SinkError> {
+        self.inner.read(place)
+    }
+    fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
+        self.inner.write(place, value)?;
+        if place != SWAPPINESS && self.inner.read(SWAPPINESS)?.trim() == "10" {
+            self.inner.write(SWAPPINESS, "33")?;
+        }
+        Ok(())
+    }
+    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+        self.inner.read_file(path)
+    }
+    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+        self.inner.replace_file(path, content)
+    }
+    fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
+        self.inner.remove_folder(path)
+    }
+    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+        self.inner.edit_file(path, content)
+    }
+    fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
+        self.inner.generate(generator)
+    }
+    fn pause(&self, time: Duration) {
+        self.inner.pause(time);
+    }
+    fn page_bytes(&self) -> u64 {
+        self.inner.page_bytes()
+    }
+    fn holders(&self, page_bytes: u64) -> Vec<Holder> {
+        self.inner.holders(page_bytes)
+    }
+}
+
+#[test]
+fn a_host_that_keeps_the_value_of_another_is_not_called_put_back() {
+    let mut kept = 0;
+    for operations in 3..30 {
+        let tree = Tree::new();
+        let disk = FullFrom { operation: Rc::new(Cell::new(operations)) };
+        let seams = Box::new(FullAndBusy { disk });
+        let session = Session::with_seams(tree.options(), seams).expect("a host");
+        let Err(error) = try_apply(&session) else { break };
+        if tree.get(SWAPPINESS) == "33\n" {
+            kept += 1;
+            assert_eq!(error.exit(), Exit::FailedNotRestored, "full after {operations}: {error}");
+        }
+    }
+    assert!(kept > 2, "{kept}");
+    let tree = Tree::new();
+    try_apply(&tree.session()).expect("applied");
+    tree.edit(SWAPPINESS, "33");
+    let error = undo(&full_after(&tree, 60), Target::All, false).map(|undone| undone.exit);
+    assert_eq!(error.expect("room for all"), Exit::Findings);
+    let tree = Tree::new();
+    let values = plan_of(&tree.session(), &profile("one", &[("vm.swappiness", Want::Int(10))]));
+    apply(&tree.session(), &values, &ApplyOptions::default()).expect("applied");
+    tree.edit(SWAPPINESS, "33");
+    let error = undo(&full_after(&tree, 0), Target::All, false).expect_err("full");
+    assert_eq!((error.exit(), tree.get(SWAPPINESS).as_str()), (Exit::FailedNotRestored, "33\n"));
 }
 
 #[test]
