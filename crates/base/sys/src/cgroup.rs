@@ -1,4 +1,4 @@
-//! How much memory the control groups of this process still allow it.
+//! How much memory the control groups of this process still allow it, and how often they hold its CPUs back.
 //!
 //! A fault beyond the limit of a memory group kills a process of the group, however much memory the machine has;
 //! one beyond the limit of a hugetlb group raises SIGBUS. So whoever faults much in at once asks first.
@@ -11,8 +11,8 @@
 //!
 //! Groups above the mount cannot be seen from inside a container; nor can they be asked for.
 //!
-//! Source: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst, cgroup-v1/hugetlb.rst; mountinfo in
-//! proc(5).
+//! Source: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst, cgroup-v1/hugetlb.rst,
+//! Documentation/scheduler/sched-bwc.rst; mountinfo in proc(5).
 
 #![expect(
     clippy::disallowed_methods,
@@ -88,14 +88,7 @@ const UNLIMITED: u64 = 1 << 62;
 
 /// The tightest of these limits over all groups of ours that `controller` has; `root` is `/` but in tests.
 fn room(root: &Path, controller: &str, limits: &[Limit<'_>]) -> Option<Room> {
-    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-    let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
-    let folders = mounts.lines().filter_map(|line| {
-        let mount = Mount::parse(line, controller)?;
-        let group = group_of(&groups, if mount.is_v2 { "" } else { controller })?;
-        Some(mount.folders(group))
-    });
-    let rooms = folders.flatten().flat_map(|folder| {
+    let rooms = folders(root, controller).into_iter().flat_map(|folder| {
         limits.iter().filter_map(move |limit| {
             let file = folder.join(limit.limit);
             let bytes = limit.left(&root.join(folder.strip_prefix("/").ok()?))?;
@@ -103,6 +96,46 @@ fn room(root: &Path, controller: &str, limits: &[Limit<'_>]) -> Option<Room> {
         })
     });
     rooms.min_by_key(|room| room.bytes)
+}
+
+/// Folders of our group and of those above it, as the process sees them, in each hierarchy that may have the controller.
+fn folders(root: &Path, controller: &str) -> Vec<PathBuf> {
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
+    let of_mount = |line| {
+        let mount = Mount::parse(line, controller)?;
+        let group = group_of(&groups, if mount.is_v2 { "" } else { controller })?;
+        Some(mount.folders(group))
+    };
+    mounts.lines().filter_map(of_mount).flatten().collect()
+}
+
+/// What CPU quotas (`cpu.max`, `cpu.cfs_quota_us`) have held back so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which a group had used up its quota.
+    pub count: u64,
+    /// Time of all CPUs together that it had to wait for the next one, in microseconds.
+    pub time_us: u64,
+}
+
+/// The sum over our group and those above it; `None` where the CPU controller counts for none of them.
+pub fn cpu_throttling() -> Option<Throttling> {
+    throttling(Path::new("/"))
+}
+
+fn throttling(root: &Path) -> Option<Throttling> {
+    let of_folder = |folder: PathBuf| {
+        let stat = fs::read_to_string(root.join(folder.strip_prefix("/").ok()?).join("cpu.stat")).ok()?;
+        // Version 2 counts microseconds, version 1 nanoseconds.
+        let time_us =
+            line(&stat, "throttled_usec").or_else(|| Some(line(&stat, "throttled_time")? / 1000))?;
+        Some(Throttling { count: line(&stat, "nr_throttled")?, time_us })
+    };
+    folders(root, "cpu")
+        .into_iter()
+        .filter_map(of_folder)
+        .reduce(|sum, one| Throttling { count: sum.count + one.count, time_us: sum.time_us + one.time_us })
 }
 
 impl Limit<'_> {
@@ -122,7 +155,7 @@ impl Limit<'_> {
     }
 }
 
-/// A line of `memory.stat`: `active_file 4096`.
+/// A line of `memory.stat` or `cpu.stat`: `active_file 4096`.
 fn line(stat: &str, name: &str) -> Option<u64> {
     stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
@@ -261,6 +294,31 @@ mod tests {
     }
 
     #[test]
+    fn quotas_of_all_groups_above_us_are_counted() {
+        let files = [
+            ("proc/self/cgroup", "0::/a.slice/b.service\n"),
+            ("proc/self/mountinfo", V2),
+            ("sys/fs/cgroup/cpu.stat", "usage_usec 9\nuser_usec 9\n"),
+            (
+                "sys/fs/cgroup/a.slice/cpu.stat",
+                "usage_usec 9\nnr_periods 7\nnr_throttled 2\nthrottled_usec 500\n",
+            ),
+            ("sys/fs/cgroup/a.slice/b.service/cpu.stat", "nr_periods 7\nnr_throttled 3\nthrottled_usec 40\n"),
+        ];
+        assert_eq!(throttling(tree(&files).path()), Some(Throttling { count: 5, time_us: 540 }));
+        assert_eq!(throttling(tree(&files[..3]).path()), None, "the root has no quota");
+        let files = [
+            ("proc/self/cgroup", "2:cpuacct:/x\n1:cpu:/docker/7f\n0::/\n"),
+            ("proc/self/mountinfo", "35 31 0:32 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"),
+            (
+                "sys/fs/cgroup/cpu/docker/7f/cpu.stat",
+                "nr_periods 9\nnr_throttled 4\nthrottled_time 7000999\n",
+            ),
+        ];
+        assert_eq!(throttling(tree(&files).path()), Some(Throttling { count: 4, time_us: 7000 }));
+    }
+
+    #[test]
     fn sizes_are_named_as_the_controller_names_them() {
         assert_eq!([64 << 10, 2 << 20, 16 << 30].map(size_name), ["64KB", "2MB", "16GB"]);
     }
@@ -274,6 +332,7 @@ mod tests {
 
     #[test]
     fn the_running_process_is_asked_without_harm() {
+        assert!(cpu_throttling().is_none_or(|held| held.time_us < u64::MAX / 2));
         for room in [memory_room(), hugetlb_room(2 << 20)].into_iter().flatten() {
             assert!(room.file.is_absolute() && room.bytes < UNLIMITED, "{room:?}");
         }
