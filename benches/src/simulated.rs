@@ -3,7 +3,9 @@
 use crate::row::{Figure, Limit, Rows};
 use anyhow::{Context, Result};
 use planish_stats::binomial::clopper_pearson;
-use planish_stats::simulate::{LadderMethod, Method, Setting, false_keep_cell, ladder_row, step_row};
+use planish_stats::simulate::{
+    Beginning, LadderMethod, Method, Setting, false_keep_cell, ladder_row, step_row, warm_up_cell,
+};
 
 /// Experiments per setting, and ladders: the interval of a rate of 5 % is then about 1.4 points wide.
 const REPS: u32 = 4000;
@@ -12,6 +14,11 @@ const SEED: u64 = 20_261_120;
 const FALSE_KEEP_MAX: f64 = 0.05;
 /// Share of ladders of eight rungs that do nothing in which any may be kept.
 const LADDER_FALSE_KEEP_MAX: f64 = 0.06;
+/// Share of self-checks that may leave out a warm-up where there is none.
+const FALSE_WARM_UP_MAX: f64 = 0.02;
+/// Share of self-checks that must find one of 10 % and a few windows.
+const WARM_UP_MIN: [(Setting, f64); 3] =
+    [(Setting::Quiet, 0.95), (Setting::Spikes, 0.95), (Setting::Drift, 0.60)];
 /// Power at a gain of 3 % that the design promises, less five points.
 const POWER_MIN: [(Setting, f64); 5] = [
     (Setting::Quiet, 0.95),
@@ -43,6 +50,21 @@ pub fn measure(rows: &mut Rows) {
         (Limit::AtMost, LADDER_FALSE_KEEP_MAX),
         || share(step.null.any_false_keep),
     );
+    warm_ups(rows);
+}
+
+/// Adds what the change-point detector sees where there is nothing, and where there is something.
+fn warm_ups(rows: &mut Rows) {
+    for (setting, found_min) in WARM_UP_MIN {
+        let name = setting.name();
+        let found = |beginning| share(warm_up_cell(beginning, setting, REPS, SEED).cut);
+        rows.add(&format!("false warm-ups, {name}"), "share", (Limit::AtMost, FALSE_WARM_UP_MAX), || {
+            found(Beginning::Level)
+        });
+        rows.add(&format!("warm-ups found, {name}"), "share", (Limit::AtLeast, found_min), || {
+            found(Beginning::Step)
+        });
+    }
 }
 
 /// A share of [`REPS`] with its exact interval.

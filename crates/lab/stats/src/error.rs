@@ -37,6 +37,14 @@ pub enum StatsError {
         /// Two-sided significance asked for.
         alpha: f64,
     },
+    /// So few windows of a start cannot show when it became steady.
+    #[error("a start has {windows} windows, and a warm-up takes {needed} to be found")]
+    TooFewWindows {
+        /// Windows that there are.
+        windows: usize,
+        /// Fewest that can show it.
+        needed: usize,
+    },
     /// More successes than trials.
     #[error("{successes} successes in {trials} trials")]
     MoreThanAll {

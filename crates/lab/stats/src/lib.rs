@@ -19,6 +19,7 @@ pub mod simulate;
 pub mod spending;
 pub mod summary;
 pub mod walsh;
+pub mod warmup;
 
 mod error;
 mod interval;
@@ -32,3 +33,4 @@ pub use signed_rank::SignedRank;
 pub use spending::Design;
 pub use summary::Better;
 pub use walsh::{Walsh, hodges_lehmann};
+pub use warmup::WarmUp;

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{StatsError, positive};
 use crate::interval::Estimate;
 use crate::ladder::PairOrder;
-use crate::summary::{Better, autocorrelation_lag1, mean, median, robust_sigma, standard_deviation};
+use crate::summary::{
+    Better, autocorrelation_lag1, correlation, mean, median, robust_sigma, standard_deviation,
+};
 use crate::walsh::{Walsh, normal_quantile, pairs_for_tail};
 
 /// Confidence of the A/A interval and of the position effect: one alarm in a hundred on a sound host.
@@ -50,6 +52,9 @@ pub struct NoiseReport {
     pub cv: f64,
     /// Correlation of neighbouring starts.
     pub autocorrelation_lag1: f64,
+    /// Correlation of neighbouring starts that belong to different arms. What one arm leaves to the next (scattered
+    /// memory, caches) shows here, and so does a mood of the machine: compare it with that of all neighbours.
+    pub cross_arm_lag1: f64,
     /// Share of starts that are far slower than their neighbours.
     pub spike_share: f64,
     /// By how much the second trial of a pair is better than the first.
@@ -118,6 +123,7 @@ impl NoiseReport {
             sigma_d,
             cv: standard_deviation(&starts.values) / mean(&starts.values),
             autocorrelation_lag1: autocorrelation_lag1(&costs),
+            cross_arm_lag1: cross_arm_lag1(&costs, &starts.orders),
             spike_share: spike_share(&costs, sigma_d / 2f64.sqrt()),
             position: estimate(&second_better),
             aa: estimate(&pair_logs),
@@ -184,6 +190,14 @@ fn length(what: &'static str, given: usize, wanted: usize) -> Result<(), StatsEr
     if given == wanted { Ok(()) } else { Err(StatsError::Length { what, given, wanted }) }
 }
 
+/// Correlation of neighbours of different arms: the two of a pair, and those of two pairs in the same order.
+fn cross_arm_lag1(costs: &[f64], orders: &[PairOrder]) -> f64 {
+    let is_arm = |start: usize| start.is_multiple_of(2) == (orders[start / 2] == PairOrder::ArmFirst);
+    let crossing = (1..costs.len()).filter(|&start| is_arm(start) != is_arm(start - 1));
+    let neighbours: Vec<(f64, f64)> = crossing.map(|start| (costs[start - 1], costs[start])).collect();
+    correlation(&neighbours)
+}
+
 /// Share of log costs that lie far above the median of their neighbourhood.
 fn spike_share(costs: &[f64], sigma: f64) -> f64 {
     let spikes = costs.iter().enumerate().filter(|(index, cost)| {
@@ -242,6 +256,7 @@ mod tests {
         assert!((report.sigma_d - 0.02 * 2f64.sqrt()).abs() < 0.004, "{}", report.sigma_d);
         assert!((report.cv - 0.02).abs() < 0.003, "{}", report.cv);
         assert!(report.autocorrelation_lag1.abs() < 0.12, "{}", report.autocorrelation_lag1);
+        assert!(report.cross_arm_lag1.abs() < 0.14, "{}", report.cross_arm_lag1);
         assert!(report.spike_share < 0.01, "{}", report.spike_share);
         assert!(report.position.interval.contains(0.0) && report.aa.interval.contains(0.0));
         assert_eq!((report.between_starts, report.within_starts), (None, None));
@@ -256,6 +271,17 @@ mod tests {
         let placed = NoiseReport::new(&starts(4, 100, |i, _| if i % 2 == 1 { 0.03 } else { 0.0 })).unwrap();
         assert!(placed.position.interval.high < 0.0 && placed.position.interval.contains(-0.03));
         assert!(placed.aa.interval.contains(0.0), "the coin cancels the position effect");
+    }
+
+    #[test]
+    fn what_one_arm_leaves_to_the_next_is_a_correlation_across_arms_only() {
+        // Each unit of the baseline is a toss, and the unit of the arm behind or before it has to pay the same.
+        let toss = |pair: usize| if Rng::stream(8, pair as u64).coin() { 0.05 } else { -0.05 };
+        let carried = NoiseReport::new(&starts(7, 200, |i, _| toss(i / 2))).unwrap();
+        assert!(carried.cross_arm_lag1 > 0.5, "{}", carried.cross_arm_lag1);
+        assert!(carried.cross_arm_lag1 > carried.autocorrelation_lag1 + 0.1, "{carried:?}");
+        let constant = Starts { values: vec![1.0; 16], ..starts(1, 8, |_, _| 0.0) };
+        assert_eq!(NoiseReport::new(&constant).unwrap().cross_arm_lag1, 0.0);
     }
 
     #[test]

@@ -108,6 +108,20 @@ pub fn robust_sigma(sample: &[f64]) -> f64 {
     1.4826 * median(&deviations)
 }
 
+/// Pearson's correlation of pairs of values; 0 where one side is constant, NaN below two pairs.
+pub fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    if pairs.len() < 2 {
+        return f64::NAN;
+    }
+    let (ones, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let (centre, other_centre) = (mean(&ones), mean(&others));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        pairs.iter().map(|&(one, other)| of(one - centre, other - other_centre)).sum()
+    };
+    let squares = sum(&|one, _| one * one) * sum(&|_, other| other * other);
+    if squares > 0.0 { sum(&|one, other| one * other) / squares.sqrt() } else { 0.0 }
+}
+
 /// Correlation of neighbours in the given order; 0 for a constant sample, NaN below two values.
 pub fn autocorrelation_lag1(sample: &[f64]) -> f64 {
     if sample.len() < 2 {

@@ -3,8 +3,9 @@
 use planish_stats::binomial::clopper_pearson;
 use planish_stats::noise::mde80;
 use planish_stats::simulate::{
-    FalseKeepRow, FalseKeepTable, LadderMethod, Method, REPS, SEED, Setting, StepTable, TRIALS,
-    false_keep_cell, ladder_row, step_row, trace,
+    Beginning, FalseKeepRow, FalseKeepTable, LadderMethod, Method, REPS, SEED, Setting, StepTable, TRIALS,
+    WARM_UP_REPS, WARM_UP_SETTINGS, care_table, false_keep_cell, ladder_row, step_row, trace, warm_up_cell,
+    warm_up_table,
 };
 use planish_stats::summary::robust_sigma;
 use planish_stats::{Conclusion, Decision, Design, Rng, Sequential, SignedRank, Verdict, Walsh};
@@ -81,6 +82,25 @@ fn the_method_errs_and_sees_as_promised_and_as_documented() {
     let table = FalseKeepTable { reps: REPS, seed: SEED, trials: TRIALS, rows }.to_markdown();
     for line in table.lines() {
         assert!(DOCS.contains(line), "docs/statistics.md has other figures than {line}");
+    }
+}
+
+#[test]
+fn a_warm_up_is_found_where_there_is_one_and_as_documented() {
+    let tables = [warm_up_table(WARM_UP_REPS, SEED), care_table(WARM_UP_REPS, SEED)];
+    print!("{}\n{}", tables[0], tables[1]);
+    for line in tables.iter().flat_map(|table| table.lines()) {
+        assert!(DOCS.contains(line), "docs/statistics.md has other figures than {line}");
+    }
+    for setting in WARM_UP_SETTINGS {
+        let cell = |beginning| warm_up_cell(beginning, setting, 100, SEED);
+        let level = cell(Beginning::Level);
+        assert!(level.cut <= 0.02, "{level:?}");
+        let step = cell(Beginning::Step);
+        let (least, most) = if setting == Setting::Drift { (0.6, 12.0) } else { (0.95, 8.0) };
+        assert!(step.cut >= least && (5.0..=most).contains(&step.windows), "{step:?}");
+        let growing = cell(Beginning::Growing);
+        assert!(growing.cut <= 0.05, "{growing:?}");
     }
 }
 

@@ -65,11 +65,7 @@ pub(super) fn trace_of(setting: Setting, trials: usize, rng: &mut Rng) -> Vec<f6
     if setting == Setting::Quiet {
         return costs;
     }
-    for cost in &mut costs {
-        if rng.chance(SPIKE_SHARE) {
-            *cost += (SPIKE_MIN + rng.exponential(SPIKE_MEAN_ABOVE_MIN)).min(SPIKE_MAX).ln_1p();
-        }
-    }
+    add_spikes(&mut costs, rng);
     if setting == Setting::Spikes {
         return costs;
     }
@@ -83,6 +79,15 @@ pub(super) fn trace_of(setting: Setting, trials: usize, rng: &mut Rng) -> Vec<f6
         }
     }
     costs
+}
+
+/// Makes some of the costs far larger.
+pub(super) fn add_spikes(costs: &mut [f64], rng: &mut Rng) {
+    for cost in costs {
+        if rng.chance(SPIKE_SHARE) {
+            *cost += (SPIKE_MIN + rng.exponential(SPIKE_MEAN_ABOVE_MIN)).min(SPIKE_MAX).ln_1p();
+        }
+    }
 }
 
 fn add_drift(costs: &mut [f64], rng: &mut Rng) {

@@ -9,6 +9,7 @@ mod ladder;
 mod method;
 mod step;
 mod table;
+mod warmup;
 
 pub use host::{Setting, TRIALS, trace};
 pub use ladder::{LadderMethod, MIXED_LADDER, NULL_LADDER};
@@ -17,6 +18,10 @@ pub use step::{StepMixed, StepNull, StepRow, StepTable, step_row, step_table};
 pub use table::{
     FalseKeepCell, FalseKeepRow, FalseKeepTable, LadderRow, LadderTable, MixedLadder, NullLadder,
     false_keep_cell, false_keep_table, ladder_row, ladder_table,
+};
+pub use warmup::{
+    Beginning, Care, CareCell, WARM_UP_REPS, WARM_UP_SETTINGS, WarmUpCell, care_cell, care_table,
+    warm_up_cell, warm_up_table,
 };
 
 /// Repetitions behind the tables of `docs/statistics.md`.
