@@ -43,6 +43,28 @@ impl Stop {
     }
 }
 
+/// Time since a trial began: the machine's own, or that of a test.
+pub(crate) struct Clock(Box<dyn Fn() -> Duration>);
+
+impl Clock {
+    /// Begins now.
+    pub(crate) fn start() -> Self {
+        let begun = Instant::now();
+        Self(Box::new(move || begun.elapsed()))
+    }
+
+    /// One that a test turns.
+    #[cfg(test)]
+    pub(crate) fn of(elapsed: impl Fn() -> Duration + 'static) -> Self {
+        Self(Box::new(elapsed))
+    }
+
+    /// Since the trial began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        (self.0)()
+    }
+}
+
 /// Where a trial is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {

@@ -73,6 +73,14 @@ pub enum TrialError {
     /// It was told to end before anything could be measured.
     #[error("stopped before anything was measured")]
     Stopped,
+    /// The time for everything was up before the self-check had its fewest pairs.
+    #[error("the time was up after {pairs} pairs of the self-check")]
+    TimeUp {
+        /// Pairs that had run.
+        pairs: usize,
+        /// Time that would have been enough, in seconds.
+        seconds: u64,
+    },
     /// The metric that decides is not among those that the program reports.
     #[error("the baseline reports no metric `{metric}`{}", did_you_mean(nearest.as_ref()))]
     NoMetric {
@@ -133,7 +141,7 @@ impl TrialError {
             | Self::Baseline { .. }
             | Self::Refused { .. }
             | Self::Control(_) => Exit::Refused,
-            Self::Stopped => Exit::Inconclusive,
+            Self::Stopped | Self::TimeUp { .. } => Exit::Inconclusive,
             Self::Host { restored: true, .. } => Exit::FailedRestored,
             Self::Host { restored: false, .. } => Exit::FailedNotRestored,
         }
@@ -157,6 +165,7 @@ impl TrialError {
                 let folder = path.parent().unwrap_or(path).display();
                 vec![format!("make {folder} writable and give it room, or name another folder with --state")]
             }
+            Self::TimeUp { seconds, .. } => vec![format!("give it --budget {seconds}")],
             Self::Baseline { .. } => vec!["run its command by hand first".to_owned()],
             Self::Design(_) => vec!["give it more time: a larger budget or more pairs".to_owned()],
             Self::Host { restored: false, .. } => {

@@ -45,7 +45,13 @@ pub(crate) fn cpu_ticks(text: &str) -> Option<CpuTicks> {
 
 /// The running total of `some` in `/proc/pressure/*`, in microseconds.
 pub(crate) fn waited_us(text: &str) -> Option<u64> {
-    text.lines().find(|line| line.starts_with("some "))?.rsplit_once("total=")?.1.trim().parse().ok()
+    stalled_us(text, "some")
+}
+
+/// The running total of `some` or of `full` in `/proc/pressure/*`, in microseconds.
+pub(crate) fn stalled_us(text: &str, share: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.split(' ').next() == Some(share))?;
+    line.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
 /// The share of the last ten seconds in which some task waited, in percent, of a file of `/proc/pressure`.
@@ -90,7 +96,7 @@ mod tests {
             waited_us("some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull total=9\n"),
             Some(1234)
         );
-        assert_eq!(waited_us("full total=9"), None);
+        assert_eq!((waited_us("full total=9"), stalled_us("full total=9\n", "full")), (None, Some(9)));
         assert_eq!(waited_avg10("some avg10=1.25 avg60=0.00 total=1\nfull avg10=9.00\n"), Some(1.25));
         assert_eq!(waited_avg10("full avg10=9.00"), None);
         assert!(memory_available_bytes().is_none_or(|bytes| bytes > 1 << 20));

@@ -270,11 +270,14 @@ pub struct SelfCheck {
     pub cv: f64,
     /// Correlation of neighbouring units.
     pub lag1: f64,
+    /// The same of neighbours that belong to different arms: what one leaves to the next shows here.
+    #[serde(default)]
+    pub cross_lag1: Option<f64>,
     /// Share of units that are far slower than their neighbours.
     pub spike_share: f64,
     /// Standard deviation of logs between fresh starts; `null` when units have no windows.
     pub between_starts: Option<f64>,
-    /// Standard deviation of logs between windows of one start.
+    /// Standard deviation of logs between windows of one start. Windows are those of `warm_up.metric`.
     pub within_starts: Option<f64>,
     /// Gain of running second within a pair, with its interval.
     pub position_effect: Option<Gain>,
@@ -282,6 +285,27 @@ pub struct SelfCheck {
     pub steal: Option<f64>,
     /// Share of the time in which some task waited for a processor, as the kernel's PSI tells it.
     pub psi: Option<f64>,
+    /// Shares of time in which some or all tasks waited, as the kernel's PSI tells them: `cpu`, `memory`, `io`.
+    #[serde(default)]
+    pub pressure: BTreeMap<String, Pressure>,
+    /// CPU seconds that a quota of our control groups took, per second; `null` where none is counted.
+    #[serde(default)]
+    pub throttled: Option<f64>,
+    /// How often in a second CPUs slowed themselves down for heat; `null` where it is not counted.
+    #[serde(default)]
+    pub thermal: Option<f64>,
+    /// How fast the CPUs ran.
+    #[serde(default)]
+    pub frequency: Frequency,
+    /// Above what a block is run again, by covariate: `steal` and `waiting` as shares, `throttled` and `thermal` as above.
+    #[serde(default)]
+    pub limits: BTreeMap<String, f64>,
+    /// What was read back to differ between two equal arms; `null` where nothing did.
+    #[serde(default)]
+    pub read_back: Option<String>,
+    /// How long a start takes to become steady, and what of it is left out.
+    #[serde(default)]
+    pub warm_up: Option<WarmUp>,
     /// Seconds that one pair takes.
     pub pair_seconds: f64,
     /// Pairs that would see `min_gain`.
@@ -292,6 +316,69 @@ pub struct SelfCheck {
     pub quieter: Option<Quieter>,
     /// What to do about it, in a sentence.
     pub advice: String,
+}
+
+/// Shares of time in which tasks waited for one resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pressure {
+    /// Some task did.
+    pub some: Option<f64>,
+    /// All tasks that could run did.
+    pub full: Option<f64>,
+}
+
+/// Lowest and highest frequency of any CPU that was seen between two units.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Frequency {
+    /// Whether this machine tells it.
+    pub available: bool,
+    /// Why not.
+    pub reason: Option<String>,
+    /// Lowest, in MHz.
+    pub min_mhz: Option<f64>,
+    /// Highest, in MHz.
+    pub max_mhz: Option<f64>,
+}
+
+/// What was found of the warm-up inside a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarmUpState {
+    /// Nobody looked: units have too few windows, or none.
+    Unknown,
+    /// Its length was given, and not looked for.
+    Fixed,
+    /// Starts are level from their first window on.
+    None,
+    /// It was found, and is left out of every unit from then on.
+    Cut,
+    /// Levels change within starts, but not alike in all of them: the machine's doing, and nothing is left out.
+    Unshared,
+    /// Most starts do not become steady within their unit: what is compared is a piece of their warm-up.
+    NeverSteady,
+}
+
+/// How long a start takes to become steady, from windows inside the starts of the self-check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WarmUp {
+    /// What was found.
+    pub state: WarmUpState,
+    /// The same in a sentence.
+    pub reason: String,
+    /// The metric of the windows.
+    pub metric: Option<String>,
+    /// Length of a window in seconds.
+    pub window_seconds: Option<f64>,
+    /// Windows of each start that were looked at.
+    pub windows: usize,
+    /// Windows before each start became steady, in the order they ran; `null` for one that never did.
+    pub lengths: Vec<Option<usize>>,
+    /// Share of the starts that never became steady.
+    pub unsteady_share: Option<f64>,
+    /// What each unit runs before it is measured, in windows: nine starts of ten are steady by then.
+    pub cut_windows: usize,
+    /// The same in seconds.
+    pub cut_seconds: f64,
 }
 
 /// A metric that would need fewer pairs.
@@ -319,7 +406,10 @@ pub struct Refusal {
 pub struct Discard {
     /// The block, from 0.
     pub block: usize,
-    /// The covariate and its threshold.
+    /// What the machine did: `clock`, `steal`, `waiting`, `throttled` or `thermal`.
+    #[serde(default)]
+    pub covariate: String,
+    /// The same in words, with its limit.
     pub reason: String,
 }
 

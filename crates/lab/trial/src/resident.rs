@@ -16,7 +16,7 @@ use crate::control::{Progress, Stop};
 use crate::error::TrialError;
 use crate::ladder::{Field, LadderOptions, climb};
 use crate::outcome::{Achieved, TrialOutcome, UnitKind};
-use crate::sample::{ArmError, Sample};
+use crate::sample::{ArmError, Sample, Window};
 
 /// A program that is started once, then asked for slices of work.
 ///
@@ -92,6 +92,10 @@ pub(crate) struct ResidentField<'a> {
     arms: Vec<Box<dyn ResidentArm + 'a>>,
     slicing: Slicing,
     primary: String,
+    /// Slices before those that are measured: of each start, or of the one that a resident process has.
+    warm: usize,
+    /// Slices of a start at least, while a warm-up is looked for.
+    lengthened: usize,
     stop: Stop,
 }
 
@@ -99,7 +103,7 @@ impl<'a> ResidentField<'a> {
     pub(crate) fn new(arms: ResidentArms<'a>, slicing: Slicing, primary: String, stop: Stop) -> Self {
         let ResidentArms { baseline, rungs, placebo } = arms;
         let arms = [baseline].into_iter().chain(rungs).chain([placebo]).collect();
-        Self { arms, slicing, primary, stop }
+        Self { arms, slicing, primary, warm: 0, lengthened: 0, stop }
     }
 
     fn slice(&mut self, arm: usize, seed: u64) -> Result<Sample, ArmError> {
@@ -124,13 +128,15 @@ impl<'a> ResidentField<'a> {
         }
         let mut samples: Vec<Result<Vec<Sample>, ArmError>> =
             started.iter().map(|start| start.as_ref().map(|_| Vec::new()).map_err(Clone::clone)).collect();
-        for round in 0..slices {
+        for round in 0..self.warm + slices.max(self.lengthened) {
             for turn in 0..order.len() {
                 let place = (turn + round) % order.len();
                 if let Ok(mut done) = std::mem::replace(&mut samples[place], Err(ArmError::Stopped)) {
                     samples[place] =
                         self.slice(order[place], seed.wrapping_add(round as u64)).map(|sample| {
-                            done.push(sample);
+                            if round >= self.warm {
+                                done.push(sample);
+                            }
                             done
                         });
                 }
@@ -159,6 +165,8 @@ impl<'a> ResidentField<'a> {
             }
         }
         whole.windows = slices.iter().filter_map(|slice| slice.value(&self.primary)).collect();
+        whole.window = Some(Window { metric: self.primary.clone(), length: self.slicing.slice });
+        whole.bookkeeping = slices.iter().map(|slice| slice.bookkeeping).sum();
         whole.achieved = Some(achieved);
         whole
     }
@@ -189,7 +197,13 @@ impl Field for ResidentField<'_> {
             return Err(ArmError::Stopped);
         }
         self.arms[arm].stop();
-        let achieved = self.arms[arm].start();
+        let mut achieved = self.arms[arm].start();
+        if self.slicing.freshness == Freshness::Resident {
+            // It runs once and for all: the seeds of its warm-up are nobody's later work.
+            let warmed =
+                (0..self.warm as u64).try_for_each(|round| self.slice(arm, u64::MAX - round).map(drop));
+            achieved = achieved.and_then(|achieved| warmed.map(|()| achieved));
+        }
         if achieved.is_err() || matches!(self.slicing.freshness, Freshness::Restart { .. }) {
             self.arms[arm].stop();
         }
@@ -198,6 +212,29 @@ impl Field for ResidentField<'_> {
 
     fn shut(&mut self, arm: usize) {
         self.arms[arm].stop();
+    }
+
+    fn lengthen(&mut self, windows: Option<usize>) {
+        self.lengthened = windows.unwrap_or(0);
+    }
+
+    fn warm_up(&mut self, time: Duration) -> bool {
+        self.warm = (time.as_secs_f64() / self.slicing.slice.as_secs_f64() - 1e-6).ceil() as usize;
+        true
+    }
+
+    /// The value of a start is the median of its slices, so that those of the warm-up can be left out afterwards.
+    fn recut(&self, sample: &Sample) -> Option<(Sample, f64)> {
+        let Freshness::Restart { slices } = self.slicing.freshness else { return None };
+        let measured: Vec<f64> = sample.windows.iter().skip(self.warm).take(slices).copied().collect();
+        if measured.is_empty() {
+            return None;
+        }
+        let more = (self.warm + slices) as f64 - sample.windows.len() as f64;
+        let mut sample = sample.clone();
+        sample.metrics.get_mut(&self.primary)?.value = planish_stats::summary::median(&measured);
+        sample.windows = measured;
+        Some((sample, more * self.slicing.slice.as_secs_f64()))
     }
 
     fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use planish_model::EntryId;
 use planish_pipeline::Session;
+use planish_stats::Rng;
 
 use crate::adapter::{AdapterKind, Load, SliceArm};
 use crate::arm::{Recipe, own_program};
@@ -162,7 +163,7 @@ fn with_field<T>(
         let total_seconds = options.budget.as_secs_f64();
         ground.progress.tick(&Tick { phase: Phase::Prepare, done: 0, of: 1, left_seconds: total_seconds });
         let begun = Instant::now();
-        let mut field = resident_field(trial, recipes, ground)?;
+        let mut field = resident_field(trial, recipes, options.seed, ground)?;
         // What the raising of pools has left of the time for everything.
         options.spent = begun.elapsed();
         options.budget = options.budget.saturating_sub(options.spent);
@@ -171,6 +172,7 @@ fn with_field<T>(
     let plan = StartPlan {
         seed: options.seed,
         trial: trial.name.get_ref().clone(),
+        primary: trial.primary_name(),
         service: trial.service.clone(),
         limit: Duration::from_secs_f64(trial.workload.timeout_seconds),
         hooks: hooks(trial, ground)?,
@@ -243,6 +245,7 @@ fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOption
         spent: Duration::ZERO,
         pairs_max: trial.pairs,
         selfcheck_pairs: trial.selfcheck_pairs,
+        warm_up: trial.warm_up(),
         confirm,
         host: ground.host.facts(),
         refused: Vec::new(),
@@ -275,15 +278,18 @@ fn maker(trial: &TrialFile, options: &RunOptions) -> crate::start::Make {
 fn resident_field(
     trial: &TrialFile,
     recipes: &[Recipe],
+    seed: u64,
     ground: &mut Ground<'_>,
 ) -> Result<ResidentField<'static>, TrialError> {
+    let mut seeds = Rng::new(seed);
     let mut arms: Vec<Box<dyn ResidentArm>> = Vec::new();
     for recipe in recipes.iter().chain(recipes.first()) {
         let pool = match recipe.profile(trial.name.get_ref()) {
             Some(profile) => raise(ground.host, &profile)?,
             None => Pool::Enough,
         };
-        arms.push(Box::new(SlicedArm { inner: slice_arm(trial, recipe, ground.options), pool }));
+        let inner = slice_arm(trial, recipe, ground.options).padded_by(seeds.next_u64());
+        arms.push(Box::new(SlicedArm { inner, pool }));
     }
     let placebo = arms.pop().expect("the baseline was added twice");
     let baseline = arms.remove(0);

@@ -19,6 +19,15 @@ pub struct Metric {
     pub better: Better,
 }
 
+/// What a unit is cut into.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// The metric of each window: the one that decides, or the nearest that a window can have.
+    pub metric: String,
+    /// Length of a window.
+    pub length: Duration,
+}
+
 /// One explaining number of one unit, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collected {
@@ -35,9 +44,11 @@ pub struct Sample {
     pub metrics: BTreeMap<String, Metric>,
     /// Explaining columns by name.
     pub collectors: BTreeMap<String, Collected>,
-    /// The primary metric in windows inside this unit, where the program tells: separates the noise between
-    /// starts from that within one.
+    /// A metric in windows inside this unit, oldest first, where the program tells: separates the noise between
+    /// starts from that within one, and shows how long a start takes to become steady.
     pub windows: Vec<f64>,
+    /// What these windows are.
+    pub window: Option<Window>,
     /// Operations behind the metrics, where the load counts them: makes a server's CPU time one per
     /// operation.
     pub operations: Option<f64>,
@@ -45,6 +56,8 @@ pub struct Sample {
     pub build: Option<usize>,
     /// What the arm was read back to have, where the unit tells anew.
     pub achieved: Option<Achieved>,
+    /// Time of the unit that went into reading counters: ours, and not the arm's.
+    pub bookkeeping: Duration,
 }
 
 impl Sample {

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use planish_model::Profile;
 use planish_sys::CpuSet;
 
-use crate::adapter::Load;
+use crate::adapter::{Load, Unit};
 use crate::arm::Recipe;
 use crate::build::{seed_of, turn_of};
-use crate::child::{Launch, PADDING_MAX, Service, run_once};
+use crate::child::{Launch, Service, padding, run_once};
 use crate::collect::{TreeUsage, Window, tree, tree_usage};
 use crate::control::Stop;
 use crate::duet;
@@ -51,6 +51,8 @@ pub(crate) struct StartPlan {
     /// Of the seeds of builds, and of their turns.
     pub(crate) seed: u64,
     pub(crate) trial: String,
+    /// The metric that decides.
+    pub(crate) primary: String,
     pub(crate) service: Option<ServiceSpec>,
     pub(crate) limit: Duration,
     /// What happens between units.
@@ -62,6 +64,16 @@ pub(crate) struct StartPlan {
 /// Arms whose unit is one fresh start.
 pub(crate) struct StartField<'h> {
     arms: Vec<StartArm>,
+    /// The second instance of the baseline.
+    placebo: usize,
+    /// What host arms apply and this host can have: a placebo beside them goes through an apply that changes nothing,
+    /// so that what the applying itself does to a unit is no gain and no loss of the rungs.
+    rehearsed: Vec<Profile>,
+    rehearsals: usize,
+    /// Time for which the load runs before it is measured.
+    warm: Duration,
+    /// Windows of a unit at least, while a warm-up is looked for.
+    lengthened: Option<usize>,
     plan: StartPlan,
     make: Make,
     host: &'h mut dyn HostControl,
@@ -79,9 +91,22 @@ impl<'h> StartField<'h> {
         host: &'h mut dyn HostControl,
         stop: Stop,
     ) -> Self {
-        let placebo = recipes.first().cloned();
-        let mut field = Self { arms: Vec::new(), plan, make, host, stop, round: 0 };
-        recipes.into_iter().chain(placebo).for_each(|recipe| field.add(recipe));
+        let baseline = recipes.first().cloned();
+        let placebo = recipes.len();
+        let mut field = Self {
+            arms: Vec::new(),
+            placebo,
+            rehearsed: Vec::new(),
+            rehearsals: 0,
+            warm: Duration::ZERO,
+            lengthened: None,
+            plan,
+            make,
+            host,
+            stop,
+            round: 0,
+        };
+        recipes.into_iter().chain(baseline).for_each(|recipe| field.add(recipe));
         field
     }
 
@@ -107,11 +132,16 @@ impl<'h> StartField<'h> {
         let mut achieved = self.arms[arm].variants[build].facts.clone();
         let applied = match &self.arms[arm].host {
             Some(profile) => self.host.apply(profile)?,
+            None if arm == self.placebo => self.rehearse()?,
             None => Applied::default(),
         };
         let measured = match applied.short.first() {
             Some(short) => Err(ArmError::unavailable(short.clone())),
-            None => self.arms[arm].variants[build].measure(&self.plan, padding(arm, seed), &self.stop),
+            None => {
+                let [of_load, of_server] = paddings(arm, seed);
+                let unit = self.unit_with(of_load);
+                self.arms[arm].variants[build].measure(&self.plan, &unit, of_server)
+            }
         };
         if let Some(entry) = applied.entry {
             self.host.undo(entry)?;
@@ -125,21 +155,34 @@ impl<'h> StartField<'h> {
         Ok(sample)
     }
 
+    /// An apply that changes nothing, of each host arm in turn.
+    fn rehearse(&mut self) -> Result<Applied, ArmError> {
+        if self.rehearsed.is_empty() {
+            return Ok(Applied::default());
+        }
+        self.rehearsals += 1;
+        self.host.rehearse(&self.rehearsed[self.rehearsals % self.rehearsed.len()])
+    }
+
+    fn unit_with(&self, padding: usize) -> Unit<'_> {
+        let (left_out, windows) = (self.warm, self.lengthened);
+        Unit { padding, left_out, windows, limit: self.plan.limit, stop: &self.stop }
+    }
+
     /// One unit of two arms at the same time, each on its side. They differ in nothing that the host is set to.
     fn duo(&mut self, order: [usize; 2], seed: u64, sides: &[CpuSet; 2]) -> Vec<Result<Sample, ArmError>> {
         if let Err(error) = self.plan.hooks.settle(self.host, &self.stop) {
             return vec![Err(error.clone()), Err(error)];
         }
-        let (limit, stop) = (self.plan.limit, &self.stop);
         let units = [0, 1].map(|side| {
             let arm = &self.arms[order[side]];
             let turn = self.turn(order[side]);
             let variant = &arm.variants[turn];
             let load = variant.load.on_side(side, &sides[side]);
-            let padding = padding(order[side], seed);
+            let unit = self.unit_with(paddings(order[side], seed)[0]);
             let build = arm.build(turn);
             move || {
-                let mut sample = load.measure(padding, limit, stop)?;
+                let mut sample = load.measure(&unit)?;
                 sample.achieved = Some(Achieved { verified: true, ..variant.facts.clone() });
                 sample.build = build;
                 Ok(sample)
@@ -184,24 +227,32 @@ impl StartArm {
 }
 
 impl Variant {
-    fn measure(&self, plan: &StartPlan, padding: usize, stop: &Stop) -> Result<Sample, ArmError> {
+    /// Runs the load, on a server of its own where the plan has one. `unit` is that of the load; the server has the other
+    /// padding.
+    fn measure(&self, plan: &StartPlan, unit: &Unit<'_>, of_server: usize) -> Result<Sample, ArmError> {
+        let stop = unit.stop;
         let (Some(launch), Some(spec)) = (&self.service, &plan.service) else {
-            return self.load.warm_up(stop).and_then(|()| self.load.measure(padding, plan.limit, stop));
+            return self.load.warm_up(unit.left_out, stop).and_then(|()| self.load.measure(unit));
         };
-        let mut service = Service::start(launch, padding)?;
+        let mut service = Service::start(launch, of_server)?;
         let outcome = ready(&mut service, spec, stop).and_then(|()| {
             if !stop.sleep(Duration::from_secs_f64(spec.warmup_seconds)) {
                 return Err(ArmError::Stopped);
             }
-            self.load.warm_up(stop)?;
+            self.load.warm_up(unit.left_out, stop)?;
             let pid = service.pid();
-            let window = Window::open(pid.map(tree).unwrap_or_default());
+            let begun = Instant::now();
+            let pids = pid.map(tree).unwrap_or_default();
             let before = pid.and_then(tree_usage);
-            let mut sample = self.load.measure(0, plan.limit, stop)?;
+            let took = begun.elapsed();
+            let window = Window::open(pids);
+            let mut sample = self.load.measure(unit)?;
             service.check()?;
+            let ended = Instant::now();
             if let Some((before, after)) = before.zip(pid.and_then(tree_usage)) {
                 add_service(&mut sample, &before, &after);
             }
+            sample.bookkeeping += took + ended.elapsed();
             // After the load, which may have told its own: what counts is the server.
             window.close(&mut sample);
             Ok(sample)
@@ -215,9 +266,9 @@ impl Variant {
     }
 }
 
-/// The padding of the environment of a start.
-fn padding(arm: usize, seed: u64) -> usize {
-    planish_stats::Rng::stream(seed, arm as u64).below(PADDING_MAX + 1)
+/// The padding of the environments of a unit: of the load, and of its server. Each is a start, in each arm of a block.
+fn paddings(arm: usize, seed: u64) -> [usize; 2] {
+    [0, 1].map(|start| padding(seed, 2 * arm as u64 + start))
 }
 
 /// Waits until the server is ready by every sign that its spec names.
@@ -276,7 +327,7 @@ impl Field for StartField<'_> {
     }
 
     fn twins(&self) -> [usize; 2] {
-        [0, 0]
+        [0, self.placebo]
     }
 
     fn open(&mut self, arm: usize) -> Result<Option<Achieved>, ArmError> {
@@ -285,6 +336,9 @@ impl Field for StartField<'_> {
         }
         if let Some(profile) = &self.arms[arm].host {
             self.host.can_have(profile)?;
+        } else if arm == self.placebo {
+            let rungs = self.arms[1..self.placebo].iter().filter_map(|arm| arm.host.as_ref());
+            self.rehearsed = rungs.filter(|profile| self.host.can_have(profile).is_ok()).cloned().collect();
         }
         self.build(arm)?;
         Ok(None)
@@ -319,6 +373,33 @@ impl Field for StartField<'_> {
                 sample
             })
             .collect()
+    }
+
+    fn lengthen(&mut self, windows: Option<usize>) {
+        self.lengthened = windows;
+    }
+
+    fn warm_up(&mut self, time: Duration) -> bool {
+        let mut loads = self.arms.iter().flat_map(|arm| &arm.variants).map(|variant| &variant.load);
+        let can = loads.all(|load| load.can_warm_up(&self.plan.primary));
+        if can {
+            self.warm = time;
+        }
+        can
+    }
+
+    /// Pgbench tells its throughput in windows, whose mean it is; other loads must be run again.
+    fn recut(&self, sample: &Sample) -> Option<(Sample, f64)> {
+        let window = sample.window.as_ref().filter(|window| window.metric == self.plan.primary)?;
+        if !matches!(self.arms.first()?.variants.first()?.load, Load::Pgbench(_)) {
+            return None;
+        }
+        let left_out = (self.warm.as_secs_f64() / window.length.as_secs_f64()).round() as usize;
+        let mut sample = sample.clone();
+        sample.windows = sample.windows.split_off(left_out.min(sample.windows.len()));
+        let metric = sample.metrics.get_mut(&self.plan.primary).filter(|_| !sample.windows.is_empty())?;
+        metric.value = planish_stats::summary::mean(&sample.windows);
+        Some((sample, 0.0))
     }
 
     fn stack(&mut self, kept: &[usize]) -> Option<Stack> {

@@ -1,5 +1,7 @@
 //! `planish trial run` and `planish prove`: the ladder of rungs with its intervals, and the noise behind it.
 
+use std::collections::BTreeMap;
+
 use anstyle::Style;
 use planish_trial::{
     Better, Builds, LadderMode, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome,
@@ -81,6 +83,7 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     if !outcome.notes.is_empty() || !outcome.discarded.is_empty() {
         page.gap();
         let discarded = outcome.discarded.iter();
+        page.fact("redone", &redone(outcome));
         discarded.for_each(|one| page.fact("redone", &format!("block {}: {}", one.block, one.reason)));
         outcome.notes.iter().for_each(|note| page.fact("note", note));
     }
@@ -88,6 +91,20 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
         page.gap();
         page.fact("proof", proof);
     }
+}
+
+/// How many blocks were run again, and for what the machine did.
+fn redone(outcome: &TrialOutcome) -> String {
+    if outcome.discarded.is_empty() {
+        return String::new();
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for discard in &outcome.discarded {
+        *counts.entry(discard.covariate.as_str()).or_default() += 1;
+    }
+    let causes: Vec<String> = counts.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
+    let all = outcome.blocks.len() + outcome.discarded.len();
+    format!("{} of {all} blocks: {}", outcome.discarded.len(), causes.join(", "))
 }
 
 fn baseline(outcome: &TrialOutcome) -> String {
@@ -214,19 +231,24 @@ fn noise(check: &SelfCheck, page: &mut Page<'_>) {
     page.fact(
         "spread",
         &format!(
-            "CV {}, spikes {}, neighbours {:+.2}",
+            "CV {}, spikes {}, neighbours {:+.2}{}",
             percent(check.cv),
             percent(check.spike_share),
-            check.lag1
+            check.lag1,
+            check.cross_lag1.map(|lag1| format!(", across arms {lag1:+.2}")).unwrap_or_default()
         ),
     );
+    if let Some((between, within)) = check.between_starts.zip(check.within_starts) {
+        page.fact("starts", &format!("{} between, {} within one", percent(between), percent(within)));
+    }
+    if let Some(warm_up) = &check.warm_up {
+        page.fact("warm-up", &warm_up.reason);
+    }
     if let Some(position) = check.position_effect {
         let ends = interval(Some(position.low), Some(position.high));
         page.fact("position", &format!("running second gains {} ({ends})", units::gain(position.effect)));
     }
-    let stolen = check.steal.map(|share| format!("steal {}", percent(share)));
-    let waited = check.psi.map(|share| format!("waiting for a CPU {}", percent(share)));
-    page.fact("machine", &stolen.into_iter().chain(waited).collect::<Vec<_>>().join(", "));
+    machine(check, page);
     if let Some((pairs, hours)) = check.pairs_needed.zip(check.hours_needed) {
         let one = units::seconds(check.pair_seconds);
         page.fact(
@@ -238,6 +260,34 @@ fn noise(check: &SelfCheck, page: &mut Page<'_>) {
         page.fact("quieter", &format!("{} (sigma {})", quieter.metric, percent(quieter.sigma_d)));
     }
     page.fact("advice", &check.advice);
+}
+
+/// What the machine did during the self-check.
+fn machine(check: &SelfCheck, page: &mut Page<'_>) {
+    let percent = |fraction: f64| format!("{:.2} %", fraction * 100.0);
+    let share = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {}", percent(share)));
+    // Proofs of before have only the first of the stalls.
+    let waited = if check.pressure.is_empty() { share("waiting for a CPU", check.psi) } else { None };
+    let heat = check.thermal.map(|rate| format!("slowed down for heat {rate:.1} times a second"));
+    let told = [share("steal", check.steal), waited, share("CPU quota", check.throttled), heat];
+    page.fact("machine", &told.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    let stalls = check.pressure.iter().map(|(resource, stall)| {
+        let told = [share("some", stall.some), share("full", stall.full)];
+        format!("{resource} {}", told.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    });
+    page.fact("stalls", &stalls.collect::<Vec<_>>().join(", "));
+    let frequency = &check.frequency;
+    match (frequency.min_mhz.zip(frequency.max_mhz), &frequency.reason) {
+        (Some((low, high)), _) => page.fact("CPUs ran", &format!("at {low:.0} to {high:.0} MHz")),
+        (None, Some(reason)) => page.fact("CPUs ran", &format!("unknown: {reason}")),
+        (None, None) => {}
+    }
+    let limits = check.limits.iter().map(|(name, limit)| match name.as_str() {
+        "thermal" => format!("{name} {limit:.1}/s"),
+        _ => format!("{name} {}", percent(*limit)),
+    });
+    page.fact("limits", &limits.collect::<Vec<_>>().join(", "));
+    page.fact("differs", check.read_back.as_deref().unwrap_or_default());
 }
 
 /// Metrics, collectors and guards of a rung.

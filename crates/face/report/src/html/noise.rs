@@ -1,9 +1,9 @@
 //! The noise page: what this machine hides under this workload, and what was done against it.
 
-use planish_trial::{Gain, SelfCheck, SelfCheckVerdict, TrialOutcome};
+use planish_trial::{Gain, Pressure, SelfCheck, SelfCheckVerdict, TrialOutcome, WarmUp};
 
 use super::figure::{Figure, interval};
-use super::markup::{Html, Quote};
+use super::markup::{Html, Quote, member};
 use super::rungs::{gain_of_log, spread};
 use super::svg::{Datum, Lane, Scale, axis};
 use crate::units;
@@ -42,6 +42,9 @@ impl Noise {
             }
             SelfCheckVerdict::Noisy => {
                 ("inconclusive", "Noisy: this budget cannot see the smallest gain worth keeping.")
+            }
+            SelfCheckVerdict::Broken if check.read_back.is_some() => {
+                ("drop", "Broken: two identical arms were read back to be different.")
             }
             SelfCheckVerdict::Broken => ("drop", "Broken: two identical arms differ."),
         };
@@ -96,10 +99,42 @@ fn facts(check: &SelfCheck) -> Vec<Fact> {
         check.position_effect.map(|gain: Gain| interval(&format!("{AT}/position_effect"), gain)),
         "gain from the place within a pair; the coin flip cancels it",
     );
+    let coefficient = |value| Html::default().then(Figure::coefficient(format!("{AT}/cross_lag1"), value));
+    optional(
+        "across arms",
+        check.cross_lag1.map(coefficient),
+        "the same of neighbours of different arms: what one leaves to the next",
+    );
     optional("between starts", maybe("between_starts", check.between_starts), "standard deviation of logs");
     optional("within a start", maybe("within_starts", check.within_starts), "standard deviation of logs");
     optional("steal", maybe("steal", check.steal), "processor time that the hypervisor took");
-    optional("waiting", maybe("psi", check.psi), "time in which some task waited for a processor");
+    if check.pressure.is_empty() {
+        optional("waiting", maybe("psi", check.psi), "time in which some task waited for a processor");
+    }
+    for (resource, name, meaning) in [
+        ("cpu", "CPU stalls", "time in which some and all tasks waited for a processor"),
+        ("memory", "memory stalls", "the same for memory"),
+        ("io", "I/O stalls", "the same for devices"),
+    ] {
+        optional(name, check.pressure.get(resource).map(|stall| stalls(resource, *stall)), meaning);
+    }
+    optional("CPU quota", maybe("throttled", check.throttled), "CPU seconds per second that a quota took");
+    let thermal = |rate| {
+        let rate = Figure::quantity(format!("{AT}/thermal"), rate, "")?;
+        Some(Html::default().then(rate).text(" a second"))
+    };
+    optional("heat", check.thermal.and_then(thermal), "CPUs slowed themselves down");
+    optional("CPU frequency", frequency(check), "lowest and highest of any CPU between units");
+    optional("run again", limits(check), "blocks beyond these are redone");
+    optional("warm-up", check.warm_up.as_ref().map(warm_up), "");
+    optional(
+        "read back",
+        check
+            .read_back
+            .as_ref()
+            .map(|text| Html::default().then(Quote::new(format!("{AT}/read_back"), text))),
+        "two equal arms must not differ",
+    );
     let pair = Figure::seconds(format!("{AT}/pair_seconds"), check.pair_seconds);
     optional("time of a pair", Some(Html::default().then(pair)), "");
     optional("needed", needed(check), "to see the smallest gain worth keeping");
@@ -115,6 +150,63 @@ fn facts(check: &SelfCheck) -> Vec<Fact> {
         "spread of its pairs",
     );
     facts
+}
+
+/// `some 11.20 %, full 0.10 %`.
+fn stalls(resource: &str, stall: Pressure) -> Html {
+    let at = format!("{AT}/pressure/{resource}");
+    let mut told = Html::default();
+    for (index, (name, share)) in [("some", stall.some), ("full", stall.full)].into_iter().enumerate() {
+        if let Some(share) = share {
+            let comma = if index > 0 && stall.some.is_some() { ", " } else { "" };
+            let lead = format!("{comma}{name} ");
+            told = told.text(&lead).then(Figure::share(format!("{at}/{name}"), share));
+        }
+    }
+    told
+}
+
+fn frequency(check: &SelfCheck) -> Option<Html> {
+    let at = |part: &str| format!("{AT}/frequency/{part}");
+    let told = &check.frequency;
+    match (told.min_mhz.zip(told.max_mhz), &told.reason) {
+        (Some((low, high)), _) => Some(
+            Html::default()
+                .then(Figure::quantity(at("min_mhz"), low, "MHz")?)
+                .text(" to ")
+                .then(Figure::quantity(at("max_mhz"), high, "MHz")?),
+        ),
+        (None, Some(reason)) => {
+            Some(Html::default().text("unavailable: ").then(Quote::new(at("reason"), reason)))
+        }
+        (None, None) => None,
+    }
+}
+
+fn limits(check: &SelfCheck) -> Option<Html> {
+    let mut told = Html::default();
+    for (index, (name, limit)) in check.limits.iter().enumerate() {
+        let at = member(&format!("{AT}/limits"), name);
+        let lead = if index > 0 { ", " } else { "above " };
+        told = told.text(&format!("{lead}{name} "));
+        told = match name.as_str() {
+            "thermal" => told.then(Figure::quantity(at, *limit, "")?).text(" a second"),
+            _ => told.then(Figure::chosen_share(at, *limit)),
+        };
+    }
+    (!check.limits.is_empty()).then_some(told)
+}
+
+fn warm_up(found: &WarmUp) -> Html {
+    let at = format!("{AT}/warm_up");
+    let told = Html::default().then(Quote::new(format!("{at}/reason"), &found.reason));
+    match found.unsteady_share {
+        Some(share) => told
+            .text("; never steady: ")
+            .then(Figure::share(format!("{at}/unsteady_share"), share))
+            .text(" of the starts"),
+        None => told,
+    }
 }
 
 fn fact(name: &'static str, value: Html, meaning: &'static str) -> Fact {

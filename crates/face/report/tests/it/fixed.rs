@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use planish_model::HostFacts;
 use planish_stats::{Rng, Walsh};
 use planish_trial::{
-    Achieved, Better, BuildRow, Builds, CollectorRow, Confirmed, Detectable, Discard, First, Gain, GuardRow,
-    LadderMode, MetricRow, MetricSpec, Quieter, Refusal, Rung, RungVerdict, SelfCheck, SelfCheckVerdict,
-    TrialOutcome, UnitKind,
+    Achieved, Better, BuildRow, Builds, CollectorRow, Confirmed, Detectable, Discard, First, Frequency, Gain,
+    GuardRow, LadderMode, MetricRow, MetricSpec, Pressure, Quieter, Refusal, Rung, RungVerdict, SelfCheck,
+    SelfCheckVerdict, TrialOutcome, UnitKind, WarmUp, WarmUpState,
 };
 use serde_json::{Value, json};
 
@@ -80,6 +80,7 @@ pub fn series() -> TrialOutcome {
         }],
         discarded: vec![Discard {
             block: 17,
+            covariate: "steal".to_owned(),
             reason: "steal 4.1 % is above the threshold of 2.0 %".to_owned(),
         }],
         notes: vec!["the pool of 2 MB pages on node 0 was raised by 320 pages and given back".to_owned()],
@@ -303,6 +304,27 @@ fn guards() -> Vec<GuardRow> {
     ]
 }
 
+fn warm_up(never_steady: bool) -> WarmUp {
+    let (state, reason, share) = if never_steady {
+        let reason =
+            "15 of 24 starts reached no level within their 8.4 s; make the unit several times as long";
+        (WarmUpState::NeverSteady, reason, 0.625)
+    } else {
+        (WarmUpState::Cut, "nine starts of ten are steady after 3 of 24 windows, 1.1 s", 0.0)
+    };
+    WarmUp {
+        state,
+        reason: reason.to_owned(),
+        metric: Some("cpu_ns_per_op".to_owned()),
+        window_seconds: Some(0.35),
+        windows: 24,
+        lengths: (0..24).map(|start| (!never_steady || start % 8 > 4).then_some(start % 4)).collect(),
+        unsteady_share: Some(share),
+        cut_windows: if never_steady { 0 } else { 3 },
+        cut_seconds: if never_steady { 0.0 } else { 1.05 },
+    }
+}
+
 fn selfcheck(rng: &mut Rng, verdict: SelfCheckVerdict) -> SelfCheck {
     let noisy = verdict == SelfCheckVerdict::Noisy;
     let sigma_d = if noisy { 0.291 } else { 0.0214 };
@@ -316,12 +338,33 @@ fn selfcheck(rng: &mut Rng, verdict: SelfCheckVerdict) -> SelfCheck {
         detectable: [16, 32, 64, 96].map(|pairs| Detectable { pairs, mde: mde(pairs) }).to_vec(),
         cv: 0.0271,
         lag1: 0.38,
+        cross_lag1: Some(0.41),
         spike_share: 0.0417,
         between_starts: noisy.then_some(0.0123),
         within_starts: noisy.then_some(0.0098),
         position_effect: Some(Gain { effect: -0.002, low: -0.011, high: 0.007 }),
         steal: Some(0.0031),
         psi: Some(0.112),
+        pressure: [
+            ("cpu", Some(0.112), Some(0.0)),
+            ("memory", Some(0.0004), Some(0.0001)),
+            ("io", Some(0.021), None),
+        ]
+        .map(|(resource, some, full)| (resource.to_owned(), Pressure { some, full }))
+        .into(),
+        throttled: noisy.then_some(0.031),
+        thermal: (!noisy).then_some(0.0),
+        frequency: if noisy {
+            let reason = "a guest is told one fixed figure, whatever its CPUs do".to_owned();
+            Frequency { reason: Some(reason), ..Frequency::default() }
+        } else {
+            Frequency { available: true, reason: None, min_mhz: Some(1_200.0), max_mhz: Some(3_400.0) }
+        },
+        limits: [("steal", 0.05), ("thermal", 0.1), ("waiting", 0.3)]
+            .map(|(name, limit)| (name.to_owned(), limit))
+            .into(),
+        read_back: None,
+        warm_up: Some(warm_up(noisy)),
         pair_seconds: 0.71,
         pairs_needed: noisy.then_some(16_394),
         hours_needed: noisy.then_some(3.24),

@@ -17,7 +17,7 @@ use super::latency;
 use crate::collect::{Snapshot, add_stranger};
 use crate::control::Stop;
 use crate::outcome::Better;
-use crate::sample::{ArmError, Sample};
+use crate::sample::{ArmError, Sample, Window};
 
 /// A load of HTTP requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,11 +50,54 @@ fn timeout_seconds() -> f64 {
     10.0
 }
 
+/// Requests of a window, for a median that means something, and windows of a unit at most.
+const WINDOW_REQUESTS: f64 = 20.0;
+const WINDOWS_MAX: usize = 40;
+
+/// The schedule of one load.
+struct Schedule {
+    begun: Instant,
+    /// Requests.
+    count: u64,
+    /// Windows that they are told apart in.
+    windows: usize,
+    next: AtomicU64,
+}
+
 /// What one connection has seen.
 struct Seen {
     latencies: Histogram<u64>,
+    /// The latencies once more, by the window in which each request was meant to be sent.
+    windows: Vec<Vec<f64>>,
     failed: u64,
     last_error: Option<String>,
+}
+
+impl Seen {
+    fn nothing(windows: usize) -> Self {
+        Self {
+            latencies: latency::histogram(),
+            windows: vec![Vec::new(); windows],
+            failed: 0,
+            last_error: None,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.latencies.add(&other.latencies).expect("both histograms have the same bounds");
+        for (window, more) in self.windows.iter_mut().zip(other.windows) {
+            window.extend(more);
+        }
+        self.failed += other.failed;
+        self.last_error = other.last_error.or_else(|| self.last_error.take());
+    }
+
+    /// The median of each window; none where the server left one without any answer.
+    fn medians(&self) -> Vec<f64> {
+        let medians: Vec<f64> =
+            self.windows.iter().map(|window| planish_stats::summary::median(window)).collect();
+        if medians.iter().all(|median| median.is_finite()) { medians } else { Vec::new() }
+    }
 }
 
 impl HttpLoad {
@@ -81,15 +124,17 @@ impl HttpLoad {
         }
     }
 
-    /// Sends what is not measured.
-    pub(super) fn warm_up(&self, stop: &Stop) -> Result<(), ArmError> {
-        if self.warmup_seconds > 0.0 { self.send(self.warmup_seconds, stop).map(drop) } else { Ok(()) }
+    /// Sends what is not measured, for so long or for as long as the file says.
+    pub(super) fn warm_up(&self, time: Duration, stop: &Stop) -> Result<(), ArmError> {
+        let seconds = self.warmup_seconds.max(time.as_secs_f64());
+        if seconds > 0.0 { self.send(seconds, stop).map(drop) } else { Ok(()) }
     }
 
-    /// Sends the load and measures it.
-    pub(super) fn run(&self, stop: &Stop) -> Result<Sample, ArmError> {
+    /// Sends the load and measures it; for longer than the file says where that gives it so many windows.
+    pub(super) fn run(&self, windows: Option<usize>, stop: &Stop) -> Result<Sample, ArmError> {
         let before = Snapshot::take();
-        let (seen, elapsed) = self.send(self.seconds, stop)?;
+        let enough = windows.map_or(0.0, |windows| windows as f64 * WINDOW_REQUESTS / self.rate);
+        let (seen, elapsed) = self.send(self.seconds.max(enough), stop)?;
         let done = seen.latencies.len();
         if done == 0 {
             let error = seen.last_error.unwrap_or_else(|| "no request was sent".to_owned());
@@ -101,6 +146,12 @@ impl HttpLoad {
         sample.operations = Some(done as f64);
         let sent = (done + seen.failed) as f64;
         sample.put("error_rate", "share", Better::Lower, seen.failed as f64 / sent);
+        sample.windows = seen.medians();
+        if !sample.windows.is_empty() {
+            let length = self.seconds.max(enough) / sample.windows.len() as f64;
+            sample.window =
+                Some(Window { metric: "p50_ns".to_owned(), length: Duration::from_secs_f64(length) });
+        }
         before.add_growth(&mut sample);
         add_stranger(&mut sample, "the server was not started by this trial");
         Ok(sample)
@@ -114,17 +165,14 @@ impl HttpLoad {
             .build();
         let agent = Agent::from(config);
         let count = ((self.rate * seconds).round() as u64).max(1);
-        let next = AtomicU64::new(0);
-        let all = Mutex::new(Seen { latencies: latency::histogram(), failed: 0, last_error: None });
-        let begun = Instant::now();
+        let windows = ((count as f64 / WINDOW_REQUESTS) as usize).min(WINDOWS_MAX);
+        let all = Mutex::new(Seen::nothing(windows));
+        let schedule = Schedule { begun: Instant::now(), count, windows, next: AtomicU64::new(0) };
         std::thread::scope(|scope| {
             for _ in 0..self.connections {
                 scope.spawn(|| {
-                    let seen = self.connection(&agent, begun, count, &next, stop);
-                    let mut all = all.lock().expect("no connection panics while it holds the lock");
-                    all.latencies.add(&seen.latencies).expect("both histograms have the same bounds");
-                    all.failed += seen.failed;
-                    all.last_error = seen.last_error.or_else(|| all.last_error.take());
+                    let seen = self.connection(&agent, &schedule, stop);
+                    all.lock().expect("no connection panics while it holds the lock").add(seen);
                 });
             }
         });
@@ -132,18 +180,19 @@ impl HttpLoad {
             return Err(ArmError::Stopped);
         }
         let seen = all.into_inner().expect("no connection panics while it holds the lock");
-        Ok((seen, begun.elapsed()))
+        Ok((seen, schedule.begun.elapsed()))
     }
 
     /// One connection: takes the next request of the schedule, waits for its moment, sends it.
-    fn connection(&self, agent: &Agent, begun: Instant, count: u64, next: &AtomicU64, stop: &Stop) -> Seen {
-        let mut seen = Seen { latencies: latency::histogram(), failed: 0, last_error: None };
+    fn connection(&self, agent: &Agent, schedule: &Schedule, stop: &Stop) -> Seen {
+        let mut seen = Seen::nothing(schedule.windows);
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= count {
+            let index = schedule.next.fetch_add(1, Ordering::Relaxed);
+            if index >= schedule.count {
                 return seen;
             }
-            let meant = begun + Duration::from_secs_f64(index as f64 / self.rate);
+            let window = (index as u128 * schedule.windows as u128 / u128::from(schedule.count)) as usize;
+            let meant = schedule.begun + Duration::from_secs_f64(index as f64 / self.rate);
             if !stop.sleep(meant.saturating_duration_since(Instant::now())) {
                 return seen;
             }
@@ -151,6 +200,7 @@ impl HttpLoad {
                 Ok(()) => {
                     let latency = meant.elapsed().as_nanos();
                     seen.latencies.saturating_record(u64::try_from(latency).unwrap_or(u64::MAX));
+                    seen.windows.get_mut(window).into_iter().for_each(|window| window.push(latency as f64));
                 }
                 Err(error) => {
                     seen.failed += 1;
@@ -228,7 +278,7 @@ mod tests {
     #[test]
     fn a_pause_of_the_server_is_in_every_latency_that_it_delayed() {
         let pause = Duration::from_millis(200);
-        let sample = load(server(10, pause, 0)).run(&Stop::default()).expect("it answers");
+        let sample = load(server(10, pause, 0)).run(None, &Stop::default()).expect("it answers");
         // 200 requests in 0.5 s, of which the pause holds up those meant for 0.2 s: two in five are late, and
         // a load that waits for its answers would have recorded one.
         let p90 = sample.value("p90_ns").expect("enough requests");
@@ -242,11 +292,25 @@ mod tests {
     fn the_rate_is_kept_and_failures_are_counted() {
         let mut load = load(server(0, Duration::ZERO, 4));
         load.connections = 4;
-        let sample = load.run(&Stop::default()).expect("it answers");
+        let sample = load.run(None, &Stop::default()).expect("it answers");
         let errors = sample.value("error_rate").expect("a share");
         assert!((errors - 0.25).abs() < 0.01, "{errors}");
         let rate = sample.value("ops_per_s").expect("a rate");
         assert!((200.0..=320.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn windows_show_when_a_server_was_slow() {
+        // The pause holds up the requests of the first tenth; the later ones find the server idle again.
+        let load = load(server(1, Duration::from_millis(50), 0));
+        let sample = load.run(None, &Stop::default()).expect("it answers");
+        assert_eq!(sample.windows.len(), 10, "200 requests, 20 a window");
+        let window = sample.window.as_ref().expect("they are named");
+        assert_eq!((window.metric.as_str(), window.length), ("p50_ns", Duration::from_millis(50)));
+        let later = planish_stats::summary::median(&sample.windows[2..]);
+        assert!(sample.windows[0] > 2.0 * later, "{:?}", sample.windows);
+        let longer = load.run(Some(15), &Stop::default()).expect("it answers");
+        assert_eq!(longer.windows.len(), 15);
     }
 
     #[test]
@@ -266,7 +330,7 @@ mod tests {
         });
         let mut load = load(url);
         (load.rate, load.seconds, load.body) = (1.0, 1.0, Some("select 1".to_owned()));
-        let sample = load.run(&Stop::default()).expect("it answers");
+        let sample = load.run(None, &Stop::default()).expect("it answers");
         assert_eq!((sample.operations, sample.value("error_rate")), (Some(1.0), Some(0.0)));
         assert!(server.join().expect("it saw a request").starts_with("POST /query HTTP/1.1\r\n"));
     }
@@ -278,7 +342,7 @@ mod tests {
         drop(listener);
         let mut load = load(url);
         load.seconds = 0.02;
-        let error = load.run(&Stop::default()).expect_err("nobody listens");
+        let error = load.run(None, &Stop::default()).expect_err("nobody listens");
         assert!(error.to_string().starts_with("no request was answered: "), "{error}");
     }
 
@@ -287,7 +351,7 @@ mod tests {
         let stop = Stop::default();
         stop.set();
         let load = load(server(0, Duration::ZERO, 0));
-        assert_eq!(load.run(&stop), Err(ArmError::Stopped));
+        assert_eq!(load.run(None, &stop), Err(ArmError::Stopped));
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod number;
 mod pgbench;
 mod slices;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planish_sys::CpuSet;
 use schemars::JsonSchema;
@@ -23,9 +23,10 @@ use serde::{Deserialize, Serialize};
 pub use http::HttpLoad;
 pub(crate) use latency::{LATENCIES, put as put_latency};
 pub use number::Number;
+pub(crate) use pgbench::reports_progress;
 pub use slices::SliceArm;
 
-use crate::child::{Launch, run_once};
+use crate::child::{Finished, Launch, run_once};
 use crate::collect::{Snapshot, add_counts, add_memory};
 use crate::control::Stop;
 use crate::duet::SIDE;
@@ -57,14 +58,38 @@ pub(crate) enum Load {
     Http(HttpLoad),
 }
 
+/// How one unit of a load is run.
+pub(crate) struct Unit<'a> {
+    /// Bytes by which the environment of a program that it starts is longer.
+    pub(crate) padding: usize,
+    /// What is left out of its begin, where it is not run before the unit.
+    pub(crate) left_out: Duration,
+    /// Windows that it shall have at least, where it can be made longer.
+    pub(crate) windows: Option<usize>,
+    /// After what it has failed.
+    pub(crate) limit: Duration,
+    pub(crate) stop: &'a Stop,
+}
+
 /// Metrics that every program which runs to its end has, with their good direction.
 pub(crate) const OF_COMMAND: [&str; 6] = ["wall_s", "user_s", "system_s", "cpu_s", "rss_bytes", "faults"];
 
 impl Load {
-    /// What comes before the load that is measured, so that its cost is not counted.
-    pub(crate) fn warm_up(&self, stop: &Stop) -> Result<(), ArmError> {
+    /// Whether this metric can be had without the first part of a unit.
+    pub(crate) fn can_warm_up(&self, metric: &str) -> bool {
         match self {
-            Self::Http(load) => load.warm_up(stop),
+            Self::Http(_) => true,
+            Self::Pgbench(launch) => {
+                reports_progress(&launch.command) && pgbench::OF_PROGRESS.contains(&metric)
+            }
+            Self::Command(_) | Self::Number(..) => false,
+        }
+    }
+
+    /// What comes before the load that is measured, so that its cost is not counted.
+    pub(crate) fn warm_up(&self, time: Duration, stop: &Stop) -> Result<(), ArmError> {
+        match self {
+            Self::Http(load) => load.warm_up(time, stop),
             Self::Command(_) | Self::Number(..) | Self::Pgbench(_) => Ok(()),
         }
     }
@@ -80,36 +105,34 @@ impl Load {
     }
 
     /// Puts the load on and measures it.
-    pub(crate) fn measure(&self, padding: usize, limit: Duration, stop: &Stop) -> Result<Sample, ArmError> {
+    pub(crate) fn measure(&self, unit: &Unit<'_>) -> Result<Sample, ArmError> {
         match self {
-            Self::Command(launch) => run_measured(launch, padding, limit, stop).map(|(sample, _)| sample),
+            Self::Command(launch) => run_measured(launch, unit).map(|(sample, _)| sample),
             Self::Number(launch, numbers) => {
-                let (mut sample, stdout) = run_measured(launch, padding, limit, stop)?;
+                let (mut sample, done) = run_measured(launch, unit)?;
                 for number in numbers {
-                    let value = number.find(&stdout).map_err(ArmError::crashed)?;
+                    let value = number.find(&done.stdout).map_err(ArmError::crashed)?;
                     sample.put(&number.name, number.unit.clone(), number.better, value);
                 }
                 Ok(sample)
             }
             Self::Pgbench(launch) => {
-                let (mut sample, stdout) = run_measured(launch, padding, limit, stop)?;
-                pgbench::read(&stdout, &mut sample).map_err(ArmError::crashed)?;
+                let (mut sample, done) = run_measured(launch, unit)?;
+                pgbench::read(&done.stdout, &mut sample)
+                    .and_then(|()| pgbench::read_progress(&done.stderr, unit.left_out, &mut sample))
+                    .map_err(ArmError::crashed)?;
                 Ok(sample)
             }
-            Self::Http(load) => load.run(stop),
+            Self::Http(load) => load.run(unit.windows, unit.stop),
         }
     }
 }
 
-/// Runs a program to its end; its cost from outside, and its output.
-fn run_measured(
-    launch: &Launch,
-    padding: usize,
-    limit: Duration,
-    stop: &Stop,
-) -> Result<(Sample, String), ArmError> {
+/// Runs a program to its end; its cost from outside, and what it said.
+fn run_measured(launch: &Launch, unit: &Unit<'_>) -> Result<(Sample, Finished), ArmError> {
     let before = Snapshot::take();
-    let done = run_once(launch, padding, limit, stop)?;
+    let done = run_once(launch, unit.padding, unit.limit, unit.stop)?;
+    let ended = Instant::now();
     let (user, system) = (done.usage.user.as_secs_f64(), done.usage.system.as_secs_f64());
     let faults = done.usage.faults_minor + done.usage.faults_major;
     let mut sample = Sample::default();
@@ -119,10 +142,11 @@ fn run_measured(
     sample.put("cpu_s", "s", Better::Lower, user + system);
     sample.put("rss_bytes", "B", Better::Lower, done.usage.resident_bytes_max as f64);
     sample.put("faults", "", Better::Lower, faults as f64);
-    before.add_growth(&mut sample);
     add_counts(&mut sample, &done.counts);
     add_memory(&mut sample, &done.memory);
-    Ok((sample, done.stdout))
+    sample.bookkeeping += ended.elapsed();
+    before.add_growth(&mut sample);
+    Ok((sample, done))
 }
 
 #[cfg(test)]
@@ -140,7 +164,9 @@ mod tests {
             pointer: None,
         };
         let load = Load::Number(launch, vec![number]);
-        let sample = load.measure(0, Duration::from_secs(60), &Stop::default()).expect("it runs");
+        let (stop, limit) = (Stop::default(), Duration::from_secs(60));
+        let unit = Unit { padding: 0, left_out: Duration::ZERO, windows: None, limit, stop: &stop };
+        let sample = load.measure(&unit).expect("it runs");
         assert!(OF_COMMAND.iter().all(|name| sample.value(name).is_some()));
         assert_eq!(sample.value("rate"), Some(12.5));
         let parts = sample.value("user_s").expect("user") + sample.value("system_s").expect("system");

@@ -1,7 +1,61 @@
-//! The words of pgbench (src/bin/pgbench/pgbench.c, `printResults`), of PostgreSQL 9.6 to 18.
+//! The words of pgbench (src/bin/pgbench/pgbench.c, `printResults` and `printProgressReport`), of PostgreSQL 9.6 to 18.
+
+use std::time::Duration;
 
 use crate::outcome::Better;
-use crate::sample::Sample;
+use crate::sample::{Sample, Window};
+
+/// Metrics that its progress reports have, so that their first ones can be left out.
+pub(super) const OF_PROGRESS: [&str; 2] = ["tps", "latency_ms"];
+
+/// One line of `-P`.
+struct Interval {
+    /// Its end, in seconds since the begin.
+    end: f64,
+    tps: f64,
+    latency_ms: f64,
+}
+
+/// Whether pgbench is told to report its progress.
+pub(crate) fn reports_progress(command: &[String]) -> bool {
+    command.iter().any(|word| word.starts_with("-P") || word.starts_with("--progress"))
+}
+
+/// Reads the progress reports: the throughput of each as a window, and what all but the first add up to where some of
+/// the time is left out. Rates of the whole program, such as its CPU time, stay as they are.
+pub(super) fn read_progress(progress: &str, left_out: Duration, sample: &mut Sample) -> Result<(), String> {
+    let intervals: Vec<Interval> = progress.lines().filter_map(Interval::parse).collect();
+    let Some(first) = intervals.first() else { return Ok(()) };
+    sample.windows = intervals.iter().map(|interval| interval.tps).collect();
+    let length = Duration::try_from_secs_f64(first.end).unwrap_or_default();
+    sample.window = Some(Window { metric: "tps".to_owned(), length });
+    if left_out.is_zero() {
+        return Ok(());
+    }
+    // Reports come a few milliseconds early or late.
+    let begin = left_out.as_secs_f64() + 0.1 * first.end;
+    let measured: Vec<&Interval> = intervals.iter().filter(|interval| interval.end > begin).collect();
+    let tps: f64 = measured.iter().map(|interval| interval.tps).sum();
+    if tps <= 0.0 {
+        return Err("pgbench reports no progress after its warm-up".to_owned());
+    }
+    let waited: f64 = measured.iter().map(|interval| interval.tps * interval.latency_ms).sum();
+    sample.put("tps", "1/s", Better::Higher, tps / measured.len() as f64);
+    sample.put("latency_ms", "ms", Better::Lower, waited / tps);
+    Ok(())
+}
+
+impl Interval {
+    /// `progress: 5.0 s, 41178.1 tps, lat 0.048 ms stddev 0.011, 0 failed`
+    fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.strip_prefix("progress: ")?.split(", ");
+        let mut number = |unit: &str, prefix: &str| {
+            parts.next()?.strip_prefix(prefix)?.split_once(unit)?.0.trim().parse::<f64>().ok()
+        };
+        let (end, tps, latency_ms) = (number(" s", "")?, number(" tps", "")?, number(" ms", "lat ")?);
+        Some(Self { end, tps, latency_ms })
+    }
+}
 
 /// Reads a report into a sample. The deviation of the latency is only there when pgbench was told to measure
 /// it (a rate, a progress report or a log); without it the metric is missing.
@@ -73,6 +127,35 @@ tps = 41000.5 (excluding connections establishing)
         assert_eq!(sample.value("tps"), Some(41000.5));
         assert_eq!(sample.value("latency_sd_ms"), None);
         assert_eq!(sample.value("error_rate"), Some(0.0));
+    }
+
+    #[test]
+    fn what_comes_before_the_warm_up_s_end_is_left_out_of_the_progress() {
+        let progress = "pgbench (15.14)\nstarting vacuum...end.\n\
+            progress: 1.0 s, 1000.0 tps, lat 2.000 ms stddev 0.1, 0 failed\n\
+            progress: 2.0 s, 3000.0 tps, lat 1.000 ms stddev 0.1, 0 failed\n\
+            progress: 3.0 s, 5000.0 tps, lat 0.500 ms stddev 0.1\n\
+            progress: 4.0 s, 0.0 tps, lat NaN ms stddev NaN, 0 failed\n";
+        let mut sample = Sample::default().higher("tps", "1/s", 7.0);
+        let whole = progress.replace("progress: 4", "other: 4");
+        read_progress(&whole, Duration::ZERO, &mut sample).expect("sound");
+        assert_eq!(
+            (sample.value("tps"), sample.windows.as_slice()),
+            (Some(7.0), &[1000.0, 3000.0, 5000.0][..])
+        );
+        assert_eq!(sample.window.as_ref().map(|window| window.length), Some(Duration::from_secs(1)));
+        read_progress(&whole, Duration::from_secs(1), &mut sample).expect("sound");
+        assert_eq!((sample.value("tps"), sample.value("latency_ms")), (Some(4000.0), Some(0.6875)));
+        assert!(read_progress(&whole, Duration::from_secs(9), &mut sample).is_err());
+        let mut silent = Sample::default();
+        read_progress("", Duration::ZERO, &mut silent).expect("nothing was asked for");
+        assert!(silent.window.is_none());
+        let command = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert!(
+            reports_progress(&command(&["pgbench", "-P", "1"]))
+                && reports_progress(&command(&["--progress=1"]))
+        );
+        assert!(!reports_progress(&command(&["pgbench", "-S"])));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::latency;
-use crate::child::{Launch, PADDING_MAX, Talker};
+use crate::child::{Launch, Talker, padding};
 use crate::collect::{Window, tree};
 use crate::control::Stop;
 use crate::outcome::{Achieved, Better};
@@ -36,7 +36,9 @@ pub struct SliceArm {
     /// The backing that it must report to be believed; `None` where pages are not what the arm is about.
     backing: Option<String>,
     start_limit: Duration,
-    starts: usize,
+    /// Seed of the sizes of its environments.
+    seed: u64,
+    starts: u64,
     stop: Stop,
     talker: Option<Talker>,
     /// The program and what it had started when it was ready.
@@ -75,6 +77,7 @@ impl SliceArm {
             launch,
             backing: None,
             start_limit,
+            seed: 0,
             starts: 0,
             stop,
             talker: None,
@@ -89,10 +92,11 @@ impl SliceArm {
         self
     }
 
-    /// Sizes of the environment must differ between starts, and may be the same in two trials.
-    fn padding(&self) -> usize {
-        let seed = self.name.bytes().fold(self.starts as u64, |mix, byte| mix * 131 + u64::from(byte));
-        planish_stats::Rng::new(seed).below(PADDING_MAX + 1)
+    /// Draws the sizes of its environments from this seed, which no other arm of the trial may have.
+    #[must_use]
+    pub fn padded_by(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
     }
 
     fn check(&self, achieved: &Achieved) -> Result<(), ArmError> {
@@ -113,7 +117,8 @@ impl ResidentArm for SliceArm {
     fn start(&mut self) -> Result<Achieved, ArmError> {
         self.stop();
         self.starts += 1;
-        let (talker, line) = Talker::start(&self.launch, self.padding(), self.start_limit, &self.stop)?;
+        let (talker, line) =
+            Talker::start(&self.launch, padding(self.seed, self.starts), self.start_limit, &self.stop)?;
         self.pids = talker.pid().map(tree).unwrap_or_default();
         self.talker = Some(talker);
         let ready: Ready = serde_json::from_str(&line).map_err(|error| {
@@ -211,6 +216,23 @@ done"#;
         crate::collect::tests::assert_complete(&sample);
         arm.stop();
         assert!(arm.slice(Duration::from_millis(1), 7).is_err());
+    }
+
+    #[test]
+    fn each_start_of_each_arm_draws_its_environment_from_the_seed() {
+        let script = r#"echo "{\"achieved\":{\"padding\":${#PLANISH_TRIAL_PADDING}}}"; read -r x"#;
+        let sizes = |seed: u64| -> Vec<u64> {
+            let mut arm = arm(script).padded_by(seed);
+            let size = |_| arm.start().expect("it starts").facts["padding"].as_u64().expect("a number");
+            (0..4).map(size).collect()
+        };
+        let (one, other) = (sizes(5), sizes(6));
+        assert_eq!(one, sizes(5), "the seed gives them back");
+        assert!(
+            one.iter().chain(&other).collect::<std::collections::BTreeSet<_>>().len() >= 7,
+            "{one:?} {other:?}"
+        );
+        assert!(one.iter().all(|&size| size <= 4096));
     }
 
     #[test]

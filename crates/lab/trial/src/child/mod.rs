@@ -18,7 +18,7 @@ use std::time::Duration;
 use planish_sys::child::{ChildSetup, prepare};
 use planish_sys::{CpuSet, NodeSet, Policy};
 
-pub(crate) use once::run_once;
+pub(crate) use once::{Finished, run_once};
 pub(crate) use talk::{Service, Talker};
 
 use crate::sample::ArmError;
@@ -33,7 +33,13 @@ const STEP: Duration = Duration::from_millis(100);
 const PADDING: &str = "PLANISH_TRIAL_PADDING";
 
 /// Largest padding in bytes.
-pub(crate) const PADDING_MAX: usize = 4096;
+const PADDING_MAX: usize = 4096;
+
+/// The padding of one start, which the seed of the trial gives back. `start` tells starts apart: what two of them
+/// share would be the layout of both.
+pub(crate) fn padding(seed: u64, start: u64) -> usize {
+    planish_stats::Rng::stream(seed, start).below(PADDING_MAX + 1)
+}
 
 /// Output that is kept of a program; what comes after it is read and dropped.
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;

@@ -17,6 +17,7 @@ use crate::sample::ArmError;
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) stdout: String,
+    pub(crate) stderr: String,
     pub(crate) wall: Duration,
     /// Of the program and every child that it waited for.
     pub(crate) usage: Usage,
@@ -51,7 +52,7 @@ pub(crate) fn run_once(
     if !status.success() {
         return Err(ArmError::crashed(ended(launch.name(), status, &stderr)));
     }
-    Ok(Finished { stdout, wall, usage, counts, memory: sizes.told() })
+    Ok(Finished { stdout, stderr, wall, usage, counts, memory: sizes.told() })
 }
 
 /// The memory of a program while it runs, looked at seldom and ever more seldom: after 0.1 s, 0.2 s, 0.4 s ...

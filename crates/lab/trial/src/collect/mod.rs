@@ -12,6 +12,8 @@ pub(crate) use counters::{Counts, EVENTS, add_counts};
 pub(crate) use system::Snapshot;
 pub(crate) use tree::{TreeUsage, tree, tree_usage};
 
+use std::time::{Duration, Instant};
+
 use self::counters::Attached;
 use crate::kernel;
 use crate::sample::Sample;
@@ -27,21 +29,29 @@ pub(crate) struct Window {
     pids: Vec<u32>,
     before: Snapshot,
     counters: Attached,
+    /// How long the beginning took, without the snapshot, which tells its own time.
+    took: Duration,
 }
 
 impl Window {
     /// Begins the unit.
     pub(crate) fn open(pids: Vec<u32>) -> Self {
+        let begun = Instant::now();
         let counters = Attached::to(&pids);
-        Self { pids, before: Snapshot::take(), counters }
+        let took = begun.elapsed();
+        Self { pids, before: Snapshot::take(), counters, took }
     }
 
     /// Ends the unit and adds its columns.
     pub(crate) fn close(self, sample: &mut Sample) {
+        let begun = Instant::now();
         let counts = self.counters.counts();
+        let took = self.took + begun.elapsed();
         self.before.add_growth(sample);
+        let begun = Instant::now();
         add_counts(sample, &counts);
         add_memory(sample, &memory(&self.pids));
+        sample.bookkeeping += took + begun.elapsed();
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the whole machine did between two moments.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::kernel;
 use crate::sample::Sample;
@@ -27,6 +27,8 @@ const PRESSURE: [(&str, &str); 3] = [
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     at: Instant,
+    /// How long the reading took.
+    took: Duration,
     stat: Option<String>,
     vmstat: Option<String>,
     pressure: Vec<Option<String>>,
@@ -35,15 +37,14 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads them.
     pub(crate) fn take() -> Self {
-        Self {
-            at: Instant::now(),
-            stat: kernel::read("/proc/stat"),
-            vmstat: kernel::read("/proc/vmstat"),
-            pressure: PRESSURE.iter().map(|(path, _)| kernel::read(path)).collect(),
-        }
+        let at = Instant::now();
+        let stat = kernel::read("/proc/stat");
+        let vmstat = kernel::read("/proc/vmstat");
+        let pressure = PRESSURE.iter().map(|(path, _)| kernel::read(path)).collect();
+        Self { at, took: at.elapsed(), stat, vmstat, pressure }
     }
 
-    /// Adds what has grown since.
+    /// Adds what has grown since, and the time that both readings took.
     pub(crate) fn add_growth(&self, sample: &mut Sample) {
         let now = Self::take();
         let seconds = now.at.duration_since(self.at).as_secs_f64().max(1e-9);
@@ -67,6 +68,7 @@ impl Snapshot {
         let missing = || "/proc/stat cannot be read".to_owned();
         sample.collect("host_cpu_share", "share", share(ticks(|it| it.total - it.idle)).ok_or_else(missing));
         sample.collect("steal_share", "share", share(ticks(|it| it.steal)).ok_or_else(missing));
+        sample.bookkeeping += self.took + now.at.elapsed();
     }
 }
 
@@ -96,6 +98,7 @@ mod tests {
         let mut sample = Sample::default();
         before.add_growth(&mut sample);
         assert_eq!(touched.len(), 1 << 20);
+        assert!(sample.bookkeeping >= before.took && before.took > Duration::ZERO);
         assert_eq!(sample.collectors.len(), VMSTAT.len() + PRESSURE.len() + 2);
         for (name, column) in &sample.collectors {
             match &column.value {

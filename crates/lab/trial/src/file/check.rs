@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::place::at;
 use super::{ArmSpec, TrialFile, WorkloadSpec};
-use crate::adapter::{AdapterKind, LATENCIES, OF_COMMAND};
+use crate::adapter::{AdapterKind, LATENCIES, OF_COMMAND, reports_progress};
 use crate::build::{BUILD_HOLE, BUILDS_MAX};
 use crate::error::{TrialError, did_you_mean};
 use crate::hooks::SettleSpec;
@@ -118,10 +118,27 @@ fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> 
     if [psi_seconds, seconds, workload.settle_seconds].iter().any(|value| !(0.0..1e8).contains(value)) {
         return wrong("a time to settle is not below zero");
     }
+    warmup(workload)?;
     for number in &workload.metric {
         number.check().map_err(|message| (place.clone(), message))?;
     }
     Ok(())
+}
+
+/// A warm-up can only be run where a unit consists of pieces that we ask for.
+fn warmup(workload: &WorkloadSpec) -> Found {
+    let Some(warmup) = &workload.warmup else { return Ok(()) };
+    let wrong = |message: &str| Err((warmup.span(), message.to_owned()));
+    match (workload.adapter, &workload.http) {
+        (AdapterKind::Slices, _) => Ok(()),
+        (AdapterKind::Http, Some(load)) if load.warmup_seconds == 0.0 => Ok(()),
+        (AdapterKind::Pgbench, _) if reports_progress(&workload.command) => Ok(()),
+        (AdapterKind::Pgbench, _) => wrong("pgbench tells what came first only with `-P` and its seconds"),
+        (AdapterKind::Http, _) => {
+            wrong("`warmup` and `warmup_seconds` of [workload.http] say the same: give one")
+        }
+        _ => wrong("this adapter runs a program from its begin to its end: it has no `warmup` of its own"),
+    }
 }
 
 /// Unit and good direction of a metric, which follow from its name except for those that the file defines.
@@ -447,6 +464,28 @@ mod tests {
         );
         assert!(error(&format!("{HEAD}[workload]\nadapter = \"pgbench\"\n")).contains("command"));
         assert!(error(&format!("{HEAD}{COMMAND}[[rung]]\nwhy = \"no name\"\n")).contains("`name`"));
+    }
+
+    #[test]
+    fn a_warm_up_is_seconds_or_a_word_and_only_where_it_can_be_run() {
+        use crate::ladder::WarmUpPlan;
+        let slices = |warmup: &str| {
+            let workload = format!("[workload]\nadapter = \"slices\"\ncommand = [\"a\"]\n{warmup}\n");
+            TrialFile::parse("t.toml", &format!("{HEAD}{workload}[[rung]]\nname = \"a\"\n"))
+        };
+        let plan = |warmup: &str| slices(warmup).expect("good").warm_up();
+        assert_eq!(plan(""), WarmUpPlan::Auto);
+        assert_eq!(plan("warmup = \"detect\""), WarmUpPlan::Detect);
+        assert_eq!(plan("warmup = 2"), WarmUpPlan::Fixed(std::time::Duration::from_secs(2)));
+        let wrong = slices("warmup = \"detct\"").expect_err("a typo").to_string();
+        assert!(wrong.starts_with("t.toml:6:10: ") && wrong.contains("or \"detect\""), "{wrong}");
+        assert!(slices("warmup = -1.0").is_err());
+        let command = error(&format!("{HEAD}{COMMAND}warmup = 2\n"));
+        assert!(command.starts_with("t.toml:6:10: this adapter runs a program"), "{command}");
+        let http = "[workload]\nadapter = \"http\"\nwarmup = 1\n[workload.http]\nurl = \"http://x/\"\nrate = 9\nseconds = 1\n";
+        let wrong = error(&format!("{HEAD}{http}warmup_seconds = 1\n"));
+        assert!(wrong.contains("give one"), "{wrong}");
+        assert!(TrialFile::parse("t.toml", &format!("{HEAD}{http}")).is_ok());
     }
 
     #[test]

@@ -7,9 +7,11 @@ mod check;
 mod gain;
 mod new;
 mod place;
+mod warmup;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use planish_model::{Catalogue, Want};
 use planish_stats::ladder::Strictness;
@@ -18,11 +20,12 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use new::{NewTrial, new};
+pub use warmup::WarmUpSpec;
 
 use crate::adapter::{AdapterKind, Number};
 use crate::error::TrialError;
 use crate::hooks::{Hooks, ResetSpec, SettleSpec};
-use crate::ladder::GuardSpec;
+use crate::ladder::{GuardSpec, WarmUpPlan};
 use crate::outcome::{LadderMode, MetricSpec};
 
 /// Trials that planish brings along, by name.
@@ -112,6 +115,11 @@ pub struct WorkloadSpec {
     /// Seconds after which one unit has failed.
     #[serde(default = "timeout_seconds")]
     pub timeout_seconds: f64,
+    /// Seconds that each start runs before it is measured, or `"detect"`. Without it: what the self-check finds, where
+    /// its units have windows enough to look at. `slices`, `http`, and `pgbench` with `-P` only.
+    #[serde(default)]
+    #[schemars(with = "Option<warmup::Published>")]
+    pub warmup: Option<Spanned<WarmUpSpec>>,
     /// Seconds of rest before each start, for the arm before to be forgotten: `seconds` of `settle`.
     #[serde(default)]
     pub settle_seconds: f64,
@@ -359,6 +367,18 @@ impl TrialFile {
     #[must_use]
     pub fn strictness(&self) -> Strictness {
         if self.strict { Strictness::Strict } else { Strictness::Usual }
+    }
+
+    /// What each unit runs before it is measured.
+    #[must_use]
+    pub fn warm_up(&self) -> WarmUpPlan {
+        let of_load = self.workload.http.as_ref().map(|load| load.warmup_seconds).filter(|time| *time > 0.0);
+        let of_file = self.workload.warmup.as_ref().map(|warmup| *warmup.get_ref());
+        match of_file.or(of_load.map(WarmUpSpec::Seconds)) {
+            None => WarmUpPlan::Auto,
+            Some(WarmUpSpec::Detect) => WarmUpPlan::Detect,
+            Some(WarmUpSpec::Seconds(seconds)) => WarmUpPlan::Fixed(Duration::from_secs_f64(seconds)),
+        }
     }
 
     /// The guards: those of the file, or the usual ones.

@@ -56,6 +56,10 @@ pub trait HostControl {
     /// Applies it and reads back.
     fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError>;
 
+    /// Goes through all of an apply but its writes: plan, lock, journal, read-back. An arm that changes nothing does
+    /// so in the place of a host arm. The values are those that the host has, by place.
+    fn rehearse(&mut self, profile: &Profile) -> Result<Applied, ArmError>;
+
     /// Takes one entry back.
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError>;
 

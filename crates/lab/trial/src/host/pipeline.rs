@@ -144,6 +144,18 @@ impl HostControl for PipelineHost<'_> {
         self.settled(&plan, done)
     }
 
+    fn rehearse(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
+        let plan = self.plan(profile).map_err(|error| refused(&error))?;
+        let nothing = Profile { inherits: Vec::new(), want: BTreeMap::new(), ..profile.clone() };
+        let mut applied = self.apply(&nothing)?;
+        let observation = self.session.observe();
+        let value = |step: &Step| observation.reading(&step.knob, &step.place)?.value.clone();
+        applied
+            .values
+            .extend(plan.steps.iter().filter_map(|step| Some((step.place.clone(), value(step)?.into()))));
+        Ok(applied)
+    }
+
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError> {
         let mut last = String::new();
         for attempt in 0..TRIES {

@@ -19,13 +19,18 @@
 mod builds;
 mod contender;
 mod race;
+mod readback;
 mod rows;
 mod selfcheck;
 mod step;
+#[cfg(test)]
+mod tests;
+mod warm;
 mod watch;
+mod weather;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use planish_model::{Exit, HostFacts, nearest};
 use planish_stats::ladder::{Orders, Strictness};
@@ -34,7 +39,8 @@ use serde::{Deserialize, Serialize};
 
 use self::contender::Contender;
 use self::race::Race;
-use crate::control::{Phase, Progress, Stop, Tick};
+use self::selfcheck::{Check, Checked};
+use crate::control::{Clock, Phase, Progress, Stop, Tick};
 use crate::error::TrialError;
 use crate::outcome::{
     Achieved, Better, Discard, LadderMode, MetricSpec, Refusal, Rung, RungVerdict, SelfCheck,
@@ -79,6 +85,18 @@ pub enum Confirm {
     },
 }
 
+/// What each unit runs before it is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WarmUpPlan {
+    /// What the self-check finds, where its units have windows enough to look at.
+    #[default]
+    Auto,
+    /// The same, and the units of the self-check are made long enough for it.
+    Detect,
+    /// So much.
+    Fixed(Duration),
+}
+
 /// Everything that is fixed before the first unit.
 #[derive(Clone, Debug)]
 pub struct LadderOptions {
@@ -115,6 +133,8 @@ pub struct LadderOptions {
     pub pairs_max: usize,
     /// Pairs of the self-check; 8 at least.
     pub selfcheck_pairs: usize,
+    /// What each unit runs before it is measured.
+    pub warm_up: WarmUpPlan,
     /// Whether kept rungs are run again.
     pub confirm: Confirm,
     /// The machine, for the outcome.
@@ -165,6 +185,20 @@ pub(crate) trait Field {
     /// One unit of each arm in `order`, in that order; equal seeds are equal work.
     fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>>;
 
+    /// Gives the units of the self-check at least so many windows, for a warm-up to be seen; none is the end of it.
+    fn lengthen(&mut self, _windows: Option<usize>) {}
+
+    /// Runs each arm for so long before it is measured, from now on; false where that cannot be.
+    fn warm_up(&mut self, _time: Duration) -> bool {
+        false
+    }
+
+    /// A sample of before as such a unit would give it now, and by how many seconds the unit is longer now. `None`
+    /// where it must be run again.
+    fn recut(&self, _sample: &Sample) -> Option<(Sample, f64)> {
+        None
+    }
+
     /// The next block is that of so many pairs before it: whose turn it is of what takes turns.
     fn round(&mut self, _round: usize) {}
 
@@ -195,7 +229,18 @@ pub(crate) fn climb(
     progress: &mut dyn Progress,
     stop: &Stop,
 ) -> Result<TrialOutcome, TrialError> {
-    let mut climb = Climb::new(field, options, progress, stop);
+    climb_by(Clock::start(), field, options, progress, stop)
+}
+
+/// The same by a clock of the caller.
+fn climb_by(
+    clock: Clock,
+    field: &mut dyn Field,
+    options: &LadderOptions,
+    progress: &mut dyn Progress,
+    stop: &Stop,
+) -> Result<TrialOutcome, TrialError> {
+    let mut climb = Climb::new(clock, field, options, progress, stop);
     let outcome = climb.run();
     climb.tick(Phase::CleanUp, 0, 1);
     for arm in 0..climb.names.len() {
@@ -211,18 +256,27 @@ pub(crate) fn check_only(
     progress: &mut dyn Progress,
     stop: &Stop,
 ) -> Result<Option<SelfCheck>, TrialError> {
-    let mut climb = Climb::new(field, options, progress, stop);
+    let mut climb = Climb::new(Clock::start(), field, options, progress, stop);
     let twins = climb.field.twins();
-    let opened = twins.iter().try_for_each(|&arm| climb.field.open(arm).map(drop));
+    climb.plan_warm_up();
+    let opened = twins.iter().try_for_each(|&arm| climb.timed(|field| field.open(arm)).map(drop));
+    climb.opened = climb.clock.elapsed();
     let checked = match opened {
         Ok(()) => climb.self_check(),
-        Err(ArmError::Stopped) => Ok(None),
+        Err(ArmError::Stopped) => Ok(Checked::Stopped),
         Err(error) => Err(climb.baseline_error(&error)),
     };
     for arm in twins {
         climb.field.shut(arm);
     }
-    Ok(checked?.map(|check| check.outcome))
+    match checked? {
+        Checked::Done(check) => Ok(Some(check.outcome)),
+        Checked::Stopped => Ok(None),
+        Checked::TimeUp { pairs, pair } => {
+            let seconds = climb.seconds_needed(climb.opened, pair, 0);
+            Err(TrialError::TimeUp { pairs, seconds })
+        }
+    }
 }
 
 /// One climb under way.
@@ -238,7 +292,9 @@ pub(crate) struct Climb<'a> {
     /// Metrics that the baseline reports, learned in the self-check.
     pub(crate) reported: BTreeMap<String, Better>,
     progress: &'a mut dyn Progress,
-    begun: Instant,
+    clock: Clock,
+    /// When all arms were ready.
+    opened: Duration,
     started_at: u64,
     in_field: Duration,
     budget_needed_seconds: Option<u64>,
@@ -248,6 +304,7 @@ pub(crate) struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     fn new(
+        clock: Clock,
         field: &'a mut dyn Field,
         options: &'a LadderOptions,
         progress: &'a mut dyn Progress,
@@ -266,7 +323,8 @@ impl<'a> Climb<'a> {
             blocks: Vec::new(),
             reported: BTreeMap::new(),
             progress,
-            begun: Instant::now(),
+            clock,
+            opened: Duration::ZERO,
             started_at,
             in_field: Duration::ZERO,
             budget_needed_seconds: None,
@@ -276,16 +334,18 @@ impl<'a> Climb<'a> {
     }
 
     fn run(&mut self) -> Result<TrialOutcome, TrialError> {
+        self.plan_warm_up();
         let (baseline_achieved, mut contenders) = self.open_all()?;
         // After this point every arm that can be had is ready, and the others say why not.
 
-        let check = self.self_check()?;
+        let checked = self.self_check()?;
         // After this point the noise is known, and thresholds for discards with it.
 
+        let check = self.checked(checked, &mut contenders);
         let verdict = check.as_ref().map(|check| check.outcome.verdict);
         let hopeless = check.as_ref().is_some_and(|check| check.hopeless);
         match verdict {
-            None => conclude_all(&mut contenders, "stopped before the self-check was complete"),
+            None => {}
             Some(SelfCheckVerdict::Broken) => {
                 conclude_all(&mut contenders, "two equal arms differ here, so no difference can be believed");
             }
@@ -316,6 +376,38 @@ impl<'a> Climb<'a> {
         Ok(self.outcome(baseline_achieved, selfcheck, rungs))
     }
 
+    /// The self-check, where it came to an end; without it no rung can be judged.
+    fn checked(&mut self, checked: Checked, contenders: &mut [Contender]) -> Option<Check> {
+        match checked {
+            Checked::Done(check) => return Some(*check),
+            Checked::Stopped => conclude_all(contenders, "stopped before the self-check was complete"),
+            Checked::TimeUp { pairs, pair } => {
+                conclude_all(contenders, NO_TIME);
+                let seconds = self.seconds_needed(self.opened, pair, contenders.len());
+                self.budget_needed_seconds = Some(seconds);
+                self.refused.push(Refusal {
+                    what: "the ladder".to_owned(),
+                    why: format!("the time was up after {pairs} pairs of the self-check"),
+                    cure: budget_cure(seconds),
+                });
+            }
+        }
+        None
+    }
+
+    /// Time for everything that is enough for a self-check and a ladder of the fewest pairs, when `before` went by
+    /// until the first of them and a pair takes as long as this one. Without any so far: as long as two arms took to
+    /// be made ready.
+    fn seconds_needed(&self, before: Duration, pair: Duration, rungs: usize) -> u64 {
+        let starts = before.as_secs_f64() / self.names.len() as f64;
+        let pair = if pair.is_zero() { 2.0 * starts } else { pair.as_secs_f64() };
+        let blocks = if rungs == 0 { 0.0 } else { race::fewest_pairs(rungs, self.options) as f64 + 1.0 };
+        let ladder = blocks * (rungs + 1) as f64 * pair / 2.0 / race::ladder_share(self.options);
+        let selfcheck = (self.options.selfcheck_pairs + 1) as f64 * pair;
+        let seconds = (self.options.spent + before).as_secs_f64() + selfcheck + ladder;
+        (race::BUDGET_MARGIN * seconds).ceil() as u64
+    }
+
     /// Starts every arm once; a rung that fails is out, a baseline that fails ends the trial.
     fn open_all(&mut self) -> Result<(Option<Achieved>, Vec<Contender>), TrialError> {
         let count = self.names.len();
@@ -323,7 +415,9 @@ impl<'a> Climb<'a> {
         let mut contenders = Vec::new();
         for arm in 0..count {
             self.tick(Phase::Prepare, arm, count);
-            let opened = self.timed(|field| field.open(arm));
+            // The baseline is made ready in any case: whether it runs at all is worth knowing.
+            let is_late = arm > 0 && self.left().is_zero();
+            let opened = if is_late { Err(ArmError::Stopped) } else { self.timed(|field| field.open(arm)) };
             if let Err(error @ ArmError::Host { .. }) = opened {
                 return Err(host_error(error));
             }
@@ -336,8 +430,12 @@ impl<'a> Climb<'a> {
             let mut contender = Contender::new(arm, name.to_owned(), self.options.min_gain_of(arm));
             contender.against = vec![self.names[0].clone()];
             contender.take_opened(opened, &mut self.refused);
+            if is_late {
+                contender.conclude(RungVerdict::Inconclusive, NO_TIME.to_owned());
+            }
             contenders.push(contender);
         }
+        self.opened = self.clock.elapsed();
         Ok((baseline, contenders))
     }
 
@@ -387,6 +485,10 @@ impl<'a> Climb<'a> {
     /// Starts the baseline and some arms afresh; an arm that fails is not confirmed.
     fn open_fresh(&mut self, arms: &[usize], contenders: &mut [Contender]) -> Result<(), TrialError> {
         for &arm in [0].iter().chain(arms) {
+            if self.left().is_zero() {
+                // The race finds no time either, and says so.
+                return Ok(());
+            }
             if let Err(error) = self.timed(|field| field.open(arm)) {
                 let Some(contender) = contenders.iter_mut().find(|contender| contender.arm == arm) else {
                     return Err(self.baseline_error(&error));
@@ -407,7 +509,7 @@ impl<'a> Climb<'a> {
             self.notes.push("stopped by the user: rungs without a verdict are inconclusive".to_owned());
         }
         self.notes.extend(self.field.note());
-        let seconds = self.begun.elapsed().as_secs_f64();
+        let seconds = self.clock.elapsed().as_secs_f64();
         let mut outcome = TrialOutcome {
             trial: self.options.trial.clone(),
             summary: self.options.summary.clone(),
@@ -445,10 +547,20 @@ impl<'a> Climb<'a> {
 
     /// Calls the field and counts the time as that of the arms, not as our own.
     pub(crate) fn timed<T>(&mut self, call: impl FnOnce(&mut dyn Field) -> T) -> T {
-        let begun = Instant::now();
+        let begun = self.clock.elapsed();
         let answer = call(self.field);
-        self.in_field += begun.elapsed();
+        self.in_field += self.clock.elapsed().saturating_sub(begun);
         answer
+    }
+
+    /// One unit of each arm in `order`, and how long the block took. What its units spent on reading counters is our
+    /// own time, too.
+    pub(crate) fn block(&mut self, order: &[usize], seed: u64) -> (Vec<Result<Sample, ArmError>>, Duration) {
+        let begun = self.clock.elapsed();
+        let samples = self.timed(|field| field.block(order, seed));
+        let ours = samples.iter().flatten().map(|sample| sample.bookkeeping).sum();
+        self.in_field = self.in_field.saturating_sub(ours);
+        (samples, self.clock.elapsed().saturating_sub(begun))
     }
 
     pub(crate) fn tick(&mut self, phase: Phase, done: usize, of: usize) {
@@ -458,7 +570,7 @@ impl<'a> Climb<'a> {
 
     /// Time that is left of the budget.
     pub(crate) fn left(&self) -> Duration {
-        self.options.budget.saturating_sub(self.begun.elapsed())
+        self.options.budget.saturating_sub(self.clock.elapsed())
     }
 
     pub(crate) fn baseline_error(&self, error: &ArmError) -> TrialError {
@@ -511,6 +623,14 @@ fn disbelieve_all(contenders: &mut [Contender]) -> bool {
         rung.conclude(RungVerdict::Inconclusive, reason);
     }
     true
+}
+
+/// Why a rung has no pairs when others took the time.
+const NO_TIME: &str = "no pair was run: the time was up";
+
+/// What gives a trial more time.
+fn budget_cure(seconds: u64) -> String {
+    format!("--budget {seconds}, or budget_seconds = {seconds} in a trial file")
 }
 
 fn conclude_all(contenders: &mut [Contender], reason: &str) {

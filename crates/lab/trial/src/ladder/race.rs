@@ -1,7 +1,7 @@
 //! Blocks, until every rung has a verdict or the time is out.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use planish_stats::ladder::{Strictness, rung_alpha};
 use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdict};
@@ -27,7 +27,7 @@ const CONFIRMATION_SHARE: f64 = 0.4;
 /// Fewest pairs that a plan is made for, however short the time: the first number that can say anything.
 const PAIRS_MIN: usize = 8;
 /// What is added to the time that a trial was too short by: machines have moods.
-const BUDGET_MARGIN: f64 = 1.1;
+pub(super) const BUDGET_MARGIN: f64 = 1.1;
 /// A guard value that is zero in one arm and not in the other, for the sake of its rank.
 const ALMOST_NOTHING: f64 = 1e-12;
 
@@ -104,6 +104,11 @@ pub(super) fn ladder_share(options: &LadderOptions) -> f64 {
         super::Confirm::Fresh => 1.0 - CONFIRMATION_SHARE,
         super::Confirm::Skip { .. } => 1.0,
     }
+}
+
+/// The fewest pairs of a ladder whose rungs share the error.
+pub(super) fn fewest_pairs(rungs: usize, options: &LadderOptions) -> usize {
+    planish_stats::walsh::pairs_for_tail(rung_alpha(rungs, options.strictness) / 2.0).max(PAIRS_MIN)
 }
 
 /// Pairs that fit into `seconds` when each of `arms` arms takes `unit_seconds` a block, within the plan's
@@ -229,7 +234,7 @@ impl<'c, 'a> Race<'c, 'a> {
         let runs = active.into_iter().map(run).collect::<Result<Vec<_>, _>>().map_err(TrialError::Design)?;
         // All have as many: only the smallest gain is a rung's own.
         let pairs_max = runs.iter().map(|(_, run)| run.sequential.design().pairs_max()).max().unwrap_or(0);
-        let begun = climb.begun.elapsed();
+        let begun = climb.clock.elapsed();
         Ok(Self { climb, contenders, runs, course, begun, pairs_max, reference_failures: 0 })
     }
 
@@ -246,10 +251,9 @@ impl<'c, 'a> Race<'c, 'a> {
             let drawn = self.climb.blocks.len() + self.climb.discarded.len();
             let seed = Rng::stream(self.climb.options.seed, drawn as u64).next_u64() % SEED_LIMIT;
             let span = self.climb.watch.begin();
-            let begun = Instant::now();
             self.climb.field.round(blocks);
-            let samples = self.climb.timed(|field| field.block(&order, seed));
-            self.course.block = self.course.block.max(begun.elapsed());
+            let (samples, took) = self.climb.block(&order, seed);
+            self.course.block = self.course.block.max(took);
             let weather = self.climb.watch.end(&span);
             // Bad weather excuses a block, but no further one may start on a host that could not be put back.
             let lost = |sample: &Result<Sample, ArmError>| match sample {
@@ -260,9 +264,11 @@ impl<'c, 'a> Race<'c, 'a> {
                 return Err(super::host_error(error));
             }
             let allowance = REDONE_MIN.max((blocks as f64 * REDONE_SHARE) as usize);
-            if let Some(reason) = self.climb.watch.objection(&weather).filter(|_| redone < allowance) {
+            if let Some(found) = self.climb.watch.objection(&weather).filter(|_| redone < allowance) {
                 redone += 1;
-                self.climb.discarded.push(Discard { block: self.climb.blocks.len(), reason });
+                let block = self.climb.blocks.len();
+                let covariate = found.covariate.to_owned();
+                self.climb.discarded.push(Discard { block, covariate, reason: found.reason });
                 continue;
             }
             blocks += 1;
@@ -299,7 +305,7 @@ impl<'c, 'a> Race<'c, 'a> {
         self.climb.refused.push(Refusal {
             what: "the ladder".to_owned(),
             why: format!("the time was up {after}"),
-            cure: format!("--budget {seconds}, or budget_seconds = {seconds} in a trial file"),
+            cure: super::budget_cure(seconds),
         });
     }
 

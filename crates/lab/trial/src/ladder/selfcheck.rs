@@ -1,14 +1,15 @@
 //! The A/A self-check: the same arm against itself, to learn what this machine can tell and what it cannot.
 
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use planish_stats::Estimate;
 use planish_stats::ladder::{PairOrder, rung_alpha};
 use planish_stats::noise::{Fitness, MDE_PAIRS, NoiseReport, Starts, mde80};
 use planish_stats::summary::robust_sigma;
+use planish_stats::{Estimate, Rng};
 
 use super::rows::{better, gain};
-use super::{Climb, Refusal, race};
+use super::{Climb, Refusal, SEED_LIMIT, race, readback};
 use crate::control::Phase;
 use crate::error::TrialError;
 use crate::outcome::{Detectable, Quieter, SelfCheck, SelfCheckVerdict};
@@ -17,8 +18,32 @@ use crate::sample::{ArmError, Metric, Sample};
 /// Attempts at one pair before the baseline counts as one that does not run.
 const ATTEMPTS: usize = 3;
 
+/// Fewest pairs that can raise an alarm at one in a hundred.
+const PAIRS_MIN: usize = 8;
+
+/// Share of the time for everything after which no pair beyond the fewest is begun: the rungs are what is asked for.
+const TIME_SHARE: f64 = 0.4;
+
+/// The streams of the seed that units of the self-check draw from, apart from those of the blocks.
+const STREAM: u64 = 1 << 32;
+
 /// A metric is offered as quieter when its noise is below this share of the primary's.
 const QUIETER: f64 = 0.7;
+
+/// How the phase ended.
+pub(super) enum Checked {
+    /// With an answer.
+    Done(Box<Check>),
+    /// By the user.
+    Stopped,
+    /// The time was up before its fewest pairs had run.
+    TimeUp {
+        /// Pairs that had.
+        pairs: usize,
+        /// How long one takes.
+        pair: Duration,
+    },
+}
 
 /// What the self-check leads to.
 pub(super) struct Check {
@@ -30,31 +55,65 @@ pub(super) struct Check {
 
 /// The pairs of the phase.
 #[derive(Default)]
-struct Phasework {
-    samples: Vec<Sample>,
-    orders: Vec<PairOrder>,
-    seconds: f64,
+pub(super) struct Phasework {
+    pub(super) samples: Vec<Sample>,
+    pub(super) orders: Vec<PairOrder>,
+    pub(super) took: Duration,
+    /// The longest pair so far.
+    longest: Duration,
+}
+
+/// How some pairs ended.
+#[derive(PartialEq, Eq)]
+pub(super) enum Ran {
+    All,
+    Stopped,
+    TimeUp,
 }
 
 impl Climb<'_> {
-    /// Runs the phase; `None` when it was stopped before its last pair.
+    /// Runs the phase, with fewer pairs than planned where time is short, and never into the time after the end.
     ///
-    /// An alarm comes once in a hundred sound set-ups: it is believed only if it stays with twice the pairs.
-    pub(super) fn self_check(&mut self) -> Result<Option<Check>, TrialError> {
-        let wanted = self.options.selfcheck_pairs;
+    /// An alarm comes once in a hundred sound set-ups: it is believed only if it stays with twice the pairs, where
+    /// there is time for them.
+    pub(super) fn self_check(&mut self) -> Result<Checked, TrialError> {
+        let wanted = self.options.selfcheck_pairs.max(PAIRS_MIN);
         let mut work = Phasework::default();
-        if !self.run_pairs(&mut work, wanted)? {
-            return Ok(None);
+        match self.run_pairs(&mut work, wanted, TIME_SHARE)? {
+            Ran::Stopped => return Ok(Checked::Stopped),
+            Ran::TimeUp if work.orders.len() < PAIRS_MIN => {
+                return Ok(Checked::TimeUp { pairs: work.orders.len(), pair: work.longest });
+            }
+            Ran::TimeUp => self.notes.push(format!(
+                "the self-check made {} of {wanted} pairs: the rest of the time is the ladder's",
+                work.orders.len()
+            )),
+            Ran::All => {}
+        }
+        let (warm_up, ran) = self.leave_out_warm_up(&mut work)?;
+        if ran == Ran::Stopped {
+            return Ok(Checked::Stopped);
         }
         let mut check = self.judge(&work)?;
-        if check.outcome.verdict == SelfCheckVerdict::Broken {
-            if !self.run_pairs(&mut work, 2 * wanted)? {
-                return Ok(None);
+        // What was read back is no matter of chance, and more pairs would not change it.
+        if check.outcome.verdict == SelfCheckVerdict::Broken && check.outcome.read_back.is_none() {
+            if self.run_pairs(&mut work, 2 * wanted, 1.0)? == Ran::Stopped {
+                return Ok(Checked::Stopped);
             }
             check = self.judge(&work)?;
         }
         self.learn(&work);
-        Ok(Some(check))
+        check.outcome.limits = self.watch.limits();
+        check.outcome.warm_up = Some(warm_up);
+        Ok(Checked::Done(Box::new(check)))
+    }
+
+    /// The phase once more, with as many pairs; none of it where the time does not even allow the fewest.
+    pub(super) fn run_again(&mut self, wanted: usize) -> Result<(Ran, Option<Phasework>), TrialError> {
+        let mut again = Phasework::default();
+        let ran = self.run_pairs(&mut again, wanted, TIME_SHARE)?;
+        let is_enough = again.orders.len() >= PAIRS_MIN;
+        Ok((ran, is_enough.then_some(again)))
     }
 
     /// Thresholds of the discards, and the metrics that there are.
@@ -66,22 +125,31 @@ impl Climb<'_> {
         }
     }
 
-    /// Runs pairs up to a number of them; false when it was stopped.
-    fn run_pairs(&mut self, work: &mut Phasework, wanted: usize) -> Result<bool, TrialError> {
+    /// Runs pairs up to a number of them; those beyond the fewest only within a share of the time for everything.
+    fn run_pairs(&mut self, work: &mut Phasework, wanted: usize, share: f64) -> Result<Ran, TrialError> {
         let twins = self.field.twins();
         while work.orders.len() < wanted {
             let done = work.orders.len();
+            let share = if done < PAIRS_MIN { 1.0 } else { share };
+            let end = self.options.budget.mul_f64(share);
+            // None is begun that would overrun.
+            if self.clock.elapsed() + work.longest >= end {
+                return Ok(Ran::TimeUp);
+            }
             self.tick(Phase::SelfCheck, done, wanted);
             let coin = self.orders.pair();
             let order = if coin == PairOrder::ArmFirst { [twins[1], twins[0]] } else { twins };
             self.field.round(done);
-            let begun = Instant::now();
-            let Some(pair) = self.pair(order, done as u64)? else { return Ok(false) };
-            work.seconds += begun.elapsed().as_secs_f64();
+            let seed = Rng::stream(self.options.seed, STREAM + done as u64).next_u64() % SEED_LIMIT;
+            let begun = self.clock.elapsed();
+            let Some(pair) = self.pair(order, seed)? else { return Ok(Ran::Stopped) };
+            let took = self.clock.elapsed().saturating_sub(begun);
+            work.took += took;
+            work.longest = work.longest.max(took);
             work.samples.extend(pair);
             work.orders.push(coin);
         }
-        Ok(true)
+        Ok(Ran::All)
     }
 
     /// One pair; a failing baseline is tried again, since one crash is not yet a broken set-up.
@@ -89,7 +157,7 @@ impl Climb<'_> {
         let mut attempts = 0;
         loop {
             let span = self.watch.begin();
-            let pair = self.timed(|field| field.block(&order, seed));
+            let (pair, _) = self.block(&order, seed);
             self.watch.end(&span);
             match pair.into_iter().collect::<Result<Vec<Sample>, ArmError>>() {
                 Ok(pair) => return Ok(Some(pair)),
@@ -105,22 +173,27 @@ impl Climb<'_> {
         }
     }
 
-    fn judge(&self, work: &Phasework) -> Result<Check, TrialError> {
-        let options = self.options;
-        let direction = better(options.primary.better);
+    /// The phase as the statistics take it.
+    fn starts(&self, work: &Phasework) -> Result<Starts, TrialError> {
         let values =
             work.samples.iter().map(|sample| self.primary(sample)).collect::<Result<Vec<f64>, _>>()?;
         let windows: Vec<Vec<f64>> = work.samples.iter().map(|sample| sample.windows.clone()).collect();
-        let starts = Starts {
+        Ok(Starts {
             values,
             orders: work.orders.clone(),
             windows: if windows.iter().all(|of_start| of_start.len() > 1) { windows } else { Vec::new() },
-            better: direction,
-        };
+            better: better(self.options.primary.better),
+        })
+    }
+
+    fn judge(&self, work: &Phasework) -> Result<Check, TrialError> {
+        let options = self.options;
+        let direction = better(options.primary.better);
+        let starts = self.starts(work)?;
         let noise = NoiseReport::new(&starts).map_err(TrialError::Design)?;
 
         let alpha = rung_alpha(self.names.len() - 1, options.strictness);
-        let pair_seconds = work.seconds / work.orders.len() as f64;
+        let pair_seconds = work.took.as_secs_f64() / work.orders.len() as f64;
         let pairs = race::pairs_in(self.left().as_secs_f64(), pair_seconds / 2.0, self.names.len(), options);
         let min_gain = direction.log_gain(options.min_gain).map_err(TrialError::Design)?;
         let fitness = noise.fitness(min_gain, pairs, alpha);
@@ -130,14 +203,15 @@ impl Climb<'_> {
             _ => None,
         };
         let quieter = quieter(&work.samples, &options.primary.name, noise.sigma_d);
+        let read_back = readback::differs(&work.samples);
         let verdict = match fitness {
+            _ if read_back.is_some() => SelfCheckVerdict::Broken,
             Fitness::Ok { .. } => SelfCheckVerdict::Ok,
             Fitness::Noisy { .. } => SelfCheckVerdict::Noisy,
             Fitness::Broken => SelfCheckVerdict::Broken,
         };
         let hopeless = verdict == SelfCheckVerdict::Noisy && mde > options.hope;
         let hours_needed = pairs_needed.map(|pairs| pairs as f64 * pair_seconds / 3600.0);
-        let (steal, psi) = self.watch.mean();
         let mut outcome = SelfCheck {
             verdict,
             pairs: noise.pairs,
@@ -147,12 +221,20 @@ impl Climb<'_> {
             detectable: detectable(noise.sigma_d, alpha, direction),
             cv: noise.cv,
             lag1: noise.autocorrelation_lag1,
+            cross_lag1: Some(noise.cross_arm_lag1),
             spike_share: noise.spike_share,
             between_starts: noise.between_starts,
             within_starts: noise.within_starts,
             position_effect: Some(gain(direction, &noise.position)),
-            steal,
-            psi,
+            steal: self.watch.mean(|seen| seen.steal),
+            psi: self.watch.mean(|seen| seen.stalls[0]),
+            pressure: self.watch.pressure(),
+            throttled: self.watch.mean(|seen| seen.throttled),
+            thermal: self.watch.mean(|seen| seen.thermal),
+            frequency: self.watch.frequency(),
+            limits: BTreeMap::new(),
+            read_back,
+            warm_up: None,
             pair_seconds,
             pairs_needed,
             hours_needed,
@@ -221,6 +303,10 @@ fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> Stri
         SelfCheckVerdict::Ok => {
             format!("{pairs} pairs see a gain of {:.2} %", 100.0 * check.mde)
         }
+        SelfCheckVerdict::Broken if check.read_back.is_some() => format!(
+            "{}: look for who else sets this host, or for a program that does not get the pages it asks for",
+            check.read_back.as_deref().unwrap_or_default()
+        ),
         SelfCheckVerdict::Broken => format!(
             "two equal arms differ by {:.1} % to {:.1} %: look for state that the first unit of a pair \
              leaves to the second, or for a fixed rhythm of the machine",

@@ -160,6 +160,7 @@ mod tests {
             spent: Duration::ZERO,
             pairs_max: 32,
             selfcheck_pairs: 8,
+            warm_up: crate::ladder::WarmUpPlan::Auto,
             confirm: Confirm::Fresh,
             host: HostFacts::default(),
             refused: Vec::new(),

@@ -1,49 +1,80 @@
 //! What the machine did while a block ran: the only ground on which a block may be thrown away.
 //!
-//! Steal, stalls for a processor and a clock that jumped know nothing of which arm was running, so leaving
-//! out their blocks cannot favour one. Thresholds come from the self-check; a share of blocks at most is
-//! redone, since a machine that is always busy is the machine that the answer is for.
+//! Steal, stalls for a processor, quotas, heat and a clock that jumped know nothing of which arm was running, so leaving
+//! out their blocks cannot favour one; all arms of a block are run again together. Limits come from the self-check; a
+//! share of blocks at most is redone, since a machine that is always busy is the machine that the answer is for.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use crate::kernel;
+use super::weather::{Frequencies, Reading, STALLS, Station, Weather, weather};
+use crate::outcome::{Frequency, Pressure};
 
 /// A block with more steal than this share is never believed, however noisy the self-check was.
 const STEAL_FLOOR: f64 = 0.05;
 /// The same for the share of time in which some task waited for a processor.
 const PRESSURE_FLOOR: f64 = 0.30;
-/// A span below this has no weather: the kernel counts in ticks of 10 ms, and a single one that the hypervisor took
-/// would be half of a short block.
-const SPAN_MIN: Duration = Duration::from_millis(100);
+/// The same for the CPU seconds that a quota took, per second.
+const THROTTLED_FLOOR: f64 = 0.05;
+/// Where the self-check saw no CPU slow down for heat, one in ten seconds is news.
+const THERMAL_FLOOR: f64 = 0.1;
 /// A clock that moved by more than this against the other was set by someone.
 const CLOCK_JUMP: Duration = Duration::from_millis(250);
 
-/// What is read before and after a block.
-#[derive(Clone, Copy, Debug)]
-struct Reading {
-    at: Instant,
-    wall: SystemTime,
-    steal_ticks: Option<u64>,
-    total_ticks: u64,
-    waited_us: Option<u64>,
+/// A covariate that a block may be redone for.
+struct Covariate {
+    /// Its name, as the outcome lists it.
+    name: &'static str,
+    /// Its name in a sentence.
+    words: &'static str,
+    floor: f64,
+    /// Whether it is told in percent; else per second.
+    is_share: bool,
+    of: fn(&Weather) -> Option<f64>,
 }
 
-/// What the machine did during a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Weather {
-    /// Share of processor time that the hypervisor took.
-    pub(crate) steal: Option<f64>,
-    /// Share of time in which some task waited for a processor.
-    pub(crate) pressure: Option<f64>,
-    /// By how much the wall clock left the monotonic one.
-    pub(crate) jump: Duration,
+const COVARIATES: [Covariate; 4] = [
+    Covariate { name: "steal", words: "steal", floor: STEAL_FLOOR, is_share: true, of: |it| it.steal },
+    Covariate {
+        name: "waiting",
+        words: "stalls for a processor",
+        floor: PRESSURE_FLOOR,
+        is_share: true,
+        of: |it| it.stalls[0],
+    },
+    Covariate {
+        name: "throttled",
+        words: "held back by a CPU quota",
+        floor: THROTTLED_FLOOR,
+        is_share: true,
+        of: |it| it.throttled,
+    },
+    Covariate {
+        name: "thermal",
+        words: "slowed down for heat",
+        floor: THERMAL_FLOOR,
+        is_share: false,
+        of: |it| it.thermal,
+    },
+];
+
+/// Why a block must be run again.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Objection {
+    /// The covariate.
+    pub(crate) covariate: &'static str,
+    /// With its value and its limit.
+    pub(crate) reason: String,
 }
 
 /// Reads the weather and judges it.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    steal_limit: f64,
-    pressure_limit: f64,
+    station: Station,
+    /// While the limits are being learned; later nobody asks.
+    frequencies: Option<Frequencies>,
+    frequency: Frequency,
+    limits: [f64; COVARIATES.len()],
     seen: Vec<Weather>,
 }
 
@@ -53,82 +84,93 @@ pub(crate) struct Span(Reading);
 
 impl Watch {
     pub(crate) fn new() -> Self {
-        Self { steal_limit: f64::INFINITY, pressure_limit: f64::INFINITY, seen: Vec::new() }
+        Self {
+            station: Station::find(),
+            frequencies: Some(Frequencies::find()),
+            frequency: Frequency::default(),
+            limits: [f64::INFINITY; COVARIATES.len()],
+            seen: Vec::new(),
+        }
     }
 
-    pub(crate) fn begin(&self) -> Span {
-        Span(read())
+    pub(crate) fn begin(&mut self) -> Span {
+        if let Some(frequencies) = &mut self.frequencies {
+            frequencies.look();
+        }
+        Span(self.station.read())
     }
 
     pub(crate) fn end(&mut self, span: &Span) -> Weather {
-        let weather = weather(&span.0, &read());
+        let weather = weather(&span.0, &self.station.read());
+        if let Some(frequencies) = &mut self.frequencies {
+            frequencies.look();
+        }
         self.seen.push(weather);
         weather
     }
 
     /// Sets the limits by what has been seen so far: the self-check's own weather.
     pub(crate) fn learn(&mut self) {
-        let limit = |values: Vec<f64>, floor: f64| {
+        self.limits = COVARIATES.map(|covariate| {
+            let values: Vec<f64> = self.seen.iter().filter_map(covariate.of).collect();
             let spread = planish_stats::summary::robust_sigma(&values);
             let centre = planish_stats::summary::median(&values);
-            if values.is_empty() { f64::INFINITY } else { floor.max(centre + 6.0 * spread) }
-        };
-        self.steal_limit = limit(self.seen.iter().filter_map(|seen| seen.steal).collect(), STEAL_FLOOR);
-        self.pressure_limit =
-            limit(self.seen.iter().filter_map(|seen| seen.pressure).collect(), PRESSURE_FLOOR);
+            if values.is_empty() { f64::INFINITY } else { covariate.floor.max(centre + 6.0 * spread) }
+        });
+        self.frequency = self.frequency();
+        self.frequencies = None;
     }
 
-    /// Mean steal and pressure so far.
-    pub(crate) fn mean(&self) -> (Option<f64>, Option<f64>) {
-        let mean = |values: Vec<f64>| (!values.is_empty()).then(|| planish_stats::summary::mean(&values));
-        (
-            mean(self.seen.iter().filter_map(|seen| seen.steal).collect()),
-            mean(self.seen.iter().filter_map(|seen| seen.pressure).collect()),
-        )
+    /// The limits, by name; none for what cannot be counted here.
+    pub(crate) fn limits(&self) -> BTreeMap<String, f64> {
+        let named = COVARIATES.iter().zip(self.limits).filter(|(_, limit)| limit.is_finite());
+        named.map(|(covariate, limit)| (covariate.name.to_owned(), limit)).collect()
+    }
+
+    /// Mean of something over all spans so far.
+    pub(crate) fn mean(&self, of: impl Fn(&Weather) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = self.seen.iter().filter_map(of).collect();
+        (!values.is_empty()).then(|| planish_stats::summary::mean(&values))
+    }
+
+    /// Mean shares of time in which tasks waited, by resource.
+    pub(crate) fn pressure(&self) -> BTreeMap<String, Pressure> {
+        let mut rows: BTreeMap<String, Pressure> = BTreeMap::new();
+        for (index, (resource, share)) in STALLS.into_iter().enumerate() {
+            let Some(mean) = self.mean(|seen| seen.stalls[index]) else { continue };
+            let row = rows.entry(resource.to_owned()).or_default();
+            *(if share == "some" { &mut row.some } else { &mut row.full }) = Some(mean);
+        }
+        rows
+    }
+
+    /// How fast the CPUs ran while the limits were learned.
+    pub(crate) fn frequency(&self) -> Frequency {
+        let Some(frequencies) = &self.frequencies else { return self.frequency.clone() };
+        let none = || "it was never looked at".to_owned();
+        Frequency {
+            available: frequencies.mhz.is_some(),
+            reason: frequencies.mhz.is_none().then(|| frequencies.reason.clone().unwrap_or_else(none)),
+            min_mhz: frequencies.mhz.map(|(low, _)| low),
+            max_mhz: frequencies.mhz.map(|(_, high)| high),
+        }
     }
 
     /// Why a block of this weather must be run again, if it must.
-    pub(crate) fn objection(&self, weather: &Weather) -> Option<String> {
+    pub(crate) fn objection(&self, weather: &Weather) -> Option<Objection> {
         if weather.jump > CLOCK_JUMP {
-            return Some(format!("the clock was set by {:.1} s meanwhile", weather.jump.as_secs_f64()));
+            let reason = format!("the clock was set by {:.1} s meanwhile", weather.jump.as_secs_f64());
+            return Some(Objection { covariate: "clock", reason });
         }
-        let over = |what: &str, value: Option<f64>, limit: f64| {
-            let value = value.filter(|&value| value > limit)?;
-            Some(format!("{what} {:.0} %, limit {:.0} %", 100.0 * value, 100.0 * limit))
-        };
-        over("steal", weather.steal, self.steal_limit)
-            .or_else(|| over("stalls for a processor", weather.pressure, self.pressure_limit))
-    }
-}
-
-fn read() -> Reading {
-    let ticks = kernel::read("/proc/stat").and_then(|text| kernel::cpu_ticks(&text));
-    let pressure = kernel::read("/proc/pressure/cpu");
-    Reading {
-        at: Instant::now(),
-        wall: SystemTime::now(),
-        steal_ticks: ticks.map(|ticks| ticks.steal),
-        total_ticks: ticks.map_or(0, |ticks| ticks.total),
-        waited_us: pressure.as_deref().and_then(kernel::waited_us),
-    }
-}
-
-fn weather(before: &Reading, after: &Reading) -> Weather {
-    let elapsed = after.at.saturating_duration_since(before.at);
-    let wall = after.wall.duration_since(before.wall).unwrap_or_default();
-    let jump = elapsed.abs_diff(wall);
-    if elapsed < SPAN_MIN {
-        return Weather { steal: None, pressure: None, jump };
-    }
-    let share = |part: u64, whole: f64| if whole > 0.0 { part as f64 / whole } else { 0.0 };
-    let ticks = after.total_ticks.saturating_sub(before.total_ticks) as f64;
-    let steal = before.steal_ticks.zip(after.steal_ticks);
-    let waited = before.waited_us.zip(after.waited_us);
-    Weather {
-        steal: steal.map(|(before, after)| share(after.saturating_sub(before), ticks)),
-        pressure: waited
-            .map(|(before, after)| share(after.saturating_sub(before), elapsed.as_secs_f64() * 1e6)),
-        jump,
+        COVARIATES.iter().zip(self.limits).find_map(|(covariate, limit)| {
+            let value = (covariate.of)(weather).filter(|&value| value > limit)?;
+            let told = |value: f64| match covariate.is_share {
+                true => format!("{:.0} %", 100.0 * value),
+                false => format!("{value:.1} times a second"),
+            };
+            let reason = format!("{} {}, limit {}", covariate.words, told(value), told(limit));
+            Some(Objection { covariate: covariate.name, reason })
+        })
     }
 }
 
@@ -136,35 +178,44 @@ fn weather(before: &Reading, after: &Reading) -> Weather {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_block_is_redone_for_steal_beyond_what_the_self_check_saw() {
-        let mut watch = Watch::new();
-        let calm = Weather { steal: Some(0.01), pressure: Some(0.1), jump: Duration::ZERO };
-        assert_eq!(watch.objection(&Weather { steal: Some(0.9), ..calm }), None, "nothing is learned yet");
-        watch.seen = vec![calm; 8];
-        watch.learn();
-        assert_eq!(watch.objection(&calm), None);
-        assert_eq!(
-            watch.objection(&Weather { steal: Some(0.2), ..calm }).as_deref(),
-            Some("steal 20 %, limit 5 %")
-        );
-        assert!(watch.objection(&Weather { jump: Duration::from_secs(2), ..calm }).is_some());
+    fn reason(watch: &Watch, weather: Weather) -> Option<String> {
+        watch.objection(&weather).map(|objection| objection.reason)
     }
 
     #[test]
-    fn a_span_of_a_few_milliseconds_has_no_weather() {
-        let now = Instant::now();
-        let reading = |milliseconds: u64, steal_ticks: u64, total_ticks: u64| Reading {
-            at: now + Duration::from_millis(milliseconds),
-            wall: SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds),
-            steal_ticks: Some(steal_ticks),
-            total_ticks,
-            waited_us: Some(1000 * milliseconds),
-        };
-        let start = reading(0, 0, 0);
-        let calm = Weather { steal: None, pressure: None, jump: Duration::ZERO };
-        assert_eq!(weather(&start, &reading(4, 1, 2)), calm, "one tick is no half of the time");
-        let seen = weather(&start, &reading(400, 40, 80));
-        assert_eq!((seen.steal, seen.pressure), (Some(0.5), Some(1.0)));
+    fn a_block_is_redone_for_weather_beyond_what_the_self_check_saw() {
+        let mut watch = Watch::new();
+        let mut calm = Weather { steal: Some(0.01), thermal: Some(0.0), ..Weather::default() };
+        (calm.stalls[0], calm.stalls[3], calm.throttled) = (Some(0.1), Some(0.02), Some(0.0));
+        assert_eq!(reason(&watch, Weather { steal: Some(0.9), ..calm }), None, "nothing is learned yet");
+        watch.seen = vec![calm; 8];
+        watch.learn();
+        assert_eq!(reason(&watch, calm), None);
+        let over = |weather: Weather| reason(&watch, weather).expect("too much");
+        assert_eq!(over(Weather { steal: Some(0.2), ..calm }), "steal 20 %, limit 5 %");
+        assert_eq!(
+            over(Weather { throttled: Some(0.4), ..calm }),
+            "held back by a CPU quota 40 %, limit 5 %"
+        );
+        let hot = over(Weather { thermal: Some(2.0), ..calm });
+        assert_eq!(hot, "slowed down for heat 2.0 times a second, limit 0.1 times a second");
+        assert!(over(Weather { jump: Duration::from_secs(2), ..calm }).starts_with("the clock"));
+        let mut starved = calm;
+        starved.stalls[3] = Some(0.9);
+        assert_eq!(reason(&watch, starved), None, "an arm makes its own stalls for memory");
+        assert_eq!(watch.limits()["waiting"], PRESSURE_FLOOR);
+    }
+
+    #[test]
+    fn a_machine_that_is_always_held_back_has_limits_of_its_own() {
+        let mut watch = Watch::new();
+        let throttled = |index: u32| Some(0.5 + 0.01 * f64::from(index % 3));
+        watch.seen =
+            (0..9).map(|index| Weather { throttled: throttled(index), ..Weather::default() }).collect();
+        watch.learn();
+        assert_eq!(reason(&watch, Weather { throttled: Some(0.53), ..Weather::default() }), None);
+        assert!(reason(&watch, Weather { throttled: Some(0.9), ..Weather::default() }).is_some());
+        assert!(!watch.limits().contains_key("steal"), "it was never counted");
+        assert!((watch.mean(|seen| seen.throttled).expect("counted") - 0.51).abs() < 1e-9);
     }
 }

@@ -11,6 +11,7 @@ use super::Stage;
 use super::proof::Proof;
 use super::server::{Pages, Server};
 use super::work::Clients;
+use crate::child::padding;
 use crate::collect::Window;
 use crate::host::HostControl;
 use crate::outcome::Achieved;
@@ -29,6 +30,9 @@ pub(crate) struct ServerArm<'h> {
     /// Whether its pool was raised: once for a run, so that a restart finds its pages again. Pages of 1 GB that
     /// were given back between restarts might never come again.
     has_pool: bool,
+    /// Seed of the sizes of its environments.
+    seed: u64,
+    starts: u64,
     running: Option<Running>,
 }
 
@@ -39,9 +43,9 @@ struct Running {
 }
 
 impl<'h> ServerArm<'h> {
-    /// An arm that is not started yet.
-    pub(crate) fn new(name: &str, pages: Pages, stage: Rc<Stage>, host: SharedHost<'h>) -> Self {
-        Self { name: name.to_owned(), pages, stage, host, has_pool: false, running: None }
+    /// An arm that is not started yet; no other one may have its seed.
+    pub(crate) fn new(name: &str, pages: Pages, seed: u64, stage: Rc<Stage>, host: SharedHost<'h>) -> Self {
+        Self { name: name.to_owned(), pages, stage, host, has_pool: false, seed, starts: 0, running: None }
     }
 
     /// Starts server and clients on whatever the host gives at this moment.
@@ -53,7 +57,8 @@ impl<'h> ServerArm<'h> {
         if let Pages::Huge(bytes) = self.pages {
             self.raise_pool(bytes, server.pages_needed(bytes, &stage.budget))?;
         }
-        server.start(&stage.stop)?;
+        self.starts += 1;
+        server.start(padding(self.seed, self.starts), &stage.stop)?;
         let clients = Clients::open(&server, stage.clients, &stage.work, stage.budget, &stage.stop)?;
         Ok(Running { clients, _server: server })
     }

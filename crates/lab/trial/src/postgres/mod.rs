@@ -35,6 +35,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use planish_model::HostFacts;
+use planish_stats::Rng;
 use planish_stats::ladder::Strictness;
 
 pub use self::existing::{ConfLine, Existing, inspect};
@@ -50,7 +51,7 @@ use self::work::Work;
 use crate::control::{Phase, Stop, Tick};
 use crate::error::TrialError;
 use crate::kernel;
-use crate::ladder::{Confirm, LadderOptions, host_error};
+use crate::ladder::{Confirm, LadderOptions, WarmUpPlan, host_error};
 use crate::outcome::{Better, LadderMode, MetricSpec, TrialOutcome};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, Slicing, run_resident};
 use crate::run::{Ground, RunOptions};
@@ -122,7 +123,8 @@ pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<Tri
     let freshness =
         if options.quick { Freshness::Resident } else { Freshness::Restart { slices: SLICES_PER_START } };
     let slicing = Slicing { slice: SLICE, freshness };
-    let outcome = run_resident(arms(&stage, &host), slicing, &ladder, ground.progress, &options.stop);
+    let outcome =
+        run_resident(arms(&stage, ladder.seed, &host), slicing, &ladder, ground.progress, &options.stop);
 
     // The servers have ended with their arms, so that their pages are free to go back.
     let restored = host.borrow_mut().undo_all().map_err(host_error);
@@ -149,9 +151,10 @@ fn prepare(wishes: &PostgresOptions, options: &RunOptions, host: &HostFacts) -> 
     Ok(Stage { install, room, budget, work, clients: wishes.clients, stop: options.stop.clone() })
 }
 
-fn arms<'h>(stage: &Rc<Stage>, host: &SharedHost<'h>) -> ResidentArms<'h> {
-    let arm = |name: &str, pages| -> Box<dyn ResidentArm + 'h> {
-        Box::new(ServerArm::new(name, pages, Rc::clone(stage), Rc::clone(host)))
+fn arms<'h>(stage: &Rc<Stage>, seed: u64, host: &SharedHost<'h>) -> ResidentArms<'h> {
+    let mut seeds = Rng::new(seed);
+    let mut arm = |name: &str, pages| -> Box<dyn ResidentArm + 'h> {
+        Box::new(ServerArm::new(name, pages, seeds.next_u64(), Rc::clone(stage), Rc::clone(host)))
     };
     // The 1 GB pages are asked for while memory is least scattered.
     ResidentArms {
@@ -198,6 +201,7 @@ fn ladder_options(
         spent: Duration::ZERO,
         pairs_max: 32,
         selfcheck_pairs: 8,
+        warm_up: WarmUpPlan::Auto,
         confirm,
         host,
         refused: Vec::new(),

@@ -87,7 +87,7 @@ pub(crate) fn make_seed(
     })?;
     let baseline = |error: ArmError| TrialError::of_baseline("seed", &error);
     let mut server = Server::new(install.clone(), "seed", room, Pages::Base, budget);
-    server.start(stop).map_err(baseline)?;
+    server.start(0, stop).map_err(baseline)?;
     let mut client = server.connect().map_err(baseline)?;
     for statement in tables(budget) {
         until_stopped(&mut client, stop, |client| client.batch_execute(&statement)).map_err(baseline)?;
@@ -191,12 +191,12 @@ impl Server {
         Self { install, data, sockets: room.sockets(), user, port, launch, service: None }
     }
 
-    /// Starts it and waits until it answers.
-    pub(crate) fn start(&mut self, stop: &Stop) -> Result<(), ArmError> {
+    /// Starts it, its environment longer by so many bytes, and waits until it answers.
+    pub(crate) fn start(&mut self, padding: usize, stop: &Stop) -> Result<(), ArmError> {
         self.stop();
         // Left by a server that was killed; the folder is private, so no other server can own it.
         let _ = std::fs::remove_file(self.data.join("postmaster.pid"));
-        self.service = Some(Service::start(&self.launch, 0)?);
+        self.service = Some(Service::start(&self.launch, padding)?);
         let begun = Instant::now();
         loop {
             if let Some(service) = &mut self.service {

@@ -28,6 +28,10 @@ impl HostControl for NoRights {
         unreachable!("nothing may be applied that cannot be had")
     }
 
+    fn rehearse(&mut self, _profile: &Profile) -> Result<Applied, ArmError> {
+        unreachable!("servers are no host arms")
+    }
+
     fn undo(&mut self, _entry: EntryId) -> Result<(), ArmError> {
         unreachable!("nothing was applied")
     }
@@ -120,13 +124,14 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
         assert_eq!(rung.verdict, RungVerdict::Unavailable, "{}", rung.name);
         assert!(rung.effect.is_none() && rung.reason.contains("needs root"), "{}", rung.reason);
     }
-    assert!(outcome.selfcheck.is_some_and(|check| check.pairs >= 8), "{:?}", outcome.notes);
+    let is_short = outcome.refused.iter().any(|refusal| refusal.why.starts_with("the time was up"));
+    let pairs = outcome.selfcheck.as_ref().map(|check| check.pairs);
+    assert!(is_short || pairs.is_some_and(|pairs| pairs >= 8), "{:?}", outcome.refused);
     assert!(outcome.notes.iter().any(|note| note.contains("PostgreSQL")), "{:?}", outcome.notes);
     assert_eq!(rooms_of_ours(), 0);
-    // The time that the data took was taken from the ladder, so that both end together within the budget. A self-check
-    // that was begun is brought to its end, which a loaded machine may not do in time.
+    // The time that the data took was taken from the ladder, so that both end together within the budget.
     let late = outcome.seconds > BUDGET_SECONDS - made_data + 2.0;
-    assert!(!late || outcome.blocks.is_empty(), "{} s after {made_data} s", outcome.seconds);
+    assert!(!late, "{} s after {made_data} s", outcome.seconds);
 
     // Told to stop before it begins: an error, and still nothing left.
     stop.set();

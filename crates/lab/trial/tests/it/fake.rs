@@ -9,7 +9,7 @@ use planish_stats::Rng;
 use planish_stats::ladder::Strictness;
 use planish_trial::{
     Achieved, ArmError, Better, Confirm, GuardSpec, LadderMode, LadderOptions, MetricSpec, ResidentArm,
-    ResidentArms, Sample, Stop,
+    ResidentArms, Sample, Stop, WarmUpPlan,
 };
 
 /// What happened to an arm, shared with the test.
@@ -39,6 +39,9 @@ pub struct Fake {
     layout_sigma: f64,
     layout: f64,
     tail: f64,
+    /// What a slice costs beyond its level, in logs, by its number since the start.
+    course: fn(usize) -> f64,
+    since_start: usize,
     rng: Rng,
     fault: Fault,
     pub log: Rc<RefCell<Log>>,
@@ -53,6 +56,8 @@ impl Fake {
             layout_sigma: 0.0,
             layout: 0.0,
             tail: 4.0,
+            course: |_| 0.0,
+            since_start: 0,
             rng: Rng::new(seed),
             fault: Fault::None,
             log: Rc::default(),
@@ -66,6 +71,12 @@ impl Fake {
 
     pub fn tail(mut self, tail: f64) -> Self {
         self.tail = tail;
+        self
+    }
+
+    /// How each start goes on, in logs by the number of the slice.
+    pub fn course(mut self, course: fn(usize) -> f64) -> Self {
+        self.course = course;
         self
     }
 
@@ -91,6 +102,7 @@ impl ResidentArm for Fake {
             return Err(ArmError::Unavailable { reason: "no such pages".to_owned(), cure });
         }
         self.layout = self.layout_sigma * self.rng.normal();
+        self.since_start = 0;
         let mut log = self.log.borrow_mut();
         log.starts += 1;
         log.running = true;
@@ -111,7 +123,9 @@ impl ResidentArm for Fake {
             Fault::StopsTrialAt(at, stop) if slices >= *at => stop.set(),
             _ => {}
         }
-        let cost = self.cost * (self.layout + self.sigma * self.rng.normal()).exp();
+        let course = (self.course)(self.since_start);
+        self.since_start += 1;
+        let cost = self.cost * (self.layout + course + self.sigma * self.rng.normal()).exp();
         Ok(Sample::default()
             .lower("cpu_ns_per_op", "ns", cost)
             .higher("ops_per_s", "1/s", 1e9 / cost)
@@ -155,6 +169,7 @@ pub fn options(seed: u64) -> LadderOptions {
         spent: Duration::ZERO,
         pairs_max: 32,
         selfcheck_pairs: 8,
+        warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Fresh,
         host: HostFacts::default(),
         refused: Vec::new(),

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, Exit, HostFacts, KnobId, Profile};
 use planish_trial::{
-    Action, Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick,
-    TrialError, TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
+    Action, Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, SelfCheckVerdict,
+    Silent, Stop, Tick, TrialError, TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
 };
 
 /// A host that remembers what it was asked for. While anything is applied, the file `fast` is there.
@@ -16,6 +16,9 @@ pub struct Memory {
     folder: std::path::PathBuf,
     open: Vec<EntryId>,
     pub applied: usize,
+    rehearsed: usize,
+    /// Whether somebody else sets the host, so that each read-back is another one.
+    is_restless: bool,
     persisted: Vec<(Profile, String)>,
     pub no_right: bool,
     undo_fails: bool,
@@ -43,6 +46,15 @@ impl HostControl for Memory {
         std::fs::File::create(self.folder.join("fast")).expect("a temporary folder");
         let values = profile.want.keys().map(|id| (id.to_string(), "1".into())).collect();
         Ok(Applied { entry: Some(entry), values, short: Vec::new() })
+    }
+
+    fn rehearse(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
+        assert!(self.open.is_empty(), "the arm before was taken back first");
+        self.rehearsed += 1;
+        let value = if self.is_restless { self.rehearsed } else { 60 };
+        let place = |id: &KnobId| format!("/proc/sys/{}", id.to_string().replace('.', "/"));
+        let values = profile.want.keys().map(|id| (place(id), value.to_string().into())).collect();
+        Ok(Applied { entry: None, values, short: Vec::new() })
     }
 
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError> {
@@ -374,6 +386,23 @@ fn a_self_check_alone_runs_no_rung() {
     let check = selfcheck_on(&trial, &mut ground).expect("it runs").expect("it was not stopped");
     assert_eq!(check.pairs, 8);
     assert!(check.sigma_d < 0.02 && check.advice.contains("pairs"), "{check:?}");
-    assert_eq!(bench.host.applied, 0);
+    assert_eq!(
+        (bench.host.applied, bench.host.rehearsed),
+        (0, 8),
+        "one arm of each pair, and without a write"
+    );
     assert_eq!(Proofs::of_state(bench.folder.path()).honesty().expect("readable").placebos, 0);
+}
+
+#[test]
+fn a_host_that_reads_back_differently_under_equal_arms_is_broken() {
+    let mut bench = Bench::new();
+    bench.host.is_restless = true;
+    let outcome = bench.run(&number_trial(bench.folder.path(), "", SWAP)).expect("it runs");
+    let check = outcome.selfcheck.as_ref().expect("it was made");
+    assert_eq!(check.verdict, SelfCheckVerdict::Broken);
+    let differs = check.read_back.as_deref().expect("it says what");
+    assert!(differs.starts_with("/proc/sys/vm/swappiness was read back as"), "{differs}");
+    assert_eq!((outcome.exit, outcome.rungs[0].pairs), (Exit::Inconclusive.code(), 0));
+    assert_eq!(bench.host.applied, 0, "no rung is run on a host that somebody else sets");
 }

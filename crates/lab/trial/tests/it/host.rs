@@ -198,3 +198,19 @@ fn a_short_grant_is_told_with_the_kernel_s_reason_and_can_be_given_back() {
     host.undo(applied.entry.expect("it was written")).expect("nobody holds the pages");
     assert_eq!(machine.read(pool), before);
 }
+
+#[test]
+fn a_rehearsal_reads_the_host_and_writes_nothing() {
+    let machine = Machine::new();
+    let before = machine.read("/proc/sys/vm/swappiness");
+    assert_ne!(before, "1");
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let rehearsed = host.rehearse(&lone("vm.swappiness", Want::Int(1))).expect("it could be written");
+    assert_eq!(
+        (rehearsed.entry, rehearsed.values["/proc/sys/vm/swappiness"].as_str()),
+        (None, Some(before.as_str()))
+    );
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
+    let entries = planish_pipeline::log(&machine.session).expect("a journal");
+    assert!(entries.is_empty(), "{entries:?}");
+}

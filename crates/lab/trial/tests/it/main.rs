@@ -8,3 +8,4 @@ mod hooks;
 mod host;
 mod resident;
 mod step;
+mod warm;

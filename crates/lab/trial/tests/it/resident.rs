@@ -246,7 +246,7 @@ fn time_that_the_self_check_has_used_up_is_called_that_and_the_time_needed_is_na
     let seconds = outcome.budget_needed_seconds.expect("it was too short");
     assert!((110..130).contains(&seconds), "what was spent before, and some more: {seconds}");
     let refusal = &outcome.refused[0];
-    assert_eq!(refusal.why, "the time was up with the self-check");
+    assert_eq!(refusal.why, "the time was up after 0 pairs of the self-check");
     assert!(refusal.cure.starts_with(&format!("--budget {seconds}, or budget_seconds")), "{}", refusal.cure);
 }
 
