@@ -71,7 +71,7 @@ impl Drop for Hot {
 #[test]
 fn a_command_keeps_its_output_and_code_and_its_shares_come_back() {
     let Some(home) = home("a_command_keeps_its_output_and_code_and_its_shares_come_back") else { return };
-    let run = on(home.path(), "text record --raw raw.data --report r.json -- ./hot shares 4000 7");
+    let run = on(home.path(), "text record --rate 997 --raw raw.data --report r.json -- ./hot shares 4000 7");
     assert_eq!((run.exit, run.stdout.as_str()), (7, "the program's own words\n"), "{}", run.stderr);
     assert!(run.stderr.contains("exit code 7") && run.stderr.contains("sampled by"), "{}", run.stderr);
     let envelope = reported(home.path(), "r.json");
@@ -106,7 +106,7 @@ fn a_command_keeps_its_output_and_code_and_its_shares_come_back() {
 #[test]
 fn threads_forks_and_programs_that_it_starts_are_followed() {
     let Some(home) = home("threads_forks_and_programs_that_it_starts_are_followed") else { return };
-    let run = on(home.path(), "text record -o all.planish -- ./hot all");
+    let run = on(home.path(), "text record --rate 997 -o all.planish -- ./hot all");
     assert_eq!(run.exit, 0, "{}", run.stderr);
     for function in ["in_thread", "in_fork", "in_exec"] {
         let share = share(home.path(), "all.planish", function);
@@ -211,7 +211,8 @@ fn a_control_group_is_recorded_by_its_folder_and_by_its_unit() {
     }
     let other = Hot::start(home.path());
     for target in [format!("--cgroup {}", group.0.display()), format!("--unit {unit}")] {
-        let run = on(home.path(), &format!("text record {target} --seconds 1 --json --raw raw.data"));
+        let run =
+            on(home.path(), &format!("text record {target} --rate 997 --seconds 1 --json --raw raw.data"));
         assert_eq!(run.exit, 0, "{target}: {}", run.stderr);
         let raw = std::fs::read(home.path().join("raw.data")).expect("samples");
         let seen = planish_profile::perf_data::overview(&raw).expect("a stream");
@@ -232,7 +233,7 @@ fn the_whole_host_is_recorded_without_the_recorder() {
     let test = "the_whole_host_is_recorded_without_the_recorder";
     let Some(home) = home(test) else { return };
     let _hot = Hot::start(home.path());
-    let run = on(home.path(), "text record --all --seconds 1 --program hot --json");
+    let run = on(home.path(), "text record --all --rate 997 --seconds 1 --program hot --json");
     if run.exit == 3 {
         return planish_skip::skip(test, run.stderr.trim());
     }

@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     seconds: Option<u64>,
     /// Samples a second on each CPU
-    #[arg(long, value_name = "HZ", default_value_t = 997, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "HZ", default_value_t = 293, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     rate: u64,
     /// Sample this share of the time, in turns of about a second; mappings are followed all the time
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = import::duty)]
