@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use planish_model::EntryId;
 use thiserror::Error;
 
+use crate::FileStorage;
+
 /// Why the journal cannot be read or written. Nothing was written to the host when one of these appears.
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// The state folder or the file cannot be made, read or written.
     #[error("cannot {what} {}", path.display())]
     Storage {
-        /// What was tried: `create`, `read`, `append to`, `reserve room in`, `sync`, `cut`.
+        /// What was tried: `create`, `read`, `append to`, `reserve room in`, `sync`, `cut`, `keep aside`.
         what: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -63,11 +65,13 @@ impl JournalError {
                 "make {} writable and give it room, or name another folder with --state",
                 path.parent().unwrap_or(path).display()
             ),
-            Self::Damaged { path, line, .. } => format!(
-                "the originals of every entry are plain text in the lines before and after line {line} of {0}: \
-                 set the values back by hand from there, then move the file away: mv {0} {0}.damaged",
-                path.display()
-            ),
+            Self::Damaged { path, .. } if path.ends_with(FileStorage::FILE_NAME) => {
+                "undo what its sound lines tell, and keep the damaged file beside it: planish undo --all --force"
+                    .to_owned()
+            }
+            Self::Damaged { path, .. } => {
+                format!("it is an older journal, of entries that are closed; move it away: mv {0} {0}.damaged", path.display())
+            }
             Self::Newer { .. } => "use the newer planish that wrote it".to_owned(),
             Self::NoEntry { .. } => "list the entries: planish log".to_owned(),
         }

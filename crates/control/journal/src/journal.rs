@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use planish_model::{Closure, Entry, EntryId, Outcome, PoolWrite};
 
 use crate::line::{FORMAT_VERSION, Line, encode, scan};
+use crate::salvage::salvage;
 use crate::storage::torn_path;
 use crate::{Event, FileStorage, HostLock, Intent, JournalError, Ledger, Storage};
 
@@ -36,6 +37,8 @@ pub struct Journal {
     storage: Box<dyn Storage>,
     ledger: Ledger,
     author: Author,
+    /// What could not be read of a damaged journal that this one goes on for, by line; the first line says so.
+    lost: Vec<String>,
     _lock: HostLock,
 }
 
@@ -83,7 +86,7 @@ impl Journal {
         if let Some(torn) = ledger.torn {
             storage.cut(torn.at_byte).map_err(|source| failed(&*storage, "cut", source))?;
         }
-        let mut journal = Self { storage, ledger, author, _lock: lock };
+        let mut journal = Self { storage, ledger, author, lost: Vec::new(), _lock: lock };
         journal.archive();
         Ok(journal)
     }
@@ -96,9 +99,17 @@ impl Journal {
         }
         let last = EntryId(self.ledger.next_id().0 - 1);
         let name = format!("journal-{:06}.jsonl", last.0);
-        let first = Event::Continued { archive: name.clone(), last };
-        let needed = self.ledger.needed().into_iter();
-        let carried = needed.map(|entry| Event::Carried { whole: Box::new(entry) });
+        let (next, bytes, room) = self.continued(name.clone(), last, self.ledger.needed());
+        if next.bytes < self.ledger.bytes / 4 && self.storage.archive(&name, &bytes, room).is_ok() {
+            self.ledger = next;
+        }
+    }
+
+    /// A journal that goes on with these entries after one that is kept as `name`: what it says, its bytes, and the room
+    /// for what is still to be said of them.
+    fn continued(&self, name: String, last: EntryId, entries: Vec<Entry>) -> (Ledger, Vec<u8>, u64) {
+        let first = Event::Continued { archive: name, last };
+        let carried = entries.into_iter().map(|entry| Event::Carried { whole: Box::new(entry) });
         let mut next = Ledger { torn: self.ledger.torn, ..Ledger::default() };
         let mut bytes = Vec::new();
         for (seq, event) in (1..).zip(std::iter::once(first).chain(carried)) {
@@ -107,10 +118,45 @@ impl Journal {
             next.take(line).expect("entries are carried in their order");
         }
         next.bytes = bytes.len() as u64;
-        let room: u64 = next.entries.iter().map(|entry| room_for(entry.steps.len())).sum();
-        if next.bytes < self.ledger.bytes / 4 && self.storage.archive(&name, &bytes, room).is_ok() {
-            self.ledger = next;
+        let room = next.entries.iter().map(|entry| room_for(entry.steps.len())).sum();
+        (next, bytes, room)
+    }
+
+    /// Opens a journal for writing also where it is damaged: it goes on with what can still be read, and the damaged
+    /// file is kept beside it, whole. [`Self::lost`] tells what could not be read.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and a folder in which the damaged file cannot be kept: then nothing was changed.
+    pub fn open_or_salvage(
+        storage: Box<dyn Storage>,
+        lock: HostLock,
+        author: Author,
+    ) -> Result<Self, JournalError> {
+        if !matches!(read(&*storage), Err(JournalError::Damaged { .. })) {
+            return Self::open(storage, lock, author);
         }
+        let bytes = storage.read().map_err(|source| failed(&*storage, "read", source))?;
+        let found = salvage(&bytes).map_err(|(line, why)| JournalError::Newer {
+            path: storage.path().to_owned(),
+            line,
+            why,
+        })?;
+        let mut journal = Self { storage, ledger: Ledger::default(), author, lost: Vec::new(), _lock: lock };
+        // By its content: a kill between the two names leaves it to be kept once more under the same one.
+        let name = format!("journal-damaged-{:08x}.jsonl", crc32fast::hash(&bytes));
+        let (next, bytes, room) = journal.continued(name.clone(), found.last, found.entries);
+        let kept = journal.storage.archive(&name, &bytes, room);
+        kept.map_err(|source| journal.failed("keep aside", source))?;
+        journal.ledger = next;
+        journal.lost = vec![format!("the journal was damaged: what could not be read is kept in {name}")];
+        journal.lost.extend(found.lost);
+        Ok(journal)
+    }
+
+    /// What a damaged journal has lost, by line; nothing where it was sound.
+    #[must_use]
+    pub fn lost(&self) -> &[String] {
+        &self.lost
     }
 
     /// What to tell of a torn tail that was cut off: how much, and where it is kept.

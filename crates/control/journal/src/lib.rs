@@ -36,6 +36,7 @@ mod journal;
 mod ledger;
 mod line;
 mod lock;
+mod salvage;
 mod storage;
 
 pub use error::JournalError;

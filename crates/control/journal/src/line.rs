@@ -81,12 +81,13 @@ fn body_of(line: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Why a whole line was not taken.
-enum Fault {
+pub(crate) enum Fault {
     Damaged(String),
     Newer(String),
 }
 
-fn decode(bytes: &[u8], seq: u64) -> Result<Line, Fault> {
+/// A line from its bytes, without the line break; `due` is the number that it must have.
+pub(crate) fn decode(bytes: &[u8], due: Option<u64>) -> Result<Line, Fault> {
     /// What every version has.
     #[derive(Deserialize)]
     struct Head {
@@ -103,8 +104,8 @@ fn decode(bytes: &[u8], seq: u64) -> Result<Line, Fault> {
             (head.v, head.seq)
         }
     };
-    if head.1 != seq {
-        return Err(Fault::Damaged(format!("it is number {} where {seq} is due", head.1)));
+    if let Some(due) = due.filter(|due| *due != head.1) {
+        return Err(Fault::Damaged(format!("it is number {} where {due} is due", head.1)));
     }
     if head.0 > FORMAT_VERSION {
         return Err(Fault::Newer(format!("format {} (this one knows up to {FORMAT_VERSION})", head.0)));
@@ -116,7 +117,8 @@ fn decode(bytes: &[u8], seq: u64) -> Result<Line, Fault> {
 /// Reads a whole journal.
 ///
 /// A torn tail is the last line when it begins like one and has no line break, or when it holds NUL bytes: a file
-/// system may have made the file longer before the data reached the disk. Any other damage is an error, also in the
+/// system may have made the file longer before the data reached the disk. So are blank lines at the end, which an
+/// editor left. Any other damage is an error, also in the
 /// last line: it was whole once, and the host was written after it; or it is no journal at all.
 pub(crate) fn scan(path: &Path, bytes: &[u8]) -> Result<Scan, JournalError> {
     let mut lines = Vec::new();
@@ -125,6 +127,9 @@ pub(crate) fn scan(path: &Path, bytes: &[u8]) -> Result<Scan, JournalError> {
         let rest = &bytes[at..];
         let torn = Some(Torn { at_byte: at as u64, bytes: rest.len() as u64 });
         let line = lines.len() + 1;
+        if !lines.is_empty() && rest.iter().all(|&byte| byte == b'\n') {
+            return Ok(Scan { lines, torn });
+        }
         let Some(length) = rest.iter().position(|&byte| byte == b'\n') else {
             if begins_like_a_line(rest) || rest.contains(&0) {
                 return Ok(Scan { lines, torn });
@@ -132,7 +137,7 @@ pub(crate) fn scan(path: &Path, bytes: &[u8]) -> Result<Scan, JournalError> {
             let why = format!("its last {} bytes are no part of a line that planish wrote", rest.len());
             return Err(JournalError::Damaged { path: path.to_owned(), line, why });
         };
-        match decode(&rest[..length], line as u64) {
+        match decode(&rest[..length], Some(line as u64)) {
             Ok(decoded) => lines.push(decoded),
             Err(Fault::Damaged(_)) if rest[..length].contains(&0) && at + length + 1 == bytes.len() => {
                 return Ok(Scan { lines, torn });
@@ -225,7 +230,7 @@ mod tests {
         bytes[second] ^= 1;
         let error = scan_here(&bytes).expect_err("a bit fell over");
         assert!(error.to_string().starts_with("line 2 of journal.jsonl is damaged: "), "{error}");
-        assert!(error.cure().contains("mv journal.jsonl journal.jsonl.damaged"), "{}", error.cure());
+        assert!(error.cure().contains("planish undo --all --force"), "{}", error.cure());
     }
 
     #[test]

@@ -155,6 +155,9 @@ fn open_own(path: &Path) -> io::Result<File> {
 
 /// Makes sure of room behind the end of a file.
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    if bytes == 0 {
+        return Ok(()); // which fallocate(2) takes for a mistake
+    }
     let end = file.metadata()?.len();
     match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, end, bytes) {
         // Some file systems cannot; then the writes themselves must tell.

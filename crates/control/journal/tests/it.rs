@@ -165,6 +165,45 @@ fn a_damaged_journal_is_refused_before_anything_is_written() {
     assert_eq!(storage.read().expect("readable"), bytes);
 }
 
+#[test]
+fn a_blank_last_line_is_nothing() {
+    let folder = new_folder();
+    live_and_end(&mut open(folder.path()).expect("new"));
+    FileStorage::create(folder.path()).expect("there").append(b"\n\n").expect("room");
+    assert_eq!(look(folder.path()).torn.map(|torn| torn.bytes), Some(2));
+    assert_eq!(open(folder.path()).expect("sound").begin(intent(None)).expect("room"), EntryId(2));
+    assert_eq!(look(folder.path()).entries.len(), 2);
+}
+
+/// Whatever a byte was turned into: what goes on is sound, and what was there is kept.
+#[test]
+fn a_journal_with_any_bad_byte_goes_on_by_force() {
+    let folder = new_folder();
+    live_and_end(&mut open(folder.path()).expect("new"));
+    let sound = FileStorage::look(folder.path()).expect("readable").read().expect("readable");
+    for (at, bad) in (0..sound.len()).step_by(23).zip([b'\n', 0, b'x', 0xff, b'"', b'1'].into_iter().cycle())
+    {
+        let folder = new_folder();
+        let mut bytes = sound.clone();
+        bytes[at] = if bytes[at] == bad { b'#' } else { bad };
+        let storage = FileStorage::create(folder.path()).expect("made");
+        storage.append(&bytes).expect("room");
+        if read(&storage).is_ok() {
+            continue; // The last line, torn.
+        }
+        let lock = HostLock::acquire(&folder.path().join("lock"), Duration::ZERO).expect("nobody else");
+        let mut journal = Journal::open_or_salvage(Box::new(storage), lock, author()).expect("salvaged");
+        assert!(journal.lost().len() > 1, "byte {at}: {:?}", journal.lost());
+        let next = journal.begin(intent(None)).expect("room");
+        assert!(next > EntryId(1), "byte {at}: no number is given twice");
+        drop(journal);
+        let entries = look(folder.path()).entries;
+        assert_eq!(entries.last().map(|entry| entry.id), Some(next), "byte {at}");
+        let name = format!("journal-damaged-{:08x}.jsonl", crc32fast::hash(&bytes));
+        assert_eq!(std::fs::metadata(folder.path().join(name)).expect("kept").len(), bytes.len() as u64);
+    }
+}
+
 /// A disk with room for a number of bytes.
 struct SmallDisk {
     room: u64,

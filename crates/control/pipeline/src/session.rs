@@ -171,14 +171,26 @@ impl Session {
 
     /// The journal for writing, and with it the host-wide lock.
     pub(crate) fn writer(&self, patience: Duration) -> Result<Journal, PipelineError> {
+        self.open_journal(patience, Journal::open)
+    }
+
+    /// The same for an undo by force, which goes on with what can still be read of a damaged journal.
+    pub(crate) fn salvager(&self, patience: Duration) -> Result<Journal, PipelineError> {
+        self.open_journal(patience, Journal::open_or_salvage)
+    }
+
+    fn open_journal(
+        &self,
+        patience: Duration,
+        open: fn(Box<dyn Storage>, HostLock, Author) -> Result<Journal, JournalError>,
+    ) -> Result<Journal, PipelineError> {
         let _stage = info_span!("journal").entered();
-        self.folders.refuse_links()?;
         let lock = HostLock::acquire(&self.folders.lock, patience)?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
         let author =
             Author { boot_id: self.host.boot_id(), who: state::who(&self.host), clock: self.options.clock };
-        Ok(Journal::open(self.seams.storage(Box::new(storage)), lock, author)?)
+        Ok(open(self.seams.storage(Box::new(storage)), lock, author)?)
     }
 
     /// Says that a trial has values on the host, between its writes too, until the answer is dropped or the

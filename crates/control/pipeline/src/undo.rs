@@ -73,14 +73,17 @@ pub(crate) fn undo_selected(
     select: impl FnOnce(&Journal) -> Result<Vec<EntryId>, PipelineError>,
 ) -> Result<Undone, PipelineError> {
     let sink = session.sink()?;
-    let mut journal = session.writer(patience)?;
+    let mut journal = if force { session.salvager(patience)? } else { session.writer(patience)? };
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, &boot_id, &*sink)?;
 
-    // After this point no other planish writes this host. What an entry holds follows from the journal alone.
-    let hints_of_journal = journal.torn_note().into_iter().collect();
-    let mut undone = Undone { entries: Vec::new(), exit: Exit::Done, hints: hints_of_journal };
+    // After this point no other planish writes this host. What an entry holds follows from the journal alone; where
+    // some of it is lost, force meant that, and nobody's value is overwritten for what a line no longer tells.
+    let force = force && journal.lost().is_empty();
+    let hints_of_journal = journal.torn_note().into_iter().chain(journal.lost().iter().cloned()).collect();
+    let exit = if journal.lost().is_empty() { Exit::Done } else { Exit::Findings };
+    let mut undone = Undone { entries: Vec::new(), exit, hints: hints_of_journal };
     for id in select(&journal)? {
         let entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         let back = undo_entry(&mut journal, &entry, &session.options.command, force, &boot_id, &*sink);

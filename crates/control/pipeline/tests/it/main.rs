@@ -2,6 +2,7 @@
 
 mod boot;
 mod crash;
+mod damage;
 mod disk;
 mod faults;
 mod hosts;

@@ -1,0 +1,102 @@
+//! A journal with a bad byte before its end: refused, and brought back by force as far as its sound lines tell.
+
+use std::fs;
+use std::path::PathBuf;
+
+use planish_model::{EntryId, Exit, Nodes, Want};
+use planish_pipeline::{ApplyOptions, Session, Target, apply, undo};
+
+use crate::tree::*;
+
+fn state(tree: &Tree) -> PathBuf {
+    tree.root().join("var/lib/planish")
+}
+
+/// What the state folder keeps of a damaged journal.
+#[expect(clippy::disallowed_methods, reason = "looks at the fixture from outside")]
+fn kept(tree: &Tree) -> Vec<Vec<u8>> {
+    let names = fs::read_dir(state(tree)).expect("a folder").map(|name| name.expect("readable").path());
+    let damaged = |path: &PathBuf| path.to_string_lossy().contains("journal-damaged-");
+    names.filter(damaged).map(|path| fs::read(path).expect("readable")).collect()
+}
+
+/// Applies one plan, and another one over it.
+fn apply_two(session: &Session) {
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    apply(session, &plan_of(session, &everything()), &options).expect("the host takes it");
+    let need = Want::Need { need_bytes: 8 << 20, nodes: Nodes::Each(vec![1]) };
+    let second = profile("second", &[("vm.swappiness", Want::Int(1)), ("hugepages.2m", need)]);
+    apply(session, &plan_of(session, &second), &ApplyOptions::default()).expect("the host takes it");
+}
+
+/// A host on which [`apply_two`] ran, whose journal has a wrong digit in the checksum of a line: the damaged bytes, and
+/// whether the line is an intent. `None` beyond the last line.
+#[expect(clippy::disallowed_methods, reason = "harms the fixture")]
+fn damaged(line: usize) -> Option<(Tree, Vec<u8>, bool)> {
+    let tree = Tree::new();
+    apply_two(&tree.session());
+    let path = state(&tree).join("journal.jsonl");
+    let text = fs::read_to_string(&path).expect("a journal");
+    let start = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
+    let is_intent = text[start..].lines().next()?.contains("\"kind\":\"intent\"");
+    let mut bytes = text.into_bytes();
+    let digit = &mut bytes[start + 8];
+    *digit = if *digit == b'0' { b'1' } else { b'0' };
+    fs::write(&path, &bytes).expect("ours");
+    Some((tree, bytes, is_intent))
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "looks at the fixture from outside")]
+fn a_bad_byte_in_any_line_keeps_no_host_from_its_originals() {
+    let start = Tree::new().snapshot();
+    let mut lines = 0;
+    while let Some((tree, bytes, is_intent)) = damaged(lines) {
+        lines += 1;
+        let when = format!("line {lines}");
+        let changed = tree.snapshot();
+        for target in [Target::Newest, Target::All, Target::Entry(EntryId(1))] {
+            let error = undo(&tree.session(), target, false).expect_err("damaged");
+            assert_eq!(error.exit(), Exit::Refused, "{when}: {error}");
+            assert!(error.hints()[0].contains("planish undo --all --force"), "{:?}", error.hints());
+        }
+        assert_eq!(differences(&changed, &tree.snapshot()), [""; 0], "{when}: refused");
+        assert_eq!(fs::read(state(&tree).join("journal.jsonl")).expect("there"), bytes, "{when}: untouched");
+
+        let undone = undo(&tree.session(), Target::All, true).expect("the other lines are sound");
+        assert_eq!(undone.exit, Exit::Findings, "{when}");
+        assert!(undone.hints.iter().any(|hint| hint.starts_with(&format!("{when}: "))), "{:?}", undone.hints);
+        assert_eq!(kept(&tree), [bytes], "{when}: nothing of the damaged file is lost");
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
+        let left = differences(&start, &tree.snapshot());
+        if is_intent {
+            assert!(!left.is_empty(), "{when}: its originals are lost");
+            continue;
+        }
+        // Pages that nobody can count are not taken, and an outcome that is lost leaves open who derived a value.
+        let told = |place: &&String| place.contains("/hugepages-") || *place == MIN_FREE;
+        assert!(left.iter().all(|place| told(&place)), "{when}: {left:?}");
+        for entry in tree.entries().iter().rev() {
+            undo(&tree.session(), Target::Entry(entry.id), true).expect("forced");
+        }
+        assert_eq!(
+            differences(&start, &tree.snapshot()),
+            [""; 0],
+            "{when}: what was told comes back by force"
+        );
+    }
+    assert!(lines > 15, "{lines}");
+}
+
+#[test]
+fn what_others_set_is_kept_also_by_the_force_that_salvages() {
+    let (tree, ..) = damaged(3).expect("a fourth line");
+    tree.edit(SWAPPINESS, "33");
+    assert_eq!(undo(&tree.session(), Target::All, true).expect("salvaged").exit, Exit::Findings);
+    assert_eq!(tree.get(SWAPPINESS), "33\n");
+    // The journal is sound by now, and force is force again.
+    for id in [2, 1] {
+        undo(&tree.session(), Target::Entry(EntryId(id)), true).expect("forced");
+    }
+    assert_eq!(tree.get(SWAPPINESS), "60\n");
+}
