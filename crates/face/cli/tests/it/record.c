@@ -1,4 +1,4 @@
-/* What tests of `planish text record` record: three functions whose time is as 3 : 1 : 1, and processes of every kind. */
+/* What tests of `planish text record` record: two functions whose time is as 3 : 1, and processes of every kind. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

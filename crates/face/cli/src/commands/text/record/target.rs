@@ -75,7 +75,7 @@ fn group(path: &Path) -> Result<Who, Failure> {
 
 fn hierarchy() -> Result<PathBuf, Failure> {
     perf_event_folder().ok_or_else(|| {
-        let text = "no hierarchy of control groups is mounted that perf_event_open takes: version 2, or perf_event of version 1";
+        let text = "no control groups are mounted that perf_event_open takes: version 2, or perf_event of 1";
         Failure::refused(text).hint("record the process: --pid PID")
     })
 }
