@@ -98,7 +98,8 @@ fn room(root: &Path, controller: &str, limits: &[Limit<'_>]) -> Option<Room> {
     rooms.min_by_key(|room| room.bytes)
 }
 
-/// Folders of our group and of those above it, as the process sees them, in each hierarchy that may have the controller.
+/// Folders of our group and of those above it, as the process sees them, in each hierarchy that may have the
+/// controller.
 fn folders(root: &Path, controller: &str) -> Vec<PathBuf> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));

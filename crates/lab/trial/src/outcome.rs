@@ -297,7 +297,8 @@ pub struct SelfCheck {
     /// How fast the CPUs ran.
     #[serde(default)]
     pub frequency: Frequency,
-    /// Above what a block is run again, by covariate: `steal` and `waiting` as shares, `throttled` and `thermal` as above.
+    /// Above what a block is run again, by covariate: `steal` and `waiting` as shares, `throttled` and `thermal` as
+    /// above.
     #[serde(default)]
     pub limits: BTreeMap<String, f64>,
     /// What was read back to differ between two equal arms; `null` where nothing did.

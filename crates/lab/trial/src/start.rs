@@ -227,8 +227,8 @@ impl StartArm {
 }
 
 impl Variant {
-    /// Runs the load, on a server of its own where the plan has one. `unit` is that of the load; the server has the other
-    /// padding.
+    /// Runs the load, on a server of its own where the plan has one. `unit` is that of the load; the server has the
+    /// other padding.
     fn measure(&self, plan: &StartPlan, unit: &Unit<'_>, of_server: usize) -> Result<Sample, ArmError> {
         let stop = unit.stop;
         let (Some(launch), Some(spec)) = (&self.service, &plan.service) else {

@@ -482,7 +482,8 @@ mod tests {
         assert!(slices("warmup = -1.0").is_err());
         let command = error(&format!("{HEAD}{COMMAND}warmup = 2\n"));
         assert!(command.starts_with("t.toml:6:10: this adapter runs a program"), "{command}");
-        let http = "[workload]\nadapter = \"http\"\nwarmup = 1\n[workload.http]\nurl = \"http://x/\"\nrate = 9\nseconds = 1\n";
+        let http = "[workload]\nadapter = \"http\"\nwarmup = 1\n\
+                    [workload.http]\nurl = \"http://x/\"\nrate = 9\nseconds = 1\n";
         let wrong = error(&format!("{HEAD}{http}warmup_seconds = 1\n"));
         assert!(wrong.contains("give one"), "{wrong}");
         assert!(TrialFile::parse("t.toml", &format!("{HEAD}{http}")).is_ok());
