@@ -78,6 +78,11 @@ pub fn append(durable: &Durable<'_>, sequence: u64) -> Result<Ack, TableError> {
     durable.append(Some(Origin { producer: PRODUCER, sequence }), &Rows::of(sequence).cells())
 }
 
+/// The end of the partition in which the rows of a batch begin.
+pub fn through_newest(sequence: u64) -> i64 {
+    (time((sequence * ROWS) as i64).div_euclid(SPAN) + 1) * SPAN
+}
+
 /// Appends batches that nobody has seen yet.
 pub fn append_all(durable: &Durable<'_>, mut sequences: impl Iterator<Item = u64>) {
     assert!(sequences.all(|sequence| append(durable, sequence).unwrap() == Ack::New));

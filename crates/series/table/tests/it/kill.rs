@@ -56,7 +56,7 @@ fn ingest(folder: &Path) -> Result<(), TableError> {
             let _ = tell.flush();
         }
         if sequence % (8 * IN_FLIGHT) == 0 {
-            durable.flush(feed::time((sequence * feed::ROWS) as i64) - feed::SPAN)?;
+            durable.flush(feed::through_newest(sequence))?;
         }
     }
 }
