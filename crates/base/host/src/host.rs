@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use planish_sys::file;
+
 use crate::access::{self, Access};
 use crate::answers::{Answers, errno_by_name};
 use crate::error::{OpenError, ReadError};
@@ -54,7 +56,7 @@ impl Host {
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let meta = folder.join("meta.toml");
         let meta = resolve::in_root(folder, "/meta.toml").map_err(|error| OpenError::io(&meta, error))?;
-        let description = match fs::read_to_string(&meta) {
+        let description = match file::read_text(&meta) {
             Ok(text) => Some(Box::new(Description::parse(&text, &meta)?)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(OpenError::io(&meta, error)),
             Err(_) if folder.join("proc").is_dir() || folder.join("sys").is_dir() => None,
@@ -114,7 +116,10 @@ impl Host {
             let errno = errno_by_name(error).expect("checked when the description was read");
             return Err(ReadError::of(path, errno.into()));
         }
-        self.real_path(path).and_then(fs::read).map_err(|source| ReadError::of(path, source))
+        // The maps of a live process with a million mappings are longer than any file of a recording.
+        let limit = if self.is_live() { 16 * file::BYTES_MAX } else { file::BYTES_MAX };
+        let read = |real: PathBuf| file::read_up_to(&real, limit);
+        self.real_path(path).and_then(read).map_err(|source| ReadError::of(path, source))
     }
 
     /// Names in the folder at `path`, in natural order (`cpu2` before `cpu10`); none when it cannot be
@@ -338,6 +343,30 @@ mod tests {
         assert!(matches!(host.read("/sys/secret"), Err(ReadError::Denied { .. })));
         fs::write(root.path().join("sys/bytes"), [0xff, 0xfe]).unwrap();
         assert!(matches!(host.read("/sys/bytes"), Err(ReadError::NotText { .. })));
+    }
+
+    #[test]
+    fn what_never_ends_is_told_and_not_read() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        use std::error::Error;
+        let root = tree(&[("/proc/version", "Linux\n")]);
+        let fifo = |path: &str| {
+            mknodat(CWD, root.path().join(path), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        };
+        fifo("proc/meminfo");
+        let host = Host::open(root.path()).unwrap();
+        let error = host.read("/proc/meminfo").unwrap_err();
+        let why = error.source().unwrap().to_string();
+        assert_eq!(
+            (error.to_string().as_str(), why.as_str()),
+            ("cannot read /proc/meminfo", "it is a FIFO, not a file")
+        );
+        let long = fs::File::create(root.path().join("proc/long")).unwrap();
+        long.set_len(file::BYTES_MAX + 1).unwrap();
+        let error = host.read("/proc/long").unwrap_err();
+        assert_eq!(error.source().unwrap().to_string(), "it is longer than 64 MiB");
+        fifo("meta.toml");
+        assert!(matches!(Host::open(root.path()), Err(OpenError::Io { .. })));
     }
 
     #[test]

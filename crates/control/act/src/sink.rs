@@ -1,13 +1,14 @@
 //! What act writes through: the live host, or the model of one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use planish_host::{Host, in_root};
 use planish_model::{Generator, Holder};
+use planish_sys::file;
 
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
@@ -138,8 +139,7 @@ pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
 }
 
 fn read_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.read_to_string(&mut text)?;
+    let mut text = file::read_text(path)?;
     if text.ends_with('\n') {
         text.pop();
     }
@@ -148,10 +148,8 @@ fn read_text(path: &Path) -> io::Result<String> {
 
 /// Reads a file of ours below a root.
 pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkError> {
-    let mut text = String::new();
-    let opened = in_root(root, path).and_then(File::open);
-    match opened.and_then(|mut file| file.read_to_string(&mut text)) {
-        Ok(_) => Ok(Some(text)),
+    match in_root(root, path).and_then(|real| file::read_text(&real)) {
+        Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(SinkError::new(Operation::Read, path, error)),
     }

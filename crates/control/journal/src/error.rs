@@ -55,6 +55,14 @@ impl JournalError {
     #[must_use]
     pub fn cure(&self) -> String {
         match self {
+            Self::Storage { path, source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+                format!("look what {0} is and move it away: mv {0} {0}.odd", path.display())
+            }
+            Self::Storage { what: "read", path, source }
+                if source.kind() != io::ErrorKind::PermissionDenied =>
+            {
+                format!("look at {}, or name another folder with --state", path.display())
+            }
             Self::Storage { what: "read", path, .. } => {
                 format!(
                     "run as the user that may read {}, or name another folder with --state",

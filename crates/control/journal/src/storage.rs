@@ -6,7 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FallocateFlags;
+use planish_sys::file;
+use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 
 /// The operations that the journal needs. Crash tests put themselves between the journal and the file here.
@@ -119,7 +120,7 @@ impl FileStorage {
     }
 
     fn look_at(path: PathBuf) -> Result<Self, (PathBuf, io::Error)> {
-        let file = match File::open(&path) {
+        let file = match file::open(&path) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err((path, error)),
@@ -148,9 +149,11 @@ pub(crate) fn torn_path(journal: &Path, at_byte: u64) -> PathBuf {
     journal.with_file_name(format!("journal.torn-{at_byte}"))
 }
 
-/// Opens a file for appending, which is made for its owner's eyes only.
+/// Opens a file for appending, which is made for its owner's eyes only. A FIFO or device would never end.
 fn open_own(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    file::regular(options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?)
 }
 
 /// Makes sure of room behind the end of a file.
@@ -275,5 +278,20 @@ mod tests {
         storage.append(b"two\n").expect("room");
         storage.sync().expect("a disk");
         assert_eq!(storage.read().expect("readable"), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn what_is_no_file_is_no_journal() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(FileStorage::FILE_NAME);
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("ours");
+        for opened in [FileStorage::look(folder.path()), FileStorage::create(folder.path())] {
+            let (at, error) = opened.expect_err("a FIFO");
+            assert_eq!((at, error.to_string().as_str()), (path.clone(), "it is a FIFO, not a file"));
+        }
+        fs::remove_file(&path).expect("ours");
+        std::os::unix::fs::symlink("/dev/full", &path).expect("ours");
+        assert!(FileStorage::look(folder.path()).is_err() && FileStorage::create(folder.path()).is_err());
     }
 }

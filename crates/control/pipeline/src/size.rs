@@ -165,9 +165,8 @@ fn postgres_pages(data: &Path, program: Option<&Path>) -> Result<u64, PipelineEr
 }
 
 /// The server program of the version that made a data folder.
-#[expect(clippy::disallowed_methods, reason = "reads the data folder that the user names, not the host")]
 fn postgres_program(data: &Path) -> PathBuf {
-    let version = fs::read_to_string(data.join("PG_VERSION")).unwrap_or_default();
+    let version = planish_sys::file::read_text(&data.join("PG_VERSION")).unwrap_or_default();
     let packaged = PathBuf::from(format!("/usr/lib/postgresql/{}/bin/postgres", version.trim()));
     if packaged.exists() { packaged } else { PathBuf::from("postgres") }
 }

@@ -1,10 +1,9 @@
 //! Where a plan comes from: a profile by name, a file, or a profile that the caller made.
-#![expect(clippy::disallowed_methods, reason = "reads a file that the user names, not the host")]
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use planish_model::{Plan, Profile};
+use planish_sys::file;
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -45,7 +44,7 @@ impl Source {
             Self::Profile(name) => Ok(Named::Profile(catalogue.profile(name)?)),
             Self::Inline(profile) => Ok(Named::Profile(catalogue.resolve("inline profile", profile)?)),
             Self::File(path) => {
-                let text = fs::read_to_string(path)
+                let text = file::read_text(path)
                     .map_err(|source| PipelineError::Unreadable { path: path.clone(), source })?;
                 if path.extension().is_some_and(|extension| extension == "toml") {
                     let profile = catalogue.parse_profile(&path.display().to_string(), &text)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use planish_host::{Host, OpenError, in_root};
 use planish_model::{Catalogue, CatalogueError};
+use planish_sys::file;
 
 use crate::error::PipelineError;
 use crate::session::SessionOptions;
@@ -140,7 +141,7 @@ fn own_files(folders: &Folders, folder: &Path) -> Result<Vec<(String, String)>, 
             column: 1,
             message: error.to_string(),
         };
-        real.and_then(fs::read_to_string).map_err(unreadable).map(|text| (file.clone(), text))
+        real.and_then(|real| file::read_text(&real)).map_err(unreadable).map(|text| (file.clone(), text))
     };
     paths.into_iter().map(read).collect()
 }

@@ -1,7 +1,7 @@
 //! Proofs: outcomes as they were, stored under the hash of their own bytes, and what they say of our honesty.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use planish_stats::binomial::clopper_pearson;
@@ -129,8 +129,7 @@ impl Proofs {
 }
 
 fn load(path: &Path) -> io::Result<TrialOutcome> {
-    let mut text = String::new();
-    File::open(path)?.read_to_string(&mut text)?;
+    let text = planish_sys::file::read_text(path)?;
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     if hex(&Sha256::digest(text.as_bytes())) != name {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not what was stored under this name"));

@@ -1,11 +1,12 @@
-//! Links of a recorded host that lead out of it: nothing is read or written behind them.
+//! Files of a recorded host that are no files: links that lead out of it, behind which nothing is read or written, and
+//! FIFOs, for which nobody waits.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use planish_model::Exit;
-use planish_pipeline::{ApplyOptions, PipelineError, Session, Target, apply, log, undo};
+use planish_pipeline::{ApplyOptions, PipelineError, Session, Target, apply, check, log, undo};
 
 use crate::tree::*;
 
@@ -82,4 +83,38 @@ fn rows_of_others_are_not_read_through_links() {
     fs::remove_file(link).expect("ours");
     symlink("/etc/planish/profiles/own.toml", tree.root().join("etc/planish/profiles/z.link")).expect("ours");
     assert!(tree.session().catalogue().profile("own").is_ok(), "links inside are followed");
+}
+
+#[test]
+fn nobody_waits_for_a_fifo() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let tree = Tree::new();
+    let plan = plan_of(&tree.session(), &everything());
+    let paths = [
+        "proc/uptime",
+        "etc/sysctl.d/50-fifo.conf",
+        "etc/tmpfiles.d/fifo.conf",
+        "etc/sysctl.conf",
+        "etc/os-release",
+    ];
+    for path in paths {
+        mknodat(CWD, tree.root().join(path), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect(path);
+    }
+    let session = tree.session();
+    check(&session, None).expect("settings that cannot be read are none");
+    plan_of(&session, &everything());
+    mknodat(CWD, tree.root().join("etc/sysctl.d/90-planish.conf"), FileType::Fifo, Mode::RUSR, 0)
+        .expect("ours");
+    let before = tree.get(SWAPPINESS);
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let ended = apply(&session, &plan, &options).map_or_else(|error| error.exit(), |applied| applied.exit);
+    assert!(matches!(ended, Exit::Refused | Exit::FailedRestored), "{ended:?}");
+    assert_eq!(tree.get(SWAPPINESS), before);
+    fs::remove_dir_all(tree.root().join("var/lib/planish")).expect("ours");
+    tree.put("/var/lib/planish/x", "");
+    mknodat(CWD, tree.root().join("var/lib/planish/journal.jsonl"), FileType::Fifo, Mode::RUSR, 0)
+        .expect("ours");
+    let error = undo(&session, Target::All, false).expect_err("no journal");
+    assert_eq!(error.exit(), Exit::Refused);
+    assert!(error.hints()[0].contains("move it away"), "{:?}", error.hints());
 }

@@ -127,10 +127,13 @@ fn not_writable(path: &Path, source: std::io::Error) -> Failure {
     failed.hint("name a file in a folder that is there and that you may write")
 }
 
-/// Reads a file that the user named.
-#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
+/// Bytes that a program or a recording of samples has at most.
+const SAMPLES_MAX: u64 = 4 << 30;
+
+/// Reads a file that the user named: a program, samples, settings.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|source| Failure::usage(UnreadFile { path: path.to_owned(), source }))
+    planish_sys::file::read_up_to(path, SAMPLES_MAX)
+        .map_err(|source| Failure::usage(UnreadFile { path: path.to_owned(), source }))
 }
 
 /// Why it was not written.

@@ -405,12 +405,8 @@ impl ArmSpec {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a trial file is the user's own, and never a file of a recorded host"
-)]
 fn read(path: &Path) -> Result<String, TrialError> {
-    std::fs::read_to_string(path).map_err(|source| TrialError::File { path: path.to_owned(), source })
+    planish_sys::file::read_text(path).map_err(|source| TrialError::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

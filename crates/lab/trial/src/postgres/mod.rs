@@ -209,8 +209,7 @@ fn ladder_options(
 }
 
 fn read_script(file: &std::path::Path) -> Result<Script, TrialError> {
-    #[expect(clippy::disallowed_methods, reason = "a file that the user named")]
-    let text = std::fs::read_to_string(file);
+    let text = planish_sys::file::read_text(file);
     let text = text.map_err(|source| TrialError::File { path: file.to_owned(), source })?;
     Script::parse(file, &text)
 }

@@ -1,0 +1,133 @@
+//! Reading files that somebody else names: a user, or a tree that is taken for a host.
+//!
+//! Opening a FIFO waits for a writer, reading a device may never end, and a file can be longer than memory. So a file
+//! is opened without waiting, looked at, and read up to a limit. Files of proc and sysfs are regular ones.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+
+/// Bytes that a description, profile, plan or setting has at most. The longest that we know has a hundredth of it.
+pub const BYTES_MAX: u64 = 64 << 20;
+
+/// Why something is not read. The path is told by the error around it.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// A FIFO, a device, a socket.
+    #[error("it is {kind}, not a file")]
+    NotAFile {
+        /// What it is, with its article.
+        kind: &'static str,
+    },
+    /// More than is ever read.
+    #[error("it is longer than {} MiB", limit >> 20)]
+    TooLong {
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+impl From<Unread> for io::Error {
+    fn from(unread: Unread) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, unread)
+    }
+}
+
+/// Opens a regular file for reading. Links are followed.
+///
+/// # Errors
+/// The kernel's, and [`Unread::NotAFile`].
+pub fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    regular(openat(CWD, path, flags, Mode::empty())?.into())
+}
+
+/// A file that was opened without waiting, if it is a regular one.
+///
+/// # Errors
+/// The kernel's, and [`Unread::NotAFile`].
+pub fn regular(file: File) -> io::Result<File> {
+    let kind = match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+        FileType::RegularFile => return Ok(file),
+        FileType::Fifo => "a FIFO",
+        FileType::Directory => "a folder",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Socket => "a socket",
+        _ => "something else",
+    };
+    Err(Unread::NotAFile { kind }.into())
+}
+
+/// The content of a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// The kernel's, and [`Unread`].
+pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    if length <= limit {
+        // Files of the kernel have no length; a file that grows meanwhile is cut off below.
+        (&file).take(limit + 1).read_to_end(&mut bytes)?;
+    }
+    if length > limit || bytes.len() as u64 > limit {
+        return Err(Unread::TooLong { limit }.into());
+    }
+    Ok(bytes)
+}
+
+/// The content of a regular file of at most [`BYTES_MAX`] bytes.
+///
+/// # Errors
+/// The kernel's, and [`Unread`].
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_up_to(path, BYTES_MAX)
+}
+
+/// The same as text.
+///
+/// # Errors
+/// As [`read`], and [`io::ErrorKind::InvalidData`].
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(path: &Path) -> String {
+        read(path).expect_err("it is no file to read").to_string()
+    }
+
+    #[test]
+    fn what_is_no_file_is_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(why(&fifo), "it is a FIFO, not a file");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&fifo, &link).unwrap();
+        assert_eq!(why(&link), "it is a FIFO, not a file");
+        assert_eq!(why(folder.path()), "it is a folder, not a file");
+        assert_eq!(why(Path::new("/dev/zero")), "it is a device, not a file");
+        assert_eq!(read(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn files_are_read_whole_up_to_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        assert_eq!(read_text(&path).unwrap(), "text");
+        assert_eq!(read_up_to(&path, 4).unwrap(), b"text");
+        assert_eq!(read_up_to(&path, 3).unwrap_err().to_string(), "it is longer than 0 MiB");
+        File::options().write(true).open(&path).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        assert_eq!(why(&path), "it is longer than 64 MiB");
+        std::fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_text(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert!(read_text(Path::new("/proc/self/status")).unwrap().starts_with("Name:"), "it has no length");
+    }
+}
