@@ -16,6 +16,10 @@ const LAST_WANTED: usize = 40;
 /// A column in the middle is not made narrower than this.
 const MIDDLE_MIN: usize = 12;
 
+/// A cell shows this many characters of its text. Nobody reads more in a table, JSON has the whole, and one file of a
+/// host with a line of a million characters must not make every line of the table as long.
+const CELL_MAX: usize = 2000;
+
 /// A text and its style.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
@@ -26,7 +30,12 @@ pub struct Cell {
 impl Cell {
     /// A cell in a style.
     pub fn styled(text: impl Into<String>, style: Style) -> Self {
-        Self { text: text.into(), style }
+        let mut text = text.into();
+        if let Some((end, _)) = text.char_indices().nth(CELL_MAX) {
+            text.truncate(end);
+            text.push_str("...");
+        }
+        Self { text, style }
     }
 
     fn width(&self) -> usize {
@@ -149,7 +158,9 @@ fn push_padded(line: &mut String, cell: &Cell, width: usize, right: bool) {
     let fill = width.saturating_sub(cell.width());
     let (before, after) = if right { (fill, 0) } else { (0, fill) };
     let style = if cell.text.is_empty() { Style::new() } else { cell.style };
-    let _ = write!(line, "{:before$}{style}{}{style:#}{:after$}", "", cell.text, "");
+    // Not by a width of the format, which is a 16-bit number and panics beyond.
+    let (before, after) = (" ".repeat(before), " ".repeat(after));
+    let _ = write!(line, "{before}{style}{}{style:#}{after}", cell.text);
 }
 
 /// Breaks a text at spaces. A word that is too long (a path) stays whole, so that it can be copied.
@@ -219,6 +230,19 @@ mod tests {
         );
         assert!(text.lines().all(|line| line.chars().count() <= 72));
         assert!(table.render(200).contains(legal), "where there is room nothing is broken");
+    }
+
+    #[test]
+    fn a_cell_longer_than_any_format_is_cut_and_said_to_be() {
+        for long in ["9".repeat(70_000), "word ".repeat(20_000), "\u{e9}".repeat(70_000)] {
+            let mut table = Table::new(&["knob", ">now", "wanted", "why"]);
+            table.row([long.clone().into(), long.clone().into(), long.clone().into(), long.clone().into()]);
+            table.row(["a".into(), "1".into(), "2".into(), "b".into()]);
+            let text = strip(&table.render(100));
+            assert!(text.contains("...") && text.len() < 1_000_000, "{}", text.len());
+        }
+        let whole = "9".repeat(super::CELL_MAX);
+        assert_eq!(super::Cell::from(whole.clone()).text, whole);
     }
 
     /// The text without its escape sequences.
