@@ -14,7 +14,7 @@ use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, nearest, neare
 mod position;
 mod rules;
 
-use position::{located, of_parent, of_row, of_want, point};
+use position::{located, of_name, of_parent, of_row, of_want, point};
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -150,6 +150,9 @@ struct FindingFile {
 pub struct Catalogue {
     knobs: BTreeMap<KnobId, Knob>,
     profiles: BTreeMap<String, ProfileFile>,
+    /// What we ship, also where a user's own has taken the name. Shipped profiles inherit from these, so that no file of
+    /// a user can break one of them.
+    shipped: BTreeMap<String, ProfileFile>,
     findings: Vec<FindingRule>,
 }
 
@@ -182,6 +185,7 @@ impl Catalogue {
         for (file, text) in embedded::PROFILES {
             catalogue.add_profile(file, text)?;
         }
+        catalogue.shipped.clone_from(&catalogue.profiles);
         catalogue.check()?;
         Ok(READ.get_or_init(|| catalogue).clone())
     }
@@ -218,12 +222,13 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Adds a profile; one of the same name is replaced, so that a user's own wins over ours.
+    /// Adds a profile; one of the same name is replaced, so that a user's own wins over ours where it is named. What
+    /// we ship goes on to inherit from what we ship.
     ///
     /// # Errors
     /// Malformed text. Names and values are checked by [`Self::check`].
     pub fn add_profile(&mut self, file: &str, text: &str) -> Result<(), CatalogueError> {
-        let profile = parse::<Profile>(file, text)?;
+        let profile = parse_profile(file, text)?;
         let (file, text) = (file.to_owned(), text.to_owned());
         self.profiles.insert(profile.name.clone(), ProfileFile { file, text, profile });
         Ok(())
@@ -316,7 +321,7 @@ impl Catalogue {
     /// # Errors
     /// No such profile, a cycle, a knob that does not exist, a value that a knob cannot have.
     pub fn profile(&self, name: &str) -> Result<Profile, CatalogueError> {
-        self.flatten(name, &mut Vec::new())
+        self.flatten(name, &mut Vec::new(), false)
     }
 
     /// A profile from the text of a file that is not in the catalogue, with everything that it inherits, checked.
@@ -324,7 +329,7 @@ impl Catalogue {
     /// # Errors
     /// Malformed text, and as [`Self::profile`].
     pub fn parse_profile(&self, file: &str, text: &str) -> Result<Profile, CatalogueError> {
-        self.merge_alone(file, text, &parse(file, text)?)
+        self.merge_alone(file, text, &parse_profile(file, text)?)
     }
 
     /// Checks a profile that is not in the catalogue (a trial's, a file of the user) and flattens it.
@@ -336,14 +341,17 @@ impl Catalogue {
     }
 
     fn merge_alone(&self, file: &str, text: &str, profile: &Profile) -> Result<Profile, CatalogueError> {
-        self.merge(file, text, profile, &mut vec![profile.name.clone()])
+        self.merge(file, text, profile, &mut vec![profile.name.clone()], false)
     }
 
-    fn flatten(&self, name: &str, path: &mut Vec<String>) -> Result<Profile, CatalogueError> {
+    /// A profile with everything that it inherits; `by_us` where one that we ship inherits it.
+    fn flatten(&self, name: &str, path: &mut Vec<String>, by_us: bool) -> Result<Profile, CatalogueError> {
         if path.iter().any(|seen| seen == name) {
             return Err(CatalogueError::Cycle { file: None, name: name.to_owned() });
         }
-        let Some(ProfileFile { file, text, profile }) = self.profiles.get(name) else {
+        let shipped = self.shipped.get(name);
+        let found = shipped.filter(|_| by_us).or_else(|| self.profiles.get(name));
+        let Some(ProfileFile { file, text, profile }) = found else {
             return Err(CatalogueError::UnknownProfile {
                 file: None,
                 name: name.to_owned(),
@@ -351,8 +359,12 @@ impl Catalogue {
                 known: self.profile_names().map(str::to_owned).collect(),
             });
         };
+        if shipped.is_some_and(|shipped| shipped.file == *file) {
+            // Another path: the user's own of a name on it is not met again.
+            return self.merge(file, text, profile, &mut vec![name.to_owned()], true);
+        }
         path.push(name.to_owned());
-        let merged = self.merge(file, text, profile, path);
+        let merged = self.merge(file, text, profile, path, false);
         path.pop();
         merged
     }
@@ -363,11 +375,12 @@ impl Catalogue {
         text: &str,
         profile: &Profile,
         path: &mut Vec<String>,
+        by_us: bool,
     ) -> Result<Profile, CatalogueError> {
         let mut want = BTreeMap::new();
         for parent in &profile.inherits {
             let at = || located(file, text, of_parent(text, parent));
-            let inherited = self.flatten(parent, path).map_err(|error| error.inherited_at(at))?;
+            let inherited = self.flatten(parent, path, by_us).map_err(|error| error.inherited_at(at))?;
             self.lay_over(&mut want, inherited.want);
         }
         for (id, wanted) in &profile.want {
@@ -421,6 +434,19 @@ impl Catalogue {
         }
         Ok(())
     }
+}
+
+/// Characters that a profile's name has at most: it stands in tables, journals and paths.
+const NAME_MAX: usize = 64;
+
+fn parse_profile(file: &str, text: &str) -> Result<Profile, CatalogueError> {
+    let profile = parse::<Profile>(file, text)?;
+    if profile.name.is_empty() || profile.name.chars().count() > NAME_MAX {
+        let (line, column) = point(text, of_name(text).unwrap_or(0));
+        let message = format!("a profile's name has 1 to {NAME_MAX} characters");
+        return Err(CatalogueError::Malformed { file: file.to_owned(), line, column, message });
+    }
+    Ok(profile)
 }
 
 fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, CatalogueError> {

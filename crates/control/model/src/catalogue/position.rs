@@ -21,6 +21,12 @@ struct Parents {
     inherits: Vec<Spanned<String>>,
 }
 
+/// The name of a profile.
+#[derive(Deserialize)]
+struct Name {
+    name: Spanned<String>,
+}
+
 /// The ids of a file's `[[knob]]` rows.
 #[derive(Deserialize)]
 struct RowIds {
@@ -36,6 +42,11 @@ struct RowId {
 pub(super) fn of_want(text: &str, id: &str) -> Option<usize> {
     let keys = toml::from_str::<WantKeys>(text).ok()?.want;
     keys.keys().find(|key| key.get_ref() == id).map(|key| key.span().start)
+}
+
+/// The byte at which a profile has its name.
+pub(super) fn of_name(text: &str) -> Option<usize> {
+    toml::from_str::<Name>(text).ok().map(|profile| profile.name.span().start)
 }
 
 /// The byte at which a profile names a parent.

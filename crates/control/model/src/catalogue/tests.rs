@@ -238,3 +238,41 @@ fn a_name_of_its_file_or_its_family_leads_to_a_knob() {
     let error = catalogue.knob(&KnobId::new("nothing.like.it")).expect_err("no id").to_string();
     assert!(!error.contains("did you mean"), "{error}");
 }
+
+#[test]
+fn a_name_that_no_table_can_hold_is_refused_where_it_stands() {
+    for name in ["x".repeat(100_000), String::new()] {
+        let text = format!("summary = \"s\"\nname = \"{name}\"\n");
+        for error in [
+            catalogue().add_profile("own.toml", &text).expect_err("too long"),
+            catalogue().parse_profile("own.toml", &text).expect_err("too long"),
+        ] {
+            assert_eq!(error.to_string(), "own.toml:2:8: a profile's name has 1 to 64 characters");
+        }
+    }
+}
+
+#[test]
+fn no_profile_of_a_user_breaks_one_that_we_ship() {
+    let embedded = Catalogue::embedded().expect("sound");
+    let names: Vec<&str> = embedded.profile_names().collect();
+    for name in &names {
+        for inherits in names.iter().map(|parent| format!("[\"{parent}\"]")).chain(["[]".to_owned()]) {
+            let mut catalogue = embedded.clone();
+            let text = format!("name = \"{name}\"\nsummary = \"mine\"\ninherits = {inherits}\n");
+            catalogue.add_profile("/etc/planish/profiles/own.toml", &text).expect("well formed");
+            match catalogue.check() {
+                Ok(()) => assert_eq!(catalogue.profile(name).expect("checked").summary, "mine"),
+                // Its own name among its parents.
+                Err(error) => assert_eq!(
+                    error.to_string(),
+                    format!("/etc/planish/profiles/own.toml:3:13: profile `{name}` inherits itself")
+                ),
+            }
+            for other in names.iter().filter(|other| *other != name) {
+                let (now, shipped) = (catalogue.profile(other), embedded.profile(other));
+                assert_eq!(now.expect("sound"), shipped.expect("sound"), "{name} breaks {other}");
+            }
+        }
+    }
+}
