@@ -27,7 +27,7 @@ impl Output {
         let exit = match body {
             Body::Json(result) => envelope(command, exit, Some(result), messages),
             Body::Text(text) => {
-                let exit = print(&text, exit);
+                let exit = print_answer(command, &text, exit);
                 messages.iter().for_each(|message| self.talk(message));
                 exit
             }
@@ -75,6 +75,16 @@ pub(crate) fn print_talk(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
+/// Commands that write the host. Their exit code tells what became of it, and nothing else: 2 would say that they were
+/// not even begun.
+const WRITERS: [&str; 5] = ["apply", "confirm", "undo", "prove", "trial-run"];
+
+/// Prints what a command answers; where that cannot be, a command that only looks is at fault.
+fn print_answer(command: &str, text: &str, exit: Exit) -> Exit {
+    let printed = print(text, exit);
+    if WRITERS.contains(&command) { exit } else { printed }
+}
+
 /// Prints text on stdout, and gives the exit code with that done. A reader that has seen enough (`| head`) is no
 /// error; a full disk is one, of the place that stdout was pointed to.
 pub(crate) fn print(text: &str, exit: Exit) -> Exit {
@@ -92,7 +102,7 @@ fn envelope(command: &str, exit: Exit, result: Option<Value>, messages: Vec<Mess
     let envelope = Envelope::new(command, exit, result, messages);
     let mut json = serde_json::to_string_pretty(&envelope).expect("an envelope is plain data");
     json.push('\n');
-    print(&json, exit)
+    print_answer(command, &json, exit)
 }
 
 /// Characters in a line of stdout.

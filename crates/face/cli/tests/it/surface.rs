@@ -80,6 +80,35 @@ fn a_full_disk_behind_stdout_is_told() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to stdout"));
 }
 
+/// What the exit code of a command that writes tells is the host: 2 would be "nothing was begun".
+#[test]
+fn a_full_disk_behind_stdout_does_not_change_what_became_of_the_host() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full");
+    if full().is_err() {
+        planish_skip::skip(
+            "a_full_disk_behind_stdout_does_not_change_what_became_of_the_host",
+            "no /dev/full",
+        );
+        return;
+    }
+    let (home, copy) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    crate::recorded::copy_tree(&crate::recorded::repository().join("hosts/metal-2s"), copy.path());
+    let root = copy.path().to_str().expect("a path");
+    let swappiness = || std::fs::read_to_string(copy.path().join("proc/sys/vm/swappiness")).expect("ours");
+    let before = swappiness();
+    for form in [&[][..], &["--json"]] {
+        for words in [&["apply", "elasticsearch", "--yes"][..], &["undo"]] {
+            let args = [&["--root", root], words, form].concat();
+            let output = command(home.path(), args).stdout(full().expect("it is there")).output();
+            let output = output.expect("the binary starts");
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{words:?}: {told}");
+            assert!(told.contains("cannot write to stdout"), "{told}");
+            assert_eq!(swappiness() == before, words == ["undo"], "{words:?}");
+        }
+    }
+}
+
 /// The target is 5 ms for the release binary on an idle machine; this limit is for a debug binary on a busy one.
 #[test]
 fn it_starts_at_once() {
