@@ -17,6 +17,7 @@
 
 mod access;
 pub mod answers;
+mod arguments;
 mod error;
 mod host;
 mod identity;

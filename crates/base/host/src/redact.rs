@@ -2,13 +2,15 @@
 //!
 //! The same thing gets the same replacement throughout one recording, so that what belongs together still
 //! does. What is replaced: whole files that hold a serial number; MAC addresses, UUIDs and 32-digit ids; IP
-//! addresses; the host name; on the kernel command line, the first program and its arguments; passwords of a boot
-//! loader, and the machine in the names of its entries; names of control groups and mounts that no observation
-//! needs. Replacements come from ranges that are reserved for documentation (RFC 5737, 3849) or are locally
-//! administered, so that nobody takes them for real ones.
+//! addresses; the host name; on a kernel command line, also one in a boot loader's file, the values of all arguments but
+//! those that are known to hold none of these; passwords of a boot loader, and the machine in the names of its entries;
+//! names of control groups and mounts that no observation needs. Replacements come from ranges that are reserved for
+//! documentation (RFC 5737, 3849) or are locally administered, so that nobody takes them for real ones.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::arguments::{in_line, without_unknown};
 
 /// What is taken out of a recording; all of it by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,13 +95,16 @@ impl Redactor {
             return whole(text, "host");
         }
         match path {
-            "/proc/cmdline" if self.redactions.names => self.redact_words(&without_init(text)),
+            "/proc/cmdline" if self.redactions.names => {
+                self.redact_words(&(without_unknown(text.trim_end()) + "\n"))
+            }
             "/proc/mounts" | "/proc/self/mounts" if self.redactions.names => {
                 self.redact_words(&kernel_mounts(text))
             }
             _ if is_boot_file(path) => {
-                let text = self.redact_ids(&without_passwords(text));
-                self.redact_words(&text)
+                let known = self.redact_ids(&without_secrets(path, text));
+                let redacted = self.redact_words(&known);
+                if path.ends_with("/grubenv") { as_long_as(text, &redacted) } else { redacted }
             }
             _ if self.redactions.names && path.starts_with("/proc/") && path.ends_with("/cgroup") => {
                 self.redact_words(&without_groups(text))
@@ -199,19 +204,10 @@ impl Redactor {
 
     fn number_of(&mut self, kind: Kind, token: &str) -> usize {
         let next = self.known.keys().filter(|(known, _)| *known == kind).count() + 1;
-        *self.known.entry((kind, token.to_ascii_lowercase())).or_insert(next)
+        // One address is one, however it is written.
+        let token = mac_digits(token).unwrap_or_else(|| token.to_ascii_lowercase());
+        *self.known.entry((kind, token)).or_insert(next)
     }
-}
-
-/// The kernel command line without the program that it starts and what it tells that program: not the
-/// kernel's, and where people put keys.
-fn without_init(text: &str) -> String {
-    let kernel = text.trim_end().split(" -- ").next().unwrap_or_default();
-    let word = |word: &str| match word.split_once('=') {
-        Some((key @ ("init" | "rdinit"), _)) => format!("{key}=/redacted"),
-        _ => word.to_owned(),
-    };
-    kernel.split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n"
 }
 
 /// Whether a file is one of a boot loader.
@@ -220,15 +216,32 @@ fn is_boot_file(path: &str) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The text of a boot loader's file without the passwords of its menu. Lines keep their numbers.
-fn without_passwords(text: &str) -> String {
+/// The text of a boot loader's file without the passwords of its menu, and without what a kernel command line in it
+/// tells. Lines keep their numbers.
+fn without_secrets(path: &str, text: &str) -> String {
+    let is_cmdline = path.starts_with("/etc/kernel/cmdline");
     let secret = |line: &str| line.contains("password") || line.contains("superusers");
-    let kept = |line: &str| match line.strip_suffix('\n') {
-        Some(bare) if secret(bare) => "# redacted\n".to_owned(),
-        None if secret(line) => "# redacted".to_owned(),
-        _ => line.to_owned(),
+    let kept = |line: &str| {
+        let (bare, end) = line.strip_suffix('\n').map_or((line, ""), |bare| (bare, "\n"));
+        let part = if is_cmdline { Some(0..bare.len()) } else { in_line(bare) };
+        match part {
+            None if secret(bare) => format!("# redacted{end}"),
+            None => line.to_owned(),
+            Some(part) => {
+                let (before, after) = (&bare[..part.start], &bare[part.end..]);
+                format!("{before}{}{after}{end}", without_unknown(&bare[part.clone()]))
+            }
+        }
     };
     text.split_inclusive('\n').map(kept).collect()
+}
+
+/// An environment block of GRUB is as long as it was, or it is none: the signs at its end make up for the rest.
+fn as_long_as(before: &str, redacted: &str) -> String {
+    let end = if before.ends_with('\n') { "\n" } else { "" };
+    let used = redacted.trim_end_matches('\n').trim_end_matches('#');
+    let fill = before.len().saturating_sub(used.len() + end.len());
+    format!("{used}{}{end}", "#".repeat(fill))
 }
 
 /// /proc/mounts without anybody's disks, servers and folders: the root and what the kernel itself provides.
@@ -287,6 +300,18 @@ fn is_token(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, ':' | '.' | '-' | '_')
 }
 
+/// The twelve digits of a MAC address, however it is written: `aa:bb:cc:dd:ee:ff`, with dashes and perhaps the type of
+/// hardware before it (`BOOTIF=01-aa-...`), or as `aabb.ccdd.eeff`.
+fn mac_digits(token: &str) -> Option<String> {
+    let shaped = |separator: char, count: usize, length: usize| {
+        let groups: Vec<&str> = token.split(separator).collect();
+        let hex = |group: &&str| group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit());
+        (groups.len() == count && groups.iter().all(hex)).then(|| groups.concat().to_ascii_lowercase())
+    };
+    let typed = || shaped('-', 7, 2).map(|digits| digits[2..].to_owned());
+    shaped(':', 6, 2).or_else(|| shaped('-', 6, 2)).or_else(typed).or_else(|| shaped('.', 3, 4))
+}
+
 fn kind_of(token: &str, partition: bool) -> Option<Kind> {
     let groups: Vec<&str> = token.split('-').collect();
     let hex =
@@ -301,10 +326,9 @@ fn kind_of(token: &str, partition: bool) -> Option<Kind> {
     if hex(&token, 32) {
         return Some(Kind::Id);
     }
-    let pairs: Vec<&str> = token.split(':').collect();
-    if pairs.len() == 6 && pairs.iter().all(|pair| hex(pair, 2)) {
-        let all = |byte: &str| pairs.iter().all(|pair| pair.eq_ignore_ascii_case(byte));
-        return (!all("00") && !all("ff")).then_some(Kind::Mac);
+    if let Some(digits) = mac_digits(token) {
+        let means_nobody = digits == "0".repeat(12) || digits == "f".repeat(12);
+        return (!means_nobody).then_some(Kind::Mac);
     }
     if let Ok(address) = token.parse::<Ipv4Addr>() {
         let meaningless = address.is_loopback() || address.is_unspecified() || address.octets()[0] == 255;
@@ -348,7 +372,7 @@ mod tests {
                 "/proc/cmdline",
                 "root=UUID=0a1b2c3d-0000-1111-2222-333344445555 ip=10.1.2.3::10.1.2.1 quiet"
             ),
-            "root=UUID=00000000-0000-4000-8000-000000000001 ip=192.0.2.1::192.0.2.2 quiet\n"
+            "root=UUID=00000000-0000-4000-8000-000000000001 ip=redacted quiet\n"
         );
         assert_eq!(redact("/proc/cmdline", "root=PARTUUID=1a2b3c4d-02 ro"), "root=PARTUUID=00000001-01 ro\n");
         assert_eq!(redact("/etc/hosts", "10.0.0.7 orion.example orion\n"), "192.0.2.1 host.example host\n");
@@ -359,7 +383,7 @@ mod tests {
     fn what_is_not_the_kernels_is_cut() {
         assert_eq!(
             redact("/proc/cmdline", "quiet rdinit=/agent hugepages=4 -- --key secret\n"),
-            "quiet rdinit=/redacted hugepages=4\n"
+            "quiet rdinit=redacted hugepages=4\n"
         );
         let mounts =
             "/dev/sda1 / ext4 rw 0 0\nnas:/home /home nfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
@@ -393,6 +417,38 @@ mod tests {
             "# redacted\n# redacted\nlinux /vmlinuz ro\n"
         );
         assert_eq!(redactor.redact_path(&format!("/sys/{id}")), format!("/sys/{id}"));
+    }
+
+    #[test]
+    fn a_mac_is_one_in_every_form() {
+        for text in ["52:54:00:12:34:56", "52-54-00-12-34-56", "01-52-54-00-12-34-56", "5254.0012.3456"] {
+            let mut redactor = Redactor::new(Redactions::default(), "orion");
+            assert_eq!(redactor.redact("/x", text), "02:00:00:00:00:01", "{text}");
+            assert_eq!(redactor.redact("/x", "52:54:00:12:34:56"), "02:00:00:00:00:01", "{text}");
+        }
+        let booted = "BOOTIF=01-52-54-00-12-34-56 525400123456 nfsroot=filer.example:/export quiet nosmt=force \
+                      rd.iscsi.password=hunter2 luks.key=/k token=\"a b\" systemd.hostname=orion nohz_full=1-7";
+        let kept = "BOOTIF=redacted redacted nfsroot=redacted quiet nosmt=force \
+                    rd.iscsi.password=redacted luks.key=redacted token=redacted systemd.hostname=redacted \
+                    nohz_full=1-7";
+        assert_eq!(redact("/proc/cmdline", booted), format!("{kept}\n"));
+        for (path, before) in [
+            ("/boot/loader/entries/a.conf", "options "),
+            ("/boot/grub/grub.cfg", "\tlinux /boot/vmlinuz-6.1 "),
+            ("/etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT="),
+            ("/boot/extlinux.conf", "  APPEND "),
+            ("/boot/grub2/grubenv", "kernelopts="),
+            ("/etc/kernel/cmdline", ""),
+        ] {
+            let line = format!("{before}nohz_full=1-7 token=abc luks.key=/k\n");
+            let told = format!("{before}nohz_full=1-7 token=redacted luks.key=redacted\n");
+            assert_eq!(redact(path, &line).trim_end_matches(['#', '\n']), told.trim_end(), "{path}");
+        }
+        let block =
+            format!("# GRUB Environment Block\nkernelopts=root=/dev/mapper/orion-root ro\n{:#<900}", "");
+        let told = redact("/boot/grub2/grubenv", &block);
+        assert_eq!(told.len(), block.len());
+        assert!(told.starts_with("# GRUB Environment Block\nkernelopts=root=redacted ro\n##"), "{told}");
     }
 
     #[test]

@@ -133,4 +133,18 @@ mod tests {
             let _ = settings(&Given::running(&text), None, &Catalogue::default());
         }
     }
+
+    #[test]
+    fn a_recording_keeps_the_value_of_every_boot_parameter_that_we_know() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let named = catalogue.knobs().filter_map(|knob| knob.boot_parameter().map(|(name, _)| name));
+        let more = catalogue.knobs().filter_map(|knob| knob.boot_arg.as_deref());
+        let names: Vec<&str> = named.chain(more).collect();
+        assert!(names.len() > 30, "{names:?}");
+        for name in names {
+            let line = format!("{name}=1\n");
+            let mut redactor = planish_host::Redactor::new(planish_host::Redactions::default(), "orion");
+            assert_eq!(redactor.redact("/proc/cmdline", &line), line);
+        }
+    }
 }
