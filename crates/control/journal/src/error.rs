@@ -69,6 +69,11 @@ impl JournalError {
                     path.display()
                 )
             }
+            Self::Storage { what: "create", path, .. } => format!(
+                "make {} writable and give it room, or name another folder with --state; values go back also where \
+                 nothing can be recorded: planish undo --all --force",
+                path.parent().unwrap_or(path).display()
+            ),
             Self::Storage { path, .. } => format!(
                 "make {} writable and give it room, or name another folder with --state",
                 path.parent().unwrap_or(path).display()

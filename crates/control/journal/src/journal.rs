@@ -39,6 +39,8 @@ pub struct Journal {
     author: Author,
     /// What could not be read of a damaged journal that this one goes on for, by line; the first line says so.
     lost: Vec<String>,
+    /// Nothing reaches the file: see [`Self::open_unrecorded`].
+    unrecorded: bool,
     _lock: HostLock,
 }
 
@@ -86,9 +88,34 @@ impl Journal {
         if let Some(torn) = ledger.torn {
             storage.cut(torn.at_byte).map_err(|source| failed(&*storage, "cut", source))?;
         }
-        let mut journal = Self { storage, ledger, author, lost: Vec::new(), _lock: lock };
+        let mut journal = Self::new(storage, ledger, author, lock);
         journal.archive();
         Ok(journal)
+    }
+
+    fn new(storage: Box<dyn Storage>, ledger: Ledger, author: Author, lock: HostLock) -> Self {
+        Self { storage, ledger, author, lost: Vec::new(), unrecorded: false, _lock: lock }
+    }
+
+    /// Opens a journal that can be read and not written, on a disk that was remounted read-only after an error above all.
+    /// What is recorded is known to this process only. That is enough to take values back, whose owner is found out by
+    /// comparing texts; pools cannot be recorded, and so are not written.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is damaged.
+    pub fn open_unrecorded(
+        storage: Box<dyn Storage>,
+        lock: HostLock,
+        author: Author,
+    ) -> Result<Self, JournalError> {
+        let ledger = read(&*storage)?;
+        Ok(Self { unrecorded: true, ..Self::new(storage, ledger, author, lock) })
+    }
+
+    /// Whether nothing reaches the file.
+    #[must_use]
+    pub fn is_unrecorded(&self) -> bool {
+        self.unrecorded
     }
 
     /// Archives a journal that has become long, unless its open entries make most of it. A journal that cannot
@@ -141,7 +168,7 @@ impl Journal {
             line,
             why,
         })?;
-        let mut journal = Self { storage, ledger: Ledger::default(), author, lost: Vec::new(), _lock: lock };
+        let mut journal = Self::new(storage, Ledger::default(), author, lock);
         // By its content: a kill between the two names leaves it to be kept once more under the same one.
         let name = format!("journal-damaged-{:08x}.jsonl", crc32fast::hash(&bytes));
         let (next, bytes, room) = journal.continued(name.clone(), found.last, found.entries);
@@ -190,6 +217,7 @@ impl Journal {
     /// No room, no permission. Nothing of the entry stays in the journal, save after a failed sync: then it is
     /// an interrupted entry that wrote nothing, and undo closes it.
     pub fn begin(&mut self, intent: Intent) -> Result<EntryId, JournalError> {
+        self.refuse_unrecorded()?;
         let entry = self.ledger.next_id();
         let room = room_for(intent.steps.len());
         let line = self.line(Event::Intent { entry, intent });
@@ -204,6 +232,7 @@ impl Journal {
     /// # Errors
     /// The line could not be appended: the pool must not be written.
     pub fn pool(&mut self, entry: EntryId, step: usize, write: PoolWrite) -> Result<(), JournalError> {
+        self.refuse_unrecorded()?;
         self.record(Event::Pool { entry, step, write })
     }
 
@@ -282,7 +311,17 @@ impl Journal {
         }
     }
 
+    /// Refuses what must be on disk before the host is written.
+    fn refuse_unrecorded(&self) -> Result<(), JournalError> {
+        let read_only = || self.failed("append to", io::Error::from(io::ErrorKind::ReadOnlyFilesystem));
+        if self.unrecorded { Err(read_only()) } else { Ok(()) }
+    }
+
     fn put(&mut self, line: Line) -> Result<(), JournalError> {
+        if self.unrecorded {
+            self.ledger.take(line).expect("events of this process follow what the ledger says");
+            return Ok(());
+        }
         self.storage.append(&encode(&line)).map_err(|source| self.failed("append to", source))?;
         let synced = if line.event.is_synced() { self.storage.sync() } else { Ok(()) };
         // The line is in the file whether or not it has reached the disk: seq goes on after it.

@@ -174,9 +174,29 @@ impl Session {
         self.open_journal(patience, Journal::open)
     }
 
-    /// The same for an undo by force, which goes on with what can still be read of a damaged journal.
+    /// The same for an undo by force, which goes on with what can still be read of a damaged journal, and with one
+    /// that can be read and not written.
     pub(crate) fn salvager(&self, patience: Duration) -> Result<Journal, PipelineError> {
-        self.open_journal(patience, Journal::open_or_salvage)
+        self.open_journal(patience, Journal::open_or_salvage).or_else(|error| match error {
+            PipelineError::Journal(JournalError::Storage { what: "create", .. }) => {
+                self.unrecorded(patience, error)
+            }
+            error => Err(error),
+        })
+    }
+
+    /// The journal for an undo that nothing can record; the first error, where it cannot be read either.
+    fn unrecorded(&self, patience: Duration, error: PipelineError) -> Result<Journal, PipelineError> {
+        let storage = match FileStorage::look(&self.folders.state) {
+            Ok(storage) if storage.path().is_file() => storage,
+            _ => return Err(error),
+        };
+        let lock = HostLock::acquire(&self.folders.lock, patience)?;
+        Ok(Journal::open_unrecorded(self.seams.storage(Box::new(storage)), lock, self.author())?)
+    }
+
+    fn author(&self) -> Author {
+        Author { boot_id: self.host.boot_id(), who: state::who(&self.host), clock: self.options.clock }
     }
 
     fn open_journal(
@@ -188,9 +208,7 @@ impl Session {
         let lock = HostLock::acquire(&self.folders.lock, patience)?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
-        let author =
-            Author { boot_id: self.host.boot_id(), who: state::who(&self.host), clock: self.options.clock };
-        Ok(open(self.seams.storage(Box::new(storage)), lock, author)?)
+        Ok(open(self.seams.storage(Box::new(storage)), lock, self.author())?)
     }
 
     /// Says that a trial has values on the host, between its writes too, until the answer is dropped or the

@@ -79,8 +79,8 @@ pub(crate) fn undo_selected(
     settle::pools(&mut journal, &boot_id, &*sink)?;
 
     // After this point no other planish writes this host. What an entry holds follows from the journal alone; where
-    // some of it is lost, force meant that, and nobody's value is overwritten for what a line no longer tells.
-    let force = force && journal.lost().is_empty();
+    // some of it is lost, or cannot be written, force meant that, and nobody's value is overwritten besides.
+    let force = force && journal.lost().is_empty() && !journal.is_unrecorded();
     let hints_of_journal = journal.torn_note().into_iter().chain(journal.lost().iter().cloned()).collect();
     let exit = if journal.lost().is_empty() { Exit::Done } else { Exit::Findings };
     let mut undone = Undone { entries: Vec::new(), exit, hints: hints_of_journal };
@@ -93,9 +93,23 @@ pub(crate) fn undo_selected(
         }
         undone.hints.extend(hints(id, &back.outcomes));
         undone.exit = worse(undone.exit, exit_of(&back));
+        if journal.is_unrecorded() {
+            let end = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
+            undone.exit = worse(undone.exit, end);
+        }
         undone.entries.push((id, back.outcomes));
     }
+    undone.hints.extend(unrecorded(session, &journal));
     Ok(undone)
+}
+
+/// What to do after an undo that nothing could record.
+fn unrecorded(session: &Session, journal: &Journal) -> Option<String> {
+    let folder = session.state_folder().display();
+    let hint = format!(
+        "nothing of this is in the journal: make {folder} writable, then once more: planish undo --all"
+    );
+    journal.is_unrecorded().then_some(hint)
 }
 
 /// The entries that a target means, newest first.

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use planish_model::{EntryId, Exit, Nodes, Want};
-use planish_pipeline::{ApplyOptions, Session, Target, apply, undo};
+use planish_pipeline::{ApplyOptions, Session, SessionOptions, Target, apply, log, undo};
 
 use crate::tree::*;
 
@@ -99,4 +100,66 @@ fn what_others_set_is_kept_also_by_the_force_that_salvages() {
         undo(&tree.session(), Target::Entry(EntryId(id)), true).expect("forced");
     }
     assert_eq!(tree.get(SWAPPINESS), "60\n");
+}
+
+/// The variable that makes [`undo_without_a_record`] work: the root folder and the state folder, which is read-only.
+const READ_ONLY: &str = "PLANISH_TEST_READ_ONLY";
+
+fn with_state(root: &str, state: &str) -> Session {
+    let options = SessionOptions {
+        root: Some(root.into()),
+        state: Some(state.into()),
+        command: "test".to_owned(),
+        ..SessionOptions::default()
+    };
+    Session::open(options).expect("a host")
+}
+
+/// Not a test of its own: what [`values_go_back_where_nothing_can_be_recorded`] starts in a mount namespace.
+#[test]
+fn undo_without_a_record() {
+    let Ok(task) = std::env::var(READ_ONLY) else { return };
+    let (root, state) = task.split_once(' ').expect("root and state");
+    let session = with_state(root, state);
+    let error = undo(&session, Target::All, false).expect_err("read-only");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.hints()[0].contains("planish undo --all --force"), "{:?}", error.hints());
+    let undone = undo(&session, Target::All, true).expect("by force");
+    assert_eq!(undone.entries.len(), 2);
+    assert_eq!(undone.exit, Exit::FailedNotRestored, "pools stay: {:#?}", undone.entries);
+    assert!(undone.hints.iter().any(|hint| hint.contains("nothing of this is in the journal")));
+}
+
+#[test]
+fn values_go_back_where_nothing_can_be_recorded() {
+    const TEST: &str = "values_go_back_where_nothing_can_be_recorded";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(TEST, "needs root for a read-only mount");
+    }
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let state = tempfile::tempdir().expect("a folder");
+    let (root, folder) = (tree.root().display().to_string(), state.path().display().to_string());
+    apply_two(&with_state(&root, &folder));
+    let mount =
+        r#"mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 77; exec "$0" --exact "$2""#;
+    let child = Command::new("unshare")
+        .args(["-m", "sh", "-c", mount])
+        .arg(std::env::current_exe().expect("a test knows its program"))
+        .args([&folder, "damage::undo_without_a_record"])
+        .env(READ_ONLY, format!("{root} {folder}"))
+        .output();
+    let Ok(child) = child else { return planish_skip::skip(TEST, "there is no unshare(1)") };
+    let said = String::from_utf8_lossy(&child.stdout);
+    if child.status.code() == Some(77) || String::from_utf8_lossy(&child.stderr).contains("unshare failed") {
+        return planish_skip::skip(TEST, "no read-only mount can be made here");
+    }
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    let left = differences(&start, &tree.snapshot());
+    assert!(!left.is_empty() && left.iter().all(|place| place.contains("/hugepages-")), "{left:?}");
+    // With a disk again, the same undo ends what it began. What went back through two entries looks like theirs.
+    let session = with_state(&root, &folder);
+    assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Findings);
+    assert!(log(&session).expect("sound").iter().all(|entry| !entry.is_open()));
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
