@@ -1,7 +1,8 @@
 //! What the machine did while a block ran: the only ground on which a block may be thrown away.
 //!
 //! Steal, stalls for a processor, quotas, heat and a clock that jumped know nothing of which arm was running, so
-//! leaving out their blocks cannot favour one; all arms of a block are run again together. Limits come from the self-check; a
+//! leaving out their blocks cannot favour one; all arms of a block are run again together. Limits come from
+//! the self-check; a
 //! share of blocks at most is redone, since a machine that is always busy is the machine that the answer is for.
 
 use std::collections::BTreeMap;
