@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use planish_host::Access as HostAccess;
 use planish_model::{
-    Access, EntryId, Exit, HostFacts, Observation, Outcome, OutcomeKind, Plan, Profile, Step, VerdictKind,
+    Access, EntryId, Exit, HostFacts, Observation, Outcome, OutcomeKind, Plan, Profile, Skipped, Step,
+    VerdictKind,
 };
 use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork};
 use serde_json::Value;
@@ -74,8 +75,30 @@ impl<'s> PipelineHost<'s> {
             .collect();
         let read_back = |outcome: &Outcome| Some((outcome.place.clone(), outcome.read_back.clone()?.into()));
         values.extend(done.outcomes.iter().filter_map(read_back));
+        let left: Vec<String> = plan
+            .skipped
+            .iter()
+            .filter(|skipped| !skipped.satisfied)
+            .map(|skipped| format!("{}: {}", skipped.knob, skipped.verdict.reason))
+            .collect();
+        if !left.is_empty() {
+            values.insert("not_set".to_owned(), left.into());
+        }
         let short = done.outcomes.iter().filter_map(shortfall).collect();
         Ok(Applied { entry: done.entry, values, short })
+    }
+}
+
+/// Whether an arm without this would be another arm. What its trial names itself must be there; a whole profile is
+/// taken as `apply` takes it, without what a guest or this hardware does not have, and what forbids an apply forbids
+/// the arm.
+fn is_missed(skipped: &Skipped, profile: &Profile) -> bool {
+    let is_named = profile.want.contains_key(&skipped.knob);
+    match skipped.verdict.verdict {
+        _ if skipped.satisfied => false,
+        VerdictKind::Moot => false,
+        VerdictKind::Blocked => true,
+        _ => is_named,
     }
 }
 
@@ -124,13 +147,13 @@ impl HostControl for PipelineHost<'_> {
 
     fn can_have(&self, profile: &Profile) -> Result<(), ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
-        let missing = plan
-            .skipped
-            .iter()
-            .find(|skipped| !skipped.satisfied && !matches!(skipped.verdict.verdict, VerdictKind::Moot));
-        if let Some(missing) = missing {
-            let reason = format!("{}: {}", missing.knob, missing.verdict.reason);
-            return Err(ArmError::unavailable(reason));
+        let told = |skipped: &Skipped| format!("{}: {}", skipped.knob, skipped.verdict.reason);
+        if let Some(missing) = plan.skipped.iter().find(|skipped| is_missed(skipped, profile)) {
+            return Err(ArmError::unavailable(told(missing)));
+        }
+        if plan.steps.is_empty() && !plan.skipped.iter().any(|skipped| skipped.satisfied) {
+            let why = plan.skipped.first().map(told).unwrap_or_default();
+            return Err(ArmError::unavailable(format!("nothing of it can be set here ({why})")));
         }
         let observation = self.session.observe();
         plan.steps.iter().find_map(|step| self.objection(step, &observation)).map_or(Ok(()), Err)

@@ -140,6 +140,34 @@ fn what_the_machine_cannot_have_is_told_before_anything_is_written() {
 }
 
 #[test]
+fn a_profile_is_tried_as_apply_takes_it_without_what_this_machine_does_not_have() {
+    let machine = Machine::new();
+    for entry in std::fs::read_dir(machine.root.join("sys/devices/system/cpu")).expect("CPUs") {
+        let cpufreq = entry.expect("a name").path().join("cpufreq");
+        if cpufreq.exists() {
+            std::fs::remove_dir_all(cpufreq).expect("the copy is ours");
+        }
+    }
+    let _ = std::fs::remove_dir_all(machine.root.join("sys/devices/system/cpu/cpufreq"));
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    // Named by the trial itself, it is what the arm is about.
+    let named =
+        host.can_have(&lone("cpu.governor", Want::Text("performance".to_owned()))).expect_err("absent");
+    assert!(matches!(&named, ArmError::Unavailable { reason, .. } if reason.starts_with("cpu.governor: ")));
+    let whole = Profile {
+        inherits: vec!["low-latency".to_owned()],
+        want: [].into(),
+        ..lone("vm.swappiness", Want::Int(1))
+    };
+    assert_eq!(host.can_have(&whole), Ok(()));
+    let applied = host.apply(&whole).expect("the rest can be set");
+    let left = applied.values["not_set"].to_string();
+    assert!(left.contains("cpu.governor: ") && !left.contains("vm.swappiness"), "{left}");
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
+    host.undo_all().expect("it comes back");
+}
+
+#[test]
 fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
     let machine = Machine::new();
     let before = machine.read("/proc/sys/vm/swappiness");
