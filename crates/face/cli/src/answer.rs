@@ -62,4 +62,10 @@ impl Answer {
         self.messages.push(message);
         self
     }
+
+    /// The same, with the sentences of its talk put through `tell`.
+    pub fn told_by(mut self, tell: impl Fn(&str) -> String) -> Self {
+        self.messages = self.messages.into_iter().map(|message| message.told_by(&tell)).collect();
+        self
+    }
 }

@@ -12,6 +12,11 @@ use crate::args::Globals;
 use crate::failure::Failure;
 use crate::output;
 
+/// Commands that mean the host of `--root` and the journal of `--state`. The others measure this machine, or record it.
+const OF_A_HOST: [&str; 12] = [
+    "doctor", "plan", "apply", "confirm", "check", "undo", "log", "knobs", "size", "topo", "export", "import",
+];
+
 /// The surroundings of a running command.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -59,13 +64,36 @@ impl Context {
 
     /// A command line for the same host and state: `planish --root hosts/x check`.
     pub fn line(&self, command: &str) -> String {
-        let mut line = "planish".to_owned();
-        for (option, folder) in [("--root", &self.globals.root), ("--state", &self.globals.state)] {
-            if let Some(folder) = folder {
-                line.push_str(&format!(" {option} {}", quoted(&folder.to_string_lossy())));
+        format!("planish{} {command}", self.place())
+    }
+
+    /// The options that say which host and whose journal are meant, each with a space before it.
+    fn place(&self) -> String {
+        let folders = [("--root", &self.globals.root), ("--state", &self.globals.state)];
+        let named = folders.into_iter().filter_map(|(option, folder)| Some((option, folder.as_ref()?)));
+        named.map(|(option, folder)| format!(" {option} {}", quoted(&folder.to_string_lossy()))).collect()
+    }
+
+    /// A sentence of a crate that knows no command line, with these options in every `planish COMMAND` of it: typed
+    /// as it stood, the cure of a recorded host would write the live one.
+    pub fn here(&self, text: &str) -> String {
+        const NAME: &str = "planish ";
+        let place = self.place();
+        let mut told = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(NAME) {
+            let (before, after) = rest.split_at(at + NAME.len());
+            told.push_str(before);
+            let line = after.lines().next().unwrap_or_default();
+            let word = line.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+            let has_place = ["--root", "--state", "--help"].into_iter().any(|option| line.contains(option));
+            if OF_A_HOST.contains(&word) && !has_place {
+                told.push_str(place.trim_start());
+                told.push_str(if place.is_empty() { "" } else { " " });
             }
+            rest = after;
         }
-        format!("{line} {command}")
+        told + rest
     }
 
     /// The same for a command that writes the host: only root may do that on a live one.
@@ -114,7 +142,10 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use clap::Parser;
+
+    use super::{Context, quoted};
+    use crate::args::Cli;
 
     #[test]
     fn words_survive_a_shell() {
@@ -127,5 +158,27 @@ mod tests {
         ] {
             assert_eq!(quoted(word), shell);
         }
+    }
+
+    fn told(options: &[&str], text: &str) -> String {
+        let typed = ["planish"].iter().chain(options).chain(&["doctor"]);
+        let cli = Cli::try_parse_from(typed).expect("a sound line");
+        Context::new(cli.globals, Vec::new()).here(text)
+    }
+
+    #[test]
+    fn a_cure_of_a_recorded_host_does_not_write_the_live_one() {
+        let root = ["--root", "a host", "--state", "st"];
+        assert_eq!(told(&root, "planish apply series"), "planish --root 'a host' --state st apply series");
+        assert_eq!(
+            told(&["--root", "h"], "see `planish log`, then: planish undo 3"),
+            "see `planish --root h log`, then: planish --root h undo 3"
+        );
+        for same in
+            ["another planish is at work", "planish plan x --root h", "planish undo --help", "planish prove"]
+        {
+            assert_eq!(told(&root, same), same);
+        }
+        assert_eq!(told(&[], "planish apply series"), "planish apply series");
     }
 }

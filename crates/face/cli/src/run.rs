@@ -48,9 +48,10 @@ fn ended(
     command: impl FnOnce() -> Result<Answer, Failure>,
 ) -> u8 {
     let ended = bug::caught(|| match command() {
-        Ok(answer) => output.answer(answer),
+        Ok(answer) => output.answer(answer.told_by(|text| context.here(text))),
         Err(failure) => {
-            let message = failure.message(&context.again(""), &help_of(name));
+            let message =
+                failure.message(&context.again(""), &help_of(name)).told_by(|text| context.here(text));
             output.failure(name, failure.exit, message).code()
         }
     });

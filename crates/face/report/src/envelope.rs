@@ -44,6 +44,12 @@ pub struct Message {
 }
 
 impl Message {
+    /// The same, with its sentences put through `tell`.
+    #[must_use]
+    pub fn told_by(self, tell: impl Fn(&str) -> String) -> Self {
+        Self { level: self.level, text: tell(&self.text), hint: self.hint.as_deref().map(tell) }
+    }
+
     /// A message without a cure.
     pub fn new(level: Level, text: impl Into<String>) -> Self {
         Self { level, text: text.into(), hint: None }

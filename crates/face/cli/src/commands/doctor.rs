@@ -27,17 +27,21 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let service = args.service.as_deref().map(service);
     let found = pipeline::doctor(&session, args.profile.as_deref(), service.as_ref())?;
+    let mut findings = found.findings;
+    findings.iter_mut().for_each(|finding| finding.cure = context.here(&finding.cure));
     let report = DoctorReport {
         host: found.host,
         profile: found.profile,
-        findings: found.findings,
+        findings,
         knobs: KnobCounts::of(found.knobs.iter().map(|status| status.verdict.verdict)),
     };
     let lost = report.findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = context.answer(&report, session.catalogue());
     let mut answer = match (lost, report.findings.len()) {
         (true, _) => answer.exit(Exit::Findings),
-        (false, 0) => answer.note("nothing is lost here"),
+        (false, 0) => {
+            answer.note("no fault was seen; what a profile would gain is measured by: planish prove")
+        }
         (false, notes) => answer.note(format!("{}, and nothing graver", units::count(notes, "note"))),
     };
     if report.profile.is_none() {
