@@ -64,14 +64,20 @@ fn where_there_is_nothing_almost_nothing_is_kept() {
 #[test]
 fn a_seed_gives_the_same_orders_and_the_same_verdicts() {
     let once = || run(arms(vec![Fake::new("thp", 95.0, 0.02, 3)], 0.02, 5), 42);
-    let (mut one, mut other) = (once(), once());
-    for outcome in [&mut one, &mut other] {
-        // Blocks that the machine disturbed, and the clock, are not ours to repeat.
+    // A block that the machine disturbed is drawn again, which is not ours to repeat.
+    let mut undisturbed: Vec<TrialOutcome> =
+        (0..20).map(|_| once()).filter(|outcome| outcome.discarded.is_empty()).take(2).collect();
+    let [one, other] = undisturbed.as_mut_slice() else {
+        let why = "the machine disturbed 19 of 20 runs";
+        return planish_skip::skip("a_seed_gives_the_same_orders_and_the_same_verdicts", why);
+    };
+    for outcome in [&mut *one, &mut *other] {
+        // Nor is the clock.
         (outcome.seconds, outcome.overhead, outcome.started_at, outcome.selfcheck) = (0.0, 0.0, 0, None);
     }
-    if one.discarded.is_empty() && other.discarded.is_empty() {
-        assert_eq!(one, other);
-    }
+    assert_eq!(one, other);
+    let third = run(arms(vec![Fake::new("thp", 95.0, 0.02, 3)], 0.02, 5), 43);
+    assert_ne!(one.blocks, third.blocks, "another seed, other orders");
     let first: Vec<&String> = one.blocks.iter().map(|block| &block[0]).collect();
     assert!(first.iter().any(|name| *name == "4k") && first.iter().any(|name| *name != "4k"), "{first:?}");
 }
