@@ -53,6 +53,15 @@ pub enum TrialError {
         #[source]
         source: io::Error,
     },
+    /// A file that the user named cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// The folder of proofs cannot be written.
     #[error("no proof can be stored in {}", path.display())]
     Unwritable {
@@ -135,6 +144,7 @@ impl TrialError {
             | Self::UnknownTrial { .. }
             | Self::UnknownProfile { .. }
             | Self::NoMetric { .. }
+            | Self::Unreadable { .. }
             | Self::Design(_) => Exit::Usage,
             Self::File { .. }
             | Self::Unwritable { .. }
@@ -160,7 +170,9 @@ impl TrialError {
             }
             Self::UnknownProfile { known, .. } => vec![format!("the profiles are {}", known.join(", "))],
             Self::NoMetric { .. } => vec!["name a metric that is reported as `primary`".to_owned()],
-            Self::File { .. } => vec!["name a file that you may read, in a folder that is there".to_owned()],
+            Self::File { .. } | Self::Unreadable { .. } => {
+                vec!["name a file that you may read, in a folder that is there".to_owned()]
+            }
             Self::Unwritable { path, .. } => {
                 let folder = path.parent().unwrap_or(path).display();
                 vec![format!("make {folder} writable and give it room, or name another folder with --state")]

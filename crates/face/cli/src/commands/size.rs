@@ -19,7 +19,7 @@ pub(crate) struct Args {
     #[arg(value_name = "NAME|PID", group = "subject")]
     service: Option<String>,
     /// So many bytes, such as 24G
-    #[arg(long, value_name = "N", group = "subject", value_parser = parse_bytes)]
+    #[arg(long, value_name = "N", group = "subject", value_parser = bytes)]
     bytes: Option<usize>,
     /// N regions of BYTES each: every region is rounded up to whole pages
     #[arg(long, value_name = "N,BYTES", group = "subject", value_parser = regions)]
@@ -70,6 +70,15 @@ impl Args {
     }
 }
 
+/// The most that is sized, in bytes: the arithmetic of pages must not overflow for anything that is let in.
+const TOTAL_MAX: usize = 1 << 50;
+
+/// `24G`.
+fn bytes(text: &str) -> Result<usize, String> {
+    let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
+    if bytes <= TOTAL_MAX { Ok(bytes) } else { Err("at most 1 PiB".to_owned()) }
+}
+
 /// `3,1G`: three regions of one gibibyte.
 fn regions(text: &str) -> Result<(u64, u64), String> {
     const WANTED: &str = "regions are written as N,BYTES, such as 3,1G";
@@ -77,9 +86,8 @@ fn regions(text: &str) -> Result<(u64, u64), String> {
     let count: u64 = count.trim().parse().map_err(|_| WANTED)?;
     let bytes = parse_bytes(bytes.trim()).map_err(|error| error.to_string())?;
     let bytes = u64::try_from(bytes).expect("an address is 64 bits at most");
-    // The arithmetic of pages must not overflow for any product that is let in.
     match count.checked_mul(bytes) {
-        Some(total) if total > 0 && total <= 1 << 50 => Ok((count, bytes)),
+        Some(total) if total > 0 && total <= TOTAL_MAX as u64 => Ok((count, bytes)),
         _ => Err("from one byte to 1 PiB in all".to_owned()),
     }
 }

@@ -77,6 +77,59 @@ fn exit_2_is_usage_and_names_what_was_meant() {
 }
 
 #[test]
+fn a_missing_file_and_a_number_out_of_bounds_are_usage_for_every_command() {
+    let sandbox = sandbox();
+    for args in [
+        &["trial", "run", "/missing.toml"][..],
+        &["trial", "selfcheck", "/missing.toml"],
+        &["plan", "/missing.toml"],
+        &["apply", "./missing.json", "--yes"],
+        &["size", "--bytes", "18446744073709551615"],
+        &["size", "--bytes", "1025T"],
+        &["size", "--regions", "2,1023T"],
+    ] {
+        let run = command(sandbox.path(), args).output().map(Run::from).expect("the binary starts");
+        assert_eq!(run.exit, 2, "{args:?}: {}", run.stderr);
+    }
+    let run = on(sandbox.path(), &["size", "--bytes", "1024T"]);
+    assert_eq!(run.exit, 0, "{}", run.stdout);
+}
+
+#[test]
+fn a_fifo_in_the_place_of_a_file_is_told() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let sandbox = sandbox();
+    let fifo = |path: &str| {
+        let path = sandbox.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        let _ = std::fs::remove_file(&path);
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("ours");
+    };
+    fifo("plan.json");
+    fifo("trial.toml");
+    for args in
+        [&["apply", "./plan.json", "--yes"][..], &["import", "./plan.json"], &["text", "show", "./plan.json"]]
+    {
+        let run = on(sandbox.path(), args);
+        assert_eq!(run.exit, 2, "{args:?}: {}", run.stdout);
+        assert!(message(&run, "error").ends_with("plan.json: it is a FIFO, not a file"), "{}", run.stdout);
+    }
+    let run =
+        command(sandbox.path(), ["trial", "run", "./trial.toml"]).output().map(Run::from).expect("it starts");
+    assert!(run.exit == 2 && run.stderr.contains("./trial.toml: it is a FIFO, not a file"), "{}", run.stderr);
+    fifo("state/var/journal.jsonl");
+    let run = on(sandbox.path(), &["undo"]);
+    assert_eq!(run.exit, 3, "{}", run.stdout);
+    assert!(
+        run.stdout.contains("it is a FIFO, not a file") && run.stdout.contains("move it away"),
+        "{}",
+        run.stdout
+    );
+    fifo("host/meta.toml");
+    assert_eq!(on(sandbox.path(), &["doctor"]).exit, 2);
+}
+
+#[test]
 fn exit_3_is_refused_and_says_the_exact_command() {
     let sandbox = sandbox();
     let run = on(sandbox.path(), &["apply", "two"]);

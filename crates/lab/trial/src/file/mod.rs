@@ -406,7 +406,8 @@ impl ArmSpec {
 }
 
 fn read(path: &Path) -> Result<String, TrialError> {
-    planish_sys::file::read_text(path).map_err(|source| TrialError::File { path: path.to_owned(), source })
+    planish_sys::file::read_text(path)
+        .map_err(|source| TrialError::Unreadable { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

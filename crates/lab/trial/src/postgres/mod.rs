@@ -210,6 +210,6 @@ fn ladder_options(
 
 fn read_script(file: &std::path::Path) -> Result<Script, TrialError> {
     let text = planish_sys::file::read_text(file);
-    let text = text.map_err(|source| TrialError::File { path: file.to_owned(), source })?;
+    let text = text.map_err(|source| TrialError::Unreadable { path: file.to_owned(), source })?;
     Script::parse(file, &text)
 }
