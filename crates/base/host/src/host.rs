@@ -303,10 +303,6 @@ mod tests {
 
     const META: &str = r#"
         name = "box"
-        origin = "hand-made"
-        arch = "x86_64"
-        kernel = "6.12.0"
-        page_bytes = 4096
         root = false
         read_only = ["/proc/sys/net"]
         [modes]
@@ -321,7 +317,7 @@ mod tests {
     #[test]
     fn a_recorded_machine_answers_by_its_description() {
         let root = tree(&[
-            ("meta.toml", META),
+            ("meta.toml", &[planish_skip::MACHINE, META].concat()),
             ("/proc/sys/vm/swappiness", "60\n"),
             ("/proc/sys/vm/compact_memory", ""),
             ("/proc/sys/net/x", "1\n"),

@@ -152,10 +152,6 @@ mod tests {
 
     const TEXT: &str = r#"
         name = "box"
-        origin = "hand-made"
-        arch = "x86_64"
-        kernel = "6.12.0"
-        page_bytes = 4096
         read_only = ["/proc/sys"]
 
         [modes]
@@ -163,13 +159,17 @@ mod tests {
         "0200" = ["/proc/sys/vm/compact_memory"]
     "#;
 
+    fn text() -> String {
+        [planish_skip::MACHINE, TEXT].concat()
+    }
+
     fn parse(text: &str) -> Result<Description, OpenError> {
         Description::parse(text, Path::new("meta.toml"))
     }
 
     #[test]
     fn a_path_counts_before_a_pattern() {
-        let description = parse(TEXT).unwrap();
+        let description = parse(&text()).unwrap();
         assert_eq!(description.mode("/proc/sys/vm/compact_memory"), 0o200);
         assert_eq!(description.mode("/proc/sys/vm/swappiness"), 0o644);
         assert_eq!(description.mode("/proc/version"), 0o444);
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_read_only_folder_is_no_prefix_of_a_name() {
-        let description = parse(TEXT).unwrap();
+        let description = parse(&text()).unwrap();
         assert_eq!(description.read_only_folder("/proc/sys/vm/swappiness"), Some("/proc/sys"));
         assert_eq!(description.read_only_folder("/proc/sysvipc/shm"), None);
     }
@@ -190,7 +190,7 @@ mod tests {
             ("/proc/sys/vm/*", "proc"),
             ("[modes]", "[unreadable]\n\"/x\" = \"EWHAT\"\n[modes]"),
         ] {
-            let odd = TEXT.replace(what, with);
+            let odd = text().replace(what, with);
             assert!(parse(&odd).is_err(), "{odd}");
         }
     }

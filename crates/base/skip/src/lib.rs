@@ -16,6 +16,10 @@ use std::io::Write;
 
 pub use turn::Turn;
 
+/// What the description (`meta.toml`) of a machine that a test makes up says besides its name.
+pub const MACHINE: &str =
+    "origin = \"hand-made\"\narch = \"x86_64\"\nkernel = \"6.12.0\"\npage_bytes = 4096\n";
+
 /// Says `SKIP <test>: <reason>` on stderr and in the file that PLANISH_SKIPS names, if it does.
 ///
 /// # Panics

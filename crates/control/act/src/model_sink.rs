@@ -242,10 +242,6 @@ mod tests {
 
     const META: &str = r#"
 name = "model"
-origin = "hand-made"
-arch = "x86_64"
-kernel = "6.12.0"
-page_bytes = 4096
 writable = true
 [modes]
 "0644" = ["/proc/sys/**", "/sys/**"]
@@ -311,7 +307,8 @@ spreads = "/sys/node{n}/pool"
         for (path, text) in files {
             replace_own(root.path(), path, Some(&format!("{text}\n"))).expect("a folder");
         }
-        replace_own(root.path(), "/meta.toml", Some(META)).expect("a folder");
+        replace_own(root.path(), "/meta.toml", Some(&[planish_skip::MACHINE, META].concat()))
+            .expect("a folder");
         root
     }
 
@@ -388,7 +385,7 @@ spreads = "/sys/node{n}/pool"
     #[test]
     fn a_recording_that_is_no_fixture_is_refused() {
         let root = tree();
-        let closed = META.replace("writable = true", "writable = false");
+        let closed = [planish_skip::MACHINE, META].concat().replace("writable = true", "writable = false");
         replace_own(root.path(), "/meta.toml", Some(&closed)).expect("a folder");
         let host = Host::open(root.path()).expect("a host");
         assert!(matches!(ModelSink::new(&host), Err(ActError::NotWritable { .. })));

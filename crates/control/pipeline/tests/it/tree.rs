@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want};
 use planish_pipeline::{PlanOptions, Session, SessionOptions, Source, log, plan};
+use planish_skip::MACHINE;
 use tempfile::TempDir;
 
 pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
@@ -26,10 +27,6 @@ pub fn pool(node: u32) -> String {
 
 const META: &str = r#"
 name = "small-2n"
-origin = "hand-made"
-arch = "x86_64"
-kernel = "6.12.0"
-page_bytes = 4096
 writable = true
 
 [modes]
@@ -112,7 +109,7 @@ impl Tree {
         // tens of thousands.
         let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary folder");
         let tree = Self { folder };
-        tree.put("/meta.toml", META);
+        tree.put("/meta.toml", &format!("{MACHINE}{META}"));
         FILES.iter().for_each(|(path, text)| tree.put(path, text));
         tree
     }
@@ -149,7 +146,7 @@ impl Tree {
     /// The small host with more answers of its kernel.
     pub fn answering(rows: &str) -> Self {
         let tree = Self::new();
-        tree.put("/meta.toml", &format!("{META}{rows}"));
+        tree.put("/meta.toml", &format!("{MACHINE}{META}{rows}"));
         tree
     }
 
