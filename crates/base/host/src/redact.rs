@@ -2,10 +2,10 @@
 //!
 //! The same thing gets the same replacement throughout one recording, so that what belongs together still
 //! does. What is replaced: whole files that hold a serial number; MAC addresses, UUIDs and 32-digit ids; IP
-//! addresses; the host name; on a kernel command line, also one in a boot loader's file, the values of all arguments but
-//! those that are known to hold none of these; passwords of a boot loader, and the machine in the names of its entries;
-//! names of control groups and mounts that no observation needs. Replacements come from ranges that are reserved for
-//! documentation (RFC 5737, 3849) or are locally administered, so that nobody takes them for real ones.
+//! addresses; the host name; on a kernel command line, also one in a boot loader's file, the values of all arguments
+//! but those that are known to hold none of these; passwords of a boot loader, and the machine in the names of its
+//! entries; names of control groups and mounts that no observation needs. Replacements come from ranges that are
+//! reserved for documentation (RFC 5737, 3849) or are locally administered, so that nobody takes them for real ones.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};

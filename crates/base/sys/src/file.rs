@@ -117,6 +117,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of this test")]
     fn files_are_read_whole_up_to_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");

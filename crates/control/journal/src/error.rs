@@ -83,7 +83,8 @@ impl JournalError {
                     .to_owned()
             }
             Self::Damaged { path, .. } => {
-                format!("it is an older journal, of entries that are closed; move it away: mv {0} {0}.damaged", path.display())
+                let path = path.display();
+                format!("it is an older journal, of entries that are closed; move it away: mv {path} {path}.damaged")
             }
             Self::Newer { .. } => "use the newer planish that wrote it".to_owned(),
             Self::NoEntry { .. } => "list the entries: planish log".to_owned(),

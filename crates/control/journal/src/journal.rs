@@ -132,8 +132,8 @@ impl Journal {
         }
     }
 
-    /// A journal that goes on with these entries after one that is kept as `name`: what it says, its bytes, and the room
-    /// for what is still to be said of them.
+    /// A journal that goes on with these entries after one that is kept as `name`: what it says, its bytes, and the
+    /// room for what is still to be said of them.
     fn continued(&self, name: String, last: EntryId, entries: Vec<Entry>) -> (Ledger, Vec<u8>, u64) {
         let first = Event::Continued { archive: name, last };
         let carried = entries.into_iter().map(|entry| Event::Carried { whole: Box::new(entry) });

@@ -150,8 +150,8 @@ struct FindingFile {
 pub struct Catalogue {
     knobs: BTreeMap<KnobId, Knob>,
     profiles: BTreeMap<String, ProfileFile>,
-    /// What we ship, also where a user's own has taken the name. Shipped profiles inherit from these, so that no file of
-    /// a user can break one of them.
+    /// What we ship, also where a user's own has taken the name. Shipped profiles inherit from these, so that no file
+    /// of a user can break one of them.
     shipped: BTreeMap<String, ProfileFile>,
     findings: Vec<FindingRule>,
 }

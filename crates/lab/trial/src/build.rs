@@ -97,7 +97,7 @@ fn fingerprint(program: &std::path::Path) -> Result<String, ArmError> {
     let missing = |error: std::io::Error| {
         ArmError::unavailable(format!("its program {} cannot be read: {error}", program.display()))
     };
-    let mut file = std::fs::File::open(program).map_err(missing)?;
+    let mut file = planish_sys::file::open(program).map_err(missing)?;
     let mut hash = Sha256::new();
     let mut chunk = [0; 1 << 16];
     loop {

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use planish_host::Host;
 use planish_profile::build_id;
@@ -51,7 +52,8 @@ fn read_build_id(pid: u32, area: &Area) -> Option<Vec<u8>> {
     if let Ok(file) = File::open(mapped) {
         return build_id(file);
     }
-    let file = File::open(format!("/proc/{pid}/root{}", area.name)).ok()?;
+    // The name may be that of something else by now, such as a FIFO.
+    let file = planish_sys::file::open(Path::new(&format!("/proc/{pid}/root{}", area.name))).ok()?;
     let is_same = file.metadata().is_ok_and(|found| found.is_file() && found.ino() == area.inode);
     if is_same { build_id(file) } else { None }
 }
