@@ -205,6 +205,7 @@ impl Session {
         open: fn(Box<dyn Storage>, HostLock, Author) -> Result<Journal, JournalError>,
     ) -> Result<Journal, PipelineError> {
         let _stage = info_span!("journal").entered();
+        self.folders.refuse_links()?;
         let lock = HostLock::acquire(&self.folders.lock, patience)?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
