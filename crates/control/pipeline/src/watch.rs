@@ -8,11 +8,12 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use planish_journal::Journal;
+use planish_journal::{FileStorage, Journal};
 use planish_model::{Entry, EntryId, EntryState};
 use planish_sys::detach::{Alarm, spawn_detached};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -26,6 +27,9 @@ pub const WATCH_COMMAND: &str = "watch-confirm";
 /// How long the watcher waits for another planish to finish: it has nothing else to do, and a trial that holds the
 /// host for an hour is no reason to leave a cut-off operator alone.
 const PATIENCE: Duration = Duration::MAX;
+
+/// How often the watcher looks whether it is still needed: a stat, and the journal only when it has changed.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Starts the watcher of an entry that must be confirmed.
 pub(crate) fn start(session: &Session, journal: &Journal, id: EntryId) -> Result<(), PipelineError> {
@@ -76,7 +80,8 @@ fn start_unit(systemd_run: &Path, command: &Command, id: EntryId) -> bool {
     started.is_ok_and(|status| status.success())
 }
 
-/// Waits until the deadline of an entry, then undoes it unless it was confirmed. The watcher's whole life.
+/// Waits until the deadline of an entry, then undoes it unless it was confirmed. The watcher's whole life, which ends
+/// soon after a confirm: it holds memory, and is exempt from the OOM killer.
 ///
 /// # Errors
 /// As [`crate::undo()`]; there is nobody to tell, so the exit code and the journal must say it.
@@ -85,10 +90,31 @@ pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, Pipe
     let entry = find(session, id)?;
     let Some(deadline) = entry.confirm_by else { return Ok(None) };
     let left = Duration::from_secs(deadline.saturating_sub(session.now()));
-    Alarm::after(left)
-        .and_then(|alarm| alarm.wait(None))
-        .map_err(|error| PipelineError::Watch(io::Error::other(error)))?;
+    let failed = |error| PipelineError::Watch(io::Error::other(error));
+    let alarm = Alarm::after(left).map_err(failed)?;
+    let mut seen = None;
+    while !alarm.wait(Some(LOOK)).map_err(failed)? {
+        let now = stamp(session);
+        if now != seen && is_settled(session, id) {
+            return Ok(None);
+        }
+        seen = now;
+    }
     take_unconfirmed(session, id)
+}
+
+/// What tells that the journal has changed: its number, its length and its time. `None` where there is none to see.
+fn stamp(session: &Session) -> Option<(u64, u64, i64, i64)> {
+    let found = std::fs::metadata(session.state_folder().join(FileStorage::FILE_NAME)).ok()?;
+    Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+}
+
+/// Whether an entry needs no watcher any more: it was confirmed, or undone to its end. A journal that cannot be read at
+/// this moment says nothing: the deadline will ask again.
+fn is_settled(session: &Session, id: EntryId) -> bool {
+    session
+        .ledger()
+        .is_ok_and(|ledger| ledger.is_archived(id) || ledger.entry(id).is_some_and(|entry| !must_go(entry)))
 }
 
 /// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end.

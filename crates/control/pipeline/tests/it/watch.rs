@@ -110,6 +110,34 @@ fn what_is_confirmed_stays() {
     assert_eq!((tree.get(SWAPPINESS).as_str(), tree.entries()[0].state), ("10\n", EntryState::Open));
 }
 
+/// The processes that watch over a host.
+#[expect(clippy::disallowed_methods, reason = "looks for processes of this test")]
+fn watchers(tree: &Tree) -> usize {
+    let wanted = tree.root().display().to_string();
+    let names = std::fs::read_dir("/proc").expect("procfs").filter_map(|name| Some(name.ok()?.path()));
+    let watches = |path: &std::path::PathBuf| {
+        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|variable| {
+            let text = String::from_utf8_lossy(variable);
+            text.starts_with(WATCHES) && text.ends_with(&wanted)
+        })
+    };
+    names.filter(watches).count()
+}
+
+#[test]
+fn a_watcher_ends_soon_after_a_confirm() {
+    let tree = Tree::new();
+    apply_for(&tree, 90);
+    eventually("the watcher", || watchers(&tree) == 1);
+    // Long enough for it to have looked once, and stayed.
+    std::thread::sleep(Duration::from_millis(5500));
+    assert_eq!(watchers(&tree), 1, "nobody has confirmed yet");
+    confirm(&tree.session()).expect("in time");
+    eventually("the end of the watcher", || watchers(&tree) == 0);
+    assert_eq!(tree.get(SWAPPINESS), "10\n");
+}
+
 #[test]
 fn a_timer_that_cannot_start_refuses_before_the_first_write() {
     struct Broken;

@@ -12,6 +12,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::{output, signals};
 
+/// The longest time that an apply may wait for `planish confirm`: 30 days. What is on trial for longer is no trial.
+const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
+
 /// Write a plan to the host, read every value back, and keep what it takes to undo it
 ///
 /// The plan is shown first. Without a terminal to ask at, --yes is needed.
@@ -24,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long)]
     yes: bool,
     /// Undo by itself unless `planish confirm` follows within SECS seconds
-    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=CONFIRM_SECONDS_MAX))]
     confirm: Option<u64>,
     /// Also write the files that bring the values back after a reboot
     #[arg(long)]

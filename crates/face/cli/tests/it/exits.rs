@@ -353,6 +353,11 @@ fn an_unconfirmed_apply_goes_back_by_itself_and_a_confirmed_one_stays() {
     let sandbox = sandbox();
     let stat = sandbox.path().join("host/proc/sys/vm/stat_interval");
     let now = || std::fs::read_to_string(&stat).expect("a file").trim().to_owned();
+    for seconds in ["0", "2592001", "18446744073709551615"] {
+        let refused = on(sandbox.path(), &["apply", "two", "--yes", "--confirm", seconds]);
+        assert_eq!((refused.exit, now()), (2, "1".to_owned()), "{seconds}: {}", refused.stdout);
+        assert!(refused.stdout.contains("1..=2592000"), "{}", refused.stdout);
+    }
     let applied = on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "60"]);
     assert_eq!(applied.exit, 0, "{}", applied.stdout);
     let confirmed = on(sandbox.path(), &["confirm"]);
