@@ -91,9 +91,7 @@ fn come_back(tree: &Tree, start: &BTreeMap<String, String>, when: &str) -> Vec<S
         .flat_map(|entry| entry.steps.into_iter().filter_map(|step| step.undone))
         .collect();
     for place in &left {
-        // The files of a pool show one state: its outcome speaks for all of them.
-        let same_pool =
-            |outcome: &Outcome| place.contains("/hugepages-") && outcome.place.contains("/hugepages-");
+        let same_pool = |outcome: &Outcome| is_same_pool(place, &outcome.place);
         let names = |outcome: &&Outcome| {
             outcome.place == *place
                 || same_pool(outcome)
@@ -111,6 +109,15 @@ fn come_back(tree: &Tree, start: &BTreeMap<String, String>, when: &str) -> Vec<S
     }
     assert_eq!(differences(start, &tree.snapshot()), [""; 0], "{when}: what was named comes back by force");
     left
+}
+
+/// Whether a file shows the pool that an outcome is of: the files of a pool show one state, and those of the whole host
+/// are the sums of its nodes.
+fn is_same_pool(file: &str, pool: &str) -> bool {
+    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned()).unwrap_or_default();
+    let size = |path: &str| folder(path).rsplit_once("/hugepages-").map(|(_, size)| size.to_owned());
+    let of_host = file.starts_with("/sys/kernel/mm/hugepages/");
+    size(file).is_some() && size(file) == size(pool) && (of_host || folder(file) == folder(pool))
 }
 
 /// A kill of an apply leaves a difference in two places only: after a write that derives a value and before the
