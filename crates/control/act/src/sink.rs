@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planish_host::{Host, in_root};
@@ -170,7 +170,7 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
             remove(&target)?;
             return sync_folder(&folder);
         };
-        fs::create_dir_all(&folder)?;
+        make_folders(&folder)?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(&fresh)?;
         file.write_all(content.as_bytes())?;
         file.set_permissions(fs::Permissions::from_mode(0o644))?;
@@ -183,6 +183,16 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
         let _ = remove(&fresh);
         SinkError::new(Operation::Replace, path, error)
     })
+}
+
+/// Makes a folder and those above it, and puts the name of each new one on the disk: after a power cut a synced file
+/// must be found. Returns the folders that got a new name.
+fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing = folder.ancestors().take_while(|path| !path.exists());
+    let parents: Vec<PathBuf> = missing.filter_map(Path::parent).map(Path::to_owned).collect();
+    fs::create_dir_all(folder)?;
+    parents.iter().try_for_each(|parent| sync_folder(parent))?;
+    Ok(parents)
 }
 
 /// Removes a folder of ours below a root, when it is empty.
@@ -219,6 +229,14 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_names_of_new_folders_are_synced_in_theirs() {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join("etc/sysctl.d");
+        assert_eq!(make_folders(&folder).expect("made"), [root.path().join("etc"), root.path().to_owned()]);
+        assert_eq!(make_folders(&folder).expect("there"), Vec::<PathBuf>::new());
+    }
 
     #[test]
     fn places_outside_proc_and_sys_are_not_written() {

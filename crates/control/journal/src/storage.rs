@@ -82,7 +82,7 @@ impl FileStorage {
             let path = path.to_owned();
             move |error| (path, error)
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at(folder))?;
+        make_folders(folder).map_err(at(folder))?;
         let file = open_own(&path).map_err(at(&path))?;
         let handle = File::open(folder).map_err(at(folder))?;
         Ok(Self { path, file: RefCell::new(Some(file)), folder: RefCell::new(Some(handle)) })
@@ -147,6 +147,22 @@ impl FileStorage {
 /// Where the torn tail that began at a byte of a journal is kept.
 pub(crate) fn torn_path(journal: &Path, at_byte: u64) -> PathBuf {
     journal.with_file_name(format!("journal.torn-{at_byte}"))
+}
+
+/// Makes a folder and those above it, and puts the name of each new one on the disk: after a power cut a synced journal
+/// must be found. Returns the folders that got a new name.
+fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+    let parents = missing.filter_map(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+    let parents: Vec<PathBuf> = parents.map(Path::to_owned).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    for parent in &parents {
+        // One that we may write and not read cannot be synced.
+        if let Ok(handle) = File::open(parent) {
+            handle.sync_all()?;
+        }
+    }
+    Ok(parents)
 }
 
 /// Opens a file for appending, which is made for its owner's eyes only. A FIFO or device would never end.
@@ -259,6 +275,16 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(&folder), 0o700);
         assert_eq!(mode(storage.path()), 0o600);
+    }
+
+    #[test]
+    fn the_names_of_new_folders_are_synced_in_theirs() {
+        let outer = tempfile::tempdir().expect("a folder");
+        let state = outer.path().join("lib/planish");
+        let synced = make_folders(&state).expect("made");
+        assert_eq!(synced, [outer.path().join("lib"), outer.path().to_owned()]);
+        assert_eq!(make_folders(&state).expect("there"), Vec::<PathBuf>::new());
+        assert!(state.is_dir());
     }
 
     #[test]
