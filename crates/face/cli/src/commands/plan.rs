@@ -86,6 +86,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if !plan.boot.is_empty() {
         answer = answer.note(boot_parameters_wait(&plan));
     }
+    if plan.steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0)) {
+        // It is no step: whether it is needed shows at the write only. But no write may come as a surprise.
+        answer = answer.note(
+            "where a node grants fewer pages, apply compacts the memory of that node and asks again, up to 4 times; \
+             programs on it may wait meanwhile",
+        );
+    }
     if let Some(path) = &args.output {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
