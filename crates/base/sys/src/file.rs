@@ -78,6 +78,24 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Where what is open already has a name: `perf record -o - ... | planish text import /dev/stdin`, `<(zcat samples.gz)`.
+const OPEN_ALREADY: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
+
+/// The content of what a user hands over: a regular file, or a pipe that is open already, of at most `limit` bytes.
+/// Somebody writes into such a pipe, or has ended: reading it waits for no stranger.
+///
+/// # Errors
+/// The kernel's, and [`Unread`].
+pub fn read_handed(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let is_open = path.to_str().is_some_and(|path| OPEN_ALREADY.iter().any(|name| path.starts_with(name)));
+    if !is_open {
+        return read_up_to(path, limit);
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(Unread::TooLong { limit }.into()) } else { Ok(bytes) }
+}
+
 /// The content of a regular file of at most [`BYTES_MAX`] bytes.
 ///
 /// # Errors
@@ -100,6 +118,23 @@ mod tests {
 
     fn why(path: &Path) -> String {
         read(path).expect_err("it is no file to read").to_string()
+    }
+
+    #[test]
+    fn a_pipe_that_is_open_already_is_read_to_its_end() {
+        use std::io::Write as _;
+        use std::os::fd::AsRawFd as _;
+
+        let (reader, mut writer) = io::pipe().unwrap();
+        let path = std::path::PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
+        writer.write_all(b"samples").unwrap();
+        drop(writer);
+        assert_eq!(why(&path), "it is a FIFO, not a file");
+        assert_eq!(read_handed(&path, 7).unwrap(), b"samples");
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(read_handed(&fifo, 7).is_err(), "nobody writes into it, and nobody may");
     }
 
     #[test]

@@ -130,9 +130,9 @@ fn not_writable(path: &Path, source: std::io::Error) -> Failure {
 /// Bytes that a program or a recording of samples has at most.
 const SAMPLES_MAX: u64 = 4 << 30;
 
-/// Reads a file that the user named: a program, samples, settings.
+/// Reads a file that the user named, or a pipe that is open already: a program, samples, settings.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
-    planish_sys::file::read_up_to(path, SAMPLES_MAX)
+    planish_sys::file::read_handed(path, SAMPLES_MAX)
         .map_err(|source| Failure::usage(UnreadFile { path: path.to_owned(), source }))
 }
 
