@@ -78,7 +78,8 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where what is open already has a name: `perf record -o - ... | planish text import /dev/stdin`, `<(zcat samples.gz)`.
+/// Where what is open already has a name: `perf record -o - ... | planish text import /dev/stdin`, and
+/// `<(zcat samples.gz)`.
 const OPEN_ALREADY: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
 /// The content of what a user hands over: a regular file, or a pipe that is open already, of at most `limit` bytes.

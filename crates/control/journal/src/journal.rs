@@ -97,7 +97,8 @@ impl Journal {
         Self { storage, ledger, author, lost: Vec::new(), unrecorded: false, _lock: lock }
     }
 
-    /// Opens a journal that can be read and not written, on a disk that was remounted read-only after an error above all.
+    /// Opens a journal that can be read and not written: above all on a disk that was remounted read-only after an
+    /// error.
     /// What is recorded is known to this process only. That is enough to take values back, whose owner is found out by
     /// comparing texts; pools cannot be recorded, and so are not written.
     ///
