@@ -90,16 +90,10 @@ impl<'s> PipelineHost<'s> {
 }
 
 /// Whether an arm without this would be another arm. What its trial names itself must be there; a whole profile is
-/// taken as `apply` takes it, without what a guest or this hardware does not have, and what forbids an apply forbids
-/// the arm.
+/// taken as `apply` takes it, without what cannot be set here: a governor in a guest, a pool for no named service.
 fn is_missed(skipped: &Skipped, profile: &Profile) -> bool {
-    let is_named = profile.want.contains_key(&skipped.knob);
-    match skipped.verdict.verdict {
-        _ if skipped.satisfied => false,
-        VerdictKind::Moot => false,
-        VerdictKind::Blocked => true,
-        _ => is_named,
-    }
+    let is_moot = matches!(skipped.verdict.verdict, VerdictKind::Moot);
+    !skipped.satisfied && !is_moot && profile.want.contains_key(&skipped.knob)
 }
 
 /// Why a step that was written is not what was wanted.

@@ -150,11 +150,14 @@ fn a_profile_is_tried_as_apply_takes_it_without_what_this_machine_does_not_have(
     let named =
         host.can_have(&lone("cpu.governor", Want::Text("performance".to_owned()))).expect_err("absent");
     assert!(matches!(&named, ArmError::Unavailable { reason, .. } if reason.starts_with("cpu.governor: ")));
-    let whole = Profile {
-        inherits: vec!["low-latency".to_owned()],
+    let of = |profile: &str| Profile {
+        inherits: vec![profile.to_owned()],
         want: [].into(),
         ..lone("vm.swappiness", Want::Int(1))
     };
+    // Its pool follows from a service, and none is named: `apply series` sets the rest as well.
+    assert_eq!(host.can_have(&of("series")), Ok(()));
+    let whole = of("low-latency");
     assert_eq!(host.can_have(&whole), Ok(()));
     let applied = host.apply(&whole).expect("the rest can be set");
     let left = applied.values["not_set"].to_string();
