@@ -10,15 +10,15 @@ use serde_json::Value;
 use std::fs;
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::Instant;
+use std::time::Duration;
 
 const PROFILES: &str = "/etc/planish/profiles";
 /// The pools that have room in a small guest.
 const POOL_SUFFIX: &str = "hugepages-2048kB/nr_hugepages";
 const POOL_PAGES: u64 = 4;
 const PAGE_BYTES: u64 = 2 << 20;
-/// Moments between start and end of an apply at which planish is killed.
-const KILL_COUNT: u32 = 12;
+/// Moments among the writes of an apply at which planish is killed.
+const KILL_COUNT: usize = 12;
 
 /// A wanted value that differs from what runs, as a line of a profile, and how to know that it is there.
 #[derive(Clone)]
@@ -85,38 +85,49 @@ fn alone(flip: &Flip) -> Result<Outcome> {
     Ok(Outcome::Ok(format!("{} places, {} -> {} and back", flip.places.len(), first.before, first.wanted)))
 }
 
-/// Kills planish at moments spread over a whole apply; undo must find the way back from each.
+/// Kills planish at moments spread over the writes of an apply; undo must find the way back from each. The moments are
+/// told by the journal: most of the time of an apply goes into looking, and kills by the clock missed the writes.
 fn killed(flips: &[Flip]) -> Result<Outcome> {
     // Of two twins only one can be wanted: setting it clears the other.
     let single = flips.iter().filter(|flip| !flip.knob.ends_with("_ratio"));
     write_profile("guest", &single.cloned().collect::<Vec<_>>())?;
     let before = settings::read_all();
-    let start = Instant::now();
-    planish::json(&["apply", "guest", "--yes"], &[0])?;
-    let whole = start.elapsed();
+    let applied = planish::json(&["apply", "guest", "--yes"], &[0])?;
+    let step_count = applied["result"]["outcomes"].as_array().map_or(0, Vec::len);
     planish::json(&["undo", "--all"], &[0])?;
     settings::ensure_same(&before, &settings::read_all()).context("undone after an apply in peace")?;
 
     let (mut half_way_count, mut named_count) = (0, 0);
     for moment in 1..=KILL_COUNT {
+        let lines = journal_lines() + step_count * moment / (KILL_COUNT + 1);
         let mut child = planish::command(&["apply", "guest", "--yes"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .context("start planish apply")?;
-        sleep(whole * moment / (KILL_COUNT + 1));
+        // The intent is one line, and each step has another at least.
+        while journal_lines() <= lines && child.try_wait().context("look at planish")?.is_none() {
+            sleep(Duration::from_micros(200));
+        }
         child.kill().context("kill planish")?;
-        child.wait().context("wait for planish")?;
-        half_way_count += usize::from(settings::ensure_same(&before, &settings::read_all()).is_err());
+        let was_killed = child.wait().context("wait for planish")?.code().is_none();
+        let is_changed = settings::ensure_same(&before, &settings::read_all()).is_err();
+        half_way_count += usize::from(was_killed && is_changed);
         named_count += usize::from(way_back().with_context(|| format!("undo after kill {moment}"))?);
         settings::ensure_same(&before, &settings::read_all())
             .with_context(|| format!("killed at moment {moment}"))?;
     }
     ensure!(half_way_count > 0, "no kill hit the writes: nothing was proven");
     Ok(Outcome::Ok(format!(
-        "{KILL_COUNT} kills over {whole:.1?}, {half_way_count} left something to undo, {named_count} of these a \
+        "{KILL_COUNT} kills over {step_count} writes, {half_way_count} left something to undo, {named_count} of these a \
          difference that undo named and --force took back"
     )))
+}
+
+/// Whole lines of the journal.
+fn journal_lines() -> usize {
+    let bytes = fs::read("/var/lib/planish/journal.jsonl").unwrap_or_default();
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// Undoes everything; true when something had to be forced.
