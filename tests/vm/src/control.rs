@@ -119,8 +119,8 @@ fn killed(flips: &[Flip]) -> Result<Outcome> {
     }
     ensure!(half_way_count > 0, "no kill hit the writes: nothing was proven");
     Ok(Outcome::Ok(format!(
-        "{KILL_COUNT} kills over {step_count} writes, {half_way_count} left something to undo, {named_count} of these a \
-         difference that undo named and --force took back"
+        "{KILL_COUNT} kills over {step_count} writes, {half_way_count} left something to undo, {named_count} of these \
+         a difference that undo named and --force took back"
     )))
 }
 
