@@ -3,9 +3,10 @@
 //! Opening a FIFO waits for a writer, reading a device may never end, and a file can be longer than memory. So a file
 //! is opened without waiting, looked at, and read up to a limit. Files of proc and sysfs are regular ones.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
@@ -66,16 +67,17 @@ pub fn regular(file: File) -> io::Result<File> {
 /// The kernel's, and [`Unread`].
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
-    let length = file.metadata()?.len();
-    let mut bytes = Vec::new();
-    if length <= limit {
-        // Files of the kernel have no length; a file that grows meanwhile is cut off below.
-        (&file).take(limit + 1).read_to_end(&mut bytes)?;
-    }
-    if length > limit || bytes.len() as u64 > limit {
+    if file.metadata()?.len() > limit {
         return Err(Unread::TooLong { limit }.into());
     }
-    Ok(bytes)
+    to_its_end(file, limit)
+}
+
+/// What is left to read, if it is no more than `limit`: files of the kernel have no length, and others may grow.
+fn to_its_end(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(Unread::TooLong { limit }.into()) } else { Ok(bytes) }
 }
 
 /// Where what is open already has a name: `perf record -o - ... | planish text import /dev/stdin`, and
@@ -89,12 +91,7 @@ const OPEN_ALREADY: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 /// The kernel's, and [`Unread`].
 pub fn read_handed(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let is_open = path.to_str().is_some_and(|path| OPEN_ALREADY.iter().any(|name| path.starts_with(name)));
-    if !is_open {
-        return read_up_to(path, limit);
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(Unread::TooLong { limit }.into()) } else { Ok(bytes) }
+    if is_open { to_its_end(File::open(path)?, limit) } else { read_up_to(path, limit) }
 }
 
 /// The content of a regular file of at most [`BYTES_MAX`] bytes.
@@ -113,6 +110,24 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text"))
 }
 
+/// Makes a folder and those above it, each new one with `mode`, and has `sync` put the names of the new ones on the
+/// disk: after a power cut a synced file must be found. Returns the folders that got a new name.
+///
+/// # Errors
+/// The kernel's, and those of `sync`.
+pub fn make_folders(
+    folder: &Path,
+    mode: u32,
+    sync: impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<Vec<PathBuf>> {
+    let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+    let parents = missing.filter_map(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+    let parents: Vec<PathBuf> = parents.map(Path::to_owned).collect();
+    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+    parents.iter().try_for_each(|parent| sync(parent))?;
+    Ok(parents)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +142,7 @@ mod tests {
         use std::os::fd::AsRawFd as _;
 
         let (reader, mut writer) = io::pipe().unwrap();
-        let path = std::path::PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
+        let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
         writer.write_all(b"samples").unwrap();
         drop(writer);
         assert_eq!(why(&path), "it is a FIFO, not a file");

@@ -185,14 +185,9 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
     })
 }
 
-/// Makes a folder and those above it, and puts the name of each new one on the disk: after a power cut a synced file
-/// must be found. Returns the folders that got a new name.
+/// Makes a folder and those above it, with their names on the disk.
 fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let missing = folder.ancestors().take_while(|path| !path.exists());
-    let parents: Vec<PathBuf> = missing.filter_map(Path::parent).map(Path::to_owned).collect();
-    fs::create_dir_all(folder)?;
-    parents.iter().try_for_each(|parent| sync_folder(parent))?;
-    Ok(parents)
+    file::make_folders(folder, 0o777, sync_folder)
 }
 
 /// Removes a folder of ours below a root, when it is empty.

@@ -1,9 +1,9 @@
 //! Where the lines are kept: a file, or what a test puts in its place.
 
 use std::cell::RefCell;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use planish_sys::file;
@@ -149,20 +149,11 @@ pub(crate) fn torn_path(journal: &Path, at_byte: u64) -> PathBuf {
     journal.with_file_name(format!("journal.torn-{at_byte}"))
 }
 
-/// Makes a folder and those above it, and puts the name of each new one on the disk: after a power cut a synced journal
-/// must be found. Returns the folders that got a new name.
+/// Makes a folder and those above it for their owner's eyes only, with their names on the disk.
 fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
-    let parents = missing.filter_map(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
-    let parents: Vec<PathBuf> = parents.map(Path::to_owned).collect();
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    for parent in &parents {
-        // One that we may write and not read cannot be synced.
-        if let Ok(handle) = File::open(parent) {
-            handle.sync_all()?;
-        }
-    }
-    Ok(parents)
+    // One that we may write and not read cannot be synced.
+    let sync = |parent: &Path| File::open(parent).map_or(Ok(()), |handle| handle.sync_all());
+    file::make_folders(folder, 0o700, sync)
 }
 
 /// Opens a file for appending, which is made for its owner's eyes only. A FIFO or device would never end.
