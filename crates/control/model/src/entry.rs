@@ -192,6 +192,26 @@ pub struct EntryStep {
 }
 
 impl EntryStep {
+    /// A step that is about to be begun: without originals, and with nothing that only some kinds of steps have.
+    #[must_use]
+    pub fn new(knob: KnobId, place: String, wanted: String, class: Class, undo: Undo) -> Self {
+        Self {
+            knob,
+            place,
+            wanted,
+            class,
+            undo,
+            raise_pages: None,
+            service: None,
+            originals: Vec::new(),
+            folders: Vec::new(),
+            generator: None,
+            outcome: None,
+            begun: None,
+            undone: None,
+        }
+    }
+
     /// The original of the place that the step writes itself; `None` for a file that was not there.
     #[must_use]
     pub fn original(&self) -> Option<&Original> {

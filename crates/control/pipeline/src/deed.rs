@@ -80,19 +80,5 @@ fn action(session: &Session, id: &KnobId) -> Result<Knob, PipelineError> {
 }
 
 fn step(knob: &Knob, value: &str) -> EntryStep {
-    EntryStep {
-        knob: knob.id.clone(),
-        place: knob.path.clone(),
-        wanted: value.to_owned(),
-        class: Class::Action,
-        undo: Undo::None,
-        raise_pages: None,
-        service: None,
-        originals: Vec::new(),
-        folders: Vec::new(),
-        generator: None,
-        outcome: None,
-        begun: None,
-        undone: None,
-    }
+    EntryStep::new(knob.id.clone(), knob.path.clone(), value.to_owned(), Class::Action, Undo::None)
 }

@@ -211,12 +211,8 @@ fn look_at_pools(
 }
 
 fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
+    let (knob, place, wanted) = (step.knob.clone(), step.place.clone(), step.wanted.clone());
     EntryStep {
-        knob: step.knob.clone(),
-        place: step.place.clone(),
-        wanted: step.wanted.clone(),
-        class: step.class,
-        undo: step.undo,
         raise_pages: step.raise_pages,
         service: step.service.clone(),
         // A pool is taken back by subtraction, whatever its size was: no other place is set back with it.
@@ -224,11 +220,7 @@ fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
             Undo::Subtract => originals.into_iter().filter(|original| original.coupling.is_none()).collect(),
             _ => originals,
         },
-        folders: Vec::new(),
-        generator: None,
-        outcome: None,
-        begun: None,
-        undone: None,
+        ..EntryStep::new(knob, place, wanted, step.class, step.undo)
     }
 }
 

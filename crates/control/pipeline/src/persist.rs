@@ -143,21 +143,7 @@ fn tmpfiles(place: &str, value: &str) -> Route {
 
 /// A step for a file of ours that gets these lines.
 pub(crate) fn file_step(knob: &str, path: &str, lines: String) -> EntryStep {
-    EntryStep {
-        knob: KnobId::new(knob),
-        place: path.to_owned(),
-        wanted: lines,
-        class: Class::Safe,
-        undo: Undo::File,
-        raise_pages: None,
-        service: None,
-        originals: Vec::new(),
-        folders: Vec::new(),
-        generator: None,
-        outcome: None,
-        begun: None,
-        undone: None,
-    }
+    EntryStep::new(KnobId::new(knob), path.to_owned(), lines, Class::Safe, Undo::File)
 }
 
 #[cfg(test)]
