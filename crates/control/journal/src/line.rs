@@ -118,8 +118,8 @@ pub(crate) fn decode(bytes: &[u8], due: Option<u64>) -> Result<Line, Fault> {
 ///
 /// A torn tail is the last line when it begins like one and has no line break, or when it holds NUL bytes: a file
 /// system may have made the file longer before the data reached the disk. So are blank lines at the end, which an
-/// editor left. Any other damage is an error, also in the
-/// last line: it was whole once, and the host was written after it; or it is no journal at all.
+/// editor left. Any other damage is an error, also in the last line: it was whole once, and the host was written after
+/// it; or it is no journal at all.
 pub(crate) fn scan(path: &Path, bytes: &[u8]) -> Result<Scan, JournalError> {
     let mut lines = Vec::new();
     let mut at = 0;

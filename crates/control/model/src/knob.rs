@@ -23,6 +23,12 @@ impl KnobId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it stands for no knob but for a file that brings values back at the next boot (`persist.sysctl`).
+    #[must_use]
+    pub fn is_persistence(&self) -> bool {
+        self.0.starts_with("persist.")
+    }
 }
 
 impl fmt::Display for KnobId {

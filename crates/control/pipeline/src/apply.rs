@@ -261,7 +261,7 @@ fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
 fn hints(outcomes: &[Outcome], entry: EntryId, options: &ApplyOptions) -> Vec<String> {
     let mut hints = Vec::new();
     for outcome in outcomes {
-        if let (Some(detail), true) = (&outcome.detail, outcome.knob.as_str().starts_with("persist.")) {
+        if let (Some(detail), true) = (&outcome.detail, outcome.knob.is_persistence()) {
             hints.push(format!("{}: {detail}", outcome.place));
         }
         if let Some(short) = &outcome.short {

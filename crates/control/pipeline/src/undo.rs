@@ -268,9 +268,7 @@ fn hints(id: EntryId, outcomes: &[Outcome]) -> Vec<String> {
                 };
                 hints.push(format!("{}: {detail}, {who}; then again: planish undo {id}", outcome.place));
             }
-            OutcomeKind::Done
-                if outcome.knob.as_str().starts_with("persist.") && outcome.detail.is_some() =>
-            {
+            OutcomeKind::Done if outcome.knob.is_persistence() && outcome.detail.is_some() => {
                 hints.push(format!("{}: {detail}", outcome.place));
             }
             OutcomeKind::Failed => hints.push(format!("{} was not put back: {detail}", outcome.place)),

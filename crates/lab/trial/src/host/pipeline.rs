@@ -75,18 +75,18 @@ impl<'s> PipelineHost<'s> {
             .collect();
         let read_back = |outcome: &Outcome| Some((outcome.place.clone(), outcome.read_back.clone()?.into()));
         values.extend(done.outcomes.iter().filter_map(read_back));
-        let left: Vec<String> = plan
-            .skipped
-            .iter()
-            .filter(|skipped| !skipped.satisfied)
-            .map(|skipped| format!("{}: {}", skipped.knob, skipped.verdict.reason))
-            .collect();
+        let left: Vec<String> = plan.skipped.iter().filter(|skipped| !skipped.satisfied).map(told).collect();
         if !left.is_empty() {
             values.insert("not_set".to_owned(), left.into());
         }
         let short = done.outcomes.iter().filter_map(shortfall).collect();
         Ok(Applied { entry: done.entry, values, short })
     }
+}
+
+/// What is not set, and why.
+fn told(skipped: &Skipped) -> String {
+    format!("{}: {}", skipped.knob, skipped.verdict.reason)
 }
 
 /// Whether an arm without this would be another arm. What its trial names itself must be there; a whole profile is
@@ -141,7 +141,6 @@ impl HostControl for PipelineHost<'_> {
 
     fn can_have(&self, profile: &Profile) -> Result<(), ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
-        let told = |skipped: &Skipped| format!("{}: {}", skipped.knob, skipped.verdict.reason);
         if let Some(missing) = plan.skipped.iter().find(|skipped| is_missed(skipped, profile)) {
             return Err(ArmError::unavailable(told(missing)));
         }
