@@ -9,18 +9,19 @@ use crate::bootline;
 use crate::observe::Shared;
 use crate::tables;
 
-/// Readings of all knobs. A knob that has no place here has one reading that says so, under its pattern.
+/// Readings of the knobs that are wanted. One that has no place here has one reading that says so, under its pattern.
 pub(crate) fn read(
     host: &Host,
     shared: &Shared,
     catalogue: &Catalogue,
+    wanted: &dyn Fn(&Knob) -> bool,
     root: bool,
 ) -> BTreeMap<KnobId, Vec<Reading>> {
     let read = |knob: &Knob| match knob.boot_parameter() {
         Some(_) => vec![boot_reading(shared, knob, root)],
         None => readings(host, knob, root),
     };
-    catalogue.knobs().map(|knob| (knob.id.clone(), read(knob))).collect()
+    catalogue.knobs().filter(|knob| wanted(knob)).map(|knob| (knob.id.clone(), read(knob))).collect()
 }
 
 /// What the running kernel was given at boot.

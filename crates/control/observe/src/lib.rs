@@ -29,4 +29,4 @@ mod persisted;
 mod pools;
 mod tables;
 
-pub use observe::observe;
+pub use observe::{glance, observe};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{BootLoader, BuddyRow, Catalogue, Observation};
+use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation};
 
 use crate::{boot, facts, knobs, machine, persisted, pools};
 
@@ -13,25 +13,47 @@ pub(crate) struct Shared {
     pub(crate) cmdline: String,
 }
 
+impl Shared {
+    fn read(host: &Host) -> Self {
+        let text = |path| host.read(path).unwrap_or_default();
+        Self { meminfo: text("/proc/meminfo"), cmdline: text("/proc/cmdline") }
+    }
+}
+
 /// Everything that decide and verify ask of a host, read in one pass.
 #[must_use]
 pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
-    let text = |path| host.read(path).unwrap_or_default();
-    let shared = Shared { meminfo: text("/proc/meminfo"), cmdline: text("/proc/cmdline") };
-    let machine = machine::facts(host, &shared);
-    let knobs = knobs::read(host, &shared, catalogue, machine.root);
-    let mut observation = Observation {
-        pools: pools::read(host, &machine),
-        buddy: BuddyRow::parse_all(&text("/proc/buddyinfo")),
-        host: machine,
-        knobs,
-        facts: BTreeMap::new(),
-        persisted: BTreeMap::new(),
-        boot: BootLoader::default(),
-    };
+    let shared = Shared::read(host);
+    let mut observation = places(host, &shared, catalogue, &|_| true);
     observation.facts = facts::compute(host, &shared, &observation);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
     observation.persisted = persisted::read(host, &shared, catalogue, &observation, &boot);
     observation.boot = boot.loader;
     observation
+}
+
+/// The machine, its pools and some of its knobs as they are at this moment, without the facts of finding rules and
+/// without what the next boot brings: for who has decided already and looks once more before a write.
+#[must_use]
+pub fn glance(host: &Host, catalogue: &Catalogue, wanted: impl Fn(&Knob) -> bool) -> Observation {
+    places(host, &Shared::read(host), catalogue, &wanted)
+}
+
+fn places(
+    host: &Host,
+    shared: &Shared,
+    catalogue: &Catalogue,
+    wanted: &dyn Fn(&Knob) -> bool,
+) -> Observation {
+    let machine = machine::facts(host, shared);
+    let knobs = knobs::read(host, shared, catalogue, wanted, machine.root);
+    Observation {
+        pools: pools::read(host, &machine),
+        buddy: BuddyRow::parse_all(&host.read("/proc/buddyinfo").unwrap_or_default()),
+        host: machine,
+        knobs,
+        facts: BTreeMap::new(),
+        persisted: BTreeMap::new(),
+        boot: BootLoader::default(),
+    }
 }

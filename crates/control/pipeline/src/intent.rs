@@ -1,5 +1,7 @@
 //! From a plan to the intent of an entry: the last look at the host before the first write.
 
+use std::collections::BTreeSet;
+
 use planish_act::{Sink, stack};
 use planish_host::Access;
 use planish_model::{
@@ -155,7 +157,10 @@ pub(crate) fn steps(
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
     let (mut moved, mut steps) = (Vec::new(), Vec::new());
-    let (catalogue, observation) = (session.sound_catalogue()?, session.observe());
+    let catalogue = session.sound_catalogue()?;
+    let written = plan.steps.iter().filter_map(|step| catalogue.knob(&step.knob).ok());
+    let coupled: BTreeSet<&KnobId> = written.flat_map(Knob::coupled).collect();
+    let observation = planish_observe::glance(session.host(), catalogue, |knob| coupled.contains(&knob.id));
     for step in &plan.steps {
         refuse_unwritable(session, &step.place)?;
         let mut originals = vec![look(session, sink, &step.knob, &step.place, &step.now, None, &mut moved)?];
