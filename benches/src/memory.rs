@@ -171,7 +171,7 @@ pub fn serve(role: &str) -> Result<()> {
     let base = pages::base_bytes();
     let bytes = if role == "splintered" { MAPPINGS * base } else { SERVER_BYTES };
     let shared = role != "splintered";
-    let mapping = map_anonymous(bytes, MapOptions { shared, populate: true, page })?;
+    let mapping = map_anonymous(bytes, MapOptions { shared, populate: true, ..MapOptions::new(page) })?;
     if role == "splintered" {
         for first in (0..bytes).step_by(2 * base) {
             mapping.advise_range(first..first + base, Advice::HugePage)?;

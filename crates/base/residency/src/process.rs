@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn memory_that_we_map_is_found_as_it_was_asked_for() {
         let bytes = 4 << 20;
-        let options = MapOptions { shared: true, populate: true, page: PageRequest::Base };
+        let options = MapOptions { shared: true, populate: true, ..MapOptions::new(PageRequest::Base) };
         let shared = map_anonymous(bytes, options).unwrap();
         let private = map_anonymous(bytes, MapOptions { shared: false, ..options }).unwrap();
         let process = Process::read_self(&Host::live()).unwrap();

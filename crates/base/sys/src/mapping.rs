@@ -45,12 +45,16 @@ pub struct MapOptions {
     pub shared: bool,
     /// Give every page its memory now. Leave it off where a memory policy is still to be set.
     pub populate: bool,
+    /// Set pages of a pool aside when they are mapped. Without it a short pool is told by `Advice::PopulateWrite`, and a
+    /// touch without that ends the process; but what [`Mapping::discard`] drops is there for others. With it such pages
+    /// are free and still set aside for this mapping (seen on Linux 6.18).
+    pub reserve: bool,
 }
 
 impl MapOptions {
     /// A private mapping that is not populated.
     pub fn new(page: PageRequest) -> Self {
-        Self { page, shared: false, populate: false }
+        Self { page, shared: false, populate: false, reserve: true }
     }
 }
 
@@ -183,7 +187,7 @@ impl Drop for Mapping {
 
 /// Maps `len` bytes, rounded up to whole pages of the request.
 ///
-/// Huge pages from a pool are reserved at once, so that a short pool is [`Error::PoolShort`] here and not
+/// Huge pages from a pool are reserved at once, unless that is switched off, so that a short pool is [`Error::PoolShort`] here and not
 /// a SIGBUS later; where a policy binds the range to a node whose pool is short, `Advice::PopulateWrite`
 /// tells by an error.
 pub fn map_anonymous(len: usize, options: MapOptions) -> Result<Mapping> {
@@ -236,7 +240,9 @@ fn map_hugetlb(len: usize, page_bytes: usize, options: MapOptions) -> Result<Map
 }
 
 fn flags_of(options: MapOptions) -> MapFlags {
-    if options.shared { MapFlags::SHARED } else { MapFlags::PRIVATE }
+    let flags = if options.shared { MapFlags::SHARED } else { MapFlags::PRIVATE };
+    let pooled = matches!(options.page, PageRequest::HugeTlb(_));
+    if pooled && !options.reserve { flags | MapFlags::NORESERVE } else { flags }
 }
 
 fn mmap(bytes: usize, flags: MapFlags) -> std::result::Result<NonNull<u8>, Errno> {

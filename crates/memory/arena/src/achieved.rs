@@ -35,7 +35,8 @@ pub struct Achieved {
     pub mapped_bytes: usize,
     /// Bytes on each kind of page, most first. Pages between base and PMD size (mTHP) count as base pages.
     pub backing: Vec<Backing>,
-    /// Bytes that no page is mapped for now: swapped out or reclaimed since they were faulted in.
+    /// Bytes that no page is mapped for now: swapped out, reclaimed, or handed back by
+    /// [`Arena::trim`](crate::Arena::trim) since they were faulted in.
     pub absent_bytes: usize,
     /// Bytes on each node; `None` where the kernel or a seccomp filter forbids to ask (`why_not` says so).
     pub node_bytes: Option<BTreeMap<u32, usize>>,

@@ -7,6 +7,7 @@ use crate::achieved::{Achieved, SMAPS, backing_of, node_bytes_of};
 use crate::builder::{Builder, Fallback};
 use crate::chunk::{Chunk, Wish};
 use crate::error::ArenaError;
+use crate::lease::Lease;
 use crate::page::{Offer, Page, Preference};
 use crate::plain::Plain;
 
@@ -23,6 +24,11 @@ pub struct Arena {
     offer: Offer,
     state: Mutex<State>,
 }
+
+/// What leases are made of.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; LINE_BYTES]);
 
 #[derive(Debug)]
 struct State {
@@ -91,6 +97,65 @@ impl Arena {
         Ok(unsafe { std::slice::from_raw_parts_mut(start, count) })
     }
 
+    /// A slice of `count` zeroed items that is memory for the next lease when it is dropped. Leases take memory that
+    /// others gave back before they take new one.
+    ///
+    /// # Errors
+    /// As [`alloc_slice`](Self::alloc_slice).
+    pub fn lease<T: Plain>(&self, count: usize) -> Result<Lease<'_, T>, ArenaError> {
+        let too_large = || ArenaError::TooLarge { count, item_bytes: size_of::<T>() };
+        // Whole lines, so that what is given back fits together without gaps.
+        let bytes = count.checked_mul(size_of::<T>()).and_then(|it| it.checked_next_multiple_of(LINE_BYTES));
+        let bytes = bytes.filter(|&bytes| bytes <= isize::MAX as usize - LINE_BYTES).ok_or_else(too_large)?;
+        if bytes > 0
+            && align_of::<T>() <= LINE_BYTES
+            && let Some(start) = self.take_again(bytes)
+        {
+            // SAFETY: `take_again` gives `bytes` of room at a line, given to nobody else; zero is a value of a `Plain`
+            // type, whatever the owner before left there.
+            unsafe { start.write_bytes(0, bytes) };
+            return Ok(Lease::new(self, start.cast(), count, bytes));
+        }
+        let start = match bytes {
+            0 => std::ptr::dangling_mut(),
+            _ if align_of::<T>() <= LINE_BYTES => self.take::<Line>(bytes / LINE_BYTES)?.cast(),
+            // Would leave gaps of its own size behind; nobody has such a type.
+            _ => return Err(too_large()),
+        };
+        Ok(Lease::new(self, start, count, bytes))
+    }
+
+    /// Hands memory that nobody leases to the kernel, until no more than `keep_bytes` of it are left: chunks of which
+    /// nothing is handed out as a whole, of others every page without a leased byte. Returns how many bytes those were.
+    /// Pages of a pool are free in it again.
+    ///
+    /// What is leased later from such pages is faulted in by the call that leases it.
+    pub fn trim(&self, keep_bytes: usize) -> usize {
+        let mut state = self.lock();
+        let had_bytes = |state: &State| state.chunks.iter().map(Chunk::there).sum::<usize>();
+        let before = had_bytes(&state);
+        let spare_bytes: usize = state.chunks.iter().map(Chunk::spare).sum();
+        let mut wanted = spare_bytes.saturating_sub(keep_bytes);
+        state.chunks.retain(|chunk| {
+            let is_kept = !chunk.is_all_free() || chunk.spare() > wanted;
+            wanted -= if is_kept { 0 } else { chunk.spare() };
+            is_kept
+        });
+        for chunk in &mut state.chunks {
+            wanted = wanted.saturating_sub(chunk.trim(wanted));
+        }
+        before - had_bytes(&state)
+    }
+
+    /// Takes back what a lease had.
+    pub(crate) fn give_back(&self, start: usize, bytes: usize) {
+        let mut state = self.lock();
+        let chunk = state.chunks.iter_mut().find(|chunk| chunk.range().contains(&start));
+        let chunk = chunk.expect("a chunk stays as long as something of it is leased");
+        let offset = start - chunk.range().start;
+        chunk.give_back(offset..offset + bytes);
+    }
+
     /// Makes sure that slices of `bytes` in all fit into the newest chunk, so that they cause no call to the
     /// kernel. Each slice may add up to [`LINE_BYTES`] of alignment.
     ///
@@ -101,7 +166,7 @@ impl Arena {
             return Ok(());
         }
         let mut state = self.lock();
-        let has_room = state.chunks.last().is_some_and(|chunk| chunk.len() - chunk.used() >= bytes);
+        let has_room = state.chunks.last().is_some_and(|chunk| chunk.unused() >= bytes);
         if !has_room {
             let chunk = self.new_chunk(bytes, bytes, &mut state)?;
             state.chunks.push(chunk);
@@ -172,6 +237,20 @@ impl Arena {
         let chunk = state.chunks.last().expect("the slice was just taken from it");
         // SAFETY: `Chunk::take` keeps the offset within the mapping.
         Ok(unsafe { chunk.as_ptr().add(offset) }.cast())
+    }
+
+    /// Room that a lease gave back, with every page of it there; `None` when there is none, or the kernel has no pages
+    /// for it.
+    fn take_again(&self, bytes: usize) -> Option<*mut u8> {
+        let Builder { nodes, threads, fallback, .. } = &self.asked;
+        let how = (nodes, *threads, *fallback == Fallback::Refuse);
+        let mut state = self.lock();
+        state.chunks.iter_mut().find_map(|chunk| {
+            // One that has no pages is passed over: a new chunk says what is missing, or has other pages.
+            let offset = chunk.take_again(bytes, how).ok().flatten()?;
+            // SAFETY: what is free of a chunk lies in its mapping.
+            Some(unsafe { chunk.as_ptr().add(offset) })
+        })
     }
 
     /// A chunk of `wanted` bytes, or of `least` where memory is short; down the ladder if that is allowed.

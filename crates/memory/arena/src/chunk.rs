@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use planish_sys::policy::Existing;
 use planish_sys::{Advice, MapOptions, Mapping, map_anonymous};
@@ -11,10 +12,12 @@ use crate::achieved::{SMAPS, backing_of, is_all_on};
 use crate::builder::NodeChoice;
 use crate::error::ArenaError;
 use crate::facts;
+use crate::free::Free;
 use crate::page::{Offer, Page};
 use crate::prefault::prefault;
 
-/// Memory that is there: every page of it was faulted in.
+/// Memory that is there: every page of it was faulted in, and those that were handed back are again before a slice
+/// of them is handed out.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     mapping: Mapping,
@@ -22,6 +25,8 @@ pub(crate) struct Chunk {
     usable: Range<usize>,
     page: Page,
     used: usize,
+    /// What of the used bytes was given back.
+    free: Free,
 }
 
 /// What a chunk is asked for.
@@ -45,40 +50,17 @@ impl Wish<'_> {
         }
         let bytes = self.bytes.checked_next_multiple_of(self.page.bytes());
         let bytes = bytes.ok_or(ArenaError::TooLarge { count: self.bytes, item_bytes: 1 })?;
-        self.check_room(bytes)?;
+        check_room(self.page, bytes, self.nodes)?;
         let (mut mapping, usable) = self.map(bytes)?;
         self.place(&mapping, &usable)?;
         prefault(&mut mapping, usable.clone(), self.threads).map_err(|error| self.map_error(error))?;
-        let chunk = Chunk { mapping, usable, page: self.page, used: 0 };
+        let chunk = Chunk { mapping, usable, page: self.page, used: 0, free: Free::default() };
         if self.page == Page::Thp && chunk.check_backing().is_err() {
             // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what
             // is.
             let _ = chunk.mapping.advise_range(chunk.usable.clone(), Advice::Collapse);
         }
         Ok(chunk)
-    }
-
-    /// Refuses what the kernel could only give by killing somebody: a fault that finds no memory on a bound
-    /// node, none at all, or none that its control group allows, ends a process; a fault in a short pool raises
-    /// SIGBUS.
-    fn check_room(&self, bytes: usize) -> Result<(), ArenaError> {
-        let (page, wanted_bytes) = (self.page, bytes);
-        let refused = |available: Option<facts::Available>| match available {
-            Some(facts::Available { bytes: available_bytes, limit }) if available_bytes < bytes as u64 => {
-                Err(ArenaError::Memory { page, wanted_bytes, available_bytes, limit })
-            }
-            _ => Ok(()),
-        };
-        if let Page::HugeTlb(page_bytes) = page {
-            let free_pages = facts::pool_free(page_bytes, self.nodes.bound());
-            return match free_pages {
-                Some(free) if free < (bytes / page_bytes) as u64 => {
-                    Err(ArenaError::PoolShort { page, wanted_bytes, free_pages, source: None })
-                }
-                _ => refused(facts::pool_allowed(page_bytes)),
-            };
-        }
-        refused(facts::memory_available(self.nodes.bound()))
     }
 
     /// Maps `bytes` between two guards of one page without rights, and tells where between them they lie.
@@ -93,8 +75,9 @@ impl Wish<'_> {
         };
         let too_large = ArenaError::TooLarge { count: bytes, item_bytes: 1 };
         let mapped_bytes = bytes.checked_add(2 * guard_bytes).ok_or(too_large)?;
-        let mapping = map_anonymous(mapped_bytes, MapOptions::new(self.page.request()))
-            .map_err(|error| self.map_error(error))?;
+        // Pages that are set aside for a mapping come back to it alone when they are handed back.
+        let options = MapOptions { reserve: !tells_short_pool(), ..MapOptions::new(self.page.request()) };
+        let mapping = map_anonymous(mapped_bytes, options).map_err(|error| self.map_error(error))?;
         let usable = guard_bytes..guard_bytes + bytes;
         if guard_bytes > 0 {
             for start in [0, usable.end] {
@@ -121,8 +104,8 @@ impl Wish<'_> {
     fn map_error(&self, source: planish_sys::Error) -> ArenaError {
         let (page, wanted_bytes) = (self.page, self.bytes);
         match page {
-            // mmap tells a short pool at once (ENOMEM); a short pool of the bound node only shows when
-            // faulted.
+            // mmap tells a short pool at once (ENOMEM) where it sets pages aside; else, and of the bound node, it only
+            // shows when faulted.
             Page::HugeTlb(page_bytes) if is_shortage(&source) => {
                 let free_pages = facts::pool_free(page_bytes, self.nodes.bound());
                 ArenaError::PoolShort { page, wanted_bytes, free_pages, source: Some(source) }
@@ -130,6 +113,36 @@ impl Wish<'_> {
             _ => ArenaError::Map { page, wanted_bytes, source },
         }
     }
+}
+
+/// Refuses what the kernel could only give by killing somebody: a fault that finds no memory on a bound
+/// node, none at all, or none that its control group allows, ends a process; a fault in a short pool raises
+/// SIGBUS.
+fn check_room(page: Page, bytes: usize, nodes: &NodeChoice) -> Result<(), ArenaError> {
+    let wanted_bytes = bytes;
+    let refused = |available: Option<facts::Available>| match available {
+        Some(facts::Available { bytes: available_bytes, limit }) if available_bytes < bytes as u64 => {
+            Err(ArenaError::Memory { page, wanted_bytes, available_bytes, limit })
+        }
+        _ => Ok(()),
+    };
+    if let Page::HugeTlb(page_bytes) = page {
+        let free_pages = facts::pool_free(page_bytes, nodes.bound());
+        return match free_pages {
+            Some(free) if free < (bytes / page_bytes) as u64 => {
+                Err(ArenaError::PoolShort { page, wanted_bytes, free_pages, source: None })
+            }
+            _ => refused(facts::pool_allowed(page_bytes)),
+        };
+    }
+    refused(facts::memory_available(nodes.bound()))
+}
+
+/// Whether faulting in tells that a pool is short, by an error and not by ending the process: since Linux 5.14.
+fn tells_short_pool() -> bool {
+    static TELLS: OnceLock<bool> = OnceLock::new();
+    let probe = || map_anonymous(1, MapOptions::new(Page::Base.request()))?.advise(Advice::PopulateWrite);
+    *TELLS.get_or_init(|| probe().is_ok())
 }
 
 fn is_shortage(error: &planish_sys::Error) -> bool {
@@ -160,7 +173,87 @@ impl Chunk {
 
     /// Bytes that are handed out or lost to alignment.
     pub(crate) fn used(&self) -> usize {
-        self.used
+        self.used - self.free.bytes()
+    }
+
+    /// Bytes at its end that nobody ever had.
+    pub(crate) fn unused(&self) -> usize {
+        self.len() - self.used
+    }
+
+    /// Bytes of it that the kernel does not have.
+    pub(crate) fn there(&self) -> usize {
+        self.len() - self.free.absent_bytes()
+    }
+
+    /// Bytes that were given back and that the kernel does not have.
+    pub(crate) fn spare(&self) -> usize {
+        self.free.bytes() - self.free.absent_bytes()
+    }
+
+    /// Takes a range of `bytes` that was given back, if there is one. Pages of it that the kernel has are faulted in
+    /// again. What the range holds is what its last owner left there.
+    ///
+    /// # Errors
+    /// When the kernel has no pages for it, or, where `exact` asks for it, none of the wanted size.
+    pub(crate) fn take_again(
+        &mut self,
+        bytes: usize,
+        (nodes, threads, exact): (&NodeChoice, NonZeroUsize, bool),
+    ) -> Result<Option<usize>, ArenaError> {
+        let Some(offset) = self.free.find(bytes) else { return Ok(None) };
+        let range = offset..offset + bytes;
+        let absent = self.free.absent_in(&range, self.page.bytes());
+        if !absent.is_empty() {
+            let wanted_bytes = absent.iter().map(ExactSizeIterator::len).sum();
+            check_room(self.page, wanted_bytes, nodes)?;
+            for pages in absent {
+                let place = self.usable.start + pages.start..self.usable.start + pages.end;
+                let page = self.page;
+                prefault(&mut self.mapping, place, threads).map_err(|source| ArenaError::Map {
+                    page,
+                    wanted_bytes,
+                    source,
+                })?;
+                self.free.is_there(&pages);
+            }
+            if exact {
+                self.check_backing()?;
+            }
+        }
+        self.free.take(&range);
+        Ok(Some(offset))
+    }
+
+    /// Takes a range back that was handed out.
+    pub(crate) fn give_back(&mut self, range: Range<usize>) {
+        self.free.give_back(range);
+    }
+
+    /// Whether nothing of it is handed out, and something was.
+    pub(crate) fn is_all_free(&self) -> bool {
+        self.used > 0 && self.used() == 0
+    }
+
+    /// Hands whole free pages to the kernel, those at its end first, `bytes` at the most but never less than a page;
+    /// returns how many bytes those were.
+    pub(crate) fn trim(&mut self, mut bytes: usize) -> usize {
+        let mut handed = 0;
+        for pages in self.free.whole_pages(self.page.bytes()).into_iter().rev() {
+            if bytes == 0 {
+                break;
+            }
+            let take = bytes.next_multiple_of(self.page.bytes()).min(pages.len());
+            let pages = pages.end - take..pages.end;
+            let place = self.usable.start + pages.start..self.usable.start + pages.end;
+            // What the kernel does not take stays where it is, and is as free as before.
+            if self.mapping.discard(place).is_ok() {
+                self.free.is_absent(&pages);
+                handed += take;
+                bytes = bytes.saturating_sub(take);
+            }
+        }
+        handed
     }
 
     /// The addresses of the usable bytes.

@@ -10,14 +10,16 @@
 //!                             is kept and told (Fallback::Allow) or given back (Fallback::Refuse)
 //! ```
 //!
-//! Invariants: memory is zeroed, aligned to a cache line and handed out once. It is unmapped by its real page
+//! Invariants: memory is zeroed, aligned to a cache line and never anyone else's. It is unmapped by its real page
 //! size when the arena is dropped, which no slice outlives, for every slice borrows the arena.
+//!
+//! A slice is handed out for good ([`Arena::alloc_slice`]), or leased ([`Arena::lease`]): a [`Lease`] that is dropped
+//! is memory for the next, and [`Arena::trim`] hands what is not leased to the kernel, whole pages of it.
 //!
 //! What is *had* is never concluded from what was *asked for*: [`Arena::achieved`] reads it back, with bytes
 //! for each page size and node, and the reason wherever a wish was not met.
 //!
-//! Not here: memory shared between processes (that is placement's business), freeing single slices, and lazy
-//! memory. Raising a pool of huge pages is the control plane's work; this crate only uses what is there.
+//! Not here: memory shared between processes (that is placement's business) and lazy memory. Raising a pool of huge pages is the control plane's work; this crate only uses what is there.
 
 mod achieved;
 mod arena;
@@ -25,6 +27,8 @@ mod builder;
 mod chunk;
 mod error;
 mod facts;
+mod free;
+mod lease;
 mod page;
 mod plain;
 mod prefault;
@@ -33,6 +37,7 @@ pub use achieved::{Achieved, Backing};
 pub use arena::{Arena, LINE_BYTES};
 pub use builder::{Builder, Fallback, Growth, NodeChoice};
 pub use error::ArenaError;
+pub use lease::Lease;
 pub use page::{Page, ParsePageError, Preference};
 pub use plain::Plain;
 pub use planish_sys::NodeSet;

@@ -90,6 +90,72 @@ fn a_pool_gives_its_pages_and_gets_them_back() {
 }
 
 #[test]
+fn pages_of_a_pool_are_free_again_when_nobody_leases_of_them() {
+    let test = "pages_of_a_pool_are_free_again_when_nobody_leases_of_them";
+    let Some(pool) = pool::borrow(test, 2 * MB, 4) else { return };
+    let free_before = pool.free();
+    let arena = on(Page::HugeTlb(2 * MB)).capacity(8 * MB).build().unwrap();
+    assert_eq!(pool.free(), free_before - 4);
+    let mut leases: Vec<_> = (0..8).map(|_| arena.lease::<u8>(MB).unwrap()).collect();
+    leases.iter_mut().for_each(|lease| lease.fill(7));
+    // The first half of the second page, and all of the third and fourth.
+    leases.truncate(3);
+    assert_eq!((arena.trim(0), pool.free()), (4 * MB, free_before - 2));
+    assert!(leases.iter().all(|lease| lease.iter().all(|byte| *byte == 7)), "what is leased stays");
+    let again = arena.lease::<u64>(2 * MB / 8).unwrap();
+    assert!(again.iter().all(|item| *item == 0));
+    assert_eq!(
+        pool.free(),
+        free_before - 3,
+        "it begins on the second page, which is there, and ends on the third"
+    );
+    drop((leases, again));
+    assert_eq!((arena.trim(0), pool.free()), (6 * MB, free_before), "the chunk is gone");
+    assert_eq!(arena.achieved().unwrap().mapped_bytes, 0);
+}
+
+#[test]
+fn what_is_given_back_is_leased_again_and_handed_to_the_kernel_when_asked_for() {
+    let test = "what_is_given_back_is_leased_again_and_handed_to_the_kernel_when_asked_for";
+    for page in [Page::Base, Page::Thp] {
+        let Some(arena) = build_or_skip(test, on(page).capacity(32 * MB)) else { continue };
+        let there = || arena.achieved().unwrap().bytes_on(page);
+        let mut leases: Vec<_> = (0..31).map(|_| arena.lease::<u32>(MB / 4).unwrap()).collect();
+        leases.iter_mut().for_each(|lease| lease.fill(u32::MAX));
+        let kept = leases.split_off(30);
+        assert_eq!((arena.trim(0), arena.used_bytes()), (0, 31 * MB), "everything is leased");
+        drop(leases);
+        assert_eq!((there(), arena.used_bytes()), (32 * MB, MB));
+        assert_eq!(arena.trim(20 * MB), 10 * MB, "no more than asked for");
+        assert_eq!(arena.trim(0), 20 * MB);
+        assert_eq!(there(), 2 * MB);
+        assert_eq!(arena.achieved().unwrap().absent_bytes, 30 * MB);
+        let again = arena.lease::<u32>(3 * MB / 4).unwrap();
+        assert!(again.iter().all(|item| *item == 0), "others' bytes are not handed on");
+        assert!((5 * MB..=6 * MB).contains(&there()), "it is faulted in: {}", there());
+        assert_eq!(arena.achieved().unwrap().mapped_bytes, 32 * MB, "no new chunk was needed");
+        assert!(kept[0].iter().all(|item| *item == u32::MAX));
+        drop((again, kept));
+        assert_eq!(arena.used_bytes(), 0);
+        arena.trim(0);
+        assert_eq!(arena.achieved().unwrap().mapped_bytes, 0, "a chunk of which nothing is leased goes");
+        assert!(arena.lease::<u64>(5).unwrap().iter().all(|item| *item == 0));
+    }
+}
+
+#[test]
+fn slices_that_are_handed_out_for_good_keep_their_memory() {
+    let arena = on(Page::Base).capacity(4 * MB).build().unwrap();
+    let (slice, lease) = (arena.alloc_slice::<u8>(MB).unwrap(), arena.lease::<u8>(2 * MB).unwrap());
+    slice.fill(3);
+    assert!(arena.lease::<u64>(usize::MAX).is_err() && arena.lease::<u64>(0).unwrap().is_empty());
+    drop(lease);
+    assert_eq!((arena.trim(0), arena.used_bytes()), (2 * MB, MB));
+    assert!(slice.iter().all(|byte| *byte == 3));
+    assert!(arena.alloc_slice::<u8>(MB).unwrap().iter().all(|byte| *byte == 0));
+}
+
+#[test]
 fn a_pool_that_is_one_page_short_is_refused_and_left_alone() {
     let test = "a_pool_that_is_one_page_short_is_refused_and_left_alone";
     let Some(pool) = pool::borrow(test, 2 * MB, 2) else { return };

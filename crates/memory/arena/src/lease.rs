@@ -1,0 +1,65 @@
+//! A slice that its owner gives back.
+
+use std::fmt::{self, Debug, Formatter};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::slice;
+
+use crate::arena::Arena;
+
+/// Items in an arena that are memory for the next when this is dropped.
+///
+/// It is an owner, not a reference: a reference could be lent on and outlive what was given back.
+pub struct Lease<'a, T> {
+    arena: &'a Arena,
+    start: NonNull<T>,
+    count: usize,
+    /// What the arena counts it as.
+    bytes: usize,
+    items: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: a lease is the only owner of its items, as a boxed slice is; the arena it goes back to is `Sync`.
+unsafe impl<T: Send> Send for Lease<'_, T> {}
+// SAFETY: as for a boxed slice: a shared lease gives shared references only.
+unsafe impl<T: Sync> Sync for Lease<'_, T> {}
+
+impl<'a, T> Lease<'a, T> {
+    /// Of memory that the arena gave to nobody else: `count` items, valid ones, in `bytes` from `start` on.
+    pub(crate) fn new(arena: &'a Arena, start: *mut T, count: usize, bytes: usize) -> Self {
+        let start = NonNull::new(start).expect("no chunk begins at address 0");
+        Self { arena, start, count, bytes, items: PhantomData }
+    }
+}
+
+impl<T> Deref for Lease<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `new` was given `count` valid items at `start` that nobody else has; chunks stay mapped as long as
+        // something of them is leased, and `arena` outlives `self`. The mutable one is borrowed from `self` alone.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T> DerefMut for Lease<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; `self` is borrowed exclusively.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T> Drop for Lease<'_, T> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.arena.give_back(self.start.as_ptr().addr(), self.bytes);
+        }
+    }
+}
+
+impl<T: Debug> Debug for Lease<'_, T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&**self, f)
+    }
+}
