@@ -8,10 +8,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_table::log::{Batch, Head, scan};
+use planish_table::log::{Batch, HEAD_BYTES, Head, LOG_VERSION, scan, search};
 
 const TABLE: u64 = 0x70_6c_61_6e;
-const HEAD_BYTES: usize = 40;
 
 fn frame(out: &mut Vec<u8>, first: u64, count: u32, synced: u64, payload: &[u8]) {
     let mut head = [0_u8; HEAD_BYTES];
@@ -30,9 +29,11 @@ fn frame(out: &mut Vec<u8>, first: u64, count: u32, synced: u64, payload: &[u8])
 }
 
 fuzz_target!(|data: &[u8]| {
-    let _ = (Head::parse(data), scan(data, TABLE, 1), Batch::parse(data));
+    let _ = (Head::parse(data), scan(data, TABLE, 1), search(data, TABLE, 0));
+    let parse = |batch: &[u8]| (1..=LOG_VERSION).filter(|version| Batch::parse(batch, *version).is_ok()).count();
+    parse(data);
     let Some((&frames, mut rest)) = data.split_first() else { return };
-    let mut bytes = Head { table: TABLE, first: 1 }.to_bytes().to_vec();
+    let mut bytes = Head::new(TABLE, 1).to_bytes().to_vec();
     let mut first = 1;
     for _ in 0..frames % 8 {
         let [count, synced, length, tail @ ..] = rest else { break };
@@ -46,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(whole.bad.is_none() && whole.next == first);
     for frame in &whole.frames {
         for batch in Batch::split(&bytes[frame.payload.clone()], frame.count).into_iter().flatten() {
-            let _ = Batch::parse(batch);
+            parse(batch);
         }
     }
     let mut broken = bytes.clone();
@@ -59,5 +60,10 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(read.frames, whole.frames[..read.frames.len()]);
     for frame in &read.frames {
         assert_eq!(broken[frame.payload.clone()], bytes[frame.payload.clone()]);
+    }
+    // Frames behind damage are found again, and none that was not there.
+    for frame in search(&broken, TABLE, HEAD_BYTES) {
+        assert!(whole.frames.contains(&frame));
+        assert_eq!(broken[frame.payload.clone()], bytes[frame.payload]);
     }
 });

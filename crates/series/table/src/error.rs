@@ -52,6 +52,9 @@ pub enum TableError {
         /// What was asked for.
         column: String,
     },
+    /// Rows were to be deleted by a key.
+    #[error("the table has no key to delete by")]
+    NoKey,
     /// More symbols than a dictionary can number.
     #[error("more than {limit} symbols")]
     Symbols {

@@ -11,8 +11,10 @@
 //!
 //! Invariants:
 //!
-//! - **Rows of a partition are in time order**, rows of one time in the order in which they came. A batch may come
-//!   in any order; late rows are merged when they come, so no scan ever waits for them or misses them.
+//! - **Rows of a partition are in time order**, rows of one time in the order in which they came or, in a table with a
+//!   key, in that of the key. A batch may come in any order; late rows are merged when they come, so no scan ever waits
+//!   for them or misses them.
+//! - **With a key there is one row of each**: what comes replaces what was there, and rows are deleted by it.
 //! - **An append is whole or nothing**: all memory is taken before the first row is written.
 //! - **Segments are right-sized**: the first of a partition holds [`ROWS_FIRST`] rows, each next one twice as many, up
 //!   to [`ROWS_LAST`]. A partition of a thousand rows costs a thousand rows.
@@ -27,6 +29,7 @@ mod dictionary;
 mod durable;
 mod error;
 mod files;
+mod key;
 pub mod log;
 mod partition;
 mod scan;
@@ -37,10 +40,11 @@ mod table;
 
 pub use dictionary::Dictionary;
 pub use durable::{
-    Backup, Dropped, Durable, FORMAT_VERSION, Flush, Options, Reading, Recovery, Ticket, TimeUnit,
+    Backup, Compaction, Dropped, Durable, FORMAT_VERSION, Flush, LostBatches, LostFile, MissingSequences,
+    Options, Reading, Recovery, Salvage, Ticket, TimeUnit, salvage,
 };
 pub use error::TableError;
-pub use files::{Codec, Compression, Encoding, FileColumn, FileRows, FileZone, TableFile};
+pub use files::{Codec, Compression, Encoding, FileColumn, FileRows, FileZone, Runs, TableFile};
 pub use log::{Ack, Origin, SyncPolicy};
 pub use scan::{Filter, Piece};
 pub use schema::{Column, Kind, Partitioning, Schema};

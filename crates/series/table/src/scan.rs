@@ -89,23 +89,17 @@ impl<'t> Piece<'t> {
         if begin >= end {
             return None;
         }
-        let (rows, mut keys) = (begin..end, keys.iter());
+        let mut keys = keys.iter();
         let mut zones = Vec::new();
-        let columns = columns.iter().map(|column| match column {
-            Data::Whole(cells) => {
-                let cells = &cells[rows.clone()];
-                zones.push(zone_of(&Data::Whole(cells)));
-                Column::Whole(cells)
-            }
-            Data::Float(cells) => {
-                let cells = &cells[rows.clone()];
-                zones.push(zone_of(&Data::Float(cells)));
-                Column::Float(cells)
-            }
-            Data::Symbol(cells) => {
-                let cells = &cells[rows.clone()];
-                zones.push(zone_of(&Data::Symbol(cells)));
-                Column::Symbol(cells, *keys.next().expect("a dictionary for each column of symbols"))
+        let columns = columns.iter().map(|column| {
+            let cells = column.view().cut(begin..end);
+            zones.push(zone_of(cells));
+            match cells {
+                Data::Whole(cells) => Column::Whole(cells),
+                Data::Float(cells) => Column::Float(cells),
+                Data::Symbol(cells) => {
+                    Column::Symbol(cells, *keys.next().expect("a dictionary for each column of symbols"))
+                }
             }
         });
         let columns = columns.collect();

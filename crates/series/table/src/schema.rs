@@ -69,6 +69,10 @@ pub struct Schema {
     time: usize,
     symbol: Option<usize>,
     partitioning: Partitioning,
+    /// The columns of the key, as declared.
+    key: Vec<usize>,
+    /// The columns that order rows: the time, then the others of the key.
+    order: Vec<usize>,
 }
 
 impl Schema {
@@ -105,7 +109,37 @@ impl Schema {
             (Some(_), None) => return Err(error("symbol", "is missing: partitions are by symbol")),
             _ => {}
         }
-        Ok(Self { columns, time, symbol, partitioning })
+        Ok(Self { columns, time, symbol, partitioning, key: Vec::new(), order: vec![time] })
+    }
+
+    /// The same with a key: of rows that agree in these columns the last that came is there, and rows can be deleted by
+    /// it. The time column is part of it, and so is the symbol column where it divides partitions: else a row and its
+    /// correction could lie in different ones.
+    ///
+    /// # Errors
+    /// [`TableError::NoColumn`]; [`TableError::Schema`] names the column that is missing in the key, is there twice, or
+    /// is a float, which may be NaN and then equals nothing.
+    pub fn with_key(mut self, names: &[&str]) -> Result<Self, TableError> {
+        let key = names.iter().map(|name| self.find(name)).collect::<Result<Vec<_>, _>>()?;
+        let error =
+            |column: usize, reason| TableError::Schema { column: self.columns[column].name.clone(), reason };
+        for (index, &column) in key.iter().enumerate() {
+            if key[..index].contains(&column) {
+                return Err(error(column, "is in the key twice"));
+            }
+            if self.columns[column].kind == Kind::Float {
+                return Err(error(column, "is a float, which cannot be in a key"));
+            }
+        }
+        let symbol = self.symbol.filter(|_| self.partitioning.symbols.is_some());
+        for column in [Some(self.time), symbol].into_iter().flatten() {
+            if !key.contains(&column) {
+                return Err(error(column, "must be in the key: partitions are by it"));
+            }
+        }
+        self.order.extend(key.iter().filter(|&&column| column != self.time));
+        self.key = key;
+        Ok(self)
     }
 
     /// The columns, in order.
@@ -126,6 +160,21 @@ impl Schema {
         self.symbol
     }
 
+    /// Numbers of the columns of the key, in the order in which it was declared; none without a key.
+    #[must_use]
+    pub fn key(&self) -> &[usize] {
+        &self.key
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        !self.key.is_empty()
+    }
+
+    /// The columns that order rows, the time first.
+    pub(crate) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
     /// How rows are divided.
     #[must_use]
     pub fn partitioning(&self) -> Partitioning {
@@ -143,26 +192,15 @@ impl Schema {
 
     /// Rows of a batch that fits the columns.
     pub(crate) fn check(&self, batch: &[Cells<'_>]) -> Result<usize, TableError> {
-        let columns = self.columns();
-        if columns.len() != batch.len() {
-            return Err(TableError::Columns { want: columns.len(), got: batch.len() });
+        check(self.columns.iter().collect(), batch)
+    }
+
+    /// Keys of a batch that fits the key.
+    pub(crate) fn check_keys(&self, batch: &[Cells<'_>]) -> Result<usize, TableError> {
+        if !self.has_key() {
+            return Err(TableError::NoKey);
         }
-        let want = batch.first().map_or(0, Cells::rows);
-        for (Column { name, kind }, cells) in columns.iter().zip(batch) {
-            let (column, got) = (name.clone(), cells.rows());
-            if kind.name() != cells.kind_name() {
-                return Err(TableError::Kind { column, want: kind.name(), got: cells.kind_name() });
-            }
-            if got != want {
-                return Err(TableError::Length { column, want, got });
-            }
-            if let Cells::Keyed { texts, keys } = cells
-                && let Some(key) = keys.iter().find(|&&key| key as usize >= texts.len())
-            {
-                return Err(TableError::Key { column, key: *key, texts: texts.len() });
-            }
-        }
-        Ok(want)
+        check(self.key.iter().map(|&column| &self.columns[column]).collect(), batch)
     }
 
     /// The partition of a row.
@@ -170,6 +208,29 @@ impl Schema {
         let group = self.partitioning.symbols.map_or(0, |symbols| symbol / symbols);
         (group, time.div_euclid(self.partitioning.span))
     }
+}
+
+/// Rows of a batch that fits some columns.
+fn check(columns: Vec<&Column>, batch: &[Cells<'_>]) -> Result<usize, TableError> {
+    if columns.len() != batch.len() {
+        return Err(TableError::Columns { want: columns.len(), got: batch.len() });
+    }
+    let want = batch.first().map_or(0, Cells::rows);
+    for (Column { name, kind }, cells) in columns.into_iter().zip(batch) {
+        let (column, got) = (name.clone(), cells.rows());
+        if kind.name() != cells.kind_name() {
+            return Err(TableError::Kind { column, want: kind.name(), got: cells.kind_name() });
+        }
+        if got != want {
+            return Err(TableError::Length { column, want, got });
+        }
+        if let Cells::Keyed { texts, keys } = cells
+            && let Some(key) = keys.iter().find(|&&key| key as usize >= texts.len())
+        {
+            return Err(TableError::Key { column, key: *key, texts: texts.len() });
+        }
+    }
+    Ok(want)
 }
 
 #[cfg(test)]
@@ -196,6 +257,26 @@ mod tests {
         assert!(matches!(schema.find("w"), Err(TableError::NoColumn { column }) if column == "w"));
         // Times are floored: -1 lies in the span before 0.
         assert_eq!([schema.place(-1, 3), schema.place(0, 4), schema.place(19, 8)], [(0, -1), (1, 0), (2, 1)]);
+    }
+
+    #[test]
+    fn a_key_has_the_columns_that_divide_partitions_and_no_float() {
+        let columns = [("px", Kind::Float), ("s", Kind::Symbol), ("t", Kind::Time), ("n", Kind::Int)];
+        let by_symbol = schema(&columns, 10, Some(4)).unwrap();
+        let keyed = by_symbol.clone().with_key(&["s", "n", "t"]).unwrap();
+        assert_eq!((keyed.key(), keyed.order()), (&[1, 3, 2][..], &[2, 1, 3][..]));
+        assert_eq!((by_symbol.key(), by_symbol.order()), (&[][..], &[2][..]));
+        let wrong = |schema: &Schema, key: &[&str]| match schema.clone().with_key(key) {
+            Err(TableError::Schema { column, .. } | TableError::NoColumn { column }) => column,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wrong(&by_symbol, &["s", "t", "px"]), "px");
+        assert_eq!(wrong(&by_symbol, &["s", "t", "s"]), "s");
+        assert_eq!(wrong(&by_symbol, &["s", "n"]), "t");
+        assert_eq!(wrong(&by_symbol, &["t"]), "s");
+        assert_eq!(wrong(&by_symbol, &["t", "s", "x"]), "x");
+        let by_time = schema(&columns, 10, None).unwrap();
+        assert_eq!(by_time.with_key(&["t"]).unwrap().order(), [2]);
     }
 
     #[test]

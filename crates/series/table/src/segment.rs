@@ -1,9 +1,10 @@
-//! A segment: the columns of some rows of a partition, each a slice of the arena.
+//! A segment: the columns of some rows of a partition, each leased of the arena.
 
 use std::ops::Range;
 
-use planish_arena::{Arena, ArenaError};
+use planish_arena::{Arena, ArenaError, Lease};
 
+use crate::key::Keys;
 use crate::schema::{Kind, Schema};
 
 /// Rows of the first segment of a partition.
@@ -22,7 +23,7 @@ pub enum Zone {
 }
 
 /// One column of a segment, or of rows on their way into one.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Data<W, S, F> {
     Whole(W),
     Symbol(S),
@@ -30,7 +31,9 @@ pub(crate) enum Data<W, S, F> {
 }
 
 /// A column of a segment.
-pub(crate) type Slice<'a> = Data<&'a mut [i64], &'a mut [u32], &'a mut [f64]>;
+pub(crate) type Slice<'a> = Data<Lease<'a, i64>, Lease<'a, u32>, Lease<'a, f64>>;
+/// The cells of a column, lent.
+pub(crate) type View<'s> = Data<&'s [i64], &'s [u32], &'s [f64]>;
 /// A column of rows outside of segments.
 pub(crate) type Loose = Data<Vec<i64>, Vec<u32>, Vec<f64>>;
 
@@ -40,6 +43,23 @@ impl Loose {
             Kind::Symbol => Self::Symbol(Vec::new()),
             Kind::Float => Self::Float(Vec::new()),
             Kind::Time | Kind::Int | Kind::Decimal { .. } => Self::Whole(Vec::new()),
+        }
+    }
+
+    /// A column of the same kind without rows.
+    pub(crate) fn empty_like(&self) -> Self {
+        match self {
+            Self::Whole(_) => Self::Whole(Vec::new()),
+            Self::Symbol(_) => Self::Symbol(Vec::new()),
+            Self::Float(_) => Self::Float(Vec::new()),
+        }
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        match self {
+            Self::Whole(column) => Data::Whole(column),
+            Self::Symbol(column) => Data::Symbol(column),
+            Self::Float(column) => Data::Float(column),
         }
     }
 
@@ -53,14 +73,19 @@ impl Loose {
         }
     }
 
-    /// Adds the rows of a segment's column.
-    pub(crate) fn extend_from_slice(&mut self, other: &Slice<'_>, rows: Range<usize>) {
+    /// Adds all cells of a column of the same kind.
+    pub(crate) fn extend_from_view(&mut self, other: View<'_>) {
         match (self, other) {
-            (Self::Whole(mine), Data::Whole(other)) => mine.extend_from_slice(&other[rows]),
-            (Self::Symbol(mine), Data::Symbol(other)) => mine.extend_from_slice(&other[rows]),
-            (Self::Float(mine), Data::Float(other)) => mine.extend_from_slice(&other[rows]),
+            (Self::Whole(mine), Data::Whole(other)) => mine.extend_from_slice(other),
+            (Self::Symbol(mine), Data::Symbol(other)) => mine.extend_from_slice(other),
+            (Self::Float(mine), Data::Float(other)) => mine.extend_from_slice(other),
             _ => unreachable!("columns of one number are of one kind"),
         }
+    }
+
+    /// Adds the rows of some ranges of a column of the same kind.
+    pub(crate) fn extend_from_ranges(&mut self, other: &Self, ranges: &[Range<usize>]) {
+        ranges.iter().for_each(|range| self.extend_from_view(other.view().cut(range.clone())));
     }
 
     /// A column of symbols.
@@ -80,7 +105,26 @@ impl Loose {
     }
 }
 
-/// Rows in time order, in memory for more.
+impl<'s> View<'s> {
+    /// How many cells there are.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Whole(column) => column.len(),
+            Self::Symbol(column) => column.len(),
+            Self::Float(column) => column.len(),
+        }
+    }
+
+    pub(crate) fn cut(self, rows: Range<usize>) -> Self {
+        match self {
+            Self::Whole(column) => Self::Whole(&column[rows]),
+            Self::Symbol(column) => Self::Symbol(&column[rows]),
+            Self::Float(column) => Self::Float(&column[rows]),
+        }
+    }
+}
+
+/// Rows in order, in memory for more.
 #[derive(Debug)]
 pub(crate) struct Segment<'a> {
     pub(crate) columns: Vec<Slice<'a>>,
@@ -95,15 +139,21 @@ impl<'a> Segment<'a> {
     pub(crate) fn new(arena: &'a Arena, schema: &Schema, room: usize) -> Result<Self, ArenaError> {
         let column = |kind| {
             Ok(match kind {
-                Kind::Symbol => Data::Symbol(arena.alloc_slice(room)?),
-                Kind::Float => Data::Float(arena.alloc_slice(room)?),
-                Kind::Time | Kind::Int | Kind::Decimal { .. } => Data::Whole(arena.alloc_slice(room)?),
+                Kind::Symbol => Data::Symbol(arena.lease(room)?),
+                Kind::Float => Data::Float(arena.lease(room)?),
+                Kind::Time | Kind::Int | Kind::Decimal { .. } => Data::Whole(arena.lease(room)?),
             })
         };
         let columns = schema.columns().iter().map(|it| column(it.kind)).collect::<Result<Vec<_>, _>>()?;
         let mut segment = Self { columns, zones: Vec::new(), rows: 0, room };
         segment.clear();
         Ok(segment)
+    }
+
+    /// Bytes of its columns, with and without rows.
+    pub(crate) fn bytes(&self) -> usize {
+        let bytes = |column: &Slice<'_>| if matches!(column, Data::Symbol(_)) { 4 } else { 8 };
+        self.columns.iter().map(|column| self.room * bytes(column)).sum()
     }
 
     /// Forgets the rows.
@@ -114,13 +164,61 @@ impl<'a> Segment<'a> {
     /// Keeps the first `rows` rows.
     pub(crate) fn cut(&mut self, rows: usize) {
         self.rows = rows;
-        self.zones = self.columns.iter().map(|column| zone(column, 0..rows)).collect();
+        self.zones = (0..self.columns.len()).map(|column| zone_of(self.view(column))).collect();
+    }
+
+    /// The cells of a column.
+    pub(crate) fn view(&self, column: usize) -> View<'_> {
+        let column = match &self.columns[column] {
+            Data::Whole(column) => Data::Whole(&column[..]),
+            Data::Symbol(column) => Data::Symbol(&column[..]),
+            Data::Float(column) => Data::Float(&column[..]),
+        };
+        column.cut(0..self.rows)
+    }
+
+    /// The columns that order its rows.
+    pub(crate) fn keys(&self, order: &[usize]) -> Keys<'_> {
+        Keys::of(order.iter().map(|&column| self.view(column)))
+    }
+
+    /// Writes rows of loose columns in the place of rows that it has: pairs of its row and theirs.
+    pub(crate) fn replace(&mut self, rows: &[Loose], pairs: &[(usize, usize)]) {
+        for (column, loose) in self.columns.iter_mut().zip(rows) {
+            for &(mine, other) in pairs {
+                match (&mut *column, loose) {
+                    (Data::Whole(column), Data::Whole(loose)) => column[mine] = loose[other],
+                    (Data::Symbol(column), Data::Symbol(loose)) => column[mine] = loose[other],
+                    (Data::Float(column), Data::Float(loose)) => column[mine] = loose[other],
+                    _ => unreachable!("columns of one number are of one kind"),
+                }
+            }
+        }
+        self.cut(self.rows);
+    }
+
+    /// Takes rows out, which are told in order.
+    pub(crate) fn remove(&mut self, gone: &[usize]) {
+        fn close_gaps<T: Copy>(cells: &mut [T], rows: usize, gone: &[usize]) {
+            let ends = gone.iter().skip(1).copied().chain([rows]);
+            for (index, (&row, end)) in gone.iter().zip(ends).enumerate() {
+                cells.copy_within(row + 1..end, row - index);
+            }
+        }
+        for column in &mut self.columns {
+            match column {
+                Data::Whole(column) => close_gaps(column, self.rows, gone),
+                Data::Symbol(column) => close_gaps(column, self.rows, gone),
+                Data::Float(column) => close_gaps(column, self.rows, gone),
+            }
+        }
+        self.cut(self.rows - gone.len());
     }
 
     /// Writes rows of loose columns behind its own, for which there is room.
     pub(crate) fn push(&mut self, rows: &[Loose], range: Range<usize>) {
         let place = self.rows..self.rows + range.len();
-        for ((column, zone_of), loose) in self.columns.iter_mut().zip(&mut self.zones).zip(rows) {
+        for ((column, zone), loose) in self.columns.iter_mut().zip(&mut self.zones).zip(rows) {
             match (&mut *column, loose) {
                 (Data::Whole(column), Data::Whole(loose)) => {
                     column[place.clone()].copy_from_slice(&loose[range.clone()]);
@@ -133,7 +231,7 @@ impl<'a> Segment<'a> {
                 }
                 _ => unreachable!("columns of one number are of one kind"),
             }
-            *zone_of = zone_of.merge(zone(column, place.clone()));
+            *zone = zone.merge(zone_of(loose.view().cut(range.clone())));
         }
         self.rows = place.end;
     }
@@ -169,16 +267,8 @@ impl Zone {
     }
 }
 
-fn zone(column: &Slice<'_>, rows: Range<usize>) -> Zone {
-    match column {
-        Data::Whole(column) => zone_of(&Data::Whole(&column[rows])),
-        Data::Symbol(column) => zone_of(&Data::Symbol(&column[rows])),
-        Data::Float(column) => zone_of(&Data::Float(&column[rows])),
-    }
-}
-
 /// Lowest and highest of the cells of a column.
-pub(crate) fn zone_of(cells: &Data<&[i64], &[u32], &[f64]>) -> Zone {
+pub(crate) fn zone_of(cells: View<'_>) -> Zone {
     fn ends<T: Copy>(values: &[T], lower: impl Fn(T, T) -> T, higher: impl Fn(T, T) -> T) -> Option<(T, T)> {
         let &first = values.first()?;
         Some(

@@ -6,6 +6,7 @@ use planish_arena::Arena;
 
 use crate::dictionary::Dictionary;
 use crate::error::TableError;
+use crate::key::{Keys, keep_last};
 use crate::partition::{Partition, Ready, Store};
 use crate::scan::{Filter, Piece};
 use crate::schema::{Column, Kind, Place, Schema};
@@ -94,6 +95,12 @@ impl<'a> Table<'a> {
         self.partitions.get(&place).map_or(&[], |partition| &partition.segments)
     }
 
+    /// The rows of a partition, in order.
+    pub(crate) fn rows_of(&self, place: Place) -> Vec<Loose> {
+        let empty = Partition::default();
+        self.partitions.get(&place).unwrap_or(&empty).all(&self.schema)
+    }
+
     /// Drops a partition and keeps its memory for rows to come.
     pub(crate) fn remove(&mut self, place: Place) {
         if let Some(mut partition) = self.partitions.remove(&place) {
@@ -136,7 +143,9 @@ impl<'a> Table<'a> {
         self.dictionary_of(column).map(|index| &self.dictionaries[index]).ok_or_else(no_column)
     }
 
-    /// Adds the rows of a batch, one column a column of the table, in any order of time.
+    /// Adds the rows of a batch, one column a column of the table, in any order of time. With a key
+    /// ([`Schema::with_key`]) each replaces the row that has its key, and of rows of one key in the batch the last
+    /// counts.
     ///
     /// # Errors
     /// [`TableError::Columns`], [`TableError::Kind`] and [`TableError::Length`] when the batch does not fit the
@@ -162,6 +171,89 @@ impl<'a> Table<'a> {
             }
         }
         done
+    }
+
+    /// Takes out the rows that have one of some keys, one column a column of the key in the order in which it was
+    /// declared; returns how many there were. Keys that no row has are none of its business.
+    ///
+    /// # Errors
+    /// [`TableError::NoKey`]; [`TableError::Columns`], [`TableError::Kind`] and [`TableError::Length`] when the batch
+    /// does not fit the key.
+    pub fn delete(&mut self, keys: &[Cells<'_>]) -> Result<usize, TableError> {
+        self.delete_where(keys, |_, _| true)
+    }
+
+    /// The same in those partitions only that are wanted, with the keys that lie in each of them: columns in order.
+    pub(crate) fn delete_where(
+        &mut self,
+        keys: &[Cells<'_>],
+        mut is_wanted: impl FnMut(Place, &[Loose]) -> bool,
+    ) -> Result<usize, TableError> {
+        self.schema.check_keys(keys)?;
+        let columns = self.known_keys(keys);
+        let order = self.schema.order();
+        let (every, symbol) = ((0..order.len()).collect::<Vec<_>>(), self.schema.symbol());
+        let symbols = order.iter().position(|&column| Some(column) == symbol);
+        let places = Places {
+            schema: &self.schema,
+            times: columns[0].whole(),
+            symbols: symbols.map(|column| columns[column].symbols()),
+            keys: Keys::of_rows(&columns, &every),
+        };
+        let mut removed = 0;
+        let sorted = places.sort();
+        for rows in sorted.chunk_by(|&left, &right| places.of(left) == places.of(right)) {
+            let place = places.of(rows[0]);
+            let picked = pick(&columns, rows);
+            if !is_wanted(place, &picked) {
+                continue;
+            }
+            if let Some(partition) = self.partitions.get_mut(&place) {
+                removed += partition.remove(&self.schema, &Keys::of_rows(&picked, &every));
+                if partition.rows() == 0 {
+                    self.store.give_back(partition.segments.drain(..));
+                    self.partitions.remove(&place);
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Keys as columns of numbers, in the order of rows. One with a text that is no symbol is no row's.
+    fn known_keys(&self, batch: &[Cells<'_>]) -> Vec<Loose> {
+        let (key, order) = (self.schema.key(), self.schema.order());
+        let numbers = |(column, cells): (&usize, &Cells<'_>)| {
+            let dictionary = self.dictionary_of(*column).map(|index| &self.dictionaries[index])?;
+            let number = |text: &&str| dictionary.number(text);
+            Some(match cells {
+                Cells::Symbols(texts) => texts.iter().map(number).collect::<Vec<_>>(),
+                Cells::Keyed { texts, keys } => {
+                    let numbers: Vec<_> = texts.iter().map(number).collect();
+                    keys.iter().map(|&key| numbers[key as usize]).collect()
+                }
+                _ => return None,
+            })
+        };
+        let symbols: Vec<Option<Vec<Option<u32>>>> = key.iter().zip(batch).map(numbers).collect();
+        let is_known = |row: &usize| symbols.iter().flatten().all(|column| column[*row].is_some());
+        let known: Vec<usize> = (0..batch[0].rows()).filter(is_known).collect();
+        let column = |column: &usize| {
+            let index = key.iter().position(|other| other == column).expect("rows are in order of the key");
+            match (&symbols[index], batch[index]) {
+                (Some(numbers), _) => Loose::Symbol(known.iter().filter_map(|&row| numbers[row]).collect()),
+                (None, Cells::Times(cells) | Cells::Ints(cells) | Cells::Decimals(cells)) => {
+                    Loose::Whole(known.iter().map(|&row| cells[row]).collect())
+                }
+                (None, _) => unreachable!("a schema has no float in its key"),
+            }
+        };
+        order.iter().map(column).collect()
+    }
+
+    /// Lets go of memory for rows to come but for so many bytes, and hands the kernel what nobody has of the arena;
+    /// returns how many bytes it got.
+    pub fn release(&mut self, spare_bytes: usize) -> usize {
+        self.store.release(spare_bytes)
     }
 
     /// Drops the partitions that end before `time` and keeps their memory for rows to come; returns how many rows
@@ -238,22 +330,20 @@ impl<'a> Table<'a> {
         rows: usize,
         is_wanted: impl Fn(Place) -> bool,
     ) -> Result<Vec<Place>, TableError> {
-        let times = columns[self.schema.time()].whole();
-        let symbols = self.schema.symbol().map(|column| columns[column].symbols());
-        let mut order: Vec<usize> = (0..rows).collect();
-        let place = |row: usize| self.schema.place(times[row], symbols.map_or(0, |symbols| symbols[row]));
-        // Stable: rows of one time stay in the order in which they came.
-        order.sort_by_key(|&row| (place(row), times[row]));
+        let schema = &self.schema;
+        let places = Places {
+            schema,
+            times: columns[schema.time()].whole(),
+            symbols: schema.symbol().map(|column| columns[column].symbols()),
+            keys: Keys::of_rows(columns, schema.order()),
+        };
+        let sorted = places.sort();
         let mut ready = Vec::new();
-        let wanted = |rows: &&[usize]| is_wanted(place(rows[0]));
-        for rows_of_one in order.chunk_by(|&left, &right| place(left) == place(right)).filter(wanted) {
-            let pick = |(column, loose): (&Column, &Loose)| {
-                let mut picked = Loose::empty(column.kind);
-                picked.extend_from(loose, rows_of_one.iter().copied());
-                picked
-            };
-            let picked = self.schema.columns().iter().zip(columns).map(pick).collect();
-            let (place, empty) = (place(rows_of_one[0]), Partition::default());
+        let wanted = |rows: &&[usize]| is_wanted(places.of(rows[0]));
+        let same = |&left: &usize, &right: &usize| places.of(left) == places.of(right);
+        for rows_of_one in sorted.chunk_by(same).filter(wanted) {
+            let picked = pick(columns, rows_of_one);
+            let (place, empty) = (places.of(rows_of_one[0]), Partition::default());
             let partition = self.partitions.get(&place).unwrap_or(&empty);
             match partition.prepare(&mut self.store, &self.schema, picked) {
                 Ok(one) => ready.push((place, one)),
@@ -269,4 +359,45 @@ impl<'a> Table<'a> {
         }
         Ok(places)
     }
+}
+
+/// Rows on their way into partitions.
+struct Places<'s> {
+    schema: &'s Schema,
+    times: &'s [i64],
+    symbols: Option<&'s [u32]>,
+    keys: Keys<'s>,
+}
+
+impl Places<'_> {
+    /// The partition of a row.
+    fn of(&self, row: usize) -> Place {
+        self.schema.place(self.times[row], self.symbols.map_or(0, |symbols| symbols[row]))
+    }
+
+    /// The rows by partition, then in their order; of those with one key the last.
+    fn sort(&self) -> Vec<usize> {
+        let mut rows: Vec<usize> = (0..self.times.len()).collect();
+        // Stable: rows of one time, or one key, stay in the order in which they came.
+        if self.schema.has_key() {
+            let order = |&left: &usize, &right: &usize| {
+                self.of(left).cmp(&self.of(right)).then_with(|| self.keys.compare(left, &self.keys, right))
+            };
+            rows.sort_by(order);
+            keep_last(&mut rows, |left, right| order(&left, &right).is_eq());
+        } else {
+            rows.sort_by_key(|&row| (self.of(row), self.times[row]));
+        }
+        rows
+    }
+}
+
+/// Some rows of columns.
+fn pick(columns: &[Loose], rows: &[usize]) -> Vec<Loose> {
+    let column = |column: &Loose| {
+        let mut picked = column.empty_like();
+        picked.extend_from(column, rows.iter().copied());
+        picked
+    };
+    columns.iter().map(column).collect()
 }

@@ -26,6 +26,11 @@ impl Pool {
         self.read("free_hugepages").expect("the pool was read when it was borrowed")
     }
 
+    /// Pages that are free and set aside for some mapping: nobody else gets them.
+    pub fn set_aside(&self) -> u64 {
+        self.read("resv_hugepages").expect("the pool was read when it was borrowed")
+    }
+
     fn read(&self, name: &str) -> io::Result<u64> {
         let text = fs::read_to_string(self.folder.join(name))?;
         text.trim().parse().map_err(io::Error::other)

@@ -13,7 +13,9 @@ use crate::schema::{Column, Kind, Partitioning, Place, Schema};
 use crate::storage::Storage;
 
 /// Version of the format of the manifest, and of a table's folder as a whole. A newer one is refused by name.
-pub const FORMAT_VERSION: u32 = 1;
+///
+/// Version 2 has keys, and marks rows of files that are gone. Version 1 is read; what is written next is version 2.
+pub const FORMAT_VERSION: u32 = 2;
 /// Its name.
 pub(crate) const MANIFEST: &str = "manifest";
 const NEXT: &str = "manifest.new";
@@ -27,6 +29,9 @@ pub(crate) struct Manifest {
     columns: Vec<ColumnEntry>,
     span: i64,
     symbols: Option<u32>,
+    /// Names of the columns of the key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    key: Vec<String>,
     pub(crate) time_unit: Option<TimeUnit>,
     /// Number of the last batch that this manifest knows of.
     pub(crate) applied: u64,
@@ -98,6 +103,7 @@ impl Manifest {
             columns: schema.columns().iter().map(column).collect(),
             span: schema.partitioning().span,
             symbols: schema.partitioning().symbols,
+            key: schema.key().iter().map(|&column| schema.columns()[column].name.clone()).collect(),
             time_unit,
             applied: 0,
             replay_from: 1,
@@ -121,7 +127,16 @@ impl Manifest {
         };
         let column = |entry: &ColumnEntry| Column { name: entry.name.clone(), kind: kind(entry.kind) };
         let partitioning = Partitioning { span: self.span, symbols: self.symbols };
-        Schema::new(self.columns.iter().map(column).collect(), partitioning)
+        let schema = Schema::new(self.columns.iter().map(column).collect(), partitioning)?;
+        if self.key.is_empty() {
+            return Ok(schema);
+        }
+        schema.with_key(&self.key.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The files of a partition, in the order in which they were written.
+    pub(crate) fn files_of(&self, place: Place) -> impl Iterator<Item = &TableFile> {
+        self.files.iter().filter(move |file| file.place() == place)
     }
 
     /// Whether the rows of a partition that a batch brought are to be kept in memory.

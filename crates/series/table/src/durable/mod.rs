@@ -12,35 +12,44 @@
 //!   when a batch was just acknowledged and when the table is opened. So what was recovered is what was there.
 //! - **A row is in one place.** The manifest says for each flushed partition up to which batch files hold its rows; a
 //!   replay leaves those out. It is replaced as a whole, and only then memory and log are let go of.
+//! - **Of one key the newest counts**: what is in memory comes before files, and of a partition's files no two have one
+//!   key, for a flush marks in older files what it replaces. Deleted keys whose rows may lie in files are kept in
+//!   memory until then.
 //! - **Readers see whole batches**, and every batch that was acknowledged before they came.
 
+mod compact;
 mod flush;
 mod manifest;
 mod recover;
 mod retain;
+mod salvage;
+mod state;
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::TableError;
 use crate::files::{Codec, FileRows, TableFile};
 use crate::log::batch::{PRODUCER_BYTES_MAX, encode};
 use crate::log::committer::{BATCH_BYTES_MAX, Committer};
 use crate::log::writer::Files;
-use crate::log::{Ack, Batch, Origin, SyncPolicy};
+use crate::log::{Ack, Batch, Change, LOG_VERSION, Origin, SyncPolicy};
 use crate::scan::Filter;
-use crate::schema::{Kind, Place, Schema};
+use crate::schema::{Column, Kind, Schema};
 use crate::storage::Storage;
 use crate::table::{Cells, Table};
 
+pub use compact::Compaction;
 pub use flush::Flush;
 pub(crate) use manifest::Manifest;
 pub use manifest::{FORMAT_VERSION, TimeUnit};
 pub use recover::Recovery;
 pub use retain::{Backup, Dropped};
+pub use salvage::{LostBatches, LostFile, MissingSequences, Salvage, salvage};
+
+use state::State;
 
 /// Most of a decimal that eighteen digits hold.
 const DECIMAL_MAX: u64 = 999_999_999_999_999_999;
@@ -54,11 +63,18 @@ pub struct Options {
     pub log_file_bytes: u64,
     /// How columns are written to files, by name; others as [`Codec::of`] says.
     pub codecs: Vec<(String, Codec)>,
+    /// Bytes of memory that a flush keeps for the rows to come; the rest of what it frees goes to the kernel. Rows that
+    /// need more fault it in again, in the middle of ingest.
+    pub spare_bytes: usize,
 }
+
+/// Of [`Options::spare_bytes`]: a flush of what a few seconds bring should cost no faults.
+const SPARE_BYTES: usize = 64 << 20;
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sync: SyncPolicy::default(), log_file_bytes: 64 << 20, codecs: Vec::new() }
+        let (sync, codecs) = (SyncPolicy::default(), Vec::new());
+        Self { sync, log_file_bytes: 64 << 20, codecs, spare_bytes: SPARE_BYTES }
     }
 }
 
@@ -68,42 +84,14 @@ pub struct Durable<'a> {
     storage: Arc<dyn Storage>,
     schema: Arc<Schema>,
     codecs: Vec<Codec>,
+    spare_bytes: usize,
     committer: Committer,
     log_files: Files,
+    /// Held while files are added or replaced: a flush and a compaction wait for each other.
+    upkeep: Mutex<()>,
     state: RwLock<State<'a>>,
     /// Rows from before this time are refused.
     kept_from: AtomicI64,
-}
-
-/// What the log and the manifest come to.
-#[derive(Debug)]
-struct State<'a> {
-    table: Table<'a>,
-    manifest: Manifest,
-    /// Number of the last batch that the table took in.
-    applied: u64,
-    /// Number of the last batch of each producer that the table took in.
-    producers: BTreeMap<String, u64>,
-    /// The first batch that brought rows to each partition in memory.
-    unflushed: BTreeMap<Place, u64>,
-}
-
-impl State<'_> {
-    /// Takes in a batch of the log.
-    fn take_in(&mut self, number: u64, batch: &Batch) -> Result<(), TableError> {
-        let Self { table, manifest, .. } = self;
-        let is_wanted = |place| manifest.is_wanted(place, number);
-        let places = batch.with_cells(|cells| table.append_where(cells, is_wanted))?;
-        for place in places {
-            self.unflushed.entry(place).or_insert(number);
-        }
-        if let Some((producer, sequence)) = &batch.origin {
-            let last = self.producers.entry(producer.clone()).or_default();
-            *last = (*last).max(*sequence);
-        }
-        self.applied = self.applied.max(number);
-        Ok(())
-    }
 }
 
 /// A batch that was handed in.
@@ -161,13 +149,16 @@ impl Reading<'_, '_> {
         self.files().iter().filter(move |file| file.may_hold(time, symbol, &filter))
     }
 
-    /// Reads a file back, checked against the manifest.
+    /// Reads a file back, checked against the manifest, without the rows of it that were deleted or replaced since.
     ///
     /// # Errors
     /// [`TableError::Io`] and [`TableError::Damaged`] with the file.
     pub fn read_file(&self, file: &TableFile) -> Result<FileRows, TableError> {
         let Durable { storage, schema, .. } = self.durable;
-        crate::files::read(storage.as_ref(), file, schema, self.state.table.dictionaries())
+        let dictionaries = self.state.table.dictionaries();
+        let mut rows = crate::files::read(storage.as_ref(), file, schema, dictionaries)?;
+        rows.hide(&self.state.gone_of(schema, file, &rows));
+        Ok(rows)
     }
 
     /// Number of the last batch of a producer that is in the table.
@@ -192,8 +183,31 @@ impl<'a> Durable<'a> {
         self.submit(origin, batch)?.wait()
     }
 
-    /// Hands in a batch, one column a column of the table. With an origin it may be sent as often as one likes and is
-    /// taken in once.
+    /// Hands in keys of rows to delete and waits for the acknowledgement.
+    ///
+    /// # Errors
+    /// Those of [`submit_delete`](Self::submit_delete) and [`Ticket::wait`].
+    pub fn delete(&self, origin: Option<Origin<'_>>, keys: &[Cells<'_>]) -> Result<Ack, TableError> {
+        self.submit_delete(origin, keys)?.wait()
+    }
+
+    /// Hands in keys, one column a column of the key in the order in which it was declared: rows that have one of them,
+    /// and came before, are taken out, wherever they lie. It is a batch like any other, with a number of its producer.
+    ///
+    /// # Errors
+    /// [`TableError::NoKey`] where the table has none; those of [`submit`](Self::submit).
+    pub fn submit_delete(
+        &self,
+        origin: Option<Origin<'_>>,
+        keys: &[Cells<'_>],
+    ) -> Result<Ticket<'_, 'a>, TableError> {
+        self.schema.check_keys(keys)?;
+        self.hand_in(Change::Delete, origin, keys)
+    }
+
+    /// Hands in a batch, one column a column of the table. In a table with a key its rows replace those that have their
+    /// keys, so that sending a batch again changes nothing, as long as none of its keys came in between. With an origin
+    /// it may be sent as often as one likes and is taken in once.
     ///
     /// # Errors
     /// When the batch does not fit the table, holds what the table cannot keep ([`TableError::Digits`],
@@ -204,7 +218,23 @@ impl<'a> Durable<'a> {
         origin: Option<Origin<'_>>,
         batch: &[Cells<'_>],
     ) -> Result<Ticket<'_, 'a>, TableError> {
-        self.check(origin, batch)?;
+        self.schema.check(batch)?;
+        self.hand_in(Change::Rows, origin, batch)
+    }
+
+    /// Hands in a batch that fits the table.
+    fn hand_in(
+        &self,
+        change: Change,
+        origin: Option<Origin<'_>>,
+        batch: &[Cells<'_>],
+    ) -> Result<Ticket<'_, 'a>, TableError> {
+        let columns = self.schema.columns();
+        let columns: Vec<&Column> = match change {
+            Change::Rows => columns.iter().collect(),
+            Change::Delete => self.schema.key().iter().map(|&column| &columns[column]).collect(),
+        };
+        self.check(origin, &columns, batch)?;
         if let Some(lost) = self.committer.lost() {
             return Err(lost);
         }
@@ -213,7 +243,7 @@ impl<'a> Durable<'a> {
         } else if let Ok(mut state) = self.state.try_write() {
             self.apply_to(&mut state)?;
         }
-        let bytes = encode(origin, batch)?;
+        let bytes = encode(change, origin, batch)?;
         if bytes.len() > BATCH_BYTES_MAX {
             return Err(TableError::TooLong { bytes: bytes.len(), limit: BATCH_BYTES_MAX });
         }
@@ -229,7 +259,7 @@ impl<'a> Durable<'a> {
     /// [`TableError::Memory`] when there is no room for an acknowledged batch: flush, then read.
     pub fn read(&self) -> Result<Reading<'_, 'a>, TableError> {
         self.apply()?;
-        let state = self.state.read().expect("nothing panics while a table is half changed");
+        let state = self.read_state();
         Ok(Reading { durable: self, state })
     }
 
@@ -248,7 +278,8 @@ impl<'a> Durable<'a> {
 
     fn apply_to(&self, state: &mut State<'_>) -> Result<(), TableError> {
         while let Some(ready) = self.committer.peek_ready() {
-            let batch = Batch::parse(&ready.bytes).expect("the bytes were written by this process");
+            let batch =
+                Batch::parse(&ready.bytes, LOG_VERSION).expect("the bytes were written by this process");
             let taken = state.take_in(ready.number, &batch);
             self.committer.settle_ready(ready, taken.is_ok());
             taken?;
@@ -256,12 +287,25 @@ impl<'a> Durable<'a> {
         Ok(())
     }
 
+    fn keep_up(&self) -> MutexGuard<'_, ()> {
+        self.upkeep.lock().expect("nothing panics while files are half written")
+    }
+
+    fn read_state(&self) -> RwLockReadGuard<'_, State<'a>> {
+        self.state.read().expect("nothing panics while a table is half changed")
+    }
+
     fn write_state(&self) -> RwLockWriteGuard<'_, State<'a>> {
         self.state.write().expect("nothing panics while a table is half changed")
     }
 
     /// Refuses what could not be taken in once it is in the log.
-    fn check(&self, origin: Option<Origin<'_>>, batch: &[Cells<'_>]) -> Result<(), TableError> {
+    fn check(
+        &self,
+        origin: Option<Origin<'_>>,
+        columns: &[&Column],
+        batch: &[Cells<'_>],
+    ) -> Result<(), TableError> {
         if let Some(Origin { producer, sequence }) = origin {
             let reason = match (producer.len(), sequence) {
                 (0, _) => Some("has no name"),
@@ -273,20 +317,20 @@ impl<'a> Durable<'a> {
                 return Err(TableError::Producer { reason });
             }
         }
-        self.schema.check(batch)?;
-        for (column, cells) in self.schema.columns().iter().zip(batch) {
+        let time = &self.schema.columns()[self.schema.time()];
+        let kept_from = self.kept_from.load(Ordering::Relaxed);
+        for (column, cells) in columns.iter().zip(batch) {
             if let (Kind::Decimal { .. }, Cells::Decimals(cells)) = (column.kind, cells)
                 && let Some(&value) = cells.iter().find(|cell| cell.unsigned_abs() > DECIMAL_MAX)
             {
                 return Err(TableError::Digits { column: column.name.clone(), value });
             }
-        }
-        let kept_from = self.kept_from.load(Ordering::Relaxed);
-        if let Cells::Times(times) = batch[self.schema.time()]
-            && let Some(&time) = times.iter().min()
-            && time < kept_from
-        {
-            return Err(TableError::TooOld { time, kept_from });
+            if let (true, Cells::Times(times)) = (column.name == time.name, cells)
+                && let Some(&time) = times.iter().min()
+                && time < kept_from
+            {
+                return Err(TableError::TooOld { time, kept_from });
+            }
         }
         // Before a copy of it is made.
         let bytes = batch.iter().map(|cells| cells.rows() * 8).sum();

@@ -11,7 +11,7 @@ use crate::dictionary::Dictionary;
 use crate::durable::manifest::MANIFEST;
 use crate::durable::{Durable, Manifest, Options, State, TimeUnit};
 use crate::error::TableError;
-use crate::files::Codec;
+use crate::files::{Codec, TableFile};
 use crate::log::Tail;
 use crate::log::committer::Committer;
 use crate::log::reader::{self, End};
@@ -29,10 +29,12 @@ pub struct Recovery {
     pub rows: usize,
     /// Files of sealed partitions.
     pub files: usize,
-    /// Rows in those.
+    /// Rows in those that are not gone.
     pub file_rows: u64,
     /// Bytes at the end of the log that were cut off: what was on its way when the machine stopped.
     pub tail: Option<Tail>,
+    /// Batches that a salvage could not keep; told until the log is cut behind them.
+    pub lost: u64,
     /// Files that no manifest names, which were removed: those of a flush that was killed.
     pub removed: Vec<String>,
 }
@@ -84,7 +86,7 @@ impl<'a> Durable<'a> {
         let dictionaries = dictionaries.ok_or_else(|| damaged("a symbol is there twice".to_owned()))?;
         let mut recovery = Recovery {
             files: manifest.files.len(),
-            file_rows: manifest.files.iter().map(|file| file.rows).sum(),
+            file_rows: manifest.files.iter().map(TableFile::live_rows).sum(),
             ..Recovery::default()
         };
         let mut state = State {
@@ -92,6 +94,7 @@ impl<'a> Durable<'a> {
             applied: manifest.applied,
             producers: manifest.producers.clone(),
             unflushed: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             manifest,
         };
         let end = state.replay(storage.as_ref(), &mut recovery)?;
@@ -115,8 +118,10 @@ impl<'a> Durable<'a> {
         let durable = Self {
             schema: Arc::new(schema),
             codecs,
+            spare_bytes: options.spare_bytes,
             committer,
             log_files,
+            upkeep: Mutex::new(()),
             state: RwLock::new(state),
             kept_from: AtomicI64::new(kept_from),
             storage,
@@ -138,7 +143,10 @@ impl State<'_> {
             let reason = format!("it knows {known} batches, the log ends before batch {}", end.next);
             return Err(TableError::Damaged { path, offset: 0, reason });
         }
+        // Those that a salvage could not keep have no rows, and their numbers.
+        self.applied = self.applied.max(end.next - 1);
         recovery.rows = self.table.rows();
+        recovery.lost = end.lost;
         recovery.tail = end.tail.clone();
         Ok(end)
     }

@@ -36,6 +36,7 @@ impl Durable<'_> {
     /// # Errors
     /// [`TableError::LogLost`] and [`TableError::Io`]; the table is then as it was.
     pub fn drop_before(&self, time: i64) -> Result<Dropped, TableError> {
+        let _upkeep = self.keep_up();
         let mut state = self.write_state();
         let _ = self.apply_to(&mut state);
         self.committer.sync()?;
@@ -51,16 +52,18 @@ impl Durable<'_> {
         manifest.write(self.storage.as_ref())?;
         state.manifest = manifest;
         state.unflushed.retain(|(_, span), _| *span >= first);
+        state.deleted.retain(|(_, span), _| *span >= first);
         // The earliest time of all has no span before it.
         let kept_from = first.saturating_mul(span);
         let rows = state.table.drop_before(kept_from);
+        state.table.release(self.spare_bytes);
         self.kept_from.store(kept_from, Ordering::Relaxed);
         for file in &old {
             // What stays is removed by the next open, for no manifest names it.
             let _ = self.storage.remove(&file.name);
         }
         self.trim_log(state.manifest.replay_from);
-        Ok(Dropped { rows, file_rows: old.iter().map(|file| file.rows).sum(), files: old.len() })
+        Ok(Dropped { rows, file_rows: old.iter().map(TableFile::live_rows).sum(), files: old.len() })
     }
 
     /// Copies the table as it is now into an empty folder, from which it can be opened. Appends are acknowledged
@@ -75,7 +78,7 @@ impl Durable<'_> {
         }
         self.committer.sync()?;
         // While it is held nothing is flushed, dropped or removed.
-        let state = self.state.read().expect("nothing panics while a table is half changed");
+        let state = self.read_state();
         let mut backup = Backup { files: 0, bytes: 0 };
         for file in &state.manifest.files {
             let bytes = self.read_whole(&file.name)?;
@@ -107,7 +110,7 @@ impl Durable<'_> {
     /// # Errors
     /// The first that is not as it was written, or cannot be read.
     pub fn verify(&self) -> Result<u64, TableError> {
-        let state = self.state.read().expect("nothing panics while a table is half changed");
+        let state = self.read_state();
         let mut total = 0;
         for file in &state.manifest.files {
             let bytes = self.read_whole(&file.name)?;

@@ -1,20 +1,23 @@
 //! Files of sealed partitions: Parquet, as DuckDB, Polars, pandas and Arrow read it.
 //!
-//! A file holds all rows of one partition that were in memory when it was written, in time order. Types: a time is
+//! A file holds all rows of one partition that were in memory when it was written, in order. Rows of it that were
+//! deleted or replaced later are marked in the manifest, until the partition is written anew. Types: a time is
 //! INT64, with the unit that the table was made with, if any; a symbol is text; an int INT64; a decimal DECIMAL(18,
 //! scale); a float DOUBLE, and NaN, which is null in this engine, is null in the file.
 
 mod read;
+mod runs;
 mod write;
 
 use serde::{Deserialize, Serialize};
 
 use crate::scan::Filter;
-use crate::schema::Kind;
+use crate::schema::{Kind, Place};
 
 pub use read::FileRows;
 pub(crate) use read::read;
-pub(crate) use write::{Source, write};
+pub use runs::Runs;
+pub(crate) use write::{Block, Source, write};
 
 /// A file of a table, as the manifest tells it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +36,10 @@ pub struct TableFile {
     pub crc32c: u32,
     /// What each column takes, and lies between.
     pub columns: Vec<FileColumn>,
+    /// Rows of it that were deleted or replaced since. [`Reading::read_file`](crate::Reading::read_file) leaves them
+    /// out; other readers of the file see them, until [`Durable::compact`](crate::Durable::compact).
+    #[serde(default, skip_serializing_if = "Runs::is_empty")]
+    pub gone: Runs,
 }
 
 /// A column of a file.
@@ -51,6 +58,17 @@ pub struct FileColumn {
 }
 
 impl TableFile {
+    /// Its partition.
+    pub(crate) fn place(&self) -> Place {
+        (self.group, self.span)
+    }
+
+    /// Rows of it that are not gone.
+    #[must_use]
+    pub fn live_rows(&self) -> u64 {
+        self.rows.saturating_sub(self.gone.rows())
+    }
+
     /// Whether its zones allow rows of a filter; `time` and `symbol` are the numbers of these columns.
     #[must_use]
     pub(crate) fn may_hold(&self, time: usize, symbol: Option<usize>, filter: &Filter) -> bool {

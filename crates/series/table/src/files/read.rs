@@ -9,13 +9,14 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::dictionary::Dictionary;
 use crate::error::TableError;
-use crate::files::TableFile;
+use crate::files::{Runs, TableFile};
+use crate::key::Keys;
 use crate::scan::{Filter, Piece};
 use crate::schema::Schema;
 use crate::segment::Loose;
 use crate::storage::Storage;
 
-/// Rows of one file, in time order, in memory of their own.
+/// Rows of one file, in order, in memory of their own.
 #[derive(Debug)]
 pub struct FileRows {
     schema: Arc<Schema>,
@@ -25,6 +26,28 @@ pub struct FileRows {
 }
 
 impl FileRows {
+    /// The columns that order its rows.
+    pub(crate) fn keys_of_rows(&self) -> Keys<'_> {
+        Keys::of_rows(&self.columns, self.schema.order())
+    }
+
+    /// Takes rows out.
+    pub(crate) fn hide(&mut self, gone: &Runs) {
+        if gone.is_empty() {
+            return;
+        }
+        let rest = gone.rest(self.columns[self.schema.time()].view().rows());
+        for column in &mut self.columns {
+            let mut kept = column.empty_like();
+            kept.extend_from_ranges(column, &rest);
+            *column = kept;
+        }
+    }
+
+    pub(crate) fn into_columns(self) -> Vec<Loose> {
+        self.columns
+    }
+
     /// The rows that a filter asks for, if any. Its zones are those of these rows.
     #[must_use]
     pub fn piece(&self, filter: &Filter) -> Option<Piece<'_>> {
@@ -32,7 +55,7 @@ impl FileRows {
     }
 }
 
-/// Reads a file whole, and compares it with what the manifest says of it.
+/// Reads a file whole, rows that are gone among the others, and compares it with what the manifest says of it.
 pub(crate) fn read(
     storage: &dyn Storage,
     file: &TableFile,
@@ -50,6 +73,9 @@ pub(crate) fn read(
     let rows = columns[schema.time()].whole().len() as u64;
     if rows != file.rows {
         return Err(damaged(format!("{rows} rows instead of {}", file.rows)));
+    }
+    if !file.gone.is_sound(rows) {
+        return Err(damaged("the manifest marks rows that it does not have".to_owned()));
     }
     let keys = dictionaries.iter().map(Dictionary::len).collect();
     Ok(FileRows { schema: Arc::clone(schema), columns, keys })

@@ -1,4 +1,4 @@
-//! Writing the segments of a partition as one Parquet file.
+//! Writing rows of a partition as one Parquet file.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -13,21 +13,55 @@ use parquet::schema::types::{ColumnPath, Type};
 use crate::dictionary::Dictionary;
 use crate::durable::TimeUnit;
 use crate::error::TableError;
-use crate::files::{Codec, Compression, Encoding, FileColumn, FileZone, TableFile};
+use crate::files::{Codec, Compression, Encoding, FileColumn, FileZone, Runs, TableFile};
 use crate::schema::{Kind, Place, Schema};
-use crate::segment::{Data, Segment, Zone};
+use crate::segment::{Data, Loose, ROWS_LAST, Segment, View, Zone, zone_of};
 use crate::storage::{Output, Storage};
 
-/// Segments of a row group: about a million rows, whose columns are in memory once more while they are written.
-const SEGMENTS_OF_GROUP: usize = 16;
+/// Blocks of a row group: about a million rows, whose columns are in memory once more while they are written.
+const BLOCKS_OF_GROUP: usize = 16;
 /// Bytes of one write to the file.
 const WRITE_BYTES: usize = 1 << 20;
 
+/// Rows of a file, as many as a segment may have.
+pub(crate) struct Block<'s> {
+    columns: Vec<View<'s>>,
+    zones: Vec<Zone>,
+    rows: usize,
+}
+
+impl<'s> Block<'s> {
+    /// The rows of segments.
+    pub(crate) fn of_segments(segments: &'s [Segment<'_>]) -> Vec<Self> {
+        let block = |segment: &'s Segment<'_>| {
+            let columns = 0..segment.columns.len();
+            Self {
+                columns: columns.clone().map(|column| segment.view(column)).collect(),
+                zones: columns.map(|column| segment.zone(column)).collect(),
+                rows: segment.rows,
+            }
+        };
+        segments.iter().map(block).collect()
+    }
+
+    /// Rows outside of segments.
+    pub(crate) fn of_rows(columns: &'s [Loose]) -> Vec<Self> {
+        let rows = columns.first().map_or(0, |column| column.view().rows());
+        let block = |start: usize| {
+            let end = rows.min(start + ROWS_LAST);
+            let columns: Vec<_> = columns.iter().map(|column| column.view().cut(start..end)).collect();
+            let zones = columns.iter().map(|column| zone_of(*column)).collect();
+            Self { columns, zones, rows: end - start }
+        };
+        (0..rows).step_by(ROWS_LAST).map(block).collect()
+    }
+}
+
 /// What a file is made of.
-pub(crate) struct Source<'s, 'a> {
+pub(crate) struct Source<'s> {
     pub(crate) schema: &'s Schema,
     pub(crate) place: Place,
-    pub(crate) segments: &'s [Segment<'a>],
+    pub(crate) blocks: Vec<Block<'s>>,
     pub(crate) dictionaries: &'s [Dictionary],
     pub(crate) time_unit: Option<TimeUnit>,
     /// One for each column.
@@ -35,11 +69,7 @@ pub(crate) struct Source<'s, 'a> {
 }
 
 /// Writes a file under a name for the time being, syncs it, and gives it its name. The folder is not synced.
-pub(crate) fn write(
-    storage: &dyn Storage,
-    name: &str,
-    source: &Source<'_, '_>,
-) -> Result<TableFile, TableError> {
+pub(crate) fn write(storage: &dyn Storage, name: &str, source: &Source<'_>) -> Result<TableFile, TableError> {
     let unfinished = format!("{name}.new");
     let path = storage.path().join(name);
     let io = |source| TableError::Io { action: "write", path: path.clone(), source };
@@ -56,10 +86,11 @@ pub(crate) fn write(
         name: name.to_owned(),
         group: source.place.0,
         span: source.place.1,
-        rows: source.segments.iter().map(|segment| segment.rows as u64).sum(),
+        rows: source.rows(),
         bytes,
         crc32c,
         columns: source.columns(&file_bytes),
+        gone: Runs::default(),
     })
 }
 
@@ -94,14 +125,14 @@ impl Write for Sink {
     }
 }
 
-impl Source<'_, '_> {
+impl Source<'_> {
     /// Writes everything; returns the bytes of each column.
     fn write(&self, sink: &mut (impl Write + Send)) -> Result<Vec<u64>, ParquetError> {
         let mut writer = SerializedFileWriter::new(sink, Arc::new(self.columns_type()?), self.properties())?;
-        for segments in self.segments.chunks(SEGMENTS_OF_GROUP) {
+        for blocks in self.blocks.chunks(BLOCKS_OF_GROUP) {
             let mut group = writer.next_row_group()?;
             for column in 0..self.schema.columns().len() {
-                self.write_column(&mut group, segments, column)?;
+                self.write_column(&mut group, blocks, column)?;
             }
             group.close()?;
         }
@@ -118,7 +149,7 @@ impl Source<'_, '_> {
     fn write_column<W: Write + Send>(
         &self,
         group: &mut SerializedRowGroupWriter<'_, W>,
-        segments: &[Segment<'_>],
+        blocks: &[Block<'_>],
         column: usize,
     ) -> Result<(), ParquetError> {
         let mut writer =
@@ -129,18 +160,17 @@ impl Source<'_, '_> {
             }
             None => Vec::new(),
         };
-        for segment in segments {
-            match &segment.columns[column] {
+        for block in blocks {
+            match block.columns[column] {
                 Data::Whole(cells) => {
-                    writer.typed::<Int64Type>().write_batch(&cells[..segment.rows], None, None)?;
+                    writer.typed::<Int64Type>().write_batch(cells, None, None)?;
                 }
                 Data::Symbol(cells) => {
                     let cells: Vec<ByteArray> =
-                        cells[..segment.rows].iter().map(|&key| texts[key as usize].clone()).collect();
+                        cells.iter().map(|&key| texts[key as usize].clone()).collect();
                     writer.typed::<ByteArrayType>().write_batch(&cells, None, None)?;
                 }
                 Data::Float(cells) => {
-                    let cells = &cells[..segment.rows];
                     let known: Vec<i16> = cells.iter().map(|cell| i16::from(!cell.is_nan())).collect();
                     let values: Vec<f64> = cells.iter().copied().filter(|cell| !cell.is_nan()).collect();
                     writer.typed::<DoubleType>().write_batch(&values, Some(&known), None)?;
@@ -211,9 +241,13 @@ impl Source<'_, '_> {
         Arc::new(properties.build())
     }
 
+    fn rows(&self) -> u64 {
+        self.blocks.iter().map(|block| block.rows as u64).sum()
+    }
+
     /// What the manifest tells of each column.
     fn columns(&self, file_bytes: &[u64]) -> Vec<FileColumn> {
-        let rows: u64 = self.segments.iter().map(|segment| segment.rows as u64).sum();
+        let rows = self.rows();
         let column = |(index, &file_bytes): (usize, &u64)| {
             let column = &self.schema.columns()[index];
             let cell_bytes = if column.kind == Kind::Symbol { 4 } else { 8 };
@@ -229,8 +263,7 @@ impl Source<'_, '_> {
     }
 
     fn zone(&self, column: usize) -> FileZone {
-        let zones = self.segments.iter().map(|segment| segment.zone(column));
-        let zone = zones.reduce(Zone::merge);
+        let zone = self.blocks.iter().map(|block| block.zones[column]).reduce(Zone::merge);
         match zone {
             Some(Zone::Whole(Some((low, high)))) if self.dictionary(column).is_some() => {
                 let number = |number| u32::try_from(number).expect("a symbol has a number of 32 bits");

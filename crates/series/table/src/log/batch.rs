@@ -1,10 +1,13 @@
 //! A batch as bytes: what stands in the payload of a frame.
 //!
 //! ```text
-//!   4 length │ 1 length of producer │ producer │ 8 sequence (with a producer only) │ 4 rows │ 2 columns │ columns
+//!   4 length │ 1 change │ 1 length of producer │ producer │ 8 sequence (with a producer only) │ 4 rows │ 2 columns │
+//!            columns
 //!   column: 1 kind │ 8 bytes a row                                                  times, ints, decimals, floats
 //!           1 kind │ 4 texts │ (4 length, text)* │ 1 bytes of a key │ keys            symbols
 //! ```
+//!
+//! In log files of version 1 there is no byte for the change: all of them are rows.
 
 use std::collections::HashMap;
 
@@ -30,9 +33,23 @@ pub struct Origin<'a> {
     pub sequence: u64,
 }
 
+/// What a batch does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It brings rows, which in a table with a key replace those that have their keys.
+    Rows,
+    /// It takes rows out: its columns are those of the key.
+    Delete,
+}
+
+const ROWS: u8 = 0;
+const DELETE: u8 = 1;
+
 /// A batch read from bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
+    /// What it does.
+    pub change: Change,
     /// Who sent it, and its number there.
     pub origin: Option<(String, u64)>,
     /// Rows of each column.
@@ -60,10 +77,18 @@ const DECIMALS: u8 = 4;
 ///
 /// # Errors
 /// [`TableError::TooLong`] when its texts alone are longer than a batch may be.
-pub(crate) fn encode(origin: Option<Origin<'_>>, cells: &[Cells<'_>]) -> Result<Vec<u8>, TableError> {
+pub(crate) fn encode(
+    change: Change,
+    origin: Option<Origin<'_>>,
+    cells: &[Cells<'_>],
+) -> Result<Vec<u8>, TableError> {
     let rows = cells.first().map_or(0, Cells::rows);
     let mut out = Vec::with_capacity(64 + cells.len() * (rows * 8 + 16));
     out.extend_from_slice(&[0; 4]);
+    out.push(match change {
+        Change::Rows => ROWS,
+        Change::Delete => DELETE,
+    });
     let producer = origin.map_or("", |origin| origin.producer);
     out.push(u8::try_from(producer.len()).expect("at most 255 bytes"));
     out.extend_from_slice(producer.as_bytes());
@@ -154,16 +179,21 @@ pub(crate) fn distinct<'a>(cells: &[&'a str]) -> (Vec<&'a str>, Vec<u32>) {
 }
 
 impl Batch {
-    /// Reads a batch.
+    /// Reads a batch as a log file of a version has it.
     ///
     /// # Errors
     /// What is wrong with the bytes. No length of theirs is believed before there are as many bytes.
-    pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+    pub fn parse(bytes: &[u8], version: u32) -> Result<Self, &'static str> {
         let mut reader = Reader(bytes);
         let length = reader.u32()? as usize;
         if reader.0.len() != length {
             return Err("a batch of another length");
         }
+        let change = match if version >= 2 { reader.byte()? } else { ROWS } {
+            ROWS => Change::Rows,
+            DELETE => Change::Delete,
+            _ => return Err("a batch that does nothing known"),
+        };
         let producer = reader.byte()?.into();
         let producer = reader.text(producer)?;
         let origin = match producer {
@@ -176,7 +206,16 @@ impl Batch {
         if !reader.0.is_empty() {
             return Err("bytes behind the last column");
         }
-        Ok(Self { origin, rows, columns })
+        Ok(Self { change, origin, rows, columns })
+    }
+
+    /// The bytes of a batch of an older version as they are written now.
+    pub(crate) fn renew(bytes: &[u8], version: u32) -> Vec<u8> {
+        if version >= 2 {
+            return bytes.to_vec();
+        }
+        let length = u32_at(bytes, 0) + 1;
+        [&length.to_le_bytes()[..], &[ROWS], &bytes[4..]].concat()
     }
 
     /// The batches of a frame's payload.
@@ -294,6 +333,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::LOG_VERSION;
     use proptest::prelude::*;
 
     fn texts() -> impl Strategy<Value = Vec<String>> {
@@ -304,6 +344,7 @@ mod tests {
         #[test]
         fn what_was_written_is_read(
             texts in texts(), producer in "[a-z]{0,9}", sequence in any::<u64>(), float in any::<f64>(),
+            change in prop_oneof![Just(Change::Rows), Just(Change::Delete)],
         ) {
             let rows = texts.len();
             let symbols: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -314,9 +355,16 @@ mod tests {
                 Cells::Decimals(&wholes),
             ];
             let origin = (!producer.is_empty()).then_some(Origin { producer: &producer, sequence });
-            let bytes = encode(origin, &cells).unwrap();
-            let batch = Batch::parse(&bytes).unwrap();
-            prop_assert_eq!(batch.rows, rows);
+            let bytes = encode(change, origin, &cells).unwrap();
+            let batch = Batch::parse(&bytes, LOG_VERSION).unwrap();
+            prop_assert_eq!((batch.rows, batch.change), (rows, change));
+            // What version 1 has: the same without the byte of the change.
+            let mut short = [&bytes[..4], &bytes[5..]].concat();
+            short[..4].copy_from_slice(&(bytes.len() as u32 - 5).to_le_bytes());
+            let old = Batch::parse(&short, 1).unwrap();
+            prop_assert!(change == Change::Delete || Batch::renew(&short, 1) == bytes);
+            prop_assert_eq!((old.change, &old.origin), (Change::Rows, &batch.origin));
+            prop_assert_eq!(format!("{:?}", old.columns), format!("{:?}", batch.columns));
             prop_assert_eq!(batch.origin.clone(), origin.map(|it| (it.producer.to_owned(), it.sequence)));
             batch.with_cells(|read| {
                 let Cells::Keyed { texts, keys } = &read[1] else { panic!("{read:?}") };
@@ -332,14 +380,14 @@ mod tests {
             payload.resize(payload.len().next_multiple_of(8), 0);
             prop_assert_eq!(Batch::split(&payload, 2).unwrap(), [&bytes[..]; 2]);
             prop_assert!(Batch::split(&payload, 1).is_err() && Batch::split(&payload, 3).is_err());
-            prop_assert!(Batch::parse(&bytes[..bytes.len() - 1]).is_err());
+            prop_assert!(Batch::parse(&bytes[..bytes.len() - 1], LOG_VERSION).is_err());
         }
 
         #[test]
         fn any_bytes_are_read_without_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 4..200)) {
             let length = (bytes.len() - 4) as u32;
             bytes[..4].copy_from_slice(&length.to_le_bytes());
-            let _ = (Batch::parse(&bytes), Batch::split(&bytes, 1));
+            let _ = (Batch::parse(&bytes, 1), Batch::parse(&bytes, LOG_VERSION), Batch::split(&bytes, 1));
         }
     }
 
@@ -349,8 +397,9 @@ mod tests {
             let owned: Vec<String> = (0..texts).map(|number| number.to_string()).collect();
             let cells: Vec<&str> = owned.iter().map(String::as_str).collect();
             let times = vec![0; texts];
-            let encoded = encode(None, &[Cells::Times(&times), Cells::Symbols(&cells)]).unwrap();
-            let read = Batch::parse(&encoded).unwrap();
+            let encoded =
+                encode(Change::Rows, None, &[Cells::Times(&times), Cells::Symbols(&cells)]).unwrap();
+            let read = Batch::parse(&encoded, LOG_VERSION).unwrap();
             read.with_cells(|read| {
                 let Cells::Keyed { keys, .. } = read[1] else { panic!("{read:?}") };
                 assert!(keys.iter().copied().eq(0..texts as u32));

@@ -12,10 +12,13 @@
 
 use std::ops::Range;
 
-/// Version of the format of log files. A newer one is refused by name.
-pub const LOG_VERSION: u32 = 1;
+/// Version of the format of log files, of which each tells its own. A newer one is refused by name.
+///
+/// Version 2 has batches that say what they do, and frames of lost batches, which a salvage leaves: a count, and no
+/// payload. Version 1 is read.
+pub const LOG_VERSION: u32 = 2;
 /// Bytes of the head of a file, and of a frame.
-pub(crate) const HEAD_BYTES: usize = 40;
+pub const HEAD_BYTES: usize = 40;
 /// Longest payload.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 1 << 30;
 
@@ -26,6 +29,8 @@ const ALIGN: usize = 8;
 /// Head of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
+    /// Version of the format, which says how its batches are written.
+    pub version: u32,
     /// The table that it belongs to.
     pub table: u64,
     /// Number of its first batch.
@@ -43,6 +48,14 @@ pub struct Frame {
     pub synced: u64,
     /// Where its payload lies in the file.
     pub payload: Range<usize>,
+}
+
+impl Frame {
+    /// Whether it stands for batches that a salvage could not keep, in a file of a version.
+    #[must_use]
+    pub fn is_lost(&self, version: u32) -> bool {
+        version >= 2 && self.count > 0 && self.payload.is_empty()
+    }
 }
 
 /// Where a log file ceases to be readable.
@@ -80,12 +93,18 @@ pub struct Scan {
 }
 
 impl Head {
+    /// Of a file that is written now.
+    #[must_use]
+    pub fn new(table: u64, first: u64) -> Self {
+        Self { version: LOG_VERSION, table, first }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn to_bytes(self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&LOG_VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.table.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.first.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..36]);
@@ -103,7 +122,9 @@ impl Head {
             return Ok(None);
         }
         match u32_at(head, 8) {
-            LOG_VERSION => Ok(Some(Self { table: u64_at(head, 16), first: u64_at(head, 24) })),
+            version @ 1..=LOG_VERSION => {
+                Ok(Some(Self { version, table: u64_at(head, 16), first: u64_at(head, 24) }))
+            }
             version => Err(version),
         }
     }
@@ -155,19 +176,25 @@ pub fn scan(bytes: &[u8], table: u64, next: u64) -> Scan {
 
 /// Searches for whole frames behind a bad place; the bad one itself counts if it is whole.
 fn look_behind(bytes: &[u8], offset: usize, table: u64, reason: &'static str, expected: u64) -> Bad {
-    let mut bad = Bad { offset, reason, expected, frames_after: 0, synced_after: 0 };
-    let mut at = offset;
-    while at + HEAD_BYTES <= bytes.len() {
+    let frames = search(bytes, table, offset);
+    let synced_after = frames.iter().map(|frame| frame.synced).max().unwrap_or(0);
+    Bad { offset, reason, expected, frames_after: frames.len(), synced_after }
+}
+
+/// Every whole frame from a place on, also behind bytes that are none.
+#[must_use]
+pub fn search(bytes: &[u8], table: u64, mut at: usize) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    while at.saturating_add(HEAD_BYTES) <= bytes.len() {
         match frame_at(bytes, at, table) {
             Ok(frame) => {
-                bad.frames_after += 1;
-                bad.synced_after = bad.synced_after.max(frame.synced);
                 at = frame.payload.end;
+                frames.push(frame);
             }
             Err(_) => at += ALIGN,
         }
     }
-    bad
+    frames
 }
 
 fn frame_at(bytes: &[u8], offset: usize, table: u64) -> Result<Frame, &'static str> {
@@ -216,7 +243,7 @@ mod tests {
 
     /// A file of frames of one batch each, each written after the one before was synced.
     fn file(payloads: &[&[u8]]) -> Vec<u8> {
-        let mut bytes = Head { table: TABLE, first: 1 }.to_bytes().to_vec();
+        let mut bytes = Head::new(TABLE, 1).to_bytes().to_vec();
         for (first, payload) in (1..).zip(payloads) {
             write_frame(&mut bytes, TABLE, (first, 1, first), |out| out.extend_from_slice(payload));
         }
@@ -226,7 +253,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read() {
         let bytes = file(&[b"one", b"", b"three and more"]);
-        assert_eq!(Head::parse(&bytes), Ok(Some(Head { table: TABLE, first: 1 })));
+        assert_eq!(Head::parse(&bytes), Ok(Some(Head::new(TABLE, 1))));
         let scan = scan(&bytes, TABLE, 1);
         assert_eq!((scan.next, &scan.bad), (4, &None));
         let payloads: Vec<&[u8]> = scan.frames.iter().map(|frame| &bytes[frame.payload.clone()]).collect();
@@ -262,17 +289,21 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_told() {
-        let mut bytes = file(&[]);
-        bytes[8] = 2;
-        let crc = crc32c::crc32c(&bytes[..36]);
-        bytes[36..40].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(Head::parse(&bytes), Err(2));
+    fn a_newer_version_is_told_and_an_older_one_read() {
+        for (version, wanted) in
+            [(0, Err(0)), (1, Ok(Some(Head { version: 1, ..Head::new(TABLE, 1) }))), (3, Err(3))]
+        {
+            let mut bytes = file(&[]);
+            bytes[8] = version;
+            let crc = crc32c::crc32c(&bytes[..36]);
+            bytes[36..40].copy_from_slice(&crc.to_le_bytes());
+            assert_eq!(Head::parse(&bytes), wanted);
+        }
     }
 
     #[test]
     fn frames_written_before_any_sync_may_tear_in_any_order() {
-        let mut bytes = Head { table: TABLE, first: 1 }.to_bytes().to_vec();
+        let mut bytes = Head::new(TABLE, 1).to_bytes().to_vec();
         for first in 1..=3 {
             write_frame(&mut bytes, TABLE, (first, 1, 1), |out| out.extend_from_slice(b"not synced"));
         }

@@ -19,11 +19,11 @@
 
 pub(crate) mod batch;
 pub(crate) mod committer;
-mod frame;
+pub(crate) mod frame;
 pub(crate) mod reader;
 pub(crate) mod writer;
 
-pub use batch::{Batch, Origin};
+pub use batch::{Batch, Change, Origin};
 pub use committer::{Ack, SyncPolicy};
-pub use frame::{Bad, Frame, Head, LOG_VERSION, Scan, scan};
+pub use frame::{Bad, Frame, HEAD_BYTES, Head, LOG_VERSION, Scan, scan, search};
 pub use reader::Tail;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::TableError;
 use crate::log::batch::Batch;
-use crate::log::frame::{Bad, HEAD_BYTES, Head, scan};
+use crate::log::frame::{Bad, HEAD_BYTES, Head, LOG_VERSION, scan};
 use crate::storage::Storage;
 
 /// Bytes at the end of the log that a loss of power had torn; they were cut off.
@@ -31,6 +31,8 @@ pub(crate) struct End {
     pub(crate) files: Vec<(u64, String)>,
     /// What was torn.
     pub(crate) tail: Option<Tail>,
+    /// Batches that a salvage could not keep.
+    pub(crate) lost: u64,
 }
 
 /// Name of the log file that begins with a batch.
@@ -38,7 +40,7 @@ pub(crate) fn file_name(first: u64) -> String {
     format!("{first:020}.log")
 }
 
-fn first_of(name: &str) -> Option<u64> {
+pub(crate) fn first_of(name: &str) -> Option<u64> {
     name.strip_suffix(".log").filter(|digits| digits.len() == 20)?.parse().ok()
 }
 
@@ -62,7 +64,7 @@ pub(crate) fn read(
     for (_, name) in files.drain(..needed) {
         storage.remove(&name).map_err(io("remove", &name))?;
     }
-    let mut end = End { next: from, files: Vec::new(), tail: None };
+    let mut end = End { next: from, files: Vec::new(), tail: None, lost: 0 };
     if let Some((first, name)) = files.first() {
         if *first > from {
             let path = storage.path().join(name);
@@ -102,7 +104,7 @@ impl File<'_> {
         let head = Head::parse(self.bytes).map_err(|version| TableError::Newer {
             path: self.path(),
             version,
-            known: crate::log::LOG_VERSION,
+            known: LOG_VERSION,
         })?;
         let scan = scan(self.bytes, self.table, end.next);
         match head {
@@ -122,15 +124,21 @@ impl File<'_> {
             }
             None => return Err(self.damaged(0, "the head of the file is not what was written")),
         }
+        let version = head.map_or(LOG_VERSION, |head| head.version);
         for frame in &scan.frames {
-            if frame.first + u64::from(frame.count) <= from {
+            let behind = frame.first + u64::from(frame.count);
+            if behind <= from {
+                continue;
+            }
+            if frame.is_lost(version) {
+                end.lost += behind - frame.first.max(from);
                 continue;
             }
             let damaged = |reason| self.damaged(frame.payload.start, reason);
             let batches = Batch::split(&self.bytes[frame.payload.clone()], frame.count).map_err(damaged)?;
             for (number, batch) in (frame.first..).zip(batches) {
                 if number >= from {
-                    take(number, Batch::parse(batch).map_err(damaged)?)?;
+                    take(number, Batch::parse(batch, version).map_err(damaged)?)?;
                 }
             }
         }

@@ -122,7 +122,7 @@ impl Writer {
         let name = file_name(self.next);
         let path = self.storage.path().join(&name);
         let made = self.storage.create(&name).and_then(|mut output| {
-            output.write_at(0, &Head { table: self.table, first: self.next }.to_bytes())?;
+            output.write_at(0, &Head::new(self.table, self.next).to_bytes())?;
             output.sync()?;
             self.storage.sync_folder()?;
             Ok(output)

@@ -1,6 +1,7 @@
 //! A feed of batches of which every row is known beforehand, and the look whether a table holds exactly these.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use planish_arena::{Arena, Growth, Page, Preference};
 use planish_table::{
@@ -116,8 +117,8 @@ pub fn check(durable: &Durable<'_>) -> u64 {
     last
 }
 
-/// The same for rows from a time on.
-pub fn check_from(durable: &Durable<'_>, from: i64) -> u64 {
+/// How often each number is in memory and files together.
+pub fn counts(durable: &Durable<'_>) -> BTreeMap<i64, usize> {
     let table = durable.read().unwrap();
     let mut counts = BTreeMap::new();
     table.scan(Filter::ALL).for_each(|piece| count(&table, &piece, &mut counts));
@@ -125,6 +126,12 @@ pub fn check_from(durable: &Durable<'_>, from: i64) -> u64 {
         let rows = table.read_file(file).unwrap();
         count(&table, &rows.piece(&Filter::ALL).expect("no file is empty"), &mut counts);
     }
+    counts
+}
+
+/// The same for rows from a time on.
+pub fn check_from(durable: &Durable<'_>, from: i64) -> u64 {
+    let counts = counts(durable);
     let last = counts.keys().next_back().map_or(0, |number| *number as u64 / ROWS);
     let wanted: BTreeMap<i64, usize> = (ROWS..(last + 1) * ROWS)
         .map(|number| (number as i64, 1))
@@ -133,4 +140,15 @@ pub fn check_from(durable: &Durable<'_>, from: i64) -> u64 {
     let wanted = if last == 0 { BTreeMap::new() } else { wanted };
     assert!(counts == wanted, "up to batch {last}: {counts:?} is not {wanted:?}");
     last
+}
+
+/// Copies the files of a fixture; returns their names.
+pub fn copy(from: &Path, to: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        names.push(entry.file_name().into_string().unwrap());
+    }
+    names
 }

@@ -1,6 +1,7 @@
 //! A folder that format 1 wrote, kept as it was: every later planish must open it.
 //!
-//! It is written by this test when PLANISH_TABLE_WRITE_FIXTURE names an empty folder, once for each version.
+//! It was written by this test when PLANISH_TABLE_WRITE_FIXTURE named an empty folder. The folder of format 2 is that
+//! of a table with a key: see `corrections`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,12 +35,7 @@ fn a_table_of_format_1_opens_and_goes_on() {
         return write(Path::new(&folder));
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(FIXTURE).unwrap() {
-        let entry = entry.unwrap();
-        std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
-        names.push(entry.file_name().into_string().unwrap());
-    }
+    let names = feed::copy(Path::new(FIXTURE), folder.path());
     let of_kind = |end: &str| names.iter().filter(|name| name.ends_with(end)).count();
     assert!(of_kind(".log") >= 2 && of_kind(".parquet") >= 2, "{names:?}");
     let arena = feed::arena();
@@ -54,5 +50,5 @@ fn a_table_of_format_1_opens_and_goes_on() {
     durable.flush(i64::MAX).unwrap();
     assert_eq!(feed::check_from(&durable, 0), BATCHES + 1);
     // Whoever raises one of them adds a folder of the version before, and keeps this one.
-    assert_eq!((FORMAT_VERSION, LOG_VERSION), (1, 1));
+    assert_eq!((FORMAT_VERSION, LOG_VERSION), (2, 2));
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads its own files, never the host")]
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a helper fails its test")]
 
+mod corrections;
 mod crash;
 mod durable;
 mod feed;
@@ -9,4 +10,8 @@ mod files;
 mod fixture;
 mod kill;
 mod memory;
+#[path = "../../../../memory/arena/tests/pool/mod.rs"]
+mod pool;
+mod release;
+mod salvage;
 mod simulated;
