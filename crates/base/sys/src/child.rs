@@ -5,7 +5,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 use crate::affinity;
 use crate::error::{Error, Result};
@@ -31,6 +31,8 @@ pub struct ChildSetup {
     pub without_thp: bool,
     /// Run at this nice value.
     pub nice: Option<i32>,
+    /// Lock at most so many bytes in memory (RLIMIT_MEMLOCK, both limits); `u64::MAX` is without a limit.
+    pub memlock_bytes: Option<u64>,
 }
 
 /// Makes the child that `command` starts begin as `setup` says; what the kernel refuses fails the start.
@@ -65,6 +67,11 @@ fn begin(setup: &ChildSetup, parent: Pid) -> std::result::Result<(), Errno> {
     }
     if let Some(nice) = setup.nice {
         process::set_nice(None, nice).map_err(errno)?;
+    }
+    if let Some(bytes) = setup.memlock_bytes {
+        let limit = Some(bytes).filter(|bytes| *bytes != u64::MAX);
+        let limits = Rlimit { current: limit, maximum: limit };
+        rustix::process::setrlimit(Resource::Memlock, limits)?;
     }
     Ok(())
 }
@@ -170,6 +177,13 @@ mod tests {
     fn a_child_without_thp_says_so() {
         let mut command = shell("grep -q 'THP_enabled:[[:space:]]*0' /proc/self/status");
         prepare(&mut command, ChildSetup { without_thp: true, ..ChildSetup::default() });
+        assert!(command.status().unwrap().success());
+    }
+
+    #[test]
+    fn a_child_has_its_limit_on_locked_memory() {
+        let mut command = shell("test \"$(ulimit -l)\" = 32");
+        prepare(&mut command, ChildSetup { memlock_bytes: Some(32 << 10), ..ChildSetup::default() });
         assert!(command.status().unwrap().success());
     }
 

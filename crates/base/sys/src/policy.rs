@@ -36,7 +36,8 @@ pub enum Policy {
 }
 
 impl Policy {
-    fn mode(&self) -> u32 {
+    /// The kernel's number of it, `MPOL_*`.
+    pub fn mode(&self) -> u32 {
         let mode = match self {
             Self::Default => raw::MPOL_DEFAULT,
             Self::Local => raw::MPOL_LOCAL,
