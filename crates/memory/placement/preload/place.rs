@@ -1,0 +1,206 @@
+//! One segment: its policy, its pages, and what became of them.
+
+use crate::prefault::{Job, prefault};
+use crate::raw::{call, call6, errno, now, nr};
+use crate::settings::{NODES_MAX, Settings, Text};
+use crate::wire::{self, MAGIC, Notice};
+
+/// Mappings are whole pages of at most this size: kernels of aarch64 come with three.
+pub const PAGE: usize = if cfg!(target_arch = "aarch64") { 64 << 10 } else { 4 << 10 };
+
+const TMPFS: usize = 0x0102_1994;
+const HUGETLBFS: usize = 0x9584_58f6;
+const MADV_HUGEPAGE: usize = 14;
+const MPOL_MF_MOVE: usize = 2;
+const MPOL_F_ADDR: usize = 2;
+/// Bits of a mask, and the one that the kernel takes away (get_nodes in mm/mempolicy.c).
+pub const MASK_BITS: usize = NODES_MAX + 1;
+
+/// What was mapped.
+pub struct Segment {
+    pub address: usize,
+    /// Whole pages.
+    pub bytes: usize,
+    /// Of these, bytes that have something behind them: a file may be shorter.
+    pub filled_bytes: usize,
+    pub kind: u32,
+    /// From a pool of huge pages.
+    pub is_pool: bool,
+    pub is_sparse: bool,
+    /// The program asks for its pages itself.
+    pub is_wanted_now: bool,
+    pub huge_errno: i32,
+    pub begun: u64,
+}
+
+/// The length of the file `file` and whether it is of a pool; `None` for one that some disk keeps.
+pub fn of_memory(file: usize) -> Option<(usize, bool)> {
+    let mut system = [0usize; 32];
+    let mut stat = [0usize; 32];
+    // SAFETY: the kernel writes 120 and 144 bytes, for which both have room.
+    let failed = unsafe {
+        call(nr::FSTATFS, file, system.as_mut_ptr() as usize, 0) < 0
+            || call(nr::FSTAT, file, stat.as_mut_ptr() as usize, 0) < 0
+    };
+    let [kind, ..] = system;
+    // st_size is the seventh word of struct stat on both architectures.
+    let [_, _, _, _, _, _, length, ..] = stat;
+    (!failed && (kind == TMPFS || kind == HUGETLBFS)).then_some((length, kind == HUGETLBFS))
+}
+
+/// The length of a System V segment.
+pub fn sysv_bytes(id: i32) -> Option<usize> {
+    const IPC_STAT: usize = 2;
+    let mut stat = [0usize; 32];
+    // SAFETY: the kernel writes a `shmid64_ds` of 112 bytes.
+    let failed = unsafe { call(nr::SHMCTL, id as usize, IPC_STAT, stat.as_mut_ptr() as usize) } < 0;
+    // After `ipc64_perm`, which has 48 bytes on both architectures.
+    let [_, _, _, _, _, _, length, ..] = stat;
+    (!failed).then_some(length)
+}
+
+/// The size of the pages behind a fresh attachment of a System V segment: of the pool that we ask for, or base pages.
+///
+/// Whoever made the segment may have had no page from the pool. Only of pages from a pool a part cannot be let go of;
+/// of a shared mapping the call takes entries out of our own page table, and no content.
+pub fn sysv_page(address: usize, settings: &Settings) -> usize {
+    const MADV_DONTNEED: usize = 4;
+    // A multiple of every base page, and of no page of a pool that holds a large segment.
+    const PART: usize = 64 << 10;
+    if settings.pool_shift == 0 {
+        return PAGE;
+    }
+    // SAFETY: see above.
+    let part = unsafe { call(nr::MADVISE, address + PART, PART, MADV_DONTNEED) };
+    if errno(part) == 22 { 1 << settings.pool_shift } else { PAGE }
+}
+
+/// Places a segment, prefaults it, and tells the launcher.
+pub fn place(segment: &Segment, settings: &Settings) {
+    let mut notice = Notice {
+        magic: MAGIC,
+        address: segment.address as u64,
+        bytes: segment.bytes as u64,
+        kind: segment.kind,
+        huge_errno: segment.huge_errno,
+        ..Notice::default()
+    };
+    let is_filled = is_there(segment.address);
+    if is_filled && settings.has_policy && policy_of(segment.address) == Some(settings.mode) {
+        // Another process of this service was here first: the policy is of the segment, not of the mapping.
+        return;
+    }
+    let thp = if segment.is_pool { 0 } else { settings.thp_bytes };
+    if thp > 0 {
+        notice.huge_errno = advise(segment, MADV_HUGEPAGE);
+    }
+    let threads = if segment.is_wanted_now { settings.threads.max(1) } else { settings.threads };
+    notice.skipped = match () {
+        () if segment.filled_bytes == 0 => wire::SKIP_SPARSE,
+        () if segment.is_sparse && !segment.is_wanted_now => wire::SKIP_SPARSE,
+        () if is_filled && !settings.has_policy => wire::SKIP_FILLED,
+        () if !segment.is_pool && !has_room(segment.filled_bytes, settings) => wire::SKIP_ROOM,
+        () => wire::SKIP_NOT,
+    };
+    let prefaults = threads > 0 && notice.skipped == wire::SKIP_NOT;
+    // Pages of a huge page's size are spread by the thread that makes them: a collapse takes them from one node.
+    let spreads = prefaults && thp > 0 && settings.weights_count > 1 && !is_filled;
+    if settings.has_policy && !is_filled && !spreads {
+        notice.policy_errno = bind(segment, settings, 0);
+    }
+    if prefaults {
+        let moves = is_filled && !segment.is_pool && settings.weights_count > 1;
+        let job = Job::new(segment, settings, thp, spreads, moves);
+        prefault(&job, threads, &mut notice);
+    }
+    if settings.has_policy && (is_filled || spreads) {
+        notice.policy_errno = bind(segment, settings, if is_filled { MPOL_MF_MOVE } else { 0 });
+    }
+    notice.nanoseconds = now().wrapping_sub(segment.begun);
+    tell(&mut notice, settings);
+}
+
+/// Sets the policy of a segment; gives the error number.
+fn bind(segment: &Segment, settings: &Settings, flags: usize) -> i32 {
+    let mask = settings.mask.as_ptr() as usize;
+    // Nodes of a policy without any must be none at all.
+    let bits = if settings.mask.iter().all(|word| *word == 0) { 0 } else { MASK_BITS };
+    // SAFETY: a policy changes where pages lie, never what they hold; the mask has as many bits.
+    errno(unsafe { call6(nr::MBIND, segment.address, segment.bytes, settings.mode, mask, bits, flags) })
+}
+
+fn advise(segment: &Segment, advice: usize) -> i32 {
+    // SAFETY: advice on the size of pages changes no content.
+    errno(unsafe { call(nr::MADVISE, segment.address, segment.bytes, advice) })
+}
+
+/// Whether the first page is in memory, whoever brought it there.
+fn is_there(address: usize) -> bool {
+    let mut there = 0u8;
+    // SAFETY: the kernel writes one byte for one page.
+    let asked = unsafe { call(nr::MINCORE, address, 1, &raw mut there as usize) };
+    asked == 0 && there & 1 != 0
+}
+
+/// The mode of the policy at an address.
+fn policy_of(address: usize) -> Option<usize> {
+    let mut mode = 0u32;
+    // SAFETY: the kernel writes one int; no mask is asked for.
+    let asked = unsafe { call6(nr::GET_MEMPOLICY, &raw mut mode as usize, 0, 0, address, MPOL_F_ADDR, 0) };
+    (asked == 0).then_some(mode as usize)
+}
+
+/// Whether so much can be filled without another having to give way.
+fn has_room(bytes: usize, settings: &Settings) -> bool {
+    const AT_FDCWD: usize = -100isize as usize;
+    const CLOEXEC: usize = 0o2000000;
+    let mut text = [0u8; 256];
+    // SAFETY: a path that ends with a zero byte, and a buffer of the length that is told.
+    let length = unsafe {
+        let file = call(nr::OPENAT, AT_FDCWD, c"/proc/meminfo".as_ptr() as usize, CLOEXEC);
+        let length = call(nr::READ, file as usize, text.as_mut_ptr() as usize, text.len() - 1);
+        call(nr::CLOSE, file as usize, 0, 0);
+        length
+    };
+    // Where /proc is not mounted, the limit of the launcher must do.
+    let available = if length > 0 { available_bytes(&text) } else { usize::MAX };
+    bytes <= settings.bytes_max && bytes.saturating_add(settings.spare_bytes) <= available
+}
+
+/// `MemAvailable:   12345 kB`: the first line with an `A`.
+fn available_bytes(text: &[u8; 256]) -> usize {
+    // SAFETY: the last byte was not read into and is zero.
+    let mut text = unsafe { Text::new(text.as_ptr()) };
+    text.until(b'A');
+    text.until(b':');
+    text.until(b'k').number().saturating_mul(1024)
+}
+
+/// Sends what became of a segment, if anybody listens.
+fn tell(notice: &mut Notice, settings: &Settings) {
+    const UNIX: u16 = 1;
+    const DATAGRAM: usize = 2 | 0o2000000 | 0o4000;
+    const NO_SIGNAL: usize = 0x4000;
+    if settings.name_bytes == 0 {
+        return;
+    }
+    #[repr(C)]
+    struct Address {
+        family: u16,
+        zero: u8,
+        name: [u8; 64],
+    }
+    let address = Address { family: UNIX, zero: 0, name: settings.name };
+    // SAFETY: both values outlive the calls and have the lengths that are told.
+    unsafe {
+        notice.pid = call(nr::GETPID, 0, 0, 0) as u32;
+        let socket = call(nr::SOCKET, UNIX.into(), DATAGRAM, 0);
+        if socket < 0 {
+            return;
+        }
+        let (what, to) = (&raw const *notice as usize, &raw const address as usize);
+        let length = 3 + settings.name_bytes;
+        call6(nr::SENDTO, socket as usize, what, size_of::<Notice>(), NO_SIGNAL, to, length);
+        call(nr::CLOSE, socket as usize, 0, 0);
+    }
+}

@@ -1,0 +1,212 @@
+//! Pages before their first use, by several threads that live for this only.
+
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use crate::place::{MASK_BITS, PAGE, Segment};
+use crate::raw::{call, call6, errno, nr, thread};
+use crate::settings::{NODES_MAX, Settings};
+use crate::wire::{self, Notice};
+
+const MADV_POPULATE_WRITE: usize = 23;
+const MADV_COLLAPSE: usize = 25;
+const MPOL_PREFERRED: usize = 1;
+const EINVAL: i32 = 22;
+/// What a thread takes at a time: long enough for the call not to count, short enough to share out evenly.
+const CHUNK: usize = 16 << 20;
+const THREADS_MAX: usize = 64;
+const STACK: usize = 16 << 10;
+
+/// What the threads share.
+pub struct Job<'a> {
+    settings: &'a Settings,
+    address: usize,
+    bytes: usize,
+    chunk: usize,
+    /// Collapse each chunk into one transparent huge page.
+    collapses: bool,
+    /// Choose the node of each chunk by the weights.
+    spreads: bool,
+    /// The pages are there already: those that nobody else has mapped move to where they would have been made.
+    moves: bool,
+    /// Without the call that fills pages, they may be written: nothing can be missing behind them.
+    may_touch: bool,
+    next: AtomicUsize,
+    prefault_errno: AtomicI32,
+    huge_errno: AtomicI32,
+    small_chunks: AtomicU32,
+    ended: [AtomicU32; THREADS_MAX],
+}
+
+impl<'a> Job<'a> {
+    /// `thp`: the size of a transparent huge page, where such are wanted, or 0.
+    pub fn new(segment: &Segment, settings: &'a Settings, thp: usize, spreads: bool, moves: bool) -> Self {
+        Self {
+            settings,
+            address: segment.address,
+            bytes: (segment.filled_bytes + PAGE - 1) & !(PAGE - 1),
+            chunk: if thp > 0 { thp } else { CHUNK },
+            collapses: thp > 0,
+            spreads,
+            moves,
+            may_touch: segment.kind != wire::KIND_FILE,
+            next: AtomicUsize::new(0),
+            prefault_errno: AtomicI32::new(0),
+            huge_errno: AtomicI32::new(0),
+            small_chunks: AtomicU32::new(0),
+            ended: [const { AtomicU32::new(0) }; THREADS_MAX],
+        }
+    }
+
+    /// Fills one chunk; gives the error number.
+    fn fill(&self, address: usize, bytes: usize) -> i32 {
+        // SAFETY: fills what is empty and changes no content.
+        let failed = errno(unsafe { call(nr::MADVISE, address, bytes, MADV_POPULATE_WRITE) });
+        if failed != EINVAL || !self.may_touch {
+            return failed;
+        }
+        // Before Linux 5.14. Written as an atomic, since another process may be writing already.
+        for at in (address..address + bytes).step_by(4096) {
+            // SAFETY: mapped writable, and memory is promised to it.
+            unsafe { &*(at as *const AtomicU8) }.fetch_or(0, Ordering::Relaxed);
+        }
+        0
+    }
+
+    /// Moves the pages of one chunk; those that cannot move stay, which the launcher will see.
+    fn spread_existing(&self, number: usize, address: usize, bytes: usize) {
+        const MPOL_MF_MOVE: usize = 2;
+        const BATCH: usize = 256;
+        let mut addresses = [0usize; BATCH];
+        let (mut nodes, mut status) = ([0i32; BATCH], [0i32; BATCH]);
+        let (mut at, end) = (address, address + bytes);
+        while at < end {
+            let mut count = 0;
+            for (place, node) in addresses.iter_mut().zip(&mut nodes) {
+                if at < end {
+                    *place = at;
+                    // A page of a chunk that is to be one huge page goes with it.
+                    let page = if self.collapses { number } else { (at - self.address) / PAGE };
+                    *node = self.settings.node_of(page) as i32;
+                    at += PAGE;
+                    count += 1;
+                }
+            }
+            let (where_to, told) = (nodes.as_ptr() as usize, status.as_mut_ptr() as usize);
+            // SAFETY: three arrays of at least `count`; where a page lies changes none of its content.
+            unsafe {
+                call6(nr::MOVE_PAGES, 0, count, addresses.as_ptr() as usize, where_to, told, MPOL_MF_MOVE)
+            };
+        }
+    }
+
+    /// Prefers one node for the pages that this thread will make.
+    fn prefer(&self, node: usize) {
+        let mut mask = [0u64; NODES_MAX / 64];
+        if let Some(word) = mask.get_mut(node / 64) {
+            *word = 1 << (node % 64);
+        }
+        // SAFETY: the kernel reads the mask; the policy is this thread's, which ends soon.
+        unsafe { call(nr::SET_MEMPOLICY, MPOL_PREFERRED, mask.as_ptr() as usize, MASK_BITS) };
+    }
+}
+
+/// A thread: chunk after chunk, until there is none.
+extern "C" fn work(job: usize) {
+    // SAFETY: `prefault` keeps the job until every thread has ended.
+    let job = unsafe { &*(job as *const Job<'_>) };
+    loop {
+        let number = job.next.fetch_add(1, Ordering::Relaxed);
+        let start = number.saturating_mul(job.chunk);
+        if start >= job.bytes {
+            return;
+        }
+        let (address, bytes) = (job.address + start, job.chunk.min(job.bytes - start));
+        if job.spreads {
+            job.prefer(job.settings.node_of(number));
+        }
+        let failed = job.fill(address, bytes);
+        if failed != 0 {
+            job.prefault_errno.store(failed, Ordering::Relaxed);
+            job.next.store(job.bytes / PAGE, Ordering::Relaxed);
+            return;
+        }
+        if job.moves {
+            job.spread_existing(number, address, bytes);
+        }
+        if job.collapses && bytes == job.chunk {
+            // SAFETY: moves content to a huge page, and changes none.
+            let failed = errno(unsafe { call(nr::MADVISE, address, bytes, MADV_COLLAPSE) });
+            if failed != 0 {
+                job.huge_errno.store(failed, Ordering::Relaxed);
+                job.small_chunks.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Fills a segment by up to `threads` threads, and waits for them.
+pub fn prefault(job: &Job<'_>, threads: usize, notice: &mut Notice) {
+    const READ_WRITE: usize = 3;
+    const PRIVATE: usize = 0x22;
+    let wanted = threads.min(THREADS_MAX).min(job.bytes.div_ceil(job.chunk));
+    // SAFETY: a fresh mapping.
+    let stacks = unsafe { call6(nr::MMAP, 0, wanted * STACK, READ_WRITE, PRIVATE, usize::MAX, 0) };
+    if errno(stacks) != 0 {
+        notice.skipped = wire::SKIP_THREADS;
+        return;
+    }
+    let before = block_signals();
+    for (number, ended) in job.ended.iter().enumerate().take(wanted) {
+        ended.store(1, Ordering::Relaxed);
+        let top = stacks as usize + (number + 1) * STACK;
+        // SAFETY: a stack of its own each, and a job that outlives the wait below; signals are blocked.
+        if unsafe { thread(top, work, &raw const *job as usize, ended.as_ptr()) } {
+            notice.threads += 1;
+        } else {
+            ended.store(0, Ordering::Relaxed);
+        }
+    }
+    restore_signals(before);
+    job.ended.iter().take(wanted).for_each(wait);
+    // SAFETY: no thread runs on them any more.
+    unsafe { call(nr::MUNMAP, stacks as usize, wanted * STACK, 0) };
+    if notice.threads == 0 {
+        notice.skipped = wire::SKIP_THREADS;
+    }
+    notice.prefault_errno = job.prefault_errno.load(Ordering::Relaxed);
+    notice.small_chunks = job.small_chunks.load(Ordering::Relaxed);
+    if notice.small_chunks > 0 {
+        notice.huge_errno = job.huge_errno.load(Ordering::Relaxed);
+    }
+}
+
+/// Waits until the kernel has cleared the word, which it does when the stack is free.
+fn wait(ended: &AtomicU32) {
+    const FUTEX_WAIT: usize = 0;
+    loop {
+        let value = ended.load(Ordering::Acquire);
+        if value == 0 {
+            return;
+        }
+        // SAFETY: the word outlives the call, which returns when it changes or is interrupted.
+        unsafe { call(nr::FUTEX, ended.as_ptr() as usize, FUTEX_WAIT, value as usize) };
+    }
+}
+
+/// The threads have no storage of their own, so no handler of the program may run on them.
+fn block_signals() -> u64 {
+    const SIG_SETMASK: usize = 2;
+    let (all, mut before) = (u64::MAX, 0u64);
+    // SAFETY: two masks of 8 bytes.
+    unsafe {
+        let (new, old) = (&raw const all as usize, &raw mut before as usize);
+        call6(nr::SIGPROCMASK, SIG_SETMASK, new, old, size_of::<u64>(), 0, 0);
+    }
+    before
+}
+
+fn restore_signals(before: u64) {
+    const SIG_SETMASK: usize = 2;
+    // SAFETY: a mask of 8 bytes.
+    unsafe { call6(nr::SIGPROCMASK, SIG_SETMASK, &raw const before as usize, 0, size_of::<u64>(), 0, 0) };
+}

@@ -1,0 +1,218 @@
+//! The settings of the launcher, read once from the environment.
+//!
+//! What cannot be understood is left at its default, under which nothing is done: a preload must never end the
+//! program that it was put into.
+
+use crate::wire::VARIABLE;
+
+/// Nodes that a mask holds: as many as Linux can be built for (CONFIG_NODES_SHIFT is at most 10).
+pub const NODES_MAX: usize = 1024;
+
+/// Bits of a word of a mask.
+const WORD: usize = u64::BITS as usize;
+
+/// Weights of so many nodes can be told; the kernel's own go from 1 to 255.
+const WEIGHTS_MAX: usize = 64;
+
+/// Longest name of the socket that results go to.
+const NAME_MAX: usize = 64;
+
+/// What is to be done with shared memory.
+pub struct Settings {
+    /// Shorter mappings are left alone; `usize::MAX` leaves all alone.
+    pub bytes_min: usize,
+    /// The mode of mbind(2); none with `has_policy` false.
+    pub mode: usize,
+    pub has_policy: bool,
+    pub mask: [u64; NODES_MAX / WORD],
+    /// Nodes with their weights, in order, to spread chunks over; empty where the policy does not spread.
+    pub weights: [(u16, u8); WEIGHTS_MAX],
+    pub weights_count: usize,
+    /// Ask for transparent huge pages of this size; 0 does not.
+    pub thp_bytes: usize,
+    /// log2 of the size of the huge pages to map from a pool; 0 maps none.
+    pub pool_shift: usize,
+    /// Threads that prefault; 0 does not prefault.
+    pub threads: usize,
+    /// Most bytes to prefault, by the limit of a control group.
+    pub bytes_max: usize,
+    /// Bytes of memory that stay available beside a prefault.
+    pub spare_bytes: usize,
+    /// Name of an abstract socket to tell results to.
+    pub name: [u8; NAME_MAX],
+    pub name_bytes: usize,
+}
+
+impl Settings {
+    pub const NONE: Self = Self {
+        bytes_min: usize::MAX,
+        mode: 0,
+        has_policy: false,
+        mask: [0; NODES_MAX / WORD],
+        weights: [(0, 0); WEIGHTS_MAX],
+        weights_count: 0,
+        thp_bytes: 0,
+        pool_shift: 0,
+        threads: 0,
+        bytes_max: usize::MAX,
+        spare_bytes: usize::MAX,
+        name: [0; NAME_MAX],
+        name_bytes: 0,
+    };
+
+    /// Takes one setting after the other.
+    pub fn read(&mut self, mut text: Text) {
+        loop {
+            let (key, value) = (text.until(b'='), text.until(b':'));
+            match key.first() {
+                Some(b'b') => self.bytes_min = value.number(),
+                Some(b'm') => (self.mode, self.has_policy) = (value.number(), true),
+                Some(b'n') => self.take_nodes(value),
+                Some(b'w') => self.take_weights(value),
+                Some(b'h') => self.thp_bytes = value.number(),
+                Some(b'p') => self.pool_shift = value.number() & 63,
+                Some(b't') => self.threads = value.number(),
+                Some(b'l') => self.bytes_max = value.number(),
+                Some(b's') => self.spare_bytes = value.number(),
+                Some(b'a') => self.take_name(value),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// `0+1+3`
+    fn take_nodes(&mut self, mut list: Text) {
+        while list.first().is_some() {
+            let node = list.until(b'+').number();
+            if let Some(word) = self.mask.get_mut(node / WORD) {
+                *word |= 1 << (node % WORD);
+            }
+        }
+    }
+
+    /// `0x3+1x1`: node, weight.
+    fn take_weights(&mut self, mut list: Text) {
+        while list.first().is_some() {
+            let mut item = list.until(b'+');
+            let (node, weight) = (item.until(b'x').number(), item.number());
+            if let Some(place) = self.weights.get_mut(self.weights_count) {
+                *place = (node as u16, weight as u8);
+                self.weights_count += 1;
+            }
+        }
+    }
+
+    fn take_name(&mut self, name: Text) {
+        for (place, byte) in self.name.iter_mut().zip(name) {
+            *place = byte;
+            self.name_bytes += 1;
+        }
+    }
+
+    /// The node of a chunk, by weights, round and round.
+    pub fn node_of(&self, chunk: usize) -> usize {
+        let known = || self.weights.iter().take(self.weights_count);
+        let total: usize = known().map(|(_, weight)| usize::from(*weight)).sum();
+        let mut left = chunk.checked_rem(total).unwrap_or(0);
+        for (node, weight) in known() {
+            if left < usize::from(*weight) {
+                return usize::from(*node);
+            }
+            left -= usize::from(*weight);
+        }
+        0
+    }
+}
+
+/// Bytes up to a zero byte or a separator.
+#[derive(Clone, Copy)]
+pub struct Text {
+    at: *const u8,
+    end: *const u8,
+}
+
+impl Text {
+    /// # Safety
+    /// `at` begins a text that ends with a zero byte and is not changed while it is read.
+    pub unsafe fn new(at: *const u8) -> Self {
+        let mut end = at;
+        // SAFETY: up to the zero byte.
+        while unsafe { *end } != 0 {
+            // SAFETY: the byte before was not the last.
+            end = unsafe { end.add(1) };
+        }
+        Self { at, end }
+    }
+
+    pub fn first(&self) -> Option<u8> {
+        // SAFETY: between `at` and `end` all bytes are of the text.
+        (self.at < self.end).then(|| unsafe { *self.at })
+    }
+
+    /// Takes the part before the next `separator`, and the separator.
+    pub fn until(&mut self, separator: u8) -> Self {
+        let at = self.at;
+        let mut end = at;
+        for byte in self.by_ref() {
+            if byte == separator {
+                return Self { at, end };
+            }
+            // SAFETY: one further in the text, or its end.
+            end = unsafe { end.add(1) };
+        }
+        Self { at, end }
+    }
+
+    /// The decimal number of its digits; what does not fit is the largest.
+    pub fn number(self) -> usize {
+        let mut number = 0usize;
+        for digit in self.map(|byte| byte.wrapping_sub(b'0')) {
+            if digit < 10 {
+                number = number.saturating_mul(10).saturating_add(digit.into());
+            }
+        }
+        number
+    }
+
+    /// Whether `name=` is in front; then the text after it.
+    pub fn after(mut self, name: &[u8]) -> Option<Self> {
+        let is_name = name.iter().all(|byte| self.next() == Some(*byte));
+        (is_name && self.next() == Some(b'=')).then_some(self)
+    }
+}
+
+impl Iterator for Text {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.first()?;
+        // SAFETY: there is a byte, so one further is in the text or its end.
+        self.at = unsafe { self.at.add(1) };
+        Some(byte)
+    }
+}
+
+/// Finds our variable among those of the environment.
+///
+/// # Safety
+/// `variables` is null, or a list of texts as execve(2) lays them, ended by a null pointer.
+pub unsafe fn find(variables: *const *const u8) -> Option<Text> {
+    let mut next = variables;
+    if next.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: the list goes on to its null pointer.
+        let variable = unsafe { *next };
+        if variable.is_null() {
+            return None;
+        }
+        // SAFETY: each is a text that ends with a zero byte.
+        if let Some(value) = unsafe { Text::new(variable) }.after(VARIABLE) {
+            return Some(value);
+        }
+        // SAFETY: not the last one.
+        next = unsafe { next.add(1) };
+    }
+}

@@ -1,0 +1,333 @@
+//! What was achieved, read back from the kernel and compared with what was wanted.
+
+use std::collections::BTreeMap;
+
+use planish_residency::{Backing, Kind, Map, Member, Part};
+use planish_sys::NodeSet;
+
+use crate::machine::Machine;
+use crate::wire::{self, Notice};
+use crate::wish::{SharedPages, Spread, Wish};
+
+/// How far the share of a node may be from what was wanted.
+const TOLERANCE: f64 = 0.02;
+
+/// Bytes on one kind of pages on one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The node; `None` where nobody tells.
+    pub node: Option<u32>,
+    /// On which pages.
+    pub backing: Backing,
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+    /// Resident bytes.
+    pub bytes: u64,
+}
+
+/// A shared segment that the preload placed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SegmentAt {
+    /// The process that mapped it.
+    pub pid: u32,
+    /// Name of its mapping.
+    pub name: String,
+    /// `anonymous`, `file` or `sysv`.
+    pub kind: &'static str,
+    /// Its length.
+    pub bytes: u64,
+    /// Where it lies.
+    pub shares: Vec<Share>,
+    /// Time that placing and filling took in the program.
+    pub seconds: f64,
+    /// Threads that filled it.
+    pub threads: u32,
+    /// What differs from what was wanted, a sentence each; empty where all was achieved.
+    pub short: Vec<String>,
+}
+
+/// Private memory of a process: heaps and anonymous mappings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrivateAt {
+    /// The process.
+    pub pid: u32,
+    /// Where it lies.
+    pub shares: Vec<Share>,
+    /// The nodes that its threads ran on last.
+    pub ran_on: Vec<u32>,
+    /// The share of bytes on those nodes; `None` where it has none or nodes are not told.
+    pub local_share: Option<f64>,
+    /// What differs from what was wanted.
+    pub short: Vec<String>,
+}
+
+/// What was achieved by one start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Achieved {
+    /// Shared segments, in the order in which they were placed.
+    pub segments: Vec<SegmentAt>,
+    /// Private memory of each process.
+    pub private: Vec<PrivateAt>,
+    /// Resident bytes of all kinds on transparent huge pages.
+    pub thp_bytes: u64,
+    /// What could not be seen.
+    pub unseen: Vec<String>,
+}
+
+impl Achieved {
+    /// Compares a map with what was wanted. Notices of processes that are not in it are passed over.
+    #[must_use]
+    pub fn of(map: &Map, notices: &[Notice], wish: &Wish, machine: &Machine) -> Self {
+        let member = |pid| map.members.iter().find(|member| member.pid == pid);
+        let told = notices.iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
+        let rows = map.rows();
+        let thp = rows.iter().filter(|row| row.backing == Backing::Thp);
+        Self {
+            segments: told.map(|(notice, member)| segment(map, member, notice, wish, machine)).collect(),
+            private: map.members.iter().map(|member| private(member, wish, machine)).collect(),
+            thp_bytes: thp.map(|row| row.resident_bytes).sum(),
+            unseen: map.unseen.iter().map(|unseen| format!("{}: {}", unseen.what, unseen.why)).collect(),
+        }
+    }
+
+    /// Everything that differs from what was wanted.
+    pub fn short(&self) -> impl Iterator<Item = &str> {
+        let segments = self.segments.iter().flat_map(|segment| &segment.short);
+        segments.chain(self.private.iter().flat_map(|private| &private.short)).map(String::as_str)
+    }
+}
+
+fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &Machine) -> SegmentAt {
+    let range = notice.address..notice.address.saturating_add(notice.bytes);
+    let inside = member.areas.iter().filter(|pages| range.contains(&pages.area.range.start));
+    let mut shares = Vec::new();
+    let mut name = String::new();
+    for pages in inside {
+        name = pages.area.name.clone();
+        // What is in it, where we may see that; else what this process has mapped of it.
+        match (pages.object, pages.area.extent()) {
+            (Some(object), Some(extent)) => add(&mut shares, &map.objects[object].pages.parts(&extent)),
+            _ => add(&mut shares, &pages.parts),
+        }
+    }
+    let mut short = failures(notice);
+    short.extend(uneven(&shares, wish.shared.as_ref(), machine));
+    short.extend(other_pages(&shares, wish.shared_pages));
+    SegmentAt {
+        pid: notice.pid,
+        name,
+        kind: match notice.kind {
+            wire::KIND_ANONYMOUS => "anonymous",
+            wire::KIND_SYSV => "sysv",
+            wire::KIND_FILE => "file",
+            _ => "unknown",
+        },
+        bytes: notice.bytes,
+        shares,
+        seconds: notice.nanoseconds as f64 / 1e9,
+        threads: notice.threads,
+        short,
+    }
+}
+
+/// Adds parts up by node and pages.
+fn add(shares: &mut Vec<Share>, parts: &[Part]) {
+    for part in parts {
+        let key = |share: &Share| (share.node, share.backing, share.page_bytes);
+        match shares.iter_mut().find(|share| key(share) == (part.node, part.backing, part.page_bytes)) {
+            Some(share) => share.bytes += part.bytes,
+            None => shares.push(Share {
+                node: part.node,
+                backing: part.backing,
+                page_bytes: part.page_bytes,
+                bytes: part.bytes,
+            }),
+        }
+    }
+    shares.sort_by_key(|share| (share.node, share.page_bytes));
+}
+
+/// What the preload was refused.
+fn failures(notice: &Notice) -> Vec<String> {
+    let because = |what: &str, errno: i32| format!("{what}: {}", std::io::Error::from_raw_os_error(errno));
+    let mut told = Vec::new();
+    if notice.policy_errno != 0 {
+        told.push(because("the kernel refused the policy", notice.policy_errno));
+    }
+    if notice.prefault_errno != 0 {
+        told.push(because("it could not be filled", notice.prefault_errno));
+    }
+    if notice.huge_errno != 0 {
+        told.push(because("not all of it could have huge pages", notice.huge_errno));
+    }
+    told.extend(match notice.skipped {
+        wire::SKIP_FILLED => {
+            Some("another process had filled it before, so it stays as that one left it".to_owned())
+        }
+        wire::SKIP_ROOM => Some("it was not filled: less memory is available than it needs".to_owned()),
+        wire::SKIP_THREADS => Some("it was not filled: no thread could be started".to_owned()),
+        // The program asked for it, or there is nothing to fill.
+        _ => None,
+    });
+    told
+}
+
+/// Bytes of each node.
+fn by_node(shares: &[Share]) -> BTreeMap<Option<u32>, u64> {
+    let mut nodes = BTreeMap::new();
+    for share in shares {
+        *nodes.entry(share.node).or_insert(0) += share.bytes;
+    }
+    nodes
+}
+
+/// Whether memory lies otherwise than wanted.
+fn uneven(shares: &[Share], spread: Option<&Spread>, machine: &Machine) -> Option<String> {
+    let spread = spread.filter(|spread| **spread != Spread::Local)?;
+    let nodes = by_node(shares);
+    let total: u64 = nodes.values().sum();
+    if total == 0 || nodes.contains_key(&None) {
+        return None;
+    }
+    let wanted = spread.nodes().unwrap_or(&machine.nodes);
+    let differs =
+        || format!("it is to be {}, and lies {}", spread.describe(&machine.nodes), told(&nodes, total));
+    let page_bytes = shares.iter().map(|share| share.page_bytes).max().unwrap_or(0);
+    let is_as_wanted = match spread {
+        Spread::Local | Spread::Prefer(_) => true,
+        Spread::Bind(_) => nodes.keys().flatten().all(|node| wanted.contains(*node)),
+        Spread::Interleave(_) | Spread::Weighted(_) => {
+            is_spread(&nodes, &weights(wanted, spread, machine), total, page_bytes)
+        }
+    };
+    (!is_as_wanted).then(differs)
+}
+
+/// The weight of each node.
+fn weights(wanted: &NodeSet, spread: &Spread, machine: &Machine) -> BTreeMap<u32, u64> {
+    let is_weighted = matches!(spread, Spread::Weighted(_));
+    let known =
+        |node: u32| machine.weights.iter().find(|(known, _)| *known == node).map(|(_, weight)| *weight);
+    wanted.iter().map(|node| (node, known(node).filter(|_| is_weighted).unwrap_or(1))).collect()
+}
+
+/// Whether every node has its share, but for a round of pages at the end.
+fn is_spread(
+    nodes: &BTreeMap<Option<u32>, u64>,
+    weights: &BTreeMap<u32, u64>,
+    total: u64,
+    page_bytes: u64,
+) -> bool {
+    let sum: u64 = weights.values().sum();
+    let slack = TOLERANCE / 2.0 * total as f64 + page_bytes as f64;
+    let has = |node: u32| nodes.get(&Some(node)).copied().unwrap_or(0) as f64;
+    let is_near = |(node, weight): (&u32, &u64)| {
+        let wanted = total as f64 * *weight as f64 / sum.max(1) as f64;
+        (has(*node) - wanted).abs() <= slack.max(page_bytes as f64 * *weight as f64)
+    };
+    nodes.keys().flatten().all(|node| weights.contains_key(node)) && weights.iter().all(is_near)
+}
+
+/// `96.0 % on node 0, 4.0 % on node 1`
+fn told(nodes: &BTreeMap<Option<u32>, u64>, total: u64) -> String {
+    let share = |(node, bytes): (&Option<u32>, &u64)| {
+        let node = node.map_or_else(|| "nobody knows where".to_owned(), |node| format!("on node {node}"));
+        format!("{:.1} % {node}", *bytes as f64 * 100.0 / total.max(1) as f64)
+    };
+    nodes.iter().map(share).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether memory lies on other pages than wanted; a part at the end that fills no huge page is none.
+fn other_pages(shares: &[Share], wanted: Option<SharedPages>) -> Option<String> {
+    let wanted = wanted?;
+    let total: u64 = shares.iter().map(|share| share.bytes).sum();
+    let is_it = |share: &&Share| match wanted {
+        SharedPages::Thp => share.backing == Backing::Thp,
+        SharedPages::Pool(size) => {
+            share.backing == Backing::Hugetlb && size.is_none_or(|size| size == share.page_bytes)
+        }
+    };
+    let on_it: u64 = shares.iter().filter(is_it).map(|share| share.bytes).sum();
+    let page_bytes = shares.iter().filter(is_it).map(|share| share.page_bytes).max().unwrap_or(0);
+    let word = match wanted {
+        SharedPages::Thp => "transparent huge pages",
+        SharedPages::Pool(_) => "pages from the pool",
+    };
+    let percent = on_it as f64 * 100.0 / total.max(1) as f64;
+    (total > 0 && total - on_it >= page_bytes.max(1)).then(|| format!("{percent:.1} % of it lies on {word}"))
+}
+
+fn private(member: &Member, wish: &Wish, machine: &Machine) -> PrivateAt {
+    let own = member.areas.iter().filter(|pages| matches!(pages.area.kind, Kind::Heap | Kind::Anon));
+    let mut shares = Vec::new();
+    own.for_each(|pages| add(&mut shares, &pages.parts));
+    let nodes = by_node(&shares);
+    let total: u64 = nodes.values().sum();
+    let mut ran_on: Vec<u32> = member.threads.iter().filter_map(|on| on.node).collect();
+    ran_on.sort_unstable();
+    ran_on.dedup();
+    let local: u64 = ran_on.iter().filter_map(|node| nodes.get(&Some(*node))).sum();
+    let is_told = total > 0 && !nodes.contains_key(&None);
+    let bound = wish.nodes.clone().map(Spread::Bind);
+    let spread = bound.as_ref().or(wish.heap.as_ref());
+    // Libraries and their pages were there before any policy counts: a heap of a few pages proves nothing.
+    let is_large = total >= 4 << 20;
+    PrivateAt {
+        pid: member.pid,
+        local_share: is_told.then(|| local as f64 / total as f64),
+        short: uneven(&shares, spread, machine)
+            .filter(|_| is_large)
+            .map(|why| format!("private memory: {why}"))
+            .into_iter()
+            .collect(),
+        shares,
+        ran_on,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(bytes: &[(u32, u64)]) -> BTreeMap<Option<u32>, u64> {
+        bytes.iter().map(|(node, bytes)| (Some(*node), *bytes)).collect()
+    }
+
+    #[test]
+    fn two_percent_apart_is_even_and_three_is_not() {
+        let even: BTreeMap<u32, u64> = [(0, 1), (1, 1)].into();
+        let is_spread = |first: u64| is_spread(&nodes(&[(0, first), (1, 1000 - first)]), &even, 1000, 1);
+        assert!(is_spread(500) && is_spread(510) && is_spread(490));
+        assert!(!is_spread(515) && !is_spread(960) && !is_spread(1000));
+    }
+
+    #[test]
+    fn weights_and_strangers_count() {
+        let three_to_one: BTreeMap<u32, u64> = [(0, 3), (1, 1)].into();
+        assert!(is_spread(&nodes(&[(0, 7500), (1, 2500)]), &three_to_one, 10000, 1));
+        assert!(!is_spread(&nodes(&[(0, 5000), (1, 5000)]), &three_to_one, 10000, 1));
+        let even: BTreeMap<u32, u64> = [(0, 1), (1, 1)].into();
+        assert!(!is_spread(&nodes(&[(0, 50), (1, 50), (2, 1)]), &even, 101, 1));
+        // Three huge pages cannot be halved.
+        assert!(is_spread(&nodes(&[(0, 4 << 20), (1, 2 << 20)]), &even, 6 << 20, 2 << 20));
+    }
+
+    #[test]
+    fn a_tail_that_fills_no_huge_page_is_no_shortfall() {
+        let share = |backing, page_bytes, bytes| Share { node: Some(0), backing, page_bytes, bytes };
+        let huge = share(Backing::Thp, 2 << 20, 64 << 20);
+        assert_eq!(other_pages(&[huge, share(Backing::Base, 4096, 8192)], Some(SharedPages::Thp)), None);
+        let half = other_pages(&[huge, share(Backing::Base, 4096, 64 << 20)], Some(SharedPages::Thp));
+        assert_eq!(half.as_deref(), Some("50.0 % of it lies on transparent huge pages"));
+        assert!(other_pages(&[huge], Some(SharedPages::Pool(None))).is_some());
+        assert_eq!(other_pages(&[], Some(SharedPages::Thp)), None);
+    }
+
+    #[test]
+    fn refusals_of_the_kernel_are_told_in_its_words() {
+        let notice = Notice { policy_errno: 1, skipped: wire::SKIP_ROOM, ..Notice::default() };
+        let told = failures(&notice);
+        assert!(told[0].starts_with("the kernel refused the policy: Operation not permitted"), "{told:?}");
+        assert_eq!(told.len(), 2);
+    }
+}

@@ -1,0 +1,115 @@
+//! The same start as a drop-in of systemd, for those who will not keep a launcher in their unit.
+//!
+//! Source: systemd.exec(5), systemd.unit(5).
+
+use std::fmt::Write as _;
+
+use planish_sys::Policy;
+
+use crate::launch::Launch;
+
+/// The text of the drop-in.
+pub(crate) fn text(launch: &Launch) -> String {
+    let mut text =
+        "# /etc/systemd/system/UNIT.service.d/planish.conf; then: systemctl daemon-reload\n[Service]\n"
+            .to_owned();
+    let mut line = |line: String| {
+        let _ = writeln!(text, "{line}");
+    };
+    let setup = &launch.setup;
+    if let Some(cpus) = &setup.cpus {
+        line(format!("CPUAffinity={}", cpus.to_string().replace(',', " ")));
+    }
+    match &setup.policy {
+        Some(Policy::WeightedInterleave(_)) => {
+            line(
+                "# NUMAPolicy= has no weighted interleave: start it by planish run --numa heap=weighted"
+                    .to_owned(),
+            );
+        }
+        Some(policy) => {
+            let word = match policy {
+                Policy::Bind(_) => "bind",
+                Policy::Interleave(_) => "interleave",
+                Policy::PreferredMany(_) => "preferred",
+                _ => "local",
+            };
+            line(format!("NUMAPolicy={word}"));
+            if let Some(nodes) = policy.nodes() {
+                line(format!("NUMAMask={}", nodes.to_string().replace(',', " ")));
+            }
+        }
+        None => {}
+    }
+    if let Some(bytes) = setup.memlock_bytes {
+        line(format!(
+            "LimitMEMLOCK={}",
+            if bytes == u64::MAX { "infinity".to_owned() } else { bytes.to_string() }
+        ));
+    }
+    for (name, value) in &launch.variables {
+        let value = value.to_string_lossy();
+        // Nobody listens to the preload of a unit.
+        let value =
+            value.split(':').filter(|item| !item.starts_with("answer=")).collect::<Vec<_>>().join(":");
+        line(format!(
+            "Environment=\"{name}={}\"",
+            value.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%")
+        ));
+    }
+    if setup.without_thp {
+        line(
+            "# for PR_SET_THP_DISABLE there is no directive: ExecStart=planish run --thp never -- ..."
+                .to_owned(),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_sys::child::ChildSetup;
+    use planish_sys::{CpuSet, NodeSet};
+
+    use super::*;
+    use crate::program::Program;
+    use crate::wish::Wish;
+
+    #[test]
+    fn a_unit_gets_what_a_start_gets() {
+        let launch = Launch {
+            program: Program {
+                path: "/bin/true".into(),
+                loaded: "/bin/true".into(),
+                libc: None,
+                secure: None,
+                is_native: true,
+            },
+            variables: vec![
+                ("PLANISH_SHM", "bytes=1:mode=3:answer=planish-run-7".into()),
+                ("LD_PRELOAD", "/x/planish-preload.so:/y/lib%2.so".into()),
+            ],
+            setup: ChildSetup {
+                cpus: Some(CpuSet::parse_list("0-1,4").unwrap()),
+                policy: Some(Policy::Bind(NodeSet::parse_list("0,2").unwrap())),
+                memlock_bytes: Some(u64::MAX),
+                without_thp: true,
+                ..ChildSetup::default()
+            },
+            notes: Vec::new(),
+            wish: Wish::default(),
+        };
+        let expected = "\
+[Service]
+CPUAffinity=0-1 4
+NUMAPolicy=bind
+NUMAMask=0 2
+LimitMEMLOCK=infinity
+Environment=\"PLANISH_SHM=bytes=1:mode=3\"
+Environment=\"LD_PRELOAD=/x/planish-preload.so:/y/lib%%2.so\"
+# for PR_SET_THP_DISABLE there is no directive: ExecStart=planish run --thp never -- ...
+";
+        let text = text(&launch);
+        assert_eq!(text.split_once('\n').unwrap().1, expected);
+    }
+}

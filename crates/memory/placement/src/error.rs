@@ -1,0 +1,153 @@
+//! Why a program is not started as it was wanted, and what still works.
+
+use std::io;
+use std::path::PathBuf;
+
+use planish_sys::NodeSet;
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are named in the sentences")]
+pub enum PlacementError {
+    /// There is no such program.
+    #[error("there is no program {name}")]
+    NoProgram { name: String },
+    /// It may not be executed, or is no program.
+    #[error("{} cannot be run", path.display())]
+    NotRunnable { path: PathBuf, source: io::Error },
+    /// It is linked statically, so that nothing can stand in front of its calls.
+    #[error("{} is linked statically: no preload and no other malloc reaches it", path.display())]
+    Static { path: PathBuf },
+    /// The loader ignores preloads for it.
+    #[error("{} {why}: the loader ignores LD_PRELOAD and GLIBC_TUNABLES for it", path.display())]
+    Secure { path: PathBuf, why: &'static str },
+    /// It is of another architecture than the preload.
+    #[error("{} is not a 64-bit program of this machine: the preload is", path.display())]
+    Foreign { path: PathBuf },
+    /// This planish was built for an architecture that the preload is not written for.
+    #[error("this build has no preload: it is written for x86-64 and aarch64")]
+    NoPreload,
+    /// The file of the preload cannot be written.
+    #[error("cannot write the preload to {}", path.display())]
+    Unwritten { path: PathBuf, source: io::Error },
+    /// A path that LD_PRELOAD cannot hold.
+    #[error("{} has a space or a colon in it, which LD_PRELOAD cannot hold", path.display())]
+    Unspeakable { path: PathBuf },
+    /// A node that this machine does not have, or that has no memory.
+    #[error("node {missing} does not exist here or has no memory; there is {known}")]
+    NoNode { missing: NodeSet, known: NodeSet },
+    /// A node outside of the cpuset.
+    #[error("this process may not take memory from node {forbidden}, only from {allowed} (its cpuset)")]
+    NodeForbidden { forbidden: NodeSet, allowed: NodeSet },
+    /// CPUs of which none may be used.
+    #[error("none of the CPUs {wanted} may be used, only {allowed}")]
+    NoCpu { wanted: String, allowed: String },
+    /// Nodes without a CPU.
+    #[error("node {nodes} has no CPU to run on")]
+    NoCpuOn { nodes: NodeSet },
+    /// The kernel refuses the policy.
+    #[error("the kernel refuses memory that is {wanted}")]
+    Policy { wanted: String, source: planish_sys::Error },
+    /// No pool of this size.
+    #[error("no pool of pages of {page_bytes} bytes is here")]
+    NoPool { page_bytes: u64 },
+    /// A pool without a free page.
+    #[error("the pool of pages of {page_bytes} bytes has none that is free")]
+    EmptyPool { page_bytes: u64 },
+    /// The kernel gives shared memory no transparent huge pages.
+    #[error("shared memory can have no transparent huge pages: shmem_enabled is {mode}")]
+    NoShmemThp { mode: String },
+    /// The kernel gives no transparent huge pages at all.
+    #[error("transparent huge pages are switched off: enabled is {mode}")]
+    NoThp { mode: String },
+    /// Two wishes that exclude each other.
+    #[error("{0}")]
+    Contradiction(&'static str),
+    /// The libc's malloc cannot.
+    #[error("{who} cannot put a heap on {pages}")]
+    HeapPages { who: String, pages: &'static str },
+    /// The allocator is not installed.
+    #[error("no {library} is installed for the libc of the program")]
+    NoAllocator { library: &'static str, package: &'static str },
+    /// The limit on locked memory cannot be raised.
+    #[error("the limit on locked memory is {limit} and only root may raise it")]
+    Memlock { limit: u64 },
+    /// Nothing may be learnt of the machine.
+    #[error("cannot tell the CPUs of this process")]
+    Machine(#[source] planish_sys::Error),
+    /// The socket for the preload's answers.
+    #[error("cannot open a socket for the answers of the preload")]
+    Socket(#[source] io::Error),
+    /// The program could not be started.
+    #[error("cannot start {}", path.display())]
+    NotStarted { path: PathBuf, source: io::Error },
+}
+
+impl PlacementError {
+    /// What a shell would end with: 127 where there is no program, 126 where it cannot be run, 125 for the rest.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::NoProgram { .. } => 127,
+            Self::NotRunnable { .. } | Self::NotStarted { .. } => 126,
+            _ => 125,
+        }
+    }
+
+    /// What to do instead.
+    #[must_use]
+    pub fn cure(&self) -> String {
+        let text = match self {
+            Self::NoProgram { .. } => "name a program in PATH, or its path",
+            Self::NotRunnable { .. } | Self::NotStarted { .. } => "name a program that may be executed",
+            Self::Static { .. } => {
+                "what is inherited still works: --numa heap=interleave (all of its memory, shared segments too), \
+                 --node, --cpus, --thp, --memlock; or link it dynamically, or use planish-arena in its source"
+            }
+            Self::Secure { .. } => {
+                "what is inherited still works: --numa heap=..., --node, --cpus, --thp; or start it as the user that \
+                 it becomes, without the bit"
+            }
+            Self::Foreign { .. } => "what is inherited still works: --numa heap=..., --node, --cpus, --thp",
+            Self::NoPreload => "leave out what concerns shared segments",
+            Self::Unwritten { .. } => "name a folder that may be written and executed from: --state DIR",
+            Self::Unspeakable { .. } => "name another folder: --state DIR",
+            Self::NoNode { .. } | Self::NoCpu { .. } | Self::NoCpuOn { .. } => "planish topo",
+            Self::NodeForbidden { .. } => "start it in a control group whose cpuset.mems has the node",
+            Self::Policy { source, .. } => return policy_cure(source).to_owned(),
+            Self::NoPool { .. } => "planish topo",
+            Self::EmptyPool { page_bytes } => {
+                return format!(
+                    "reserve pages first (planish size NAME|PID, planish plan), or take --huge shm=thp, which needs \
+                     none; free ones: /sys/kernel/mm/hugepages/hugepages-{}kB/free_hugepages",
+                    page_bytes >> 10
+                );
+            }
+            Self::NoShmemThp { .. } => {
+                "planish knobs mm.thp_shmem_enabled; or pages from a pool: --huge shm=hugetlb"
+            }
+            Self::NoThp { .. } => "planish knobs mm.thp_enabled; or pages from a pool: --huge heap=hugetlb",
+            Self::Contradiction(_) => "leave one of the two out",
+            Self::HeapPages { .. } => "--malloc jemalloc or --malloc mimalloc, with --huge heap",
+            Self::NoAllocator { package, .. } => {
+                return format!("apt install {package}, or that library from your distribution");
+            }
+            Self::Memlock { .. } => "sudo planish ..., or LimitMEMLOCK= in the unit",
+            Self::Machine(_) | Self::Socket(_) => "see what this container forbids: planish doctor",
+        };
+        text.to_owned()
+    }
+}
+
+/// What helps where the kernel refuses a policy.
+fn policy_cure(source: &planish_sys::Error) -> &'static str {
+    match source {
+        planish_sys::Error::Forbidden { .. } => {
+            "the container's seccomp filter forbids it: --cap-add SYS_NICE; prefaulting, --huge and --cpus still work"
+        }
+        planish_sys::Error::Missing { .. } => {
+            "this kernel is without NUMA; --huge, --cpus and --thp still work"
+        }
+        _ => "weighted needs Linux 6.9, prefer with several nodes 5.15: interleave works everywhere",
+    }
+}

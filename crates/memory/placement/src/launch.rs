@@ -1,0 +1,267 @@
+//! Everything that a program is started with, decided before it is.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use planish_host::Host;
+use planish_sys::cgroup;
+use planish_sys::child::{ChildSetup, prepare};
+
+use crate::drop_in;
+use crate::error::PlacementError;
+use crate::machine::Machine;
+use crate::preload;
+use crate::program::{Libc, Program};
+use crate::wire;
+use crate::wish::{HeapPages, Prefault, SharedPages, Spread, Wish};
+
+/// Threads that prefault at most, unless more are asked for: memory itself is the limit long before.
+const THREADS_USUAL: usize = 16;
+/// Memory that a prefault leaves available, on machines that have eight times as much.
+const SPARE_BYTES: u64 = 1 << 30;
+/// First interface of glibc whose malloc knows huge pages.
+const GLIBC_HUGETLB: u32 = 35;
+
+/// What there is around a start.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// This machine.
+    pub host: &'a Host,
+    /// What was found out of it.
+    pub machine: &'a Machine,
+    /// Where the file of the preload goes.
+    pub folder: &'a Path,
+    /// Name of the socket for the preload's answers.
+    pub answer: Option<&'a str>,
+    /// Looks a variable of our own environment up.
+    pub variable: fn(&str) -> Option<OsString>,
+}
+
+/// A program with all that it is started with.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program.
+    pub program: Program,
+    /// Variables that are set for it.
+    pub variables: Vec<(&'static str, OsString)>,
+    /// What is set between fork and exec.
+    pub setup: ChildSetup,
+    /// What is good to know.
+    pub notes: Vec<String>,
+    /// What was wanted.
+    pub wish: Wish,
+}
+
+impl Launch {
+    /// Decides everything for one start of `program`; writes the file of the preload where it is needed.
+    ///
+    /// # Errors
+    /// A wish that the machine or the program cannot have.
+    pub fn plan(program: Program, wish: &Wish, around: Surroundings<'_>) -> Result<Self, PlacementError> {
+        let machine = around.machine;
+        machine.check(wish)?;
+        let mut launch = Self {
+            setup: setup(wish, machine)?,
+            program,
+            variables: Vec::new(),
+            notes: Vec::new(),
+            wish: wish.clone(),
+        };
+        let mut preloads: Vec<OsString> = Vec::new();
+        if wish.wants_shared() {
+            launch.program.may_be_preloaded()?;
+            preloads.push(preload::put(around.folder)?.into_os_string());
+            let settings = settings(wish, machine, launch.setup.cpus.as_ref(), around.answer);
+            launch.variables.push(("PLANISH_SHM", settings.into()));
+            launch.warn_of_one_node(machine);
+        }
+        if let Some(malloc) = wish.malloc {
+            let libc = launch.program.may_be_preloaded()?;
+            let paths = (around.variable)("LD_LIBRARY_PATH").and_then(|paths| paths.into_string().ok());
+            preloads.push(malloc.find(around.host, libc, paths.as_deref())?.into_os_string());
+        }
+        if let Some(pages) = wish.heap_pages {
+            let (name, value, joint) = launch.heap_variable(pages)?;
+            launch.variables.push((name, joined((around.variable)(name), value, joint)));
+        }
+        if !preloads.is_empty() {
+            preloads.extend((around.variable)("LD_PRELOAD").filter(|preloads| !preloads.is_empty()));
+            launch.variables.push(("LD_PRELOAD", preloads.join(OsStr::new(":"))));
+        }
+        Ok(launch)
+    }
+
+    /// The variable that puts the heap on such pages: its name, its value, and what joins values.
+    fn heap_variable(
+        &self,
+        pages: HeapPages,
+    ) -> Result<(&'static str, &'static str, &'static str), PlacementError> {
+        let libc = self.program.may_be_preloaded()?;
+        if let Some(malloc) = self.wish.malloc {
+            let (name, value) = malloc.variable(pages)?;
+            return Ok((name, value, ","));
+        }
+        let who = match libc {
+            Libc::Glibc { minor: Some(minor) } if minor < GLIBC_HUGETLB => {
+                format!("the malloc of glibc 2.{minor}")
+            }
+            Libc::Glibc { .. } => {
+                let value = match pages {
+                    HeapPages::Thp => "glibc.malloc.hugetlb=1",
+                    HeapPages::Pool => "glibc.malloc.hugetlb=2",
+                };
+                return Ok(("GLIBC_TUNABLES", value, ":"));
+            }
+            Libc::Musl => "the malloc of musl".to_owned(),
+            Libc::Other => "a libc that is neither glibc nor musl".to_owned(),
+        };
+        Err(PlacementError::HeapPages { who, pages: "huge pages" })
+    }
+
+    fn warn_of_one_node(&mut self, machine: &Machine) {
+        let spreads = matches!(self.wish.shared, Some(Spread::Interleave(None) | Spread::Weighted(None)));
+        if spreads && machine.nodes.count() == 1 {
+            self.notes.push("there is one node only: nothing to spread over".to_owned());
+        }
+    }
+
+    /// The command, ready to be started.
+    pub fn command(&self, name: &OsStr, arguments: &[OsString]) -> Command {
+        let mut command = Command::new(&self.program.path);
+        command.arg0(name).args(arguments);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        prepare(&mut command, self.setup.clone());
+        command
+    }
+
+    /// The drop-in that gives the same to a unit of systemd.
+    #[must_use]
+    pub fn drop_in(&self) -> String {
+        drop_in::text(self)
+    }
+}
+
+/// What the child sets for itself.
+fn setup(wish: &Wish, machine: &Machine) -> Result<ChildSetup, PlacementError> {
+    let mut cpus = wish.cpus.as_ref().map(|cpus| cpus.intersection(&machine.cpus));
+    let mut policy = wish.heap.as_ref().filter(|spread| **spread != Spread::Local);
+    let bound = wish.nodes.clone().map(Spread::Bind);
+    if let Some(nodes) = &wish.nodes {
+        cpus = Some(machine.cpus_on(nodes)?);
+        policy = bound.as_ref();
+    }
+    Ok(ChildSetup {
+        cpus,
+        policy: policy.map(|spread| spread.policy(&machine.nodes)),
+        without_thp: wish.without_thp,
+        memlock_bytes: wish.memlock_bytes,
+        ..ChildSetup::default()
+    })
+}
+
+/// The settings of the preload as it reads them.
+fn settings(
+    wish: &Wish,
+    machine: &Machine,
+    cpus: Option<&planish_sys::CpuSet>,
+    answer: Option<&str>,
+) -> String {
+    let mut text = format!("bytes={}", wish.bytes_min.max(1));
+    if let Some(spread) = &wish.shared {
+        let policy = spread.policy(&machine.nodes);
+        text += &format!(":mode={}", policy.mode());
+        if let Some(nodes) = policy.nodes() {
+            text += &format!(":nodes={}", joined_by_plus(nodes.iter().map(|node| node.to_string())));
+        }
+        let weight = |node: u32| {
+            let known = machine.weights.iter().find(|(known, _)| *known == node);
+            let is_weighted = matches!(spread, Spread::Weighted(_));
+            known.filter(|_| is_weighted).map_or(1, |(_, weight)| *weight)
+        };
+        if let (Spread::Interleave(_) | Spread::Weighted(_), Some(nodes)) = (spread, policy.nodes()) {
+            let weights = nodes.iter().map(|node| format!("{node}x{}", weight(node)));
+            text += &format!(":weights={}", joined_by_plus(weights));
+        }
+    }
+    match wish.shared_pages {
+        Some(SharedPages::Thp) => text += &format!(":huge={}", machine.thp_bytes.unwrap_or(0)),
+        Some(SharedPages::Pool(size)) => {
+            text += &format!(":pool={}", size.unwrap_or(machine.pool_bytes).trailing_zeros());
+        }
+        None => {}
+    }
+    let cpus_count = cpus.unwrap_or(&machine.cpus).count();
+    let threads = match wish.prefault {
+        Prefault::Never => 0,
+        Prefault::Usual => cpus_count.clamp(1, THREADS_USUAL),
+        Prefault::Threads(count) => count,
+    };
+    let spare = SPARE_BYTES.min(machine.total_bytes / 8);
+    text += &format!(":threads={threads}:spare={spare}");
+    if let Some(room) = cgroup::memory_room() {
+        // The heap wants some of it too.
+        text += &format!(":limit={}", room.bytes - room.bytes / 8);
+    }
+    if let Some(answer) = answer {
+        text += &format!(":answer={answer}");
+    }
+    text
+}
+
+fn joined_by_plus(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join("+")
+}
+
+/// A value behind the one that is there already.
+fn joined(known: Option<OsString>, value: &str, joint: &str) -> OsString {
+    match known.filter(|known| !known.is_empty()) {
+        Some(mut known) => {
+            known.push(joint);
+            known.push(value);
+            known
+        }
+        None => value.into(),
+    }
+}
+
+const _: () = assert!(wire::VARIABLE.len() == "PLANISH_SHM".len());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wish::parse_numa;
+
+    fn machine() -> Machine {
+        Machine {
+            weights: vec![(0, 3), (1, 1)],
+            nodes: [0, 1].into_iter().collect(),
+            thp_bytes: Some(2 << 20),
+            pool_bytes: 2 << 20,
+            total_bytes: 4 << 30,
+            ..Machine::look(&Host::live()).unwrap()
+        }
+    }
+
+    #[test]
+    fn settings_are_what_the_preload_reads() {
+        let mut wish = Wish { bytes_min: 1 << 20, prefault: Prefault::Threads(3), ..Wish::default() };
+        parse_numa("shm=weighted", &mut wish).unwrap();
+        wish.shared_pages = Some(SharedPages::Thp);
+        let text = settings(&wish, &machine(), None, Some("planish-run-1"));
+        let begin = "bytes=1048576:mode=6:nodes=0+1:weights=0x3+1x1:huge=2097152:threads=3:spare=536870912";
+        assert!(text.starts_with(begin) && text.ends_with(":answer=planish-run-1"), "{text}");
+        parse_numa("heap=local", &mut wish).unwrap();
+        wish.shared = Some(Spread::Bind([1].into_iter().collect()));
+        wish.shared_pages = Some(SharedPages::Pool(Some(1 << 30)));
+        let text = settings(&wish, &machine(), None, None);
+        assert!(text.starts_with("bytes=1048576:mode=2:nodes=1:pool=30:threads=3:"), "{text}");
+    }
+
+    #[test]
+    fn values_that_are_there_are_kept() {
+        assert_eq!(joined(None, "a=1", ":"), "a=1");
+        assert_eq!(joined(Some("glibc.rtld.nns=3".into()), "a=1", ":"), "glibc.rtld.nns=3:a=1");
+    }
+}

@@ -1,0 +1,332 @@
+//! The program that is to be started: where it is, which libc it has, and whether a preload reaches it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use object::elf;
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::{Endianness, ReadCache, ReadRef};
+use rustix::io::Errno;
+
+use crate::error::PlacementError;
+
+/// The libc of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Libc {
+    /// glibc 2.`minor`; `None` where its file was not found.
+    Glibc {
+        /// The newest interface that it has.
+        minor: Option<u32>,
+    },
+    /// musl.
+    Musl,
+    /// A loader that is neither's.
+    Other,
+}
+
+/// A program that was found.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What is executed.
+    pub path: PathBuf,
+    /// What the loader sees of it: the program itself, or the interpreter of a script.
+    pub loaded: PathBuf,
+    /// The libc; `None` for a program that is linked statically.
+    pub libc: Option<Libc>,
+    /// Why the loader ignores preloads for it.
+    pub secure: Option<&'static str>,
+    /// Whether it is of the machine that the preload is for.
+    pub is_native: bool,
+}
+
+/// Interpreters that may stand behind each other, as in the kernel.
+const SCRIPTS_MAX: usize = 5;
+
+impl Program {
+    /// Finds a program as a shell would, in `paths` where its name has no slash.
+    ///
+    /// # Errors
+    /// There is none, or it may not be executed.
+    pub fn find(name: &OsStr, paths: Option<&OsStr>) -> Result<Self, PlacementError> {
+        let path = resolve(name, paths)?;
+        let mut loaded = path.clone();
+        for _ in 0..SCRIPTS_MAX {
+            let Some(interpreter) = interpreter(&loaded).map_err(|source| not_runnable(&loaded, source))?
+            else {
+                break;
+            };
+            loaded = interpreter;
+        }
+        let open = |path: &Path| File::open(path).map_err(|source| not_runnable(path, source));
+        let cache = ReadCache::new(open(&loaded)?);
+        // What is no program of 64 bits is left to the kernel, which knows other formats.
+        let header = elf::FileHeader64::<Endianness>::parse(&cache);
+        let (libc, is_native) = match header {
+            Ok(header) => (libc(header, &cache), is_native(header)),
+            Err(_) => (Some(Libc::Other), false),
+        };
+        let secure = secure(&loaded).map_err(|source| not_runnable(&loaded, source))?;
+        Ok(Self { path, loaded, libc, secure, is_native })
+    }
+
+    /// Whether a preload reaches it.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn may_be_preloaded(&self) -> Result<Libc, PlacementError> {
+        let path = self.loaded.clone();
+        match (self.libc, self.secure) {
+            _ if !self.is_native => Err(PlacementError::Foreign { path }),
+            (None, _) => Err(PlacementError::Static { path }),
+            (_, Some(why)) => Err(PlacementError::Secure { path, why }),
+            (Some(libc), None) => Ok(libc),
+        }
+    }
+}
+
+fn not_runnable(path: &Path, source: io::Error) -> PlacementError {
+    PlacementError::NotRunnable { path: path.to_owned(), source }
+}
+
+/// The file of a command.
+fn resolve(name: &OsStr, paths: Option<&OsStr>) -> Result<PathBuf, PlacementError> {
+    let missing = || PlacementError::NoProgram { name: name.to_string_lossy().into_owned() };
+    if name.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        return match is_runnable(&path) {
+            Ok(()) => Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
+            Err(source) => Err(not_runnable(&path, source)),
+        };
+    }
+    let folders = paths.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    let mut denied = None;
+    for folder in std::env::split_paths(folders).filter(|_| !name.is_empty()) {
+        let path = folder.join(name);
+        match is_runnable(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => denied = denied.or(Some(not_runnable(&path, source))),
+        }
+    }
+    Err(denied.unwrap_or_else(missing))
+}
+
+fn is_runnable(path: &Path) -> io::Result<()> {
+    let facts = path.metadata()?;
+    if !facts.is_file() {
+        return Err(Errno::ACCESS.into());
+    }
+    if facts.permissions().mode() & 0o111 == 0 {
+        return Err(Errno::ACCESS.into());
+    }
+    Ok(rustix::fs::access(path, rustix::fs::Access::EXEC_OK)?)
+}
+
+/// The interpreter in the first line of a script.
+fn interpreter(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut line = Vec::new();
+    File::open(path)?.take(256).read_to_end(&mut line)?;
+    let Some(rest) = line.strip_prefix(b"#!") else { return Ok(None) };
+    let first = rest.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+    let word = first.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let path = PathBuf::from(OsString::from_vec(word.to_vec()));
+    if word.is_empty() { Ok(None) } else { is_runnable(&path).map(|()| Some(path)) }
+}
+
+fn is_native(header: &elf::FileHeader64<Endianness>) -> bool {
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => elf::EM_X86_64,
+        "aarch64" => elf::EM_AARCH64,
+        _ => return false,
+    };
+    header.endian().is_ok_and(|endian| header.e_machine(endian) == machine)
+}
+
+/// The libc by the loader that a program names; `None` where it names none.
+fn libc<'data, R: ReadRef<'data>>(header: &elf::FileHeader64<Endianness>, data: R) -> Option<Libc> {
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, data).ok()?;
+    let loader = segments.iter().find_map(|segment| segment.interpreter(endian, data).ok().flatten())?;
+    let loader = String::from_utf8_lossy(loader);
+    let file = loader.rsplit('/').next().unwrap_or_default();
+    Some(match () {
+        () if file.starts_with("ld-musl") => Libc::Musl,
+        () if file.starts_with("ld-linux") => Libc::Glibc { minor: glibc_minor(Path::new(loader.as_ref())) },
+        () => Libc::Other,
+    })
+}
+
+/// The newest interface of the glibc beside a loader: both come from one package.
+fn glibc_minor(loader: &Path) -> Option<u32> {
+    let loader = loader.canonicalize().ok()?;
+    let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let folders = [loader.parent()?, Path::new(&multiarch), Path::new("/usr/lib64"), Path::new("/lib64")];
+    let libc = folders.iter().map(|folder| folder.join("libc.so.6")).find(|path| path.exists())?;
+    let bytes = planish_sys::file::read(&libc).ok()?;
+    newest_interface(&bytes)
+}
+
+/// The largest N of `GLIBC_2.N` in the names of a library.
+fn newest_interface(bytes: &[u8]) -> Option<u32> {
+    const NAME: &[u8] = b"GLIBC_2.";
+    let mut newest = None;
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(NAME.len()).position(|window| window == NAME) {
+        rest = &rest[at + NAME.len()..];
+        let digits = rest.iter().take(4).take_while(|byte| byte.is_ascii_digit());
+        let number = digits.fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+        newest = newest.max(Some(number));
+    }
+    newest
+}
+
+/// Why the kernel would tell the loader to be careful with a program (AT_SECURE), for who we are.
+fn secure(path: &Path) -> io::Result<Option<&'static str>> {
+    let facts = path.metadata()?;
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let mode = facts.permissions().mode();
+    if mode & 0o4000 != 0 && facts.uid() != user {
+        return Ok(Some("is set-user-id"));
+    }
+    if mode & 0o2010 == 0o2010 && facts.gid() != group {
+        return Ok(Some("is set-group-id"));
+    }
+    let has_capabilities = rustix::fs::getxattr(path, c"security.capability", &mut [0u8; 64]).is_ok();
+    Ok((has_capabilities && user != 0).then_some("has file capabilities"))
+}
+
+/// The libraries that a shared object needs.
+pub(crate) fn needed(path: &Path) -> io::Result<Vec<String>> {
+    let cache = ReadCache::new(File::open(path)?);
+    let header = elf::FileHeader64::<Endianness>::parse(&cache).map_err(io::Error::other)?;
+    if !is_native(header) {
+        return Ok(Vec::new());
+    }
+    let endian = header.endian().map_err(io::Error::other)?;
+    let sections = header.sections(endian, &cache).map_err(io::Error::other)?;
+    let Some((entries, strings)) = sections.dynamic(endian, &cache).map_err(io::Error::other)? else {
+        return Ok(Vec::new());
+    };
+    let strings = sections.strings(endian, &cache, strings).map_err(io::Error::other)?;
+    let needed = entries.iter().filter(|entry| entry.tag(endian) == elf::DT_NEEDED);
+    let names = needed.filter_map(|entry| entry.string(endian, strings).ok());
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+
+    use super::*;
+
+    fn script(folder: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+        let path = folder.join(name);
+        io::Write::write_all(&mut File::create(&path).unwrap(), text.as_bytes()).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_script_is_what_its_interpreter_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = script(folder.path(), "start", "#!/bin/sh -e\nexit 0\n", 0o755);
+        let found = Program::find(path.as_os_str(), None).unwrap();
+        assert_eq!((found.path.as_path(), found.loaded.as_path()), (path.as_path(), Path::new("/bin/sh")));
+        assert!(found.may_be_preloaded().is_ok(), "{found:?}");
+        let inner = script(folder.path(), "inner", "#!/nowhere/sh\n", 0o755);
+        assert_eq!(Program::find(inner.as_os_str(), None).unwrap_err().code(), 126);
+    }
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        script(folder.path(), "plain", "#!/bin/sh\n", 0o644);
+        let paths = folder.path().as_os_str();
+        let code = |name: &str| {
+            Program::find(OsStr::new(name), Some(paths)).map(|_| 0).unwrap_or_else(|error| error.code())
+        };
+        assert_eq!(code("plain"), 126);
+        assert_eq!(code("nothing-of-that-name"), 127);
+        assert_eq!(code("./nothing/of/that/name"), 127);
+        assert_eq!(code(""), 127);
+        script(folder.path(), "good", "#!/bin/sh\n", 0o755);
+        assert_eq!(code("good"), 0);
+    }
+
+    /// A program of one segment, which names a loader or none.
+    fn elf(machine: u16, loader: Option<&str>) -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(16, 0);
+        let short = |bytes: &mut Vec<u8>, value: u16| bytes.extend(value.to_le_bytes());
+        let long = |bytes: &mut Vec<u8>, value: u64| bytes.extend(value.to_le_bytes());
+        short(&mut bytes, 3);
+        short(&mut bytes, machine);
+        bytes.extend(1u32.to_le_bytes());
+        [0, 64, 0].into_iter().for_each(|value| long(&mut bytes, value));
+        bytes.extend(0u32.to_le_bytes());
+        [64, 56, 1, 64, 0, 0].into_iter().for_each(|value| short(&mut bytes, value));
+        let name = loader.unwrap_or_default().as_bytes();
+        let kind: u32 = if loader.is_some() { 3 } else { 1 };
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(4u32.to_le_bytes());
+        let size = name.len() as u64 + 1;
+        [120, 120, 120, size, size, 1].into_iter().for_each(|value| long(&mut bytes, value));
+        bytes.extend(name);
+        bytes.push(0);
+        bytes
+    }
+
+    #[test]
+    fn a_program_is_known_by_its_loader() {
+        let folder = tempfile::tempdir().unwrap();
+        let native = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+        let found = |machine: u16, loader: Option<&str>| {
+            let path = script(folder.path(), "program", "", 0o755);
+            io::Write::write_all(&mut File::create(&path).unwrap(), &elf(machine, loader)).unwrap();
+            Program::find(path.as_os_str(), None).unwrap()
+        };
+        let musl = found(native, Some("/lib/ld-musl-x86_64.so.1"));
+        assert_eq!(musl.may_be_preloaded().unwrap(), Libc::Musl);
+        let glibc = found(native, Some("/nowhere/ld-linux-x86-64.so.2"));
+        assert_eq!(glibc.may_be_preloaded().unwrap(), Libc::Glibc { minor: None });
+        let alone = found(native, None).may_be_preloaded().unwrap_err();
+        assert!(
+            matches!(alone, PlacementError::Static { .. }) && alone.cure().contains("--numa heap=interleave")
+        );
+        let foreign = found(40, Some("/lib/ld-linux.so.3")).may_be_preloaded().unwrap_err();
+        assert!(matches!(foreign, PlacementError::Foreign { .. }), "{foreign:?}");
+        let secure = Program { secure: Some("is set-user-id"), ..musl };
+        assert!(matches!(secure.may_be_preloaded(), Err(PlacementError::Secure { .. })));
+    }
+
+    #[test]
+    fn the_bits_that_make_a_loader_careful_are_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = script(folder.path(), "become", "", 0o4755);
+        assert_eq!(secure(&path).unwrap(), None, "our own bit changes nobody");
+        if !rustix::process::geteuid().is_root() {
+            return planish_skip::skip(
+                "the_bits_that_make_a_loader_careful_are_seen",
+                "only root gives files away",
+            );
+        }
+        std::os::unix::fs::chown(&path, Some(65534), Some(65534)).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o4755)).unwrap();
+        assert_eq!(secure(&path).unwrap(), Some("is set-user-id"));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o2755)).unwrap();
+        assert_eq!(secure(&path).unwrap(), Some("is set-group-id"));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o2745)).unwrap();
+        assert_eq!(secure(&path).unwrap(), None, "without the group's x the bit means locking");
+    }
+
+    #[test]
+    fn the_newest_interface_of_a_libc_is_its_version() {
+        assert_eq!(newest_interface(b"GLIBC_2.2.5\0GLIBC_2.36\0GLIBC_2.4\0"), Some(36));
+        assert_eq!(newest_interface(b"GLIBC_PRIVATE"), None);
+    }
+}

@@ -1,0 +1,275 @@
+//! The preload in a real process: this test program, started once more with it.
+//!
+//! The child maps through its libc, as any program does, and tells what the kernel says of the mapping. Its own
+//! words are compared with what the preload told the launcher.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test: it ends where anything is odd")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use planish_placement::{Listener, Notice, PRELOAD, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE};
+
+const MIB: usize = 1 << 20;
+/// Which mapping the child is to make; set for children only.
+const ROLE: &str = "PLACEMENT_TEST_ROLE";
+
+/// What became of one segment.
+struct Placed {
+    /// Lines of the child, `name value`.
+    said: String,
+    notices: Vec<Notice>,
+}
+
+impl Placed {
+    fn number(&self, name: &str) -> usize {
+        let line = self.said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name}: {}", self.said)).parse().unwrap()
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
+    }
+}
+
+fn preload(folder: &Path) -> PathBuf {
+    let path = folder.join("preload.so");
+    fs::write(&path, PRELOAD).unwrap();
+    path
+}
+
+/// Runs the child in one role under some settings.
+fn placed(role: &str, settings: &str) -> Placed {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = Listener::open().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "the_child", "--nocapture", "--test-threads=1"]).stdin(Stdio::null());
+    child.env(ROLE, role).env("LD_PRELOAD", preload(folder.path()));
+    child.env("PLANISH_SHM", format!("bytes={MIB}:{settings}:answer={}", listener.name()));
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stderr));
+    Placed { said, notices: std::iter::from_fn(|| listener.next()).collect() }
+}
+
+/// One at a time: the name of a listener is that of its process.
+static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Whether this kernel lets an ordinary process set a policy.
+fn policies_or_skip(test: &str) -> bool {
+    let allowed = planish_sys::policy::allowed_nodes();
+    allowed.map_err(|error| planish_skip::skip(test, error)).is_ok()
+}
+
+#[test]
+fn shared_segments_have_their_policy_and_all_their_pages_before_the_program_sees_them() {
+    if !policies_or_skip("shared_segments_have_their_policy") {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for role in ["anonymous", "memfd", "allocated", "sysv"] {
+        let placed = placed(role, "mode=3:nodes=0:threads=2:spare=0");
+        // A few pages that the kernel moves at this moment (compaction) are mapped by nobody.
+        assert!(placed.number("resident") >= 8 * MIB - 64 * 4096, "{role}: {}", placed.said);
+        assert!(placed.text("policy").starts_with("interleave"), "{role}: {}", placed.said);
+        let [notice] = placed.notices[..] else { panic!("{role}: {:?}", placed.notices) };
+        let errors = (notice.policy_errno, notice.prefault_errno, notice.huge_errno);
+        assert_eq!((errors, notice.skipped), ((0, 0, 0), SKIP_NOT), "{role}: {notice:?}");
+        assert_eq!((notice.bytes as usize, notice.address as usize), (8 * MIB, placed.number("address")));
+        assert_eq!(notice.threads, 1, "8 MiB are one chunk");
+        assert_eq!(placed.text("private"), "default", "{role}: the heap keeps its policy");
+    }
+}
+
+#[test]
+fn huge_pages_need_no_change_of_the_host() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(thp) = planish_sys::pages::thp_bytes() else {
+        return planish_skip::skip("huge_pages_need_no_change_of_the_host", "no transparent huge pages");
+    };
+    let mode = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").unwrap_or_default();
+    for role in ["anonymous", "memfd", "sysv"] {
+        let placed = placed(role, &format!("huge={thp}:threads=2:spare=0"));
+        let [notice] = placed.notices[..] else { panic!("{role}: {:?}", placed.notices) };
+        assert_eq!(notice.address as usize % thp, 0, "{role}: huge pages can be mapped there");
+        if notice.huge_errno == libc::EINVAL || mode.contains("[deny]") {
+            return planish_skip::skip(
+                "huge_pages_need_no_change_of_the_host",
+                "no MADV_COLLAPSE for shared memory",
+            );
+        }
+        // Of a fragmented machine the kernel may have none; then the preload knows how many are missing.
+        let huge = placed.number("huge") + notice.small_chunks as usize * thp;
+        assert!(huge >= 8 * MIB, "{role}: {notice:?} {}", placed.said);
+    }
+}
+
+#[test]
+fn what_is_small_private_sparse_or_too_large_is_left_alone() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let fill = "threads=2:spare=0";
+    assert!(placed("small", fill).notices.is_empty());
+    assert!(placed("private", fill).notices.is_empty());
+    assert!(placed("file", fill).notices.is_empty(), "a file on a disk");
+    assert!(placed("read", fill).notices.is_empty());
+    let skipped = |role: &str, settings: &str| {
+        let placed = placed(role, settings);
+        assert_eq!(placed.number("resident"), 0, "{role}: {}", placed.said);
+        placed.notices[0].skipped
+    };
+    assert_eq!(skipped("sparse", fill), SKIP_SPARSE);
+    assert_eq!(skipped("anonymous", "threads=2:spare=18446744073709551615"), SKIP_ROOM);
+    assert_eq!(skipped("anonymous", "threads=2:spare=0:limit=1048576"), SKIP_ROOM);
+    assert_eq!(skipped("anonymous", "threads=0:spare=0"), SKIP_NOT);
+}
+
+#[test]
+fn odd_settings_end_no_program() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for settings in
+        ["", ":::", "=", "mode=999:nodes=9999999+5000+", "weights=1x+x:huge=2097152:threads=9", "zzz=1"]
+    {
+        // Behind what cannot be read the name of the launcher may be lost too; the program has its memory.
+        let placed = placed("anonymous", settings);
+        assert!(placed.number("address") > 0 && placed.notices.len() <= 1, "{settings}");
+    }
+    let refused = placed("anonymous", "mode=999:nodes=0:threads=1:spare=0");
+    assert_eq!(refused.notices[0].policy_errno, libc::EINVAL);
+    assert!(refused.number("resident") >= 8 * MIB - 64 * 4096, "filled all the same");
+}
+
+#[test]
+fn errors_are_those_of_the_libc() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let placed = placed("errors", "threads=1:spare=0");
+    assert_eq!(placed.number("huge-mapping"), libc::ENOMEM as usize);
+    assert_eq!(placed.number("odd-offset"), libc::EINVAL as usize);
+    assert_eq!(placed.number("bad-file"), libc::EBADF as usize);
+    assert_eq!(placed.number("bad-unmap"), libc::EINVAL as usize);
+    assert_eq!(placed.number("bad-segment"), libc::EINVAL as usize);
+}
+
+#[test]
+fn the_preload_is_small_and_needs_no_libc() {
+    assert!(!PRELOAD.is_empty() && PRELOAD.len() <= 8 << 10, "{} bytes", PRELOAD.len());
+    let names: Vec<&[u8]> = PRELOAD.split(|byte| *byte == 0).collect();
+    for wanted in ["environ", "__errno_location", "mmap", "mmap64", "munmap", "shmat", "shmget"] {
+        assert!(names.contains(&wanted.as_bytes()), "{wanted}");
+    }
+    for libc in ["libc.so.6", "libc.so", "memset", "memcpy", "strlen", "rust_eh_personality"] {
+        assert!(!names.contains(&libc.as_bytes()), "it needs {libc}");
+    }
+}
+
+/// What the child does; as a test of its own, nothing.
+#[test]
+fn the_child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    // The harness has begun the line with the name of the test.
+    println!();
+    if role == "errors" {
+        return errors();
+    }
+    let address = mapped(&role, 8 * MIB);
+    println!("address {address}");
+    tell(address);
+    let bytes = if role == "small" { 4096 } else { 8 * MIB };
+    // SAFETY: mapped above and used no more.
+    let unmapped = unsafe {
+        if role == "sysv" {
+            libc::shmdt(address as *const libc::c_void)
+        } else {
+            libc::munmap(address as *mut libc::c_void, bytes)
+        }
+    };
+    assert_eq!(unmapped, 0);
+}
+
+fn mapped(role: &str, bytes: usize) -> usize {
+    const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    const ANONYMOUS: i32 = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    let map = |bytes: usize, rights: i32, flags: i32, file: i32| {
+        // SAFETY: a new mapping where the kernel likes.
+        unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, file, 0) }
+    };
+    // SAFETY: a name that ends with a zero byte, and files of our own.
+    let memfd = |allocated: bool| unsafe {
+        let file = libc::memfd_create(c"segment".as_ptr(), 0);
+        let set = if allocated {
+            libc::posix_fallocate(file, 0, bytes as i64)
+        } else {
+            libc::ftruncate(file, bytes as i64)
+        };
+        assert_eq!(set, 0);
+        file
+    };
+    let address = match role {
+        "small" => map(4096, READ_WRITE, ANONYMOUS, -1),
+        "private" => map(bytes, READ_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        "sparse" => map(bytes, READ_WRITE, ANONYMOUS | libc::MAP_NORESERVE, -1),
+        "read" => map(bytes, libc::PROT_READ, libc::MAP_SHARED, memfd(false)),
+        "memfd" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(false)),
+        "allocated" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(true)),
+        "file" => {
+            let file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+            file.set_len(bytes as u64).unwrap();
+            map(bytes, READ_WRITE, libc::MAP_SHARED, std::os::fd::AsRawFd::as_raw_fd(&file))
+        }
+        // SAFETY: a segment of our own, gone with its last attachment.
+        "sysv" => unsafe {
+            let id = libc::shmget(libc::IPC_PRIVATE, bytes, libc::IPC_CREAT | 0o600);
+            let address = libc::shmat(id, std::ptr::null(), 0);
+            libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut());
+            address
+        },
+        _ => map(bytes, READ_WRITE, ANONYMOUS, -1),
+    };
+    assert_ne!(address, libc::MAP_FAILED, "{role}: {}", std::io::Error::last_os_error());
+    address.addr()
+}
+
+/// Tells what the kernel says of the mapping, and of a private one.
+fn tell(address: usize) {
+    let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let begin = format!("{address:x}-");
+    let block = smaps.lines().skip_while(|line| !line.starts_with(&begin)).skip(1);
+    let block: Vec<&str> = block.take_while(|line| !line.contains('-')).collect();
+    let of = |name: &str| -> usize {
+        let line = block.iter().find_map(|line| line.strip_prefix(name));
+        line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10)
+    };
+    println!("resident {}", of("Rss:"));
+    println!("huge {}", of("ShmemPmdMapped:"));
+    let maps = fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+    let policy = maps.lines().find_map(|line| line.strip_prefix(&format!("{address:x} ")));
+    println!("policy {}", policy.unwrap_or_default().split(' ').next().unwrap_or_default());
+    let heap = maps.lines().find(|line| line.contains(" heap"));
+    println!("private {}", heap.and_then(|line| line.split(' ').nth(1)).unwrap_or("default"));
+}
+
+/// Calls that must fail, and with what.
+fn errors() {
+    const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    let shared = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    let code = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    // SAFETY: none of these calls succeeds; nothing is used.
+    unsafe {
+        let map = |bytes: usize, flags: i32, file: i32, offset: i64| {
+            let at = libc::mmap(std::ptr::null_mut(), bytes, READ_WRITE, flags, file, offset);
+            assert_eq!(at, libc::MAP_FAILED);
+        };
+        map(1 << 60, shared, -1, 0);
+        println!("huge-mapping {}", code());
+        let file = libc::memfd_create(c"segment".as_ptr(), 0);
+        libc::ftruncate(file, 8 << 20);
+        map(4 << 20, libc::MAP_SHARED, file, 5);
+        println!("odd-offset {}", code());
+        map(4 << 20, libc::MAP_SHARED, 9999, 0);
+        println!("bad-file {}", code());
+        assert_eq!(libc::munmap(std::ptr::without_provenance_mut(1), 4096), -1);
+        println!("bad-unmap {}", code());
+        assert_eq!(libc::shmat(-1, std::ptr::null(), 0), libc::MAP_FAILED);
+        println!("bad-segment {}", code());
+    }
+}
