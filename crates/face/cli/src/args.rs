@@ -94,6 +94,7 @@ pub(crate) enum Command {
     Size(commands::size::Args),
     Map(commands::map::Args),
     Topo(commands::topo::Args),
+    Run(commands::run::Args),
     Host(commands::host::Args),
     Text(commands::text::Args),
     Trial(commands::trial::Args),

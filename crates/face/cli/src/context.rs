@@ -1,6 +1,7 @@
 //! What every command is given: the global options, and the command line as it was typed.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use planish_host::Host;
 use planish_model::{Catalogue, Exit};
@@ -42,6 +43,25 @@ impl Context {
     pub fn session(&self) -> Result<Session, Failure> {
         let Globals { root, state, clock, .. } = self.globals.clone();
         Ok(Session::open(SessionOptions { root, state, clock, command: self.again("") })?)
+    }
+
+    /// Where the file of the preload goes. Root's is no folder of the journal, which is root's alone: a service that
+    /// runs as somebody else loads it too.
+    pub fn preload_folder(&self) -> PathBuf {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let root = || PathBuf::from("/var/lib/planish-preload");
+        match &self.globals.state {
+            Some(folder) => {
+                std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).join("var/preload")
+            }
+            None if rustix::process::geteuid().is_root() => root(),
+            None => {
+                let home = absolute("HOME").map(|home| home.join(".local/state"));
+                let state = absolute("XDG_STATE_HOME").or(home);
+                // Never a folder that others may write: what lies there is executed.
+                state.map_or_else(root, |state| state.join("planish/preload"))
+            }
+        }
     }
 
     /// An answer that succeeded, in the form that was asked for.

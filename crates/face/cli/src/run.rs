@@ -71,14 +71,16 @@ fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> u8 {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::print(&error.render().ansi().to_string(), Exit::Done).code()
         }
-        _ if json => {
-            let name = named_command(&typed);
-            let message = Message::new(Level::Error, sentence(error)).hint(help_of(&name));
-            output.failure(&name, Exit::Usage, message).code()
-        }
         _ => {
+            let name = named_command(&typed);
+            // Two may be the code of the program, and its stdout is not ours.
+            let is_run = name == "run";
+            if json && !is_run {
+                let message = Message::new(Level::Error, sentence(error)).hint(help_of(&name));
+                return output.failure(&name, Exit::Usage, message).code();
+            }
             output::print_talk(&error.render().ansi().to_string());
-            Exit::Usage.code()
+            if is_run { commands::run::OWN_FAILURE } else { Exit::Usage.code() }
         }
     }
 }

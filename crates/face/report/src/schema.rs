@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
     HostRecordReport, ImportReport, KnobsReport, LogReport, MapReport, ProveConnReport, ProveReport,
-    SelfCheckReport, TextCheckReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
+    RunReport, SelfCheckReport, TextCheckReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
     TextOrderReport, TextRecordReport, TextShowReport, TextVerifyReport, TopoReport, TrialNewReport,
     TrialRunReport, UndoReport, VersionReport,
 };
@@ -33,6 +33,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<Plan>(),
         of::<ProveReport>(),
         of::<ProveConnReport>(),
+        of::<RunReport>(),
         of::<Sizing>(),
         of::<TextCheckReport>(),
         of::<TextImportReport>(),

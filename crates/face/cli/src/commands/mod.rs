@@ -12,6 +12,7 @@ pub(crate) mod log;
 pub(crate) mod map;
 pub(crate) mod plan;
 pub(crate) mod prove;
+pub(crate) mod run;
 pub(crate) mod size;
 pub(crate) mod text;
 pub(crate) mod topo;
@@ -48,6 +49,7 @@ impl Command {
             Self::Size(_) => "size",
             Self::Map(_) => "map",
             Self::Topo(_) => "topo",
+            Self::Run(_) => "run",
             Self::Host(args) => args.name(),
             Self::Text(args) => args.name(),
             Self::Trial(args) => args.name(),
@@ -74,6 +76,7 @@ impl Command {
             Self::Size(args) => size::run(args, context),
             Self::Map(args) => map::run(args, context),
             Self::Topo(_) => topo::run(context),
+            Self::Run(args) => run::run(args, context),
             Self::Host(args) => host::run(args, context),
             Self::Text(args) => text::run(args, context),
             Self::Trial(args) => trial::run(args, context),

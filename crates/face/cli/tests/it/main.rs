@@ -13,6 +13,7 @@ mod readonly;
 mod record;
 mod recorded;
 mod reference;
+mod run;
 mod scripts;
 mod surface;
 mod text;

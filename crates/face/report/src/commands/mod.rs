@@ -11,6 +11,7 @@ mod lab;
 mod log;
 mod map;
 mod plan;
+mod run;
 mod size;
 mod text;
 mod text_link;
@@ -34,6 +35,7 @@ pub use map::{
     MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,
     MapPrivate, MapProcess, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
+pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};

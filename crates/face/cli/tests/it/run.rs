@@ -1,0 +1,89 @@
+//! `planish run`: whose exit code, whose streams, and what is refused before anything is started.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::planish::{Run, command, run};
+
+/// A folder for the report, and what stands in it afterwards.
+fn reported(options: &[&str], program: &[&str]) -> (Run, Value) {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let file = home.path().join("report.json");
+    let file = file.to_str().expect("text").to_owned();
+    let words = [&["run", "--report", &file][..], options, &["--"], program].concat();
+    let ended = run(words);
+    let text = std::fs::read_to_string(&file).expect("the report was written");
+    let report = Run { exit: 0, stdout: text, stderr: String::new() }.envelope();
+    (ended, report)
+}
+
+#[test]
+fn stdout_and_the_exit_code_are_the_programs() {
+    let (ended, report) = reported(&["--memlock", "64K"], &["sh", "-c", "ulimit -l; exit 3"]);
+    assert_eq!((ended.exit, ended.stdout.as_str()), (3, "64\n"), "{}", ended.stderr);
+    assert_eq!((&report["exit"], &report["schema"]), (&3.into(), &"planish.run/1".into()));
+    assert_eq!(report["result"]["instances"][0]["exit"], 3);
+    assert_eq!(run(["run", "--", "sh", "-c", "kill -9 $$"]).exit, 137);
+    assert_eq!(run(["run", "--", "sh", "-c", "exit 2"]).exit, 2, "two is the program's here");
+}
+
+#[test]
+fn what_is_not_started_ends_with_125_to_127() {
+    assert_eq!(run(["run", "--", "no-such-program-here"]).exit, 127);
+    assert_eq!(run(["run", "--", "/etc/passwd"]).exit, 126);
+    for wrong in [
+        &["run", "--bogus", "--", "true"][..],
+        &["run", "--numa", "shm=evenly", "--", "true"],
+        &["run", "--numa", "heap=bind:900", "--", "true"],
+        &["run", "--cpus", "9000", "--", "true"],
+        &["run", "--huge", "text", "--", "true"],
+        &["run", "--node", "0", "--numa", "heap=local", "--", "true"],
+        &["run", "--root", "/", "--", "true"],
+        &["run", "--json", "--", "true"],
+        &["run"],
+    ] {
+        let ended = run(wrong.iter().copied());
+        assert_eq!((ended.exit, ended.stdout.as_str()), (125, ""), "{wrong:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains("error:"), "{wrong:?}: {}", ended.stderr);
+    }
+    let (ended, report) = reported(&["--numa", "heap=bind:900"], &["true"]);
+    assert_eq!((ended.exit, &report["exit"], &report["result"]), (125, &125.into(), &Value::Null));
+    assert_eq!(report["messages"][0]["hint"], "planish topo");
+}
+
+#[test]
+fn cpus_and_thp_are_inherited_and_the_drop_in_says_the_same() {
+    let show = "grep -E 'Cpus_allowed_list|THP_enabled' /proc/self/status";
+    let (ended, report) = reported(&["--cpus", "0", "--thp", "never"], &["sh", "-c", show]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("Cpus_allowed_list:\t0\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("THP_enabled:\t0\n"), "{}", ended.stdout);
+    let instance = &report["result"]["instances"][0];
+    assert!(instance["drop_in"].as_str().expect("text").contains("CPUAffinity=0\n"), "{instance}");
+    assert_eq!(instance["variables"], Value::Array(Vec::new()), "no preload where none is needed");
+}
+
+#[test]
+fn a_heap_that_is_seen_is_told_with_its_node() {
+    let (ended, report) = reported(&["--verify-after", "1"], &["sleep", "2"]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    let instance = &report["result"]["instances"][0];
+    assert_eq!(instance["seen"], true, "{}", ended.stderr);
+    assert!(ended.stderr.contains("private of"), "{}", ended.stderr);
+}
+
+#[test]
+fn signals_reach_the_program() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let script = "trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut planish = command(home.path(), ["run", "--", "sh", "-c", script]);
+    let mut child = planish.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
+    let mut line = String::new();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().expect("its output"));
+    std::io::BufRead::read_line(&mut stdout, &mut line).expect("a line");
+    assert_eq!(line, "ready\n");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(41));
+}

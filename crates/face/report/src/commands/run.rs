@@ -1,0 +1,244 @@
+//! `planish run`: what a program was started with, and where its memory really lies.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::map::MapBacking;
+use crate::page::{Page, Report};
+use crate::table::Table;
+use crate::units;
+
+/// Bytes on one kind of pages on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunShare {
+    /// NUMA node; null where nobody tells.
+    pub node: Option<u32>,
+    /// On which pages they lie.
+    pub backing: MapBacking,
+    /// Size of one of the pages in bytes.
+    pub page_bytes: u64,
+    /// Resident bytes.
+    pub resident_bytes: u64,
+}
+
+/// A shared segment that was placed before its first use.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunSegment {
+    /// The process that mapped it.
+    pub pid: u32,
+    /// How it was made: anonymous, file or sysv.
+    pub kind: String,
+    /// Name of its mapping.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Where it lies.
+    pub shares: Vec<RunShare>,
+    /// Time that placing and filling took inside the call of the program.
+    pub seconds: f64,
+    /// Threads that filled it; 0 where it was not filled.
+    pub threads: u32,
+    /// What differs from what was wanted; empty where all was achieved.
+    pub short: Vec<String>,
+}
+
+/// Private memory of one process: heaps and anonymous mappings.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunPrivate {
+    /// The process.
+    pub pid: u32,
+    /// Where it lies.
+    pub shares: Vec<RunShare>,
+    /// The nodes that its threads ran on last.
+    pub ran_on: Vec<u32>,
+    /// The share of its bytes on those nodes; null where it has none or nodes are not told.
+    pub local_share: Option<f64>,
+    /// What differs from what was wanted.
+    pub short: Vec<String>,
+}
+
+/// A variable that was set for the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunVariable {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// One start of the program.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunInstance {
+    /// The node that it is bound to, with `--each-node`.
+    pub node: Option<u32>,
+    /// Its process.
+    pub pid: u32,
+    /// Its exit code, 128 and the signal where one ended it; null while it runs.
+    pub exit: Option<u8>,
+    /// Whether its memory was looked at: a program may end before.
+    pub seen: bool,
+    /// Shared segments that were placed.
+    pub segments: Vec<RunSegment>,
+    /// Private memory of its processes.
+    pub private: Vec<RunPrivate>,
+    /// Resident bytes on transparent huge pages.
+    pub thp_bytes: u64,
+    /// What could not be seen.
+    pub unseen: Vec<String>,
+    /// The same as a drop-in of systemd.
+    pub drop_in: String,
+    /// Variables that were set for it.
+    pub variables: Vec<RunVariable>,
+}
+
+/// What `run` started, and what was achieved.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunReport {
+    /// The program and its arguments as they were typed.
+    pub command: Vec<String>,
+    /// The file that was executed.
+    pub program: String,
+    /// Its libc: glibc 2.N, musl, other, or none where it is linked statically.
+    pub libc: String,
+    /// One start, or one a node.
+    pub instances: Vec<RunInstance>,
+}
+
+impl Report for RunReport {
+    const COMMAND: &'static str = "run";
+
+    fn text(&self, page: &mut Page<'_>) {
+        for instance in &self.instances {
+            instance.text(page);
+        }
+    }
+}
+
+impl RunInstance {
+    fn text(&self, page: &mut Page<'_>) {
+        let node = self.node.map(|node| format!(" for node {node}")).unwrap_or_default();
+        page.heading(&format!("pid {}{node}", self.pid));
+        let mut table = Table::new(&["memory", ">size", "on", "pages", "filled"]);
+        for segment in &self.segments {
+            let filled = match segment.threads {
+                0 => "no".to_owned(),
+                threads => format!(
+                    "in {} by {}",
+                    units::seconds(segment.seconds),
+                    units::count(threads as usize, "thread")
+                ),
+            };
+            table.row([
+                format!("shared {}", segment.kind).into(),
+                units::bytes(segment.bytes).into(),
+                on_nodes(&segment.shares).into(),
+                on_pages(&segment.shares).into(),
+                filled.into(),
+            ]);
+        }
+        for private in self.private.iter().filter(|private| !private.shares.is_empty()) {
+            let local = private.local_share.map(|share| format!("{:.1} % local", share * 100.0));
+            table.row([
+                format!("private of {}", private.pid).into(),
+                units::bytes(private.shares.iter().map(|share| share.resident_bytes).sum()).into(),
+                on_nodes(&private.shares).into(),
+                on_pages(&private.shares).into(),
+                local.unwrap_or_default().into(),
+            ]);
+        }
+        page.table(&table);
+        for unseen in &self.unseen {
+            page.fact("not seen", unseen);
+        }
+        if page.is_detailed() {
+            page.heading("the same for a unit of systemd");
+            self.drop_in.lines().for_each(|line| page.line(line));
+        }
+    }
+}
+
+/// `50.0 % node 0, 50.0 % node 1`
+fn on_nodes(shares: &[RunShare]) -> String {
+    let node =
+        |share: &RunShare| share.node.map_or_else(|| "node ?".to_owned(), |node| format!("node {node}"));
+    in_percent(shares, node)
+}
+
+/// `100.0 % thp 2 MiB`
+fn on_pages(shares: &[RunShare]) -> String {
+    in_percent(shares, |share| format!("{} {}", share.backing.word(), units::bytes(share.page_bytes)))
+}
+
+/// The share of each group in the whole.
+fn in_percent(shares: &[RunShare], group: impl Fn(&RunShare) -> String) -> String {
+    let total: u64 = shares.iter().map(|share| share.resident_bytes).sum();
+    let mut groups: Vec<(String, u64)> = Vec::new();
+    for share in shares {
+        let name = group(share);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, bytes)) => *bytes += share.resident_bytes,
+            None => groups.push((name, share.resident_bytes)),
+        }
+    }
+    let percent = |bytes: u64| bytes as f64 * 100.0 / total.max(1) as f64;
+    let told = groups.iter().map(|(name, bytes)| format!("{:.1} % {name}", percent(*bytes)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::Catalogue;
+
+    use super::*;
+    use crate::page::PageOptions;
+
+    #[test]
+    fn shares_are_told_by_node_and_by_page() {
+        let share = |node, backing, page_bytes, resident_bytes| RunShare {
+            node: Some(node),
+            backing,
+            page_bytes,
+            resident_bytes,
+        };
+        let shares = vec![
+            share(0, MapBacking::Thp, 2 << 20, 32 << 20),
+            share(1, MapBacking::Thp, 2 << 20, 30 << 20),
+            share(1, MapBacking::Base, 4096, 2 << 20),
+        ];
+        assert_eq!(on_nodes(&shares), "50.0 % node 0, 50.0 % node 1");
+        assert_eq!(on_pages(&shares), "96.9 % thp 2 MiB, 3.1 % base 4 KiB");
+        let instance = RunInstance {
+            node: Some(1),
+            pid: 77,
+            exit: None,
+            seen: true,
+            segments: vec![RunSegment {
+                pid: 77,
+                kind: "sysv".to_owned(),
+                name: String::new(),
+                bytes: 64 << 20,
+                shares,
+                seconds: 0.25,
+                threads: 2,
+                short: Vec::new(),
+            }],
+            private: Vec::new(),
+            thp_bytes: 62 << 20,
+            unseen: Vec::new(),
+            drop_in: "[Service]\n".to_owned(),
+            variables: Vec::new(),
+        };
+        let report = RunReport {
+            command: Vec::new(),
+            program: String::new(),
+            libc: String::new(),
+            instances: vec![instance],
+        };
+        let catalogue = Catalogue::default();
+        let mut page = Page::new(PageOptions { width: 120, detailed: true }, &catalogue);
+        report.text(&mut page);
+        let text = page.into_text();
+        assert!(text.contains("pid 77 for node 1") && text.contains("in 250 ms by 2 threads"), "{text}");
+        assert!(text.contains("[Service]"), "{text}");
+    }
+}
