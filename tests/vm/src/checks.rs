@@ -2,7 +2,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{control, planish, record, settings};
+use crate::{control, placed, planish, record, settings};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,6 +20,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
                 report.check(&format!("planish.{command}"), || check(shape));
             }
         }
+        placed::run_all(shape, report);
         control::run_all(report);
         report.check("workload.cgroup", limited_workload);
     }

@@ -23,6 +23,7 @@ mod check;
 mod checks;
 mod control;
 mod machine;
+mod placed;
 mod planish;
 mod port;
 mod record;

@@ -6,6 +6,7 @@
 mod cpio;
 mod guest;
 mod kernel;
+mod programs;
 mod shape;
 
 use crate::tally::Tally;
@@ -46,6 +47,7 @@ pub fn run(options: &Options) -> Result<Tally> {
     let folder = ground::cache_dir()?.join("vm");
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     let programs = Programs::build()?;
+    tally.skips.extend(programs.skips.iter().cloned());
     let versions = match options.kernels.as_slice() {
         [] => kernel::VERSIONS.iter().map(ToString::to_string).collect(),
         some => some.to_vec(),
@@ -86,6 +88,10 @@ struct Programs {
     init: Vec<u8>,
     /// Missing while the command line is not there yet.
     planish: Option<Vec<u8>>,
+    /// What `planish run` starts there.
+    others: Vec<programs::Packed>,
+    /// Those that cannot be built here.
+    skips: Vec<String>,
 }
 
 impl Programs {
@@ -100,7 +106,8 @@ impl Programs {
         } else {
             None
         };
-        Ok(Self { init, planish })
+        let (others, skips) = programs::build()?;
+        Ok(Self { init, planish, others, skips })
     }
 
     /// Packs the first root of a guest.
@@ -108,7 +115,9 @@ impl Programs {
         let plain = folder.join(format!("initramfs-{}", kernel.version));
         let file = File::create(&plain).with_context(|| format!("make {}", plain.display()))?;
         let mut archive = cpio::Archive::new(std::io::BufWriter::new(file));
-        for name in ["bin", "dev", "etc", "modules", "proc", "root", "run", "sys", "tmp", "var"] {
+        for name in [
+            "bin", "dev", "etc", "lib", "lib64", "modules", "proc", "root", "run", "sys", "tmp", "usr", "var",
+        ] {
             archive.folder(name)?;
         }
         // The kernel opens it as the standard streams of /init, before anything is mounted.
@@ -116,6 +125,12 @@ impl Programs {
         archive.program("init", &self.init)?;
         if let Some(planish) = &self.planish {
             archive.program("bin/planish", planish)?;
+        }
+        for name in ["usr/lib", "usr/lib/x86_64-linux-gnu"] {
+            archive.folder(name)?;
+        }
+        for other in &self.others {
+            archive.program(&other.name, &other.bytes)?;
         }
         for (index, module) in kernel.modules.iter().enumerate() {
             let name = module.file_name().unwrap_or_default().to_string_lossy();

@@ -1,0 +1,74 @@
+/* A program with a shared segment and a heap, for the guests: `place KIND MIB`.
+ *
+ * It knows nothing of planish. No header is included, because the same source is compiled for two libcs.
+ * It fills its heap, maps and fills a segment, prints what the kernel says of both, and stays until it is ended. */
+
+typedef unsigned long size_t;
+
+void *mmap(void *, size_t, int, int, int, long);
+void *malloc(size_t);
+void *memset(void *, int, size_t);
+void *shmat(int, const void *, int);
+int shmget(int, size_t, int);
+int shmctl(int, int, void *);
+int memfd_create(const char *, unsigned);
+int ftruncate(int, long);
+int posix_fallocate(int, long, long);
+int open(const char *, int, ...);
+long read(int, void *, size_t);
+int printf(const char *, ...);
+int atoi(const char *);
+int strcmp(const char *, const char *);
+int fflush(void *);
+unsigned sleep(unsigned);
+
+enum { READ_WRITE = 3, SHARED = 1, ANONYMOUS = 0x20, CREATE = 01000, REMOVE = 0 };
+enum { HEAP = 16 << 20, SMALL = 4096, SMALL_COUNT = 1024 };
+
+static void *segment(const char *kind, size_t bytes)
+{
+    int file, id;
+    void *at;
+
+    if (!strcmp(kind, "anonymous"))
+        return mmap(0, bytes, READ_WRITE, SHARED | ANONYMOUS, -1, 0);
+    if (!strcmp(kind, "sysv")) {
+        id = shmget(0, bytes, CREATE | 0600);
+        at = shmat(id, 0, 0);
+        shmctl(id, REMOVE, 0);
+        return at;
+    }
+    file = memfd_create("segment", 0);
+    if (!strcmp(kind, "allocated"))
+        posix_fallocate(file, 0, (long)bytes);
+    else
+        ftruncate(file, (long)bytes);
+    return mmap(0, bytes, READ_WRITE, SHARED, file, 0);
+}
+
+int main(int count, char **words)
+{
+    static char text[1 << 16];
+    long length, part;
+    int file, i;
+    size_t bytes;
+    void *at;
+
+    if (count != 3)
+        return 2;
+    memset(malloc(HEAP), 1, HEAP);
+    for (i = 0; i < SMALL_COUNT; i++)
+        memset(malloc(SMALL), 1, SMALL);
+    bytes = (size_t)atoi(words[2]) << 20;
+    at = segment(words[1], bytes);
+    if (at == (void *)-1)
+        return 3;
+    memset(at, 1, bytes);
+    file = open("/proc/self/numa_maps", 0);
+    for (length = 0; (part = read(file, text + length, sizeof text - 1 - length)) > 0;)
+        length += part;
+    printf("segment %lx\n%send\n", (unsigned long)at, text);
+    fflush(0);
+    sleep(60);
+    return 9;
+}
