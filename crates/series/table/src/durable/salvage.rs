@@ -205,10 +205,13 @@ impl Log<'_> {
     fn copy(&mut self, from: &dyn Storage) -> Result<(), TableError> {
         let path = from.path().to_owned();
         let names = from.list().map_err(|source| TableError::Io { action: "list", path, source })?;
-        let mut names: Vec<String> = names.into_iter().filter(|name| first_of(name).is_some()).collect();
+        let mut names: Vec<(u64, String)> =
+            names.into_iter().filter_map(|name| Some((first_of(&name)?, name))).collect();
         names.sort();
+        // What a flush was about to remove when it was killed is missed by nobody.
+        let needed = names.iter().rposition(|(first, _)| *first <= self.next).unwrap_or(0);
         let mut path = from.path().to_owned();
-        for name in names {
+        for (_, name) in names.into_iter().skip(needed) {
             path = from.path().join(&name);
             let bytes = read(from, &name)?;
             let begin = self.next;

@@ -17,17 +17,17 @@ use crate::simulated::{Fault, Rng, SimDisk};
 const SPAN: i64 = 20;
 const TIMES: i64 = 60;
 const SYMBOLS: [&str; 4] = ["a", "b", "c", "Δ"];
-const PRODUCER: &str = "corrector";
+pub const PRODUCER: &str = "corrector";
 
 /// Set, to an empty folder, where the fixture of this version is to be written anew.
 const WRITE_FIXTURE: &str = "PLANISH_TABLE_WRITE_FIXTURE_2";
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v2");
 
 /// Symbol, time, number: what a row is known by. The symbol as its place in `SYMBOLS`.
-type Key = (usize, i64, i64);
-type Model = BTreeMap<Key, f64>;
+pub type Key = (usize, i64, i64);
+pub type Model = BTreeMap<Key, f64>;
 
-fn schema() -> Schema {
+pub fn schema() -> Schema {
     let column = |(name, kind): (&str, Kind)| Column { name: name.into(), kind };
     let columns =
         [("price", Kind::Float), ("number", Kind::Int), ("time", Kind::Time), ("symbol", Kind::Symbol)];
@@ -38,7 +38,7 @@ fn schema() -> Schema {
 
 /// What happens to a table.
 #[derive(Debug, Clone)]
-enum Step {
+pub enum Step {
     Upsert(Vec<(Key, f64)>),
     Delete(Vec<Key>),
     Flush(i64),
@@ -91,8 +91,8 @@ fn delete(keys: &[Key]) -> Batch {
     Batch::of(keys.iter().map(|key| (key, 0.0)))
 }
 
-/// The batch of a step, if it is one.
-fn apply(model: &mut Model, step: &Step) {
+/// What a step does to a map.
+pub fn apply(model: &mut Model, step: &Step) {
     match step {
         Step::Upsert(rows) => model.extend(rows.iter().copied()),
         Step::Delete(keys) => model.retain(|key, _| !keys.contains(key)),
@@ -116,7 +116,7 @@ fn collect(table: &Table<'_>, piece: &Piece<'_>, rows: &mut Model) {
     }
 }
 
-fn contents(durable: &Durable<'_>) -> Model {
+pub fn contents(durable: &Durable<'_>) -> Model {
     let table = durable.read().unwrap();
     let mut rows = Model::new();
     table.scan(Filter::ALL).for_each(|piece| collect(&table, &piece, &mut rows));
@@ -141,7 +141,7 @@ fn open<'a>(arena: &'a planish_arena::Arena, disk: &SimDisk) -> Result<Durable<'
 }
 
 /// Does a step; batches are numbered.
-fn run(durable: &Durable<'_>, step: &Step, sequence: &mut u64) -> Result<Option<Ack>, TableError> {
+pub fn run(durable: &Durable<'_>, step: &Step, sequence: &mut u64) -> Result<Option<Ack>, TableError> {
     let origin = Some(Origin { producer: PRODUCER, sequence: *sequence + 1 });
     let ack = match step {
         Step::Upsert(rows) => durable.append(origin, &upsert(rows).rows())?,
@@ -234,6 +234,16 @@ proptest! {
         let places: std::collections::BTreeSet<_> = table.files().iter().map(|file| (file.group, file.span)).collect();
         prop_assert_eq!(places.len(), table.files().len());
         prop_assert_eq!(disk.list().unwrap().iter().filter(|name| name.ends_with(".parquet")).count(), places.len());
+    }
+}
+
+/// One of an endless sequence of batches over the same few keys.
+pub fn batch(sequence: u64) -> Step {
+    let mut rng = Rng(sequence);
+    let mut key = move || (rng.below(SYMBOLS.len()), rng.below(TIMES as usize) as i64, rng.below(2) as i64);
+    match sequence % 3 {
+        2 => Step::Delete((0..7).map(|_| key()).collect()),
+        _ => Step::Upsert((0..9).map(|row| (key(), (sequence * 100 + row) as f64)).collect()),
     }
 }
 

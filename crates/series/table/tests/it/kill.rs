@@ -8,13 +8,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planish_table::{Disk, Durable, Options, Origin, SyncPolicy, TableError};
+use planish_table::{Disk, Durable, Options, Origin, Schema, SyncPolicy, TableError};
 
+use crate::corrections::{self, Model, Step};
 use crate::crash::kernel_error;
 use crate::feed::{self, PRODUCER, Rows};
 use crate::simulated::Rng;
 
 const KILL_FOLDER: &str = "PLANISH_TABLE_KILL_FOLDER";
+const CORRECT_FOLDER: &str = "PLANISH_TABLE_CORRECT_FOLDER";
 const FULL_FOLDER: &str = "PLANISH_TABLE_FULL_FOLDER";
 /// How often a child is killed; `./x soak` asks for 200.
 const KILLS: &str = "PLANISH_TABLE_KILLS";
@@ -29,10 +31,18 @@ fn options() -> Options {
 }
 
 fn open<'a>(arena: &'a planish_arena::Arena, folder: &Path) -> Result<Durable<'a>, TableError> {
+    open_with(arena, folder, feed::schema)
+}
+
+fn open_with<'a>(
+    arena: &'a planish_arena::Arena,
+    folder: &Path,
+    schema: impl Fn() -> Schema,
+) -> Result<Durable<'a>, TableError> {
     let disk = Arc::new(Disk::open(folder)?);
     match folder.join("manifest").exists() {
         true => Ok(Durable::open(arena, disk, &options())?.0),
-        false => Durable::create(arena, disk, feed::schema(), None, &options()),
+        false => Durable::create(arena, disk, schema(), None, &options()),
     }
 }
 
@@ -51,12 +61,33 @@ fn ingest(folder: &Path) -> Result<(), TableError> {
         for ticket in tickets {
             ticket.wait()?;
             sequence += 1;
-            // One system call: a pipe keeps it whole, whatever becomes of this process.
-            let _ = tell.write_all(format!("acknowledged {sequence}\n").as_bytes());
-            let _ = tell.flush();
+            tell_of(&mut tell, sequence);
         }
         if sequence % (8 * IN_FLIGHT) == 0 {
             durable.flush(feed::through_newest(sequence))?;
+        }
+    }
+}
+
+fn tell_of(tell: &mut impl Write, sequence: u64) {
+    // One system call: a pipe keeps it whole, whatever becomes of this process.
+    let _ = tell.write_all(format!("acknowledged {sequence}\n").as_bytes());
+    let _ = tell.flush();
+}
+
+/// The child of a table with a key: upserts, deletes, flushes and compacts, and never stops.
+fn correct(folder: &Path) -> Result<(), TableError> {
+    let arena = feed::arena();
+    let durable = open_with(&arena, folder, corrections::schema)?;
+    let mut tell = std::io::stdout();
+    let mut sequence = durable.read()?.sequence(corrections::PRODUCER).unwrap_or(0);
+    loop {
+        corrections::run(&durable, &corrections::batch(sequence + 1), &mut sequence)?;
+        tell_of(&mut tell, sequence);
+        match sequence % 20 {
+            7 | 14 => drop(durable.flush(i64::MAX)?),
+            19 => drop(durable.compact(i64::MAX)?),
+            _ => {}
         }
     }
 }
@@ -96,6 +127,41 @@ fn killed_ingest_loses_and_doubles_nothing() {
         );
         durable.verify().unwrap();
         total += acknowledged;
+    }
+    assert!(total > 0, "no child came as far as its first batch");
+    println!("{kills} kills, {total} acknowledged batches counted over all of them");
+}
+
+#[test]
+fn killed_corrections_leave_the_table_as_it_was_after_some_batch() {
+    if let Some(folder) = std::env::var_os(CORRECT_FOLDER) {
+        correct(Path::new(&folder)).unwrap();
+    }
+    let kills = std::env::var(KILLS).map_or(6, |kills| kills.parse().unwrap());
+    let mut rng = Rng(20_261_122);
+    let mut folder = tempfile::tempdir().unwrap();
+    let (mut model, mut applied, mut total) = (Model::new(), 0, 0);
+    for kill in 0..kills {
+        if kill % KILLS_OF_A_TABLE == 0 {
+            folder = tempfile::tempdir().unwrap();
+            (model, applied) = (Model::new(), 0);
+        }
+        let mut child = this_test("kill::killed_corrections_leave_the_table_as_it_was_after_some_batch")
+            .env(CORRECT_FOLDER, folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let acknowledged = kill_and_read(&mut child, &mut rng);
+        let arena = feed::arena();
+        let durable = open_with(&arena, folder.path(), corrections::schema).unwrap();
+        let there = durable.read().unwrap().sequence(corrections::PRODUCER).unwrap_or(0);
+        assert!(there >= acknowledged, "kill {kill}: {acknowledged} were acknowledged, {there} are there");
+        let steps = (applied + 1..=there).map(corrections::batch);
+        steps.for_each(|step: Step| corrections::apply(&mut model, &step));
+        assert_eq!(corrections::contents(&durable), model, "kill {kill}: after {there} batches");
+        durable.verify().unwrap();
+        (applied, total) = (there, total + acknowledged);
     }
     assert!(total > 0, "no child came as far as its first batch");
     println!("{kills} kills, {total} acknowledged batches counted over all of them");
