@@ -2,12 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use planish_model::Generator;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::sync_folder;
 use crate::error::{Operation, Refusal, SinkError};
@@ -16,6 +18,9 @@ use crate::error::{Operation, Refusal, SinkError};
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Folders that hold a generator. The path of whoever called us is not asked.
 const PROGRAMS: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Held by the generator that runs: see [`turn`].
+const TURN: &str = "/run/planish-generator.lock";
 
 /// Refuses every file that is none of a boot loader's: a journal names files, and root writes them.
 pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
@@ -82,21 +87,48 @@ fn keep_label(real: &Path, file: &File) {
     }
 }
 
-/// Runs the program that makes a loader's menu.
+/// Runs the program that makes a loader's menu, and brings the menu to the disk: the program leaves that to chance, and
+/// what an apply says is done must be there after a power cut.
 pub(crate) fn generate(generator: Generator) -> Result<(), SinkError> {
     let failed = |error| SinkError::new(Operation::Generate, &generator.line(), error);
     let program = PROGRAMS.split(':').map(|folder| Path::new(folder).join(generator.program()));
     let program = program.into_iter().find(|program| program.exists());
     let program = program.ok_or_else(|| failed(io::Error::from(io::ErrorKind::NotFound)))?;
-    let child = Command::new(program)
-        .args(generator.arguments())
-        .env_clear()
-        .envs([("PATH", PROGRAMS), ("LC_ALL", "C")])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    ended(child.map_err(failed)?).map_err(failed)
+    let mut command = Command::new(program);
+    command.args(generator.arguments()).env_clear().envs([("PATH", PROGRAMS), ("LC_ALL", "C")]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = turn(Path::new(TURN)).and_then(|turn| command.stdin(turn).spawn());
+    ended(child.map_err(failed)?).and_then(|()| sync(Path::new(generator.output()))).map_err(failed)
+}
+
+/// Waits until no generator runs that a planish started, and returns the right to start one. It is a lock on an open
+/// file, which the program gets as its (empty) standard input, and so holds by itself: when we are killed it goes on,
+/// and the undo that follows must not have its menu overwritten by it.
+fn turn(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(path)?;
+    let begin = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            taken => return taken.map(|()| file).map_err(io::Error::from),
+        }
+    }
+}
+
+/// Brings a file that a program made to the disk, and its name. One that it did not make is told by who looks at it.
+fn sync(path: &Path) -> io::Result<()> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(real) => {
+            File::open(&real)?.sync_all()?;
+            real.parent().map_or(Ok(()), sync_folder)
+        }
+    }
 }
 
 /// Waits for a program; one that fails is told by its last words, one that takes too long is ended.
@@ -182,5 +214,22 @@ mod tests {
         let error =
             run("echo first >&2; echo 'syntax error in grub.cfg.new' >&2; exit 3").expect_err("it failed");
         assert_eq!(error.to_string(), "exit status: 3: syntax error in grub.cfg.new");
+    }
+
+    #[test]
+    fn a_generator_that_outlived_its_planish_is_waited_for() {
+        let root = tempfile::tempdir().expect("a folder");
+        let (lock, menu) = (root.path().join("lock"), root.path().join("grub.cfg"));
+        let mut command = Command::new("/bin/sh");
+        // Reads to the end of its input, too: a hook that does so must not hang.
+        command.args(["-c", "cat; sleep 0.3; echo old >\"$1\"", "sh"]).arg(&menu);
+        let mut orphan = command.stdin(turn(&lock).expect("free")).spawn().expect("a shell");
+        // The child alone holds the lock from here on.
+        drop(command);
+        let _turn = turn(&lock).expect("its turn came");
+        assert!(menu.exists(), "the menu of the other one was still to be written");
+        assert!(orphan.wait().expect("ours").success());
+        sync(&menu).expect("it is there");
+        sync(&root.path().join("none")).expect("who looks at it tells that it was not made");
     }
 }
