@@ -18,6 +18,11 @@ impl Budget {
         Self { available: host.available_bytes, reserve: (host.memory_bytes / 10).max(RESERVE_BYTES_MIN) }
     }
 
+    /// The same of a host that has just been started: all of its memory is there.
+    pub(crate) fn at_boot(host: &HostFacts) -> Self {
+        Self { available: host.memory_bytes, ..Self::of(host) }
+    }
+
     /// Takes the bytes, or says why the host cannot give them.
     pub(crate) fn take(&mut self, wanted: u64) -> Result<(), String> {
         self.refusal(wanted).map_or_else(

@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod boot;
 mod budget;
 mod error;
 mod findings;

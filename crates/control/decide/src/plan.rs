@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::error::DecideError;
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{order, verdict};
+use crate::{boot, order, verdict};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +76,8 @@ struct Draft<'a> {
     skipped: Vec<Skipped>,
     /// Boot parameters that a boot loader is to give.
     boot: Vec<Step>,
+    /// Memory that pools reserved at boot may still take.
+    boot_memory: Budget,
 }
 
 impl<'a> Draft<'a> {
@@ -87,7 +89,8 @@ impl<'a> Draft<'a> {
         options: &'a Options,
     ) -> Self {
         let (pools, steps, skipped, boot) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { catalogue, observation, profile, open, options, pools, steps, skipped, boot }
+        let boot_memory = Budget::at_boot(&observation.host);
+        Self { catalogue, observation, profile, open, options, pools, steps, skipped, boot, boot_memory }
     }
 
     /// Adds what one wanted value comes to.
@@ -158,6 +161,8 @@ impl<'a> Draft<'a> {
     fn add_place(&mut self, knob: &'a Knob, reading: &Reading, wanted: &str, because: Option<String>) {
         let verdict = verdict(knob, self.observation, reading);
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
+            // What the running kernel was given counts too, beside what comes to it.
+            let _ = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
             return self.skipped.push(Skipped {
                 knob: knob.id.clone(),
                 place: reading.place.clone(),
@@ -192,6 +197,11 @@ impl<'a> Draft<'a> {
     fn add_boot(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
         let persisted = self.observation.persisted.get(&reading.place);
         let comes = persisted.filter(|found| knob.r#type.same(&found.value, wanted));
+        let refused = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
+        if let Some(reason) = refused.filter(|_| comes.is_none()) {
+            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         let Some(cure) = boot_cure(knob, wanted).filter(|_| comes.is_none()) else {
             let stale = comes.filter(|found| found.at_boot.is_some()).map(|found| {
                 let reason = format!("in {}: the boot loader's menu is to be made anew", found.source);

@@ -1,0 +1,104 @@
+//! Boot parameters with which a machine would not come up to any use: no CPU left to run on, no memory left.
+//!
+//! Whoever asks for that is refused at the plan. After the reboot it is too late: of too many huge pages the kernel
+//! takes as many as there are, and process 1 gets none of the rest.
+
+use std::collections::BTreeSet;
+
+use planish_model::{HostFacts, Knob};
+
+use crate::budget::Budget;
+
+/// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
+pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
+    match knob.boot_parameter()? {
+        ("isolcpus" | "nohz_full", _) => no_cpu_left(wanted, host.cpus_online),
+        ("hugepages", Some(size)) => {
+            let pages: u64 = knob.r#type.normal(wanted).parse().ok()?;
+            budget.take(pages.saturating_mul(page_bytes(size)?)).err()
+        }
+        _ => None,
+    }
+}
+
+/// `2M`, `1G`: as the rows of the catalogue write them.
+fn page_bytes(size: &str) -> Option<u64> {
+    let (digits, unit) = size.split_at_checked(size.len().checked_sub(1)?)?;
+    let shift = match unit {
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Why a list leaves no CPU. Its first words may be flags (`isolcpus=domain,managed_irq,1-3`); of a form that only the
+/// kernel can count (`0-15:2/4`) nothing is said.
+fn no_cpu_left(wanted: &str, online: u32) -> Option<String> {
+    let mut cpus = BTreeSet::new();
+    for part in wanted.trim().split(',') {
+        if part == "all" {
+            cpus.extend(0..online);
+            continue;
+        }
+        if !part.starts_with(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        // A list of more CPUs than any machine has says no more by being longer.
+        cpus.extend(first..=last.min(first.saturating_add(online)));
+    }
+    let taken = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+    (taken >= online).then(|| format!("`{wanted}` leaves none of the {online} CPUs to everything else"))
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::{Catalogue, KnobId};
+
+    use super::*;
+
+    const HOST_GIB: u64 = 16;
+
+    fn told(wants: &[(&str, &str)]) -> Vec<Option<String>> {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let host = HostFacts { cpus_online: 4, memory_bytes: HOST_GIB << 30, ..HostFacts::default() };
+        let mut budget = Budget::at_boot(&host);
+        let knob = |id: &str| catalogue.knob(&KnobId::new(id)).expect("a row");
+        wants.iter().map(|(id, wanted)| refusal(knob(id), wanted, &host, &mut budget)).collect()
+    }
+
+    #[test]
+    fn somebody_must_keep_a_cpu() {
+        for (id, list) in [
+            ("boot.isolcpus", "0-3"),
+            ("boot.isolcpus", "domain,managed_irq,0-1,2-7"),
+            ("boot.isolcpus", "all"),
+            ("boot.nohz_full", "3,2,1,0"),
+        ] {
+            let reason = format!("`{list}` leaves none of the 4 CPUs to everything else");
+            assert_eq!(told(&[(id, list)]), [Some(reason)]);
+        }
+        for (id, list) in [
+            ("boot.isolcpus", "1-3"),
+            ("boot.isolcpus", "nohz,domain,3"),
+            ("boot.isolcpus", "0-15:2/4"),
+            ("boot.nohz_full", "1-3"),
+            ("boot.rcu_nocbs", "all"),
+        ] {
+            assert_eq!(told(&[(id, list)]), [None], "{list}");
+        }
+    }
+
+    #[test]
+    fn pages_of_all_sizes_leave_the_host_its_reserve() {
+        assert_eq!(told(&[("boot.hugepages.1g", "14"), ("boot.hugepages.2m", "100")]), [None, None]);
+        let both = told(&[("boot.hugepages.1g", "14"), ("boot.hugepages.2m", "600")]);
+        assert!(both[0].is_none() && both[1].as_ref().is_some_and(|why| why.contains("the host keeps")));
+        let many = told(&[("boot.hugepages.1g", "18446744073709551615")]);
+        assert!(many[0].as_ref().is_some_and(|why| why.contains("is more than the 16 GiB")), "{many:?}");
+        assert_eq!(page_bytes("x"), None);
+        assert_eq!(page_bytes(""), None);
+    }
+}
