@@ -3,7 +3,7 @@
 
 use planish_model::{
     Access, Catalogue, DriftState, Entry, EntryId, EntryStep, FactValue, Knob, KnobCheck, NOT_GIVEN,
-    Observation, Persisted, Reading, Undo, VerdictKind, When,
+    Observation, OutcomeKind, Persisted, Reading, Undo, VerdictKind, When,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of};
@@ -59,10 +59,20 @@ impl Bench<'_> {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
             Some(Wish::Skipped { verdict, text }) => {
+                if let Some(text) = text.as_deref().filter(|_| verdict.verdict == VerdictKind::Blocked)
+                    && self.is_there_all_the_same(knob, reading, running, text)
+                {
+                    return self.against_value(knob, reading, running, text, None, persisted);
+                }
                 // What the next boot brings by itself is pending; what somebody has yet to give it is missing.
                 let comes =
                     |wanted: &String| persisted.is_some_and(|found| knob.r#type.same(&found.value, wanted));
-                if let (VerdictKind::Reboot, Some(text), Some(found)) = (verdict.verdict, text, persisted)
+                let at_boot = match verdict.verdict {
+                    VerdictKind::Reboot => true,
+                    VerdictKind::Blocked => knob.when == When::Boot,
+                    _ => false,
+                };
+                if let (true, Some(text), Some(found)) = (at_boot, text, persisted)
                     && comes(text)
                 {
                     return pending(found);
@@ -77,6 +87,17 @@ impl Bench<'_> {
                 (state, Some(verdict.reason.clone()))
             }
         }
+    }
+
+    /// Whether a value that a plan of today may not set (its class is allowed at each apply anew) is on the host all
+    /// the same: it runs, or an apply that was allowed to wrote it.
+    fn is_there_all_the_same(&self, knob: &Knob, reading: &Reading, running: &str, wanted: &str) -> bool {
+        let same = |text: &str| knob.r#type.same(text, wanted);
+        let done = |step: &EntryStep| {
+            let outcome = step.outcome.as_ref().map(|outcome| outcome.outcome);
+            outcome == Some(OutcomeKind::Done) && same(&step.wanted)
+        };
+        knob.undo != Undo::Subtract && (same(running) || self.own_steps(reading).any(done))
     }
 
     /// Nothing was asked of it: the files of the host say what it should be, if they do.

@@ -334,3 +334,33 @@ proptest! {
         prop_assert_eq!(clean, running == wanted);
     }
 }
+
+#[test]
+fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
+    const ISOLATED: &str = "cmdline:isolcpus";
+    let forbidden = |id: &str, place: &str, wanted: &str| Skipped {
+        knob: KnobId::new(id),
+        place: place.to_owned(),
+        wanted: Some(wanted.to_owned()),
+        verdict: Verdict::new(VerdictKind::Blocked, "may stall the host: --allow availability"),
+        satisfied: false,
+    };
+    let plan =
+        plan(vec![], vec![forbidden("vm.swappiness", SWAP, "10"), forbidden("boot.isolcpus", ISOLATED, "2")]);
+    let mut observation = host();
+    let given =
+        |value: &str| Reading { value: Some(value.to_owned()), access: Access::Writable, ..gone(ISOLATED) };
+    observation.knobs.insert(KnobId::new("boot.isolcpus"), vec![given("(not given)")]);
+    // Never allowed, and not there: no drift.
+    assert_eq!(check(Some(&plan), &[], &observation, SWAP).0, DriftState::NotHere);
+    assert_eq!(check(Some(&plan), &[], &observation, ISOLATED).0, DriftState::NotHere);
+    // It was allowed: the boot parameter comes, then runs, and the value that was written may drift.
+    persist(&mut observation, ISOLATED, "2");
+    assert_eq!(check(Some(&plan), &[], &observation, ISOLATED).0, DriftState::PendingReboot);
+    observation.knobs.insert(KnobId::new("boot.isolcpus"), vec![given("2")]);
+    assert_eq!(check(Some(&plan), &[], &observation, ISOLATED).0, DriftState::Ok);
+    let open = [entry(1, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
+    assert_eq!(check(Some(&plan), &open, &observation, SWAP).0, DriftState::Drift);
+    set(&mut observation, "vm.swappiness", "10");
+    assert_eq!(check(Some(&plan), &open, &observation, SWAP).0, DriftState::LostAtBoot);
+}
