@@ -19,6 +19,7 @@ pub mod pagemap;
 pub mod pages;
 pub mod peek;
 pub mod perf;
+mod perf_event;
 pub mod policy;
 pub mod process;
 mod raw;

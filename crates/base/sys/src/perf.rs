@@ -16,13 +16,16 @@
 use std::fmt;
 use std::fs;
 use std::io::Read;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use linux_raw_sys::general as nr;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::error::{Error, Result};
+use crate::perf_event::{
+    self, Attr, FLAG_DISABLED, FLAG_EXCLUDE_KERNEL, FLAG_INHERIT, Place, TYPE_HARDWARE, TYPE_SOFTWARE,
+};
 use crate::raw::syscall;
 
 /// What can be counted.
@@ -48,8 +51,6 @@ pub enum Event {
     TaskClock,
 }
 
-const TYPE_HARDWARE: u32 = 0;
-const TYPE_SOFTWARE: u32 = 1;
 const TYPE_HW_CACHE: u32 = 3;
 /// Cache events are coded as cache | operation << 8 | result << 16; here operation read, result miss.
 const READ_MISS: u64 = 1 << 16;
@@ -297,32 +298,9 @@ fn native(bytes: [u8; 8]) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// The first published form of `struct perf_event_attr` (PERF_ATTR_SIZE_VER0), which every kernel accepts.
-#[repr(C)]
-#[derive(Default)]
-struct Attr {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    bp_type: u32,
-    config1: u64,
-}
-
-const _: () = assert!(size_of::<Attr>() == 64, "PERF_ATTR_SIZE_VER0");
-
 const FORMAT_TIME_ENABLED: u64 = 1;
 const FORMAT_TIME_RUNNING: u64 = 1 << 1;
-/// Bits of the attribute's bit field, counted from the lowest (little-endian bit order, as on x86 and Arm).
-const FLAG_DISABLED: u64 = 1;
-const FLAG_INHERIT: u64 = 1 << 1;
-const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
-const OPEN_CLOEXEC: u64 = 1 << 3;
 /// `_IO('$', 0)` and `_IO('$', 1)`.
 const IOC_ENABLE: u64 = 0x2400;
 const IOC_DISABLE: u64 = 0x2401;
@@ -354,18 +332,12 @@ fn open_raw(
         flags |= FLAG_ENABLE_ON_EXEC;
     }
     let read_format = FORMAT_TIME_ENABLED | FORMAT_TIME_RUNNING;
-    let size = size_of::<Attr>() as u32;
-    let attr = Attr { kind, size, config, read_format, flags, ..Attr::default() };
+    let attr = Attr { read_format, flags, ..Attr::new(kind, config) };
     let pid = match target {
         Target::Calling => 0,
         Target::Thread(tid) => tid.as_raw_pid(),
     };
-    // SAFETY: the kernel reads `size` bytes at `attr`, which is that long and outlives the call; cpu -1 is
-    // "wherever the target runs".
-    let fd = unsafe { syscall!(nr::__NR_perf_event_open, &raw const attr, pid, -1, group, OPEN_CLOEXEC)? };
-    let fd = i32::try_from(fd).expect("a descriptor is an int");
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows its number.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    perf_event::open(&attr, Place { pid, group, ..Place::default() }, 0)
 }
 
 fn unavailable(event: Event, errno: Errno) -> Unavailable {

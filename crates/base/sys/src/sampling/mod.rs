@@ -28,13 +28,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
-pub use attr::ATTRIBUTE_BYTES;
-use attr::{Attr, Form, Whom};
+use attr::{Form, Whom};
 use ring::Ring;
 
 use crate::error::Error;
 use crate::pages;
 use crate::perf::{has_pmu, paranoid_level};
+pub use crate::perf_event::ATTRIBUTE_BYTES;
+use crate::perf_event::Attr;
 use crate::raw::syscall;
 use crate::set::CpuSet;
 
