@@ -5,7 +5,9 @@ use std::{env, fs};
 
 #[expect(clippy::disallowed_methods, reason = "a build script reads the source tree, not a host")]
 fn main() {
-    let catalogue = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../catalogue");
+    // Asked at run time: the path that this script was compiled in may be another checkout's.
+    let package = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let catalogue = Path::new(&package).join("../../../catalogue");
     let catalogue = catalogue.canonicalize().expect("the workspace has a catalogue");
     println!("cargo::rerun-if-changed={}", catalogue.display());
     let mut code = String::new();
