@@ -4,7 +4,7 @@
 //! comes on top; the sum is spread over the nodes with CPUs. The arithmetic is part of the answer: a number
 //! that nobody can follow is a number that nobody dares to reserve.
 
-use planish_model::{Observation, SizeRow, Sizing, fitting, units::bytes};
+use planish_model::{Observation, SizeRow, Sizing, fitting, units::bytes, units::counted};
 
 use crate::budget::Budget;
 use crate::pool::{spread, spread_nodes};
@@ -103,9 +103,10 @@ fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) ->
         })
         .collect();
     let mut line = format!(
-        "pages of {}: {whole} + {} % = {pages} pages = {}",
+        "pages of {}: {whole} + {} % = {} = {}",
         bytes(page_bytes),
         request.headroom_percent,
+        counted(pages, "page"),
         bytes(total)
     );
     if rows.len() > 1 {

@@ -3,6 +3,13 @@
 /// Binary multiples, largest first.
 const BINARY: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
 
+/// A count and its noun: `1 page`, `3 pages`.
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 /// Bytes in the largest binary unit that keeps them above one: `23.5 GiB`, `2 MiB`, `512 B`.
 #[must_use]
 pub fn bytes(count: u64) -> String {

@@ -124,8 +124,11 @@ pub enum PipelineError {
     /// Another planish is at work, or the lock cannot be had.
     #[error("cannot lock the host")]
     Lock(#[from] LockError),
-    /// The journal cannot be read or written. Nothing was written to the host.
-    #[error("the journal cannot be used")]
+    /// The journal cannot be read or written, or has no such entry. Nothing was written to the host.
+    #[error("{}", match .0 {
+        JournalError::NoEntry { .. } => "nothing was changed",
+        _ => "the journal cannot be used",
+    })]
     Journal(#[from] JournalError),
     /// The journal failed while the host was being written.
     #[error("the journal failed half way, and the host was {}", if *restored { "put back" } else { "NOT put back" })]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-pub use planish_model::units::bytes;
+pub use planish_model::units::{bytes, counted};
 
 /// Digits that a measured value shows.
 const DIGITS: i32 = 4;
@@ -29,8 +29,7 @@ pub fn seconds(span: f64) -> String {
 /// A count and its noun: `1 step`, `3 steps`.
 #[must_use]
 pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    counted(number as u64, noun)
 }
 
 /// A moment in UTC from seconds since 1970: `2026-11-20T10:58:13Z`.

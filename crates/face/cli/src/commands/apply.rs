@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Write without asking
     #[arg(long)]
     yes: bool,
-    /// Undo by itself unless `planish confirm` follows within SECS seconds
+    /// Undo by itself unless `planish confirm` follows within SECS seconds, 30 days at most
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=CONFIRM_SECONDS_MAX))]
     confirm: Option<u64>,
     /// Also write the files that bring the values back after a reboot

@@ -43,6 +43,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if !sizing.rows.is_empty() && sizing.rows.iter().all(|row| row.refused.is_some()) {
         answer = answer.warning("no node can give that much");
     }
+    if sizing.need_bytes == 0 {
+        answer = answer.note("it maps no shared memory, which is what pools are sized for: see planish map");
+    }
     let named = match &request {
         SizeRequest::Service(Service::Pid(pid)) => pid.to_string(),
         SizeRequest::Service(Service::Name(name)) => name.clone(),

@@ -33,7 +33,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct New {
     /// The command to measure, as one line of a shell
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", value_parser = shell_line)]
     cmd: String,
     /// The profile whose worth is asked for
     #[arg(long, value_name = "PROFILE")]
@@ -41,6 +41,11 @@ struct New {
     /// Write to F, which must not be there yet, instead of stdout
     #[arg(long, short, value_name = "F")]
     output: Option<PathBuf>,
+}
+
+/// A line that has something in it to run.
+fn shell_line(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("it names no command") } else { Ok(text.to_owned()) }
 }
 
 /// Run a trial: randomised pairs, intervals, a hidden placebo

@@ -64,7 +64,10 @@ impl Report for ProveConnReport {
         let status = found.huge_pages_status.as_ref().map(|status| format!(", status {status}"));
         page.fact("huge_pages", &format!("{}{}", found.huge_pages, status.unwrap_or_default()));
         if let Some((pages, bytes)) = found.pages_needed.zip(found.page_bytes) {
-            page.fact("needs", &format!("{pages} pages of {} at its next start", units::bytes(bytes)));
+            page.fact(
+                "needs",
+                &format!("{} of {} at its next start", units::counted(pages, "page"), units::bytes(bytes)),
+            );
         }
         let backing = found.achieved.as_ref().and_then(|achieved| achieved.backing.as_deref());
         page.fact("lies on", backing.unwrap_or_default());

@@ -37,6 +37,8 @@ impl Report for Sizing {
 /// free, so that only what the host must keep is a no.
 fn can_be_had(row: &SizeRow) -> Cell {
     match (&row.refused, row.fits) {
+        _ if row.pages == 0 => "nothing is needed".into(),
+        _ if row.wanted() == 0 => Cell::styled("it has them", styles::GOOD),
         (Some(why), _) => Cell::styled(format!("no: {why}"), styles::WARNING),
         (None, Some(fits)) if fits >= row.wanted() => Cell::styled("yes", styles::GOOD),
         (None, fits) => Cell::styled(perhaps(fits), styles::WARNING),
@@ -69,6 +71,8 @@ mod tests {
         };
         let told = |fits, refused| format!("{:?}", can_be_had(&row(fits, refused)));
         assert!(told(Some(6), None).contains("\"yes\""));
+        let has_all = SizeRow { used: 10, ..row(None, Some("the host keeps 1 GiB")) };
+        assert!(format!("{:?}", can_be_had(&has_all)).contains("it has them"));
         assert!(told(Some(5), None).contains("perhaps: 5 lie in free blocks"));
         assert!(told(None, None).contains("perhaps: no free block is that large"));
         assert!(told(Some(100), Some("the host keeps 1 GiB")).contains("no: the host keeps 1 GiB"));

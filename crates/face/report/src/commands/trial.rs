@@ -72,6 +72,9 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     page.table(&ladder(outcome));
     page.gap();
     page.table(&arms(outcome));
+    if outcome.rungs.iter().any(|rung| rung.pairs > 0) {
+        page.line("Values are medians of each arm alone, gains come from pairs: on a machine that drifts they differ.");
+    }
     if let Some(selfcheck) = &outcome.selfcheck {
         page.heading("Noise");
         noise(selfcheck, page);
@@ -158,7 +161,8 @@ fn arms(outcome: &TrialOutcome) -> Table {
         .find(|name| *name != primary && measured().any(|rung| rung.metrics.contains_key(*name)));
     let rate = throughput.map_or(String::new(), |name| format!(">{name}"));
     let title = format!(">{primary}");
-    let mut table = Table::new(&["arm", "on", &title, &rate, ">gain", ">interval (95 %)", ">page tables"]);
+    let paired = throughput.map_or(String::new(), |name| format!(">gain of {name}"));
+    let mut table = Table::new(&["arm", "on", &title, &rate, &paired, ">interval (95 %)", ">page tables"]);
     let cells = |rung: &Rung, is_baseline: bool| -> [Cell; 5] {
         let metric = |name: Option<&str>| name.and_then(|name| rung.metrics.get(name));
         let value = |name: Option<&str>| {

@@ -116,7 +116,13 @@ impl Watch {
             let values: Vec<f64> = self.seen.iter().filter_map(covariate.of).collect();
             let spread = planish_stats::summary::robust_sigma(&values);
             let centre = planish_stats::summary::median(&values);
-            if values.is_empty() { f64::INFINITY } else { covariate.floor.max(centre + 6.0 * spread) }
+            // A share beyond the whole is no limit that anything could exceed, and reads like one.
+            let most = if covariate.is_share { 1.0 } else { f64::INFINITY };
+            if values.is_empty() {
+                f64::INFINITY
+            } else {
+                covariate.floor.max(centre + 6.0 * spread).min(most)
+            }
         });
         self.frequency = self.frequency();
         self.frequencies = None;
