@@ -169,10 +169,22 @@ fn kept(word: &str) -> String {
         return if is_address { "redacted".to_owned() } else { word.to_owned() };
     };
     let bare = name.trim_start_matches('"').replace('-', "_");
-    let names_host = ["sysctl.kernel.hostname", "sysctl.kernel.domainname"].contains(&bare.as_str());
     let known = KNOWN.contains(&bare.as_str()) || FAMILIES.iter().any(|family| bare.starts_with(family));
     let is_root = bare == "root" && ROOTS.iter().any(|start| value.starts_with(start));
-    if (known && !names_host) || is_root { word.to_owned() } else { format!("{name}=redacted") }
+    if (known && !names_somebody(&bare, value)) || is_root {
+        word.to_owned()
+    } else {
+        format!("{name}=redacted")
+    }
+}
+
+/// Whether a value of a known argument may name a host or a person all the same: a kernel that came over a network, and
+/// any sysctl that is no number (`kernel.hostname`, `kernel.core_pattern`).
+fn names_somebody(bare: &str, value: &str) -> bool {
+    let is_number = |c: char| c.is_ascii_digit() || " ,-\t\"".contains(c);
+    let is_remote =
+        value.contains("://") || ["(tftp", "(http", "(pxe"].iter().any(|start| value.starts_with(start));
+    is_remote || (bare.starts_with("sysctl.") && !value.chars().all(is_number))
 }
 
 /// The part of a line of a boot loader's file that is arguments of a kernel: of GRUB's menu, defaults and environment,
@@ -212,6 +224,12 @@ mod tests {
                 "root=/dev/mapper/orion-root dyndbg=\"file a b\" \"x=y z\" sysctl.kernel.hostname=orion a"
             ),
             "root=redacted dyndbg=redacted \"x=redacted sysctl.kernel.hostname=redacted a"
+        );
+        assert_eq!(
+            without_unknown(
+                "BOOT_IMAGE=tftp://orion/vmlinuz BOOT_IMAGE=(tftp,10.0.0.1)/v sysctl.kernel.core_pattern=|/x"
+            ),
+            "BOOT_IMAGE=redacted BOOT_IMAGE=redacted sysctl.kernel.core_pattern=redacted"
         );
         assert_eq!(without_unknown("quiet -- --key secret"), "quiet");
         assert_eq!(without_unknown("525400123456 525400123456x"), "redacted 525400123456x");

@@ -128,6 +128,16 @@ pub fn make_folders(
     Ok(parents)
 }
 
+/// Makes a folder for its owner's eyes only, and those above it that are missing: [`make_folders`] for state, which may
+/// tell what others must not read.
+///
+/// # Errors
+/// As [`make_folders`].
+pub fn make_private_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    // One that we may write and not read cannot be synced.
+    make_folders(folder, 0o700, |parent| File::open(parent).map_or(Ok(()), |handle| handle.sync_all()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use planish_model::{Closure, Entry, EntryId, Outcome, PoolWrite};
 
 use crate::line::{FORMAT_VERSION, Line, encode, scan};
 use crate::salvage::salvage;
-use crate::storage::torn_path;
+use crate::storage::torn_paths;
 use crate::{Event, FileStorage, HostLock, Intent, JournalError, Ledger, Storage};
 
 /// Room reserved with an intent for each step: outcomes of apply and undo, with holders and reasons.
@@ -42,6 +42,18 @@ pub struct Journal {
     /// Nothing reaches the file: see [`Self::open_unrecorded`].
     unrecorded: bool,
     _lock: HostLock,
+}
+
+/// What a journal that was damaged goes on with.
+struct Salvaged {
+    /// The name under which the damaged file is kept.
+    name: String,
+    ledger: Ledger,
+    /// The new file, and the room that it needs.
+    bytes: Vec<u8>,
+    room: u64,
+    /// What could not be read, by line.
+    lost: Vec<String>,
 }
 
 /// Reads a journal without the lock. A line that is being written looks like a torn tail, and is left out.
@@ -100,17 +112,26 @@ impl Journal {
     /// Opens a journal that can be read and not written: above all on a disk that was remounted read-only after an
     /// error.
     /// What is recorded is known to this process only. That is enough to take values back, whose owner is found out by
-    /// comparing texts; pools cannot be recorded, and so are not written.
+    /// comparing texts; pools cannot be recorded, and so are not written. An error of the disk that makes it read-only
+    /// often harms the file as well: then this goes on with what can still be read, as [`Self::open_or_salvage`] does.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged.
+    /// The file cannot be read.
     pub fn open_unrecorded(
         storage: Box<dyn Storage>,
         lock: HostLock,
         author: Author,
+        known: &[Entry],
     ) -> Result<Self, JournalError> {
-        let ledger = read(&*storage)?;
-        Ok(Self { unrecorded: true, ..Self::new(storage, ledger, author, lock) })
+        let journal = match read(&*storage) {
+            Err(JournalError::Damaged { .. }) => {
+                let (journal, next) = Self::salvaged(storage, lock, author, known)?;
+                let lost = "the journal is damaged".to_owned();
+                Self { ledger: next.ledger, ..journal }.having_lost(lost, next.lost)
+            }
+            ledger => Self::new(storage, ledger?, author, lock),
+        };
+        Ok(Self { unrecorded: true, ..journal })
     }
 
     /// Whether nothing reaches the file.
@@ -151,7 +172,8 @@ impl Journal {
     }
 
     /// Opens a journal for writing also where it is damaged: it goes on with what can still be read, and the damaged
-    /// file is kept beside it, whole. [`Self::lost`] tells what could not be read.
+    /// file is kept beside it, whole. [`Self::lost`] tells what could not be read. An entry that is `known` to whoever
+    /// opens it stands for the one of that number whose intent is lost.
     ///
     /// # Errors
     /// As [`Self::open`], and a folder in which the damaged file cannot be kept: then nothing was changed.
@@ -159,26 +181,43 @@ impl Journal {
         storage: Box<dyn Storage>,
         lock: HostLock,
         author: Author,
+        known: &[Entry],
     ) -> Result<Self, JournalError> {
         if !matches!(read(&*storage), Err(JournalError::Damaged { .. })) {
             return Self::open(storage, lock, author);
         }
+        let (journal, Salvaged { name, ledger, bytes, room, lost }) =
+            Self::salvaged(storage, lock, author, known)?;
+        let kept = journal.storage.archive(&name, &bytes, room);
+        kept.map_err(|source| journal.failed("keep aside", source))?;
+        let where_kept = format!("the journal was damaged: what could not be read is kept in {name}");
+        Ok(Self { ledger, ..journal }.having_lost(where_kept, lost))
+    }
+
+    /// A journal that says nothing yet, and what it can go on with.
+    fn salvaged(
+        storage: Box<dyn Storage>,
+        lock: HostLock,
+        author: Author,
+        known: &[Entry],
+    ) -> Result<(Self, Salvaged), JournalError> {
         let bytes = storage.read().map_err(|source| failed(&*storage, "read", source))?;
-        let found = salvage(&bytes).map_err(|(line, why)| JournalError::Newer {
+        let found = salvage(&bytes, known).map_err(|(line, why)| JournalError::Newer {
             path: storage.path().to_owned(),
             line,
             why,
         })?;
-        let mut journal = Self::new(storage, Ledger::default(), author, lock);
+        let journal = Self::new(storage, Ledger::default(), author, lock);
         // By its content: a kill between the two names leaves it to be kept once more under the same one.
         let name = format!("journal-damaged-{:08x}.jsonl", crc32fast::hash(&bytes));
-        let (next, bytes, room) = journal.continued(name.clone(), found.last, found.entries);
-        let kept = journal.storage.archive(&name, &bytes, room);
-        kept.map_err(|source| journal.failed("keep aside", source))?;
-        journal.ledger = next;
-        journal.lost = vec![format!("the journal was damaged: what could not be read is kept in {name}")];
-        journal.lost.extend(found.lost);
-        Ok(journal)
+        let (ledger, bytes, room) = journal.continued(name.clone(), found.last, found.entries);
+        Ok((journal, Salvaged { name, ledger, bytes, room, lost: found.lost }))
+    }
+
+    fn having_lost(mut self, what: String, lines: Vec<String>) -> Self {
+        self.lost = vec![what];
+        self.lost.extend(lines);
+        self
     }
 
     /// What a damaged journal has lost, by line; nothing where it was sound.
@@ -191,8 +230,8 @@ impl Journal {
     #[must_use]
     pub fn torn_note(&self) -> Option<String> {
         let torn = self.ledger.torn?;
-        let kept = torn_path(self.storage.path(), torn.at_byte);
-        let place = if kept.is_file() { format!(" and kept in {}", kept.display()) } else { String::new() };
+        let kept = torn_paths(self.storage.path(), torn.at_byte).take_while(|path| path.is_file()).last();
+        let place = kept.map(|path| format!(" and kept in {}", path.display())).unwrap_or_default();
         let bytes = torn.bytes;
         Some(format!(
             "the journal ended in {bytes} bytes that a kill or a power cut had torn: cut off{place}"

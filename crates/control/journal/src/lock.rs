@@ -49,7 +49,7 @@ impl HostLock {
     pub fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
         let failed = |source| LockError::Open { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            planish_sys::file::make_private_folders(folder).map_err(failed)?;
         }
         let start = Instant::now();
         let mut pause = POLL;

@@ -23,10 +23,10 @@ pub(crate) struct Salvage {
 }
 
 /// Reads every line that is sound. The text of an error is that of a line which a newer planish wrote: what this one
-/// does not understand it must not leave out.
-pub(crate) fn salvage(bytes: &[u8]) -> Result<Salvage, (usize, String)> {
+/// does not understand it must not leave out. A known entry stands in for one of which no intent was read.
+pub(crate) fn salvage(bytes: &[u8], known: &[Entry]) -> Result<Salvage, (usize, String)> {
     let (mut ledger, mut lost, mut named) = (Ledger::default(), Vec::new(), 0);
-    let (mut due, mut unread) = (1, 0);
+    let (mut due, mut unread, mut archived) = (1, 0, 0);
     for (index, text) in bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, text)| !text.is_empty()) {
         let number = index + 1;
         let mut lose = |why: &str| lost.push(format!("line {number}: {why}"));
@@ -45,6 +45,9 @@ pub(crate) fn salvage(bytes: &[u8]) -> Result<Salvage, (usize, String)> {
         }
         let (seq, id) = (line.seq, entry_of(&line.event));
         named = named.max(id.0);
+        if let Event::Continued { last, .. } = &line.event {
+            archived = last.0;
+        }
         make_way(&mut ledger, &line);
         if seq - due > unread {
             lose(&format!(
@@ -57,6 +60,12 @@ pub(crate) fn salvage(bytes: &[u8]) -> Result<Salvage, (usize, String)> {
             lose(&why);
         }
         (due, unread) = (seq + 1, 0);
+    }
+    // One that an earlier journal closed is not there either, and is no loss.
+    let missing = |entry: &&Entry| entry.id.0 > archived && ledger.entry(entry.id).is_none();
+    for entry in known.iter().filter(missing).cloned().collect::<Vec<_>>() {
+        ledger.entries.push(entry);
+        ledger.entries.sort_by_key(|entry| entry.id);
     }
     let last = EntryId(named.max(ledger.next_id().0 - 1) + lost.len() as u64);
     ledger.entries.iter_mut().filter(|entry| entry.is_open()).for_each(leave_pools);

@@ -82,7 +82,7 @@ impl FileStorage {
             let path = path.to_owned();
             move |error| (path, error)
         };
-        make_folders(folder).map_err(at(folder))?;
+        file::make_private_folders(folder).map_err(at(folder))?;
         let file = open_own(&path).map_err(at(&path))?;
         let handle = File::open(folder).map_err(at(folder))?;
         Ok(Self { path, file: RefCell::new(Some(file)), folder: RefCell::new(Some(handle)) })
@@ -128,11 +128,11 @@ impl FileStorage {
         Ok(Self { path, file: RefCell::new(file), folder: RefCell::default() })
     }
 
-    /// Writes what comes after a length to a file of its own, unless that is there already.
+    /// Writes what comes after a length to a file of its own, beside what was torn at the same byte before.
     fn keep_tail(&self, length: u64) -> io::Result<()> {
         let bytes = self.read()?;
         let tail = usize::try_from(length).ok().and_then(|length| bytes.get(length..)).unwrap_or_default();
-        let path = torn_path(&self.path, length);
+        let path = torn_paths(&self.path, length).find(|path| !path.exists()).expect("numbers do not end");
         let mut kept = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         kept.write_all(tail)?;
         kept.sync_data()
@@ -144,16 +144,13 @@ impl FileStorage {
     }
 }
 
-/// Where the torn tail that began at a byte of a journal is kept.
-pub(crate) fn torn_path(journal: &Path, at_byte: u64) -> PathBuf {
-    journal.with_file_name(format!("journal.torn-{at_byte}"))
-}
-
-/// Makes a folder and those above it for their owner's eyes only, with their names on the disk.
-fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    // One that we may write and not read cannot be synced.
-    let sync = |parent: &Path| File::open(parent).map_or(Ok(()), |handle| handle.sync_all());
-    file::make_folders(folder, 0o700, sync)
+/// Where the torn tails that began at a byte of a journal are kept, the first one first. Lines that follow may be torn
+/// at the same byte once more.
+pub(crate) fn torn_paths(journal: &Path, at_byte: u64) -> impl Iterator<Item = PathBuf> {
+    (1_u32..).map(move |number| match number {
+        1 => journal.with_file_name(format!("journal.torn-{at_byte}")),
+        more => journal.with_file_name(format!("journal.torn-{at_byte}-{more}")),
+    })
 }
 
 /// Opens a file for appending, which is made for its owner's eyes only. A FIFO or device would never end.
@@ -272,9 +269,9 @@ mod tests {
     fn the_names_of_new_folders_are_synced_in_theirs() {
         let outer = tempfile::tempdir().expect("a folder");
         let state = outer.path().join("lib/planish");
-        let synced = make_folders(&state).expect("made");
+        let synced = file::make_private_folders(&state).expect("made");
         assert_eq!(synced, [outer.path().join("lib"), outer.path().to_owned()]);
-        assert_eq!(make_folders(&state).expect("there"), Vec::<PathBuf>::new());
+        assert_eq!(file::make_private_folders(&state).expect("there"), Vec::<PathBuf>::new());
         assert!(state.is_dir());
     }
 

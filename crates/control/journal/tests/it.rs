@@ -137,7 +137,7 @@ fn a_torn_tail_is_told_and_cut_by_the_next_writer() {
     storage.append(b"{\"crc\":\"0123").expect("room");
     assert_eq!(look(folder.path()).torn.map(|torn| torn.bytes), Some(12));
     assert_eq!(storage.read().expect("readable").len() as u64, sound + 12, "a reader cuts nothing");
-    let mut journal = open(folder.path()).expect("a torn tail is no damage");
+    let journal = open(folder.path()).expect("a torn tail is no damage");
     assert_eq!(journal.ledger().torn.map(|torn| torn.at_byte), Some(sound));
     let note = journal.torn_note().expect("it is told");
     let kept = folder.path().join(format!("journal.torn-{sound}"));
@@ -145,6 +145,13 @@ fn a_torn_tail_is_told_and_cut_by_the_next_writer() {
     let mut tail = String::new();
     std::fs::File::open(kept).expect("kept").read_to_string(&mut tail).expect("text");
     assert_eq!(tail, "{\"crc\":\"0123");
+    drop(journal);
+
+    // Torn once more at the same byte: neither is lost.
+    storage.append(b"{\"crc\":\"4567").expect("room");
+    let mut journal = open(folder.path()).expect("a torn tail is no damage");
+    assert!(journal.torn_note().expect("told").ends_with(&format!("journal.torn-{sound}-2")));
+    assert!(folder.path().join(format!("journal.torn-{sound}")).is_file());
     assert_eq!(journal.begin(intent(None)).expect("room"), EntryId(2));
     drop(journal);
     let after = look(folder.path());
@@ -192,7 +199,7 @@ fn a_journal_with_any_bad_byte_goes_on_by_force() {
             continue; // The last line, torn.
         }
         let lock = HostLock::acquire(&folder.path().join("lock"), Duration::ZERO).expect("nobody else");
-        let mut journal = Journal::open_or_salvage(Box::new(storage), lock, author()).expect("salvaged");
+        let mut journal = Journal::open_or_salvage(Box::new(storage), lock, author(), &[]).expect("salvaged");
         assert!(journal.lost().len() > 1, "byte {at}: {:?}", journal.lost());
         let next = journal.begin(intent(None)).expect("room");
         assert!(next > EntryId(1), "byte {at}: no number is given twice");

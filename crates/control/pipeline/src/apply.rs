@@ -64,7 +64,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     if is_in_force(&journal, plan, &persistence) {
         return Ok(nothing_to_write(session, plan, persistence, &journal));
     }
-    let steps = steps_to_write(session, plan, &persistence, &journal, &*sink)?;
+    let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
     if steps.is_empty() {
         return Ok(nothing_to_write(session, plan, persistence, &journal));
     }
@@ -126,6 +126,7 @@ fn steps_to_write(
     session: &Session,
     plan: &Plan,
     persistence: &Persistence,
+    persist: bool,
     journal: &Journal,
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
@@ -133,7 +134,7 @@ fn steps_to_write(
     let boot_id = session.host().boot_id();
     let open: Vec<Entry> =
         entries.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).cloned().collect();
-    let mut steps = intent::steps(session, plan, &open, sink)?;
+    let mut steps = intent::steps(session, plan, &open, persist, sink)?;
     for step in &persistence.steps {
         if step.undo == Undo::Edit {
             steps.push(step.clone());

@@ -126,23 +126,38 @@ pub(crate) fn refuse_blocked(session: &Session, plan: &Plan) -> Result<(), Pipel
     Ok(())
 }
 
-/// Notes values that the plan found as wanted and that are not so any more. Pools are left out: others raise and
-/// lower them, and a plan wants no more of them than its own need.
+/// Notes values that the plan found as wanted and that are not so any more.
+///
+/// Pools matter only to files that bring them back, which must hold no number that the host does not show: the hash of a
+/// plan does not cover these rows, and pages that are too many keep the next boot from coming up. Otherwise others may
+/// raise and lower them, since a plan wants no more of them than its own need. The same goes for boot parameters.
 fn look_at_satisfied(
     session: &Session,
     plan: &Plan,
+    observation: &Observation,
+    persist: bool,
     sink: &dyn Sink,
     moved: &mut Vec<String>,
 ) -> Result<(), PipelineError> {
     for skipped in plan.skipped.iter().filter(|skipped| skipped.satisfied) {
         let Some(wanted) = &skipped.wanted else { continue };
         let knob = session.sound_catalogue()?.knob(&skipped.knob)?;
-        // What a kernel was booted with does not change before the next boot, and the plan is for this one.
         if knob.undo == Undo::Restore && knob.boot_parameter().is_none() {
             look(session, sink, &skipped.knob, &skipped.place, wanted, None, moved)?;
+        } else if persist && !shows(observation, knob, &skipped.place, wanted) {
+            moved.push(format!("{} is not `{}` any more, as the plan saw", skipped.place, wanted.trim()));
         }
     }
     Ok(())
+}
+
+/// Whether a pool, without the pages that are only lent, or a boot parameter is as wanted.
+fn shows(observation: &Observation, knob: &Knob, place: &str, wanted: &str) -> bool {
+    if let Some(pool) = observation.pools.iter().find(|pool| pool.place == place) {
+        return wanted.trim().parse() == Ok(pool.pages.saturating_sub(pool.surplus));
+    }
+    let now = observation.reading(&knob.id, place).and_then(|reading| reading.value.as_deref());
+    now.is_some_and(|now| knob.r#type.same(now, wanted))
 }
 
 /// The steps of an entry, with every original as the host shows it at this moment.
@@ -154,13 +169,17 @@ pub(crate) fn steps(
     session: &Session,
     plan: &Plan,
     open: &[Entry],
+    persist: bool,
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
     let (mut moved, mut steps) = (Vec::new(), Vec::new());
     let catalogue = session.sound_catalogue()?;
     let written = plan.steps.iter().filter_map(|step| catalogue.knob(&step.knob).ok());
-    let coupled: BTreeSet<&KnobId> = written.flat_map(Knob::coupled).collect();
-    let observation = planish_observe::glance(session.host(), catalogue, |knob| coupled.contains(&knob.id));
+    let mut asked: BTreeSet<&KnobId> = written.flat_map(Knob::coupled).collect();
+    if persist {
+        asked.extend(plan.skipped.iter().filter(|row| row.satisfied).map(|row| &row.knob));
+    }
+    let observation = planish_observe::glance(session.host(), catalogue, |knob| asked.contains(&knob.id));
     for step in &plan.steps {
         refuse_unwritable(session, &step.place)?;
         let mut originals = vec![look(session, sink, &step.knob, &step.place, &step.now, None, &mut moved)?];
@@ -180,7 +199,7 @@ pub(crate) fn steps(
         stack::link(&mut originals, open);
         steps.push(entry_step(step, originals));
     }
-    look_at_satisfied(session, plan, sink, &mut moved)?;
+    look_at_satisfied(session, plan, &observation, persist, sink, &mut moved)?;
     let pages_bytes = look_at_pools(plan, &observation, &mut moved)?;
     if !moved.is_empty() {
         return Err(PipelineError::Moved { moved });

@@ -174,25 +174,31 @@ impl Session {
         self.open_journal(patience, Journal::open)
     }
 
-    /// The same for an undo by force, which goes on with what can still be read of a damaged journal, and with one
-    /// that can be read and not written.
-    pub(crate) fn salvager(&self, patience: Duration) -> Result<Journal, PipelineError> {
-        self.open_journal(patience, Journal::open_or_salvage).or_else(|error| match error {
-            PipelineError::Journal(JournalError::Storage { what: "create", .. }) => {
-                self.unrecorded(patience, error)
-            }
+    /// The same for an undo that must go on with what can still be read of a damaged journal, and with one that can
+    /// be read and not written. What is `known` of an entry stands for an intent that is lost.
+    pub(crate) fn salvager(&self, patience: Duration, known: &[Entry]) -> Result<Journal, PipelineError> {
+        let open = |storage, lock, author| Journal::open_or_salvage(storage, lock, author, known);
+        self.open_journal(patience, open).or_else(|error| match error {
+            PipelineError::Journal(JournalError::Storage {
+                what: "create" | "cut" | "keep aside", ..
+            }) => self.unrecorded(patience, known, error),
             error => Err(error),
         })
     }
 
     /// The journal for an undo that nothing can record; the first error, where it cannot be read either.
-    fn unrecorded(&self, patience: Duration, error: PipelineError) -> Result<Journal, PipelineError> {
+    fn unrecorded(
+        &self,
+        patience: Duration,
+        known: &[Entry],
+        error: PipelineError,
+    ) -> Result<Journal, PipelineError> {
         let storage = match FileStorage::look(&self.folders.state) {
             Ok(storage) if storage.path().is_file() => storage,
             _ => return Err(error),
         };
         let lock = HostLock::acquire(&self.folders.lock, patience)?;
-        Ok(Journal::open_unrecorded(self.seams.storage(Box::new(storage)), lock, self.author())?)
+        Ok(Journal::open_unrecorded(self.seams.storage(Box::new(storage)), lock, self.author(), known)?)
     }
 
     fn author(&self) -> Author {
@@ -202,7 +208,7 @@ impl Session {
     fn open_journal(
         &self,
         patience: Duration,
-        open: fn(Box<dyn Storage>, HostLock, Author) -> Result<Journal, JournalError>,
+        open: impl FnOnce(Box<dyn Storage>, HostLock, Author) -> Result<Journal, JournalError>,
     ) -> Result<Journal, PipelineError> {
         let _stage = info_span!("journal").entered();
         self.folders.refuse_links()?;

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use planish_host::{Host, OpenError, in_root};
+use planish_journal::FileStorage;
 use planish_model::{Catalogue, CatalogueError};
 use planish_sys::file;
 
@@ -92,11 +93,13 @@ impl Folders {
         }
     }
 
-    /// The state folder of root, if it is there and we may not read it.
+    /// The state folder of root, if it is there and we may not read it, or not the journal in it.
     pub fn hidden(&self) -> Option<&Path> {
         let folder = self.of_root.as_deref()?;
         let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-        fs::read_dir(folder).err().filter(|_| folder.exists()).is_some_and(denied).then_some(folder)
+        let journal = file::open(&folder.join(FileStorage::FILE_NAME)).map(drop);
+        let seen = fs::read_dir(folder).map(drop).and(journal);
+        seen.err().filter(|_| folder.exists()).is_some_and(denied).then_some(folder)
     }
 }
 
@@ -168,7 +171,7 @@ fn user_name(users: &str, uid: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::DirBuilderExt;
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
     use super::*;
 
@@ -206,6 +209,10 @@ mod tests {
         fs::DirBuilder::new().mode(0o000).create(&closed).expect("ours");
         let is_root = rustix::process::geteuid().is_root();
         assert_eq!(of_root(&closed).hidden(), (!is_root).then_some(closed.as_path()));
+        // A folder that a trial made before there was a journal was once open to all.
+        let journal = folder.path().join(FileStorage::FILE_NAME);
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(journal).expect("ours");
+        assert_eq!(of_root(folder.path()).hidden(), (!is_root).then_some(folder.path()));
     }
 
     #[test]

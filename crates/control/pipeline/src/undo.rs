@@ -30,8 +30,21 @@ pub struct Undone {
     pub entries: Vec<(EntryId, Vec<Outcome>)>,
     /// How the command ends.
     pub exit: Exit,
+    /// Whether the journal says so too.
+    pub recorded: bool,
     /// What to know or to do next.
     pub hints: Vec<String>,
+}
+
+/// How far an undo goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner<'a> {
+    /// How long it waits for another planish to finish.
+    pub patience: Duration,
+    /// What someone else set since is overwritten.
+    pub force: bool,
+    /// A journal that is damaged, or cannot be written, ends nothing. These entries are known from before.
+    pub salvage: Option<&'a [Entry]>,
 }
 
 /// Takes entries back, newest first. What someone else set since is kept and told, unless forced.
@@ -41,7 +54,8 @@ pub struct Undone {
 /// not named and without force, a trial that runs is one also between its writes.
 pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, PipelineError> {
     session.refuse_hidden()?;
-    let mut undone = undo_selected(session, Duration::ZERO, force, |journal| {
+    let manner = Manner { patience: Duration::ZERO, force, salvage: force.then_some(&[]) };
+    let mut undone = undo_selected(session, manner, |journal| {
         if !force && !matches!(target, Target::Entry(_)) {
             session.refuse_trial()?;
         }
@@ -65,25 +79,28 @@ fn kept_theirs(session: &Session) -> Result<Option<String>, PipelineError> {
     }))
 }
 
-/// Takes back the entries that are selected once the host is ours, waiting for another planish to finish.
+/// Takes back the entries that are selected once the host is ours.
 pub(crate) fn undo_selected(
     session: &Session,
-    patience: Duration,
-    force: bool,
+    manner: Manner<'_>,
     select: impl FnOnce(&Journal) -> Result<Vec<EntryId>, PipelineError>,
 ) -> Result<Undone, PipelineError> {
     let sink = session.sink()?;
-    let mut journal = if force { session.salvager(patience)? } else { session.writer(patience)? };
+    let mut journal = match manner.salvage {
+        Some(known) => session.salvager(manner.patience, known)?,
+        None => session.writer(manner.patience)?,
+    };
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, &boot_id, &*sink)?;
 
     // After this point no other planish writes this host. What an entry holds follows from the journal alone; where
     // some of it is lost, or cannot be written, force meant that, and nobody's value is overwritten besides.
-    let force = force && journal.lost().is_empty() && !journal.is_unrecorded();
+    let force = manner.force && journal.lost().is_empty() && !journal.is_unrecorded();
     let hints_of_journal = journal.torn_note().into_iter().chain(journal.lost().iter().cloned()).collect();
     let exit = if journal.lost().is_empty() { Exit::Done } else { Exit::Findings };
-    let mut undone = Undone { entries: Vec::new(), exit, hints: hints_of_journal };
+    let recorded = !journal.is_unrecorded();
+    let mut undone = Undone { entries: Vec::new(), exit, recorded, hints: hints_of_journal };
     for id in select(&journal)? {
         let entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         let back = undo_entry(&mut journal, &entry, &session.options.command, force, &boot_id, &*sink);

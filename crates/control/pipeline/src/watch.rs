@@ -13,20 +13,23 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use planish_journal::{FileStorage, Journal};
+use planish_journal::{FileStorage, Journal, JournalError};
 use planish_model::{Entry, EntryId, EntryState};
 use planish_sys::detach::{Alarm, spawn_detached};
 use rustix::mm::{MlockAllFlags, mlockall};
 
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::undo::{Undone, undo_selected};
+use crate::undo::{Manner, Undone, undo_selected};
 
 /// The hidden command that [`keep_watch`] is reached by.
 pub const WATCH_COMMAND: &str = "watch-confirm";
 /// How long the watcher waits for another planish to finish: it has nothing else to do, and a trial that holds the
 /// host for an hour is no reason to leave a cut-off operator alone.
 const PATIENCE: Duration = Duration::MAX;
+
+/// How long it rests after an attempt at the deadline that failed.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// How often the watcher looks whether it is still needed: a stat, and the journal only when it has changed.
 const LOOK: Duration = Duration::from_secs(5);
@@ -70,7 +73,9 @@ fn systemd_runs() -> bool {
 fn start_unit(systemd_run: &Path, command: &Command, id: EntryId) -> bool {
     let unit = format!("--unit=planish-confirm-{id}-{}", std::process::id());
     let started = Command::new(systemd_run)
-        .args(["--quiet", "--collect", "--no-ask-password", &unit, "--"])
+        // Of the type `exec` the unit has started only when the program runs: with the usual one a program that may not
+        // be executed (noexec, a security module) is success. A systemd older than 240 refuses, and is done without.
+        .args(["--quiet", "--collect", "--no-ask-password", "--service-type=exec", &unit, "--"])
         .arg(command.get_program())
         .args(command.get_args())
         .stdin(Stdio::null())
@@ -84,7 +89,8 @@ fn start_unit(systemd_run: &Path, command: &Command, id: EntryId) -> bool {
 /// soon after a confirm: it holds memory, and is exempt from the OOM killer.
 ///
 /// # Errors
-/// As [`crate::undo()`]; there is nobody to tell, so the exit code and the journal must say it.
+/// The journal knows no such entry, or a newer planish wrote it. Nothing else ends the watch: there is nobody whom an
+/// error would reach, least of all the one who was cut off.
 pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, PipelineError> {
     survive();
     let entry = find(session, id)?;
@@ -100,7 +106,26 @@ pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, Pipe
         }
         seen = now;
     }
-    take_unconfirmed(session, id)
+    insist(session, &entry)
+}
+
+/// Takes an unconfirmed entry back, however often that fails. What could be taken back and not recorded (a disk that
+/// went read-only) is taken once more: the pools wait for the record.
+fn insist(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
+    loop {
+        match take_unconfirmed(session, entry) {
+            Ok(Some(undone)) if !undone.recorded => {}
+            Err(error) if !is_for_ever(&error) => {}
+            end => return end,
+        }
+        std::thread::sleep(RETRY);
+    }
+}
+
+/// Whether an error is no matter of the moment.
+fn is_for_ever(error: &PipelineError) -> bool {
+    use JournalError::{Newer, NoEntry};
+    matches!(error, PipelineError::Journal(NoEntry { .. } | Newer { .. }))
 }
 
 /// What tells that the journal has changed: its number, its length and its time. `None` where there is none to see.
@@ -117,26 +142,29 @@ fn is_settled(session: &Session, id: EntryId) -> bool {
         .is_ok_and(|ledger| ledger.is_archived(id) || ledger.entry(id).is_some_and(|entry| !must_go(entry)))
 }
 
-/// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end.
+/// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end. The
+/// entry is as it was when the watch began: a damaged journal may have lost it since.
 ///
 /// # Errors
-/// As [`crate::undo()`].
+/// As [`crate::undo()`] by force, which goes on with a journal that is damaged or cannot be written. Nobody's value is
+/// overwritten besides.
 #[doc(hidden)]
-pub fn take_unconfirmed(session: &Session, id: EntryId) -> Result<Option<Undone>, PipelineError> {
-    if !must_go(&find(session, id)?) {
+pub fn take_unconfirmed(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
+    if is_settled(session, entry.id) {
         return Ok(None);
     }
     // Whoever holds the lock may be confirming it at this moment: ask once more when the host is ours.
     let still = |journal: &Journal| {
-        let entry = journal.ledger().entry(id).filter(|entry| must_go(entry));
-        Ok(entry.map(|entry| entry.id).into_iter().collect())
+        let found = journal.ledger().entry(entry.id).filter(|entry| must_go(entry));
+        Ok(found.map(|entry| entry.id).into_iter().collect())
     };
-    undo_selected(session, PATIENCE, false, still).map(Some)
+    let known = std::slice::from_ref(entry);
+    undo_selected(session, Manner { patience: PATIENCE, force: false, salvage: Some(known) }, still).map(Some)
 }
 
 fn find(session: &Session, id: EntryId) -> Result<Entry, PipelineError> {
     let ledger = session.ledger()?;
-    let entry = ledger.entry(id).ok_or(planish_journal::JournalError::NoEntry { id })?;
+    let entry = ledger.entry(id).ok_or(JournalError::NoEntry { id })?;
     Ok(entry.clone())
 }
 
@@ -189,6 +217,8 @@ mod tests {
         // Without --collect a unit that failed would keep its name; a password can be asked of nobody.
         assert!(options.contains("--collect\n") && options.contains("--no-ask-password\n"), "{options}");
         assert!(options.contains("--unit=planish-confirm-7-"), "{options}");
+        // Or a program that cannot be executed would pass for one that keeps watch.
+        assert!(options.contains("--service-type=exec\n"), "{options}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use planish_model::Exit;
-use planish_report::{Envelope, Level, Message, styles};
+use planish_report::{Envelope, Level, Message, styles, units};
 use serde_json::Value;
 
 use crate::answer::{Answer, Body};
@@ -62,10 +62,11 @@ pub(crate) fn talk(message: &Message) {
         Level::Note => styles::DIM,
         Level::Next => styles::GOOD,
     };
-    let mut text = format!("{style}{}:{style:#} {}\n", message.level.word(), message.text);
+    let said = units::harmless(&message.text);
+    let mut text = format!("{style}{}:{style:#} {said}\n", message.level.word());
     for hint in message.hint.iter().flat_map(|hint| hint.lines()) {
         let good = styles::GOOD;
-        text.push_str(&format!("{good}hint:{good:#} {hint}\n"));
+        text.push_str(&format!("{good}hint:{good:#} {}\n", units::harmless(hint)));
     }
     print_talk(&text);
 }

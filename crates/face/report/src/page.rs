@@ -68,10 +68,16 @@ impl<'a> Page<'a> {
         self.options.detailed
     }
 
-    /// A line as it is.
+    /// A line, or several, without what would steer a terminal.
     pub fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(line.as_ref());
+        self.text.push_str(&units::harmless(line.as_ref()));
         self.text.push('\n');
+    }
+
+    /// A line whose first word is in a style.
+    pub fn styled_line(&mut self, style: Style, word: &str, rest: &str) {
+        let (word, rest) = (units::harmless(word), units::harmless(rest));
+        self.text.push_str(&format!("{style}{word}{style:#}{rest}\n"));
     }
 
     /// An empty line, unless the page is empty.
@@ -84,8 +90,7 @@ impl<'a> Page<'a> {
     /// A heading, set apart from what stands above.
     pub fn heading(&mut self, heading: &str) {
         self.gap();
-        let bold = styles::BOLD;
-        self.line(format!("{bold}{heading}{bold:#}"));
+        self.styled_line(styles::BOLD, heading, "");
     }
 
     /// `name   text`, with the text wrapped under itself; nothing for an empty text.
@@ -97,8 +102,7 @@ impl<'a> Page<'a> {
         let width = self.options.width.saturating_sub(NAMES).max(24);
         for (number, part) in wrap(text, width).iter().enumerate() {
             let name = if number == 0 { name } else { "" };
-            let dim = styles::DIM;
-            self.line(format!("{dim}{name:<NAMES$}{dim:#}{part}"));
+            self.styled_line(styles::DIM, &format!("{name:<NAMES$}"), part);
         }
     }
 

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 
+use crate::units;
+
 /// Between two columns.
 const GAP: &str = "  ";
 /// The last column is not wrapped into less than this; a narrow terminal then wraps by itself.
@@ -30,7 +32,7 @@ pub struct Cell {
 impl Cell {
     /// A cell in a style.
     pub fn styled(text: impl Into<String>, style: Style) -> Self {
-        let mut text = text.into();
+        let mut text = units::harmless(&text.into()).replace(['\n', '\t'], " ");
         if let Some((end, _)) = text.char_indices().nth(CELL_MAX) {
             text.truncate(end);
             text.push_str("...");

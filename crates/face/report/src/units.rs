@@ -1,11 +1,23 @@
 //! Numbers with their units, as people read them. Every number of a text report goes through here.
 
+use std::borrow::Cow;
 use std::time::{Duration, UNIX_EPOCH};
 
 pub use planish_model::units::{bytes, counted};
 
 /// Digits that a measured value shows.
 const DIGITS: i32 = 4;
+
+/// A text without what would steer a terminal: values of a host and words of a plan file come from others, and could
+/// hide the lines above them. Line breaks and tabs stay.
+#[must_use]
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| {
+        let turns_around = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        turns_around || (c.is_control() && c != '\n' && c != '\t')
+    };
+    if text.contains(steers) { text.replace(steers, "\u{fffd}").into() } else { text.into() }
+}
 
 /// A fraction as a signed percentage: `+3.1 %`.
 #[must_use]
@@ -89,6 +101,16 @@ pub(crate) fn grouped(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_of_a_text_steers_a_terminal() {
+        assert_eq!(harmless("a\tb\n\u{e9}"), "a\tb\n\u{e9}");
+        assert_eq!(
+            harmless("\x1b[8m\x1b[2Kx\r\x07\u{9b}1A"),
+            "\u{fffd}[8m\u{fffd}[2Kx\u{fffd}\u{fffd}\u{fffd}1A"
+        );
+        assert_eq!(harmless("safe\u{202e}dne"), "safe\u{fffd}dne");
+    }
 
     #[test]
     fn spans_change_unit_where_the_eye_does() {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use planish_stats::binomial::clopper_pearson;
+use planish_sys::file::make_private_folders;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -137,11 +138,11 @@ fn load(path: &Path) -> io::Result<TrialOutcome> {
     serde_json::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Writes a file that is there whole or not at all.
+/// Writes a file that is there whole or not at all, also after a power cut. The folders above it are those of the
+/// journal, whoever makes them first: for their owner's eyes only.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidFilename)?;
+    make_private_folders(folder)?;
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let mut file = File::create(&draft)?;
     let written =
@@ -150,7 +151,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // Half a draft helps nobody on a disk that is full.
         let _ = fs::remove_file(&draft);
     }
-    written
+    written.and_then(|()| File::open(folder)?.sync_all())
 }
 
 /// Bytes as lower-case hexadecimal.

@@ -264,16 +264,17 @@ fn an_undo_that_is_killed_anywhere_leaves_the_rest_to_the_timer() {
         for moment in MOMENTS {
             let when = format!("killed {moment:?} operation {operation}");
             let tree = waiting();
+            let watched = tree.entries().remove(0);
             let session = fused(tree.options(), &Fuse::at(operation, moment));
             assert!(until_killed(|| undo_everything(&session)).is_none(), "{when}");
             drop(session);
-            let undone = take_unconfirmed(&tree.session(), EntryId(1)).expect("the host is ours");
+            let undone = take_unconfirmed(&tree.session(), &watched).expect("the host is ours");
             if undone.is_none() {
                 idle.push((operation, moment));
             }
             assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
             assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
-            let again = take_unconfirmed(&tree.session(), EntryId(1)).expect("nothing to do");
+            let again = take_unconfirmed(&tree.session(), &watched).expect("nothing to do");
             assert!(again.is_none(), "{when}: the timer goes off once");
         }
     }
@@ -282,7 +283,7 @@ fn an_undo_that_is_killed_anywhere_leaves_the_rest_to_the_timer() {
 }
 
 /// A host with an entry that waits to be confirmed.
-fn waiting() -> Tree {
+pub fn waiting() -> Tree {
     let tree = Tree::new();
     let session = crate::watch::without_watcher(&tree);
     let options = ApplyOptions { confirm_seconds: Some(3600), persist: true, ..ApplyOptions::default() };

@@ -553,6 +553,38 @@ fn a_value_that_was_as_wanted_is_looked_at_too() {
     assert!(matches!(refused(&plan), PipelineError::Moved { .. }));
 }
 
+/// The file of a plan says how large a pool is that needs nothing, and `--persist` writes it for the next boot.
+#[test]
+fn a_pool_or_boot_parameter_that_a_plan_file_calls_satisfied_is_looked_at() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let plan = plan_of(&session, &profile("one", &[("vm.stat_interval", Want::Int(10))]));
+    let parameter =
+        session.catalogue().knobs().find(|knob| knob.boot_parameter().is_some()).expect("there are");
+    let rows = [
+        (KnobId::new("hugepages.2m"), pool(0), "1000000"),
+        (parameter.id.clone(), parameter.path.clone(), "1"),
+    ];
+    let start = tree.snapshot();
+    for (knob, place, wanted) in rows {
+        let mut forged = plan.clone();
+        forged.skipped.push(planish_model::Skipped {
+            knob,
+            place: place.clone(),
+            wanted: Some(wanted.to_owned()),
+            verdict: planish_model::Verdict::new(planish_model::VerdictKind::Settable, ""),
+            satisfied: true,
+        });
+        let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+        let error = apply(&session, &forged, &options).expect_err("the host does not show that");
+        assert!(matches!(error, PipelineError::Moved { .. }), "{place}: {error}");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{place}");
+        // Without files for the next boot the row says nothing.
+        apply(&session, &forged, &ApplyOptions::default()).expect("applied");
+        undo_all(&tree);
+    }
+}
+
 #[test]
 fn an_undo_that_names_no_entry_leaves_a_running_trial_alone() {
     let tree = Tree::new();

@@ -36,7 +36,12 @@ impl Seams for Unwatched {
 
 /// A session that starts no timer.
 pub fn without_watcher(tree: &Tree) -> Session {
-    Session::with_seams(tree.options(), Box::new(Unwatched)).expect("a host")
+    without_a_timer(tree.options())
+}
+
+/// The same with a state folder of its own.
+pub fn without_a_timer(options: SessionOptions) -> Session {
+    Session::with_seams(options, Box::new(Unwatched)).expect("a host")
 }
 
 fn watched(tree: &Tree) -> Session {
@@ -97,6 +102,20 @@ fn what_an_undo_that_was_killed_left_goes_by_itself() {
     assert_ne!(differences(&start, &tree.snapshot()), [""; 0], "the kill came half way");
     eventually("the undo", || !tree.entries()[0].is_open());
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "harms the fixture")]
+fn a_journal_that_loses_a_byte_does_not_end_the_watch() {
+    let tree = Tree::new();
+    apply_for(&tree, 2);
+    let journal = tree.root().join("var/lib/planish/journal.jsonl");
+    let mut bytes = std::fs::read(&journal).expect("a journal");
+    bytes[12] ^= 1;
+    std::fs::write(&journal, bytes).expect("ours");
+    eventually("the undo", || tree.get(SWAPPINESS) == "60\n");
+    eventually("the end of the watcher", || watchers(&tree) == 0);
+    assert!(tree.entries().iter().all(|entry| !entry.is_open()));
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Report for DoctorReport {
         for finding in &self.findings {
             page.gap();
             let (word, style) = severity(finding.severity);
-            page.line(format!("{style}{word}{style:#}  {}", finding.id));
+            page.styled_line(style, word, &format!("  {}", finding.id));
             page.fact("  seen", &finding.evidence);
             page.fact("  why", &finding.why);
             page.fact("  cure", &finding.cure);
