@@ -4,7 +4,8 @@ use crate::row::{Figure, Limit, Rows};
 use anyhow::{Context, Result};
 use planish_stats::binomial::clopper_pearson;
 use planish_stats::simulate::{
-    Beginning, LadderMethod, Method, Setting, false_keep_cell, ladder_row, step_row, warm_up_cell,
+    Beginning, LadderMethod, Method, Setting, false_keep_cell, ladder_row, layout_cell, step_row,
+    warm_up_cell,
 };
 
 /// Experiments per setting, and ladders: the interval of a rate of 5 % is then about 1.4 points wide.
@@ -50,6 +51,12 @@ pub fn measure(rows: &mut Rows) {
         (Limit::AtMost, LADDER_FALSE_KEEP_MAX),
         || share(step.null.any_false_keep),
     );
+    for (name, layout_sd) in [("1 %", 0.01), ("5 %", 0.05)] {
+        let name = format!("any false keep, resident, layouts {name} apart");
+        rows.add(&name, "share", (Limit::AtMost, LADDER_FALSE_KEEP_MAX), || {
+            share(layout_cell(layout_sd, REPS, SEED).kept)
+        });
+    }
     warm_ups(rows);
 }
 

@@ -1,10 +1,13 @@
 //! Prints the tables of `docs/statistics.md`, from the same seed and number of repetitions:
 //! `cargo run --release -p planish-stats --example tables`.
 
-use planish_stats::simulate::{REPS, SEED, false_keep_table, ladder_table, step_table};
+use planish_stats::simulate::{
+    LAYOUT_REPS, REPS, SEED, false_keep_table, ladder_table, layout_table, step_table,
+};
 
 fn main() {
     println!("{}", false_keep_table(REPS, SEED).to_markdown());
     println!("{}", ladder_table(REPS, SEED).to_markdown());
-    print!("{}", step_table(REPS, SEED).to_markdown());
+    println!("{}", step_table(REPS, SEED).to_markdown());
+    print!("{}", layout_table(LAYOUT_REPS, SEED));
 }

@@ -61,14 +61,14 @@ impl Design {
         Ok(Design { looks: planned_looks(pairs_max), alpha, min_gain })
     }
 
-    /// The fresh run that a kept arm must pass: the same machinery at [`ALPHA`], since it asks one
-    /// question, and no look before [`CONFIRMATION_PAIRS_MIN`] pairs. A shorter `pairs_max` is raised to
-    /// that.
+    /// The fresh run that a kept arm must pass: the same machinery, and no look before
+    /// [`CONFIRMATION_PAIRS_MIN`] pairs. A shorter `pairs_max` is raised to that. Its `alpha` is [`ALPHA`] where
+    /// pairs of the same kind have kept the arm before, since it then asks one question.
     ///
     /// # Errors
     /// As [`Design::new`].
-    pub fn confirmation(pairs_max: usize, min_gain: f64) -> Result<Design, StatsError> {
-        let mut design = Design::new(pairs_max.max(CONFIRMATION_PAIRS_MIN), ALPHA, min_gain)?;
+    pub fn confirmation(pairs_max: usize, alpha: f64, min_gain: f64) -> Result<Design, StatsError> {
+        let mut design = Design::new(pairs_max.max(CONFIRMATION_PAIRS_MIN), alpha, min_gain)?;
         design.looks.retain(|&look| look >= CONFIRMATION_PAIRS_MIN);
         Ok(design)
     }
@@ -121,8 +121,8 @@ mod tests {
         assert_eq!(looks(6), [6]);
         assert_eq!(looks(320), [80, 120, 160, 200, 240, 320]);
         assert_eq!(looks(48), [12, 18, 24, 30, 36, 48]);
-        assert_eq!(Design::confirmation(32, 0.01).unwrap().looks(), [12, 16, 20, 24, 32]);
-        assert_eq!(Design::confirmation(4, 0.01).unwrap().looks(), [12]);
+        assert_eq!(Design::confirmation(32, ALPHA, 0.01).unwrap().looks(), [12, 16, 20, 24, 32]);
+        assert_eq!(Design::confirmation(4, ALPHA, 0.01).unwrap().looks(), [12]);
     }
 
     #[test]

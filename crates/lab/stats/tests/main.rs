@@ -3,9 +3,9 @@
 use planish_stats::binomial::clopper_pearson;
 use planish_stats::noise::mde80;
 use planish_stats::simulate::{
-    Beginning, FalseKeepRow, FalseKeepTable, LadderMethod, Method, REPS, SEED, Setting, StepTable, TRIALS,
-    WARM_UP_REPS, WARM_UP_SETTINGS, care_table, false_keep_cell, ladder_row, step_row, trace, warm_up_cell,
-    warm_up_table,
+    Beginning, FalseKeepRow, FalseKeepTable, LAYOUT_REPS, LAYOUT_SDS, LadderMethod, Method, REPS, SEED,
+    Setting, StepTable, TRIALS, WARM_UP_REPS, WARM_UP_SETTINGS, care_table, false_keep_cell, ladder_row,
+    layout_cell, layout_table, step_row, trace, warm_up_cell, warm_up_table,
 };
 use planish_stats::summary::robust_sigma;
 use planish_stats::{Conclusion, Decision, Design, Rng, Sequential, SignedRank, Verdict, Walsh};
@@ -130,6 +130,22 @@ fn step_mode_keeps_nothing_of_nothing_and_claims_what_is_true() {
     for line in table.lines() {
         assert!(DOCS.contains(line), "docs/statistics.md has other figures than {line}");
     }
+}
+
+#[test]
+fn layouts_fool_slices_and_not_fresh_starts() {
+    let table = layout_table(LAYOUT_REPS, SEED);
+    print!("{table}");
+    for line in table.lines() {
+        assert!(DOCS.contains(line), "docs/statistics.md has other figures than {line}");
+    }
+    for layout_sd in LAYOUT_SDS {
+        let cell = layout_cell(layout_sd, 300, SEED + 1);
+        assert!(cell.kept <= 0.05, "{cell:?}");
+    }
+    // If they fooled nobody, the promise above would be empty.
+    let cell = layout_cell(0.02, 300, SEED);
+    assert!(cell.found > 0.30 && cell.doubted > 0.08, "{cell:?}");
 }
 
 #[test]

@@ -491,19 +491,24 @@ impl TrialOutcome {
         self.rungs.iter().any(|rung| rung.name == Self::PLACEBO && rung.verdict == RungVerdict::Keep)
     }
 
+    /// Whether only slices of one start of each program were seen: nothing can be kept by these, whatever they show.
+    #[must_use]
+    pub fn is_one_start(&self) -> bool {
+        self.unit == UnitKind::Slice && self.rungs.iter().all(|rung| rung.confirmed.is_none())
+    }
+
     /// The exit code that follows from the rungs: done once every rung that can be had is decided,
-    /// inconclusive when noise can explain all that was seen, as it can wherever the placebo was kept.
+    /// inconclusive when noise can explain all that was seen, as it can wherever the placebo was kept, or when a layout
+    /// can explain what one start of each program seems to gain.
     #[must_use]
     pub fn exit_of_rungs(&self) -> Exit {
         let mut had = self.real_rungs().filter(|rung| rung.verdict != RungVerdict::Unavailable).peekable();
         if had.peek().is_none() {
             return Exit::Refused;
         }
-        if self.placebo_was_kept() || had.all(|rung| rung.verdict == RungVerdict::Inconclusive) {
-            Exit::Inconclusive
-        } else {
-            Exit::Done
-        }
+        let is_open = |rung: &Rung| rung.verdict == RungVerdict::Inconclusive;
+        let by_layout = self.is_one_start() && self.real_rungs().any(is_open);
+        if self.placebo_was_kept() || by_layout || had.all(is_open) { Exit::Inconclusive } else { Exit::Done }
     }
 }
 

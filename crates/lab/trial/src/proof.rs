@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::TrialError;
-use crate::outcome::{RungVerdict, TrialOutcome};
+use crate::outcome::{Rung, RungVerdict, TrialOutcome};
 
 /// How often the placebo was kept, over all proofs of a state folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,9 +95,10 @@ impl Proofs {
                 damaged.push(path);
                 continue;
             };
-            // A placebo without a pair was never asked.
-            let asked = |rung: &&crate::outcome::Rung| rung.name == TrialOutcome::PLACEBO && rung.pairs > 0;
-            if let Some(placebo) = outcome.rungs.iter().find(asked) {
+            // A placebo without a pair was never asked, nor was one that nothing could have kept.
+            let asked = |rung: &&Rung| rung.name == TrialOutcome::PLACEBO && rung.pairs > 0;
+            let could = !outcome.is_one_start() || outcome.placebo_was_kept();
+            if let Some(placebo) = outcome.rungs.iter().find(asked).filter(|_| could) {
                 placebos += 1;
                 kept += u64::from(placebo.verdict == RungVerdict::Keep);
             }
@@ -162,11 +163,12 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::UnitKind;
     use crate::outcome::tests::{blank, rung};
 
     fn with_placebo(seed: u64, verdict: RungVerdict) -> TrialOutcome {
         let mut outcome = blank();
-        outcome.seed = seed;
+        (outcome.seed, outcome.unit) = (seed, UnitKind::Start);
         outcome.rungs.push(rung(TrialOutcome::PLACEBO, verdict));
         outcome.rungs[0].pairs = 12;
         outcome
@@ -220,6 +222,9 @@ mod tests {
         let mut unasked = with_placebo(100, RungVerdict::Inconclusive);
         unasked.rungs[0].pairs = 0;
         proofs.store(&mut unasked).expect("stored");
+        let mut of_slices = with_placebo(101, RungVerdict::Inconclusive);
+        of_slices.unit = UnitKind::Slice;
+        proofs.store(&mut of_slices).expect("stored");
         let honesty = proofs.honesty().expect("readable");
         assert_eq!((honesty.placebos, honesty.kept, honesty.rate), (20, 1, 0.05));
         assert!(honesty.low > 0.0 && honesty.low < 0.05 && honesty.high > 0.05 && honesty.high < 0.25);

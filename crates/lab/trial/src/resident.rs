@@ -3,7 +3,8 @@
 //! Servers that were restarted one after the other on a shared machine gave +34 % and -11 % for the same
 //! change; the same servers resident together, in 0.35 s slices in random order, gave an interval of two
 //! points. The price: a process keeps the layout of its memory, so a slice says nothing about the next start.
-//! That is what [`Freshness::Restart`] is for, and why whatever is kept is confirmed from fresh processes.
+//! That is what [`Freshness::Restart`] is for, and why slices of resident processes keep nothing by themselves: what
+//! they seem to gain is confirmed with fresh processes in every pair.
 //!
 //! ```text
 //! block 0:  thp  4k  placebo  2m        every arm once, in an order drawn before the block
@@ -44,7 +45,7 @@ pub trait ResidentArm {
 /// When processes are replaced by fresh ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Never within a run: a slice is the unit. The confirmation still starts afresh.
+    /// Never within a ladder: a slice is the unit. The confirmation starts all arms afresh for each block.
     Resident,
     /// At each block: a fresh start is the unit, and its value the median over this many interleaved slices.
     Restart {
@@ -52,6 +53,9 @@ pub enum Freshness {
         slices: usize,
     },
 }
+
+/// Slices of each fresh start in a confirmation of arms that were resident in the ladder: what takes time is the start.
+const SLICES_CONFIRMED: usize = 3;
 
 /// The arms of a resident ladder.
 pub struct ResidentArms<'a> {
@@ -96,6 +100,8 @@ pub(crate) struct ResidentField<'a> {
     warm: usize,
     /// Slices of a start at least, while a warm-up is looked for.
     lengthened: usize,
+    /// Whether each block starts its arms afresh, whatever the ladder did.
+    is_afresh: bool,
     stop: Stop,
 }
 
@@ -103,7 +109,15 @@ impl<'a> ResidentField<'a> {
     pub(crate) fn new(arms: ResidentArms<'a>, slicing: Slicing, primary: String, stop: Stop) -> Self {
         let ResidentArms { baseline, rungs, placebo } = arms;
         let arms = [baseline].into_iter().chain(rungs).chain([placebo]).collect();
-        Self { arms, slicing, primary, warm: 0, lengthened: 0, stop }
+        Self { arms, slicing, primary, warm: 0, lengthened: 0, is_afresh: false, stop }
+    }
+
+    /// When processes are replaced by now.
+    fn freshness(&self) -> Freshness {
+        match self.slicing.freshness {
+            Freshness::Resident if self.is_afresh => Freshness::Restart { slices: SLICES_CONFIRMED },
+            freshness => freshness,
+        }
     }
 
     fn slice(&mut self, arm: usize, seed: u64) -> Result<Sample, ArmError> {
@@ -198,13 +212,13 @@ impl Field for ResidentField<'_> {
         }
         self.arms[arm].stop();
         let mut achieved = self.arms[arm].start();
-        if self.slicing.freshness == Freshness::Resident {
+        if self.freshness() == Freshness::Resident {
             // It runs once and for all: the seeds of its warm-up are nobody's later work.
             let warmed =
                 (0..self.warm as u64).try_for_each(|round| self.slice(arm, u64::MAX - round).map(drop));
             achieved = achieved.and_then(|achieved| warmed.map(|()| achieved));
         }
-        if achieved.is_err() || matches!(self.slicing.freshness, Freshness::Restart { .. }) {
+        if achieved.is_err() || matches!(self.freshness(), Freshness::Restart { .. }) {
             self.arms[arm].stop();
         }
         achieved.map(Some)
@@ -212,6 +226,10 @@ impl Field for ResidentField<'_> {
 
     fn shut(&mut self, arm: usize) {
         self.arms[arm].stop();
+    }
+
+    fn start_afresh(&mut self) {
+        self.is_afresh = true;
     }
 
     fn lengthen(&mut self, windows: Option<usize>) {
@@ -238,7 +256,7 @@ impl Field for ResidentField<'_> {
     }
 
     fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>> {
-        match self.slicing.freshness {
+        match self.freshness() {
             Freshness::Resident => order.iter().map(|&arm| self.slice(arm, seed)).collect(),
             Freshness::Restart { slices } => self.restarted_block(order, seed, slices),
         }

@@ -166,8 +166,8 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
     };
     let placebo = match outcome.unit {
         UnitKind::Slice => {
-            "A process keeps its memory layout, so a rung must gain more than this other process of the \
-             baseline differs by."
+            "A process keeps its memory layout, so that slices keep nothing: only fresh starts of both arms in \
+             every pair do."
         }
         UnitKind::Start => "Were it kept, nothing here should be believed.",
     };

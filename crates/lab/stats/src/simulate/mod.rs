@@ -6,6 +6,7 @@
 
 mod host;
 mod ladder;
+mod layout;
 mod method;
 mod step;
 mod table;
@@ -13,6 +14,7 @@ mod warmup;
 
 pub use host::{Setting, TRIALS, trace};
 pub use ladder::{LadderMethod, MIXED_LADDER, NULL_LADDER};
+pub use layout::{LAYOUT_REPS, LAYOUT_SDS, LayoutCell, layout_cell, layout_table};
 pub use method::{Claim, Method};
 pub use step::{StepMixed, StepNull, StepRow, StepTable, step_row, step_table};
 pub use table::{

@@ -10,7 +10,7 @@ use super::table::markdown;
 use crate::Rng;
 use crate::ladder::{Orders, PairOrder, Strictness, rung_alpha};
 use crate::sequential::{Conclusion, Decision, Sequential, Verdict};
-use crate::spending::Design;
+use crate::spending::{ALPHA, Design};
 use crate::summary::{Better, mean};
 
 /// Where one climb ended.
@@ -78,7 +78,7 @@ fn climb(setting: Setting, changes: &[f64], rng: &mut Rng) -> Climb {
     climb.wrong = kept.iter().filter(|effect| **effect <= 0.0).count();
     if !kept.is_empty() && !climb.placebo_kept {
         let truth = kept.iter().sum();
-        let design = Design::confirmation(PAIRS, min_gain).expect("32 pairs suffice for one question");
+        let design = Design::confirmation(PAIRS, ALPHA, min_gain).expect("32 pairs suffice for one question");
         let fresh = host.run(design, truth);
         if fresh.verdict == Verdict::Keep {
             climb.claimed = fresh.effect.expect("there are pairs").value;

@@ -144,6 +144,11 @@ impl Contender {
         self.conclude(RungVerdict::Inconclusive, format!("seen once and not confirmed: {why}"));
     }
 
+    /// Slices of one process each have seen it, and nothing else has.
+    pub(super) fn only_this_start(&mut self) {
+        self.conclude(RungVerdict::Inconclusive, format!("this start only: {}", self.reason));
+    }
+
     /// The rung as it is told. Where it was confirmed, `reason` says by how much.
     pub(super) fn into_rung(self, options: &LadderOptions) -> Rung {
         let conclusion = self.run.as_ref().and_then(|run| run.sequential.conclusion());

@@ -15,6 +15,9 @@
 //! block is thrown away for what an arm did in it, only for what the machine did meanwhile, and then all its
 //! arms run again. The placebo is a rung like any other until the last verdict has fallen; where it is kept, nothing
 //! else is.
+//!
+//! Slices of resident processes keep nothing by themselves: each process has one layout, and that is one draw however
+//! many slices it works. They choose what is worth running again, and fresh starts give the verdict.
 
 mod builds;
 mod contender;
@@ -202,6 +205,9 @@ pub(crate) trait Field {
     /// The next block is that of so many pairs before it: whose turn it is of what takes turns.
     fn round(&mut self, _round: usize) {}
 
+    /// Every block starts its arms afresh from now on, also where they stayed resident until now.
+    fn start_afresh(&mut self) {}
+
     /// What it has to say of all units together.
     fn note(&self) -> Option<String> {
         None
@@ -359,11 +365,10 @@ impl<'a> Climb<'a> {
                 } else {
                     Race::ladder(self, &mut contenders, unit_seconds)?.run()?;
                 }
-                if self.field.unit() == UnitKind::Slice {
-                    doubt_layouts(&mut contenders, self.options);
-                }
                 // After this point each rung has a verdict of its own pairs; none has been confirmed.
-                if !disbelieve_all(&mut contenders) {
+                if self.field.unit() == UnitKind::Slice {
+                    self.leave_to_fresh_starts(&mut contenders)?;
+                } else if !disbelieve_all(&mut contenders) {
                     self.confirm(&mut contenders)?;
                 }
             }
@@ -437,6 +442,26 @@ impl<'a> Climb<'a> {
         }
         self.opened = self.clock.elapsed();
         Ok((baseline, contenders))
+    }
+
+    /// What slices of resident processes seem to gain, the placebo among it, is kept only by fresh starts: one start of
+    /// each program is one draw of its layout.
+    fn leave_to_fresh_starts(&mut self, contenders: &mut Vec<Contender>) -> Result<(), TrialError> {
+        if let Confirm::Skip { because } = &self.options.confirm {
+            let note = format!(
+                "every figure here is of one start of each program, and only fresh starts tell a gain from the layout \
+                 that a start got; none was run: {because}"
+            );
+            self.notes.push(note);
+            for contender in contenders.iter_mut().filter(|contender| contender.is_kept()) {
+                contender.only_this_start();
+            }
+            return Ok(());
+        }
+        self.field.start_afresh();
+        self.confirm(contenders)?;
+        disbelieve_all(contenders);
+        Ok(())
     }
 
     /// Runs kept rungs again from fresh starts: each by itself, or all together where they can be.
@@ -584,29 +609,6 @@ impl<'a> Climb<'a> {
             metric: metric.clone(),
             nearest: nearest(metric, sample.metrics.keys().map(String::as_str)).map(str::to_owned),
         })
-    }
-}
-
-/// Takes back keeps that the layout of a process could explain.
-///
-/// Two processes of the same arm, resident side by side, have differed by 10 % in every one of 22 blocks:
-/// physical pages are dealt once. A rung must gain more than the placebo's process differs by to be kept: by as
-/// much as its interval reaches where that is clear of zero, else by its estimate, which a placebo that was dropped
-/// early has few pairs to narrow.
-fn doubt_layouts(contenders: &mut [Contender], options: &LadderOptions) {
-    let Some((placebo, rungs)) = contenders.split_last_mut() else { return };
-    let Some(gain) = placebo.gain(options) else { return };
-    let is_clear = gain.low > 0.0 || gain.high < 0.0;
-    let layout = if is_clear { gain.low.abs().max(gain.high.abs()) } else { gain.effect.abs() };
-    for rung in rungs.iter_mut().filter(|rung| rung.is_kept()) {
-        if rung.gain(options).is_none_or(|gain| gain.low <= layout) {
-            let reason = format!(
-                "could be the layout of its process: a second process of the baseline differs by up to \
-                 {:.1} %",
-                100.0 * layout
-            );
-            rung.conclude(RungVerdict::Inconclusive, reason);
-        }
     }
 }
 

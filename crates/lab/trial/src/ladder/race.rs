@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use planish_stats::ladder::{Strictness, rung_alpha};
+use planish_stats::spending::ALPHA;
 use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdict};
 
 use super::builds::builds;
@@ -12,7 +13,7 @@ use super::rows::{better, gain};
 use super::{Climb, ERROR_RATE, LadderOptions, Refusal, SEED_LIMIT};
 use crate::control::Phase;
 use crate::error::TrialError;
-use crate::outcome::{Confirmed, Discard, First, RungVerdict, TrialOutcome};
+use crate::outcome::{Confirmed, Discard, First, RungVerdict, TrialOutcome, UnitKind};
 use crate::sample::{ArmError, Sample};
 
 /// Failures of an arm, with none of the baseline, that are a result.
@@ -202,7 +203,13 @@ impl<'c, 'a> Race<'c, 'a> {
         climb: &'c mut Climb<'a>,
         contenders: &'c mut [Contender],
     ) -> Result<Self, TrialError> {
-        let kept = (0..contenders.len()).filter(|&index| contenders[index].is_kept()).collect();
+        let kept: Vec<usize> = (0..contenders.len()).filter(|&index| contenders[index].is_kept()).collect();
+        // What slices have seen is no evidence, so that this run is the only test and its rungs share the error. How
+        // many there are may follow from the slices, since fresh starts know nothing of them.
+        let alpha = match climb.field.unit() {
+            UnitKind::Slice => rung_alpha(kept.len(), climb.options.strictness),
+            UnitKind::Start => ALPHA,
+        };
         let pairs_max = climb.options.pairs_max;
         let course = Course {
             phase: Phase::Confirm,
@@ -211,7 +218,9 @@ impl<'c, 'a> Race<'c, 'a> {
             block: Duration::ZERO,
             races: (0, 1),
         };
-        Self::new(climb, contenders, kept, course, |min_gain| Design::confirmation(pairs_max, min_gain))
+        Self::new(climb, contenders, kept, course, |min_gain| {
+            Design::confirmation(pairs_max, alpha, min_gain)
+        })
     }
 
     fn new(

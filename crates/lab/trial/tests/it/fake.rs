@@ -39,6 +39,8 @@ pub struct Fake {
     layout_sigma: f64,
     layout: f64,
     tail: f64,
+    /// From which start on it costs less, and by how much in logs.
+    luck: (usize, f64),
     /// What a slice costs beyond its level, in logs, by its number since the start.
     course: fn(usize) -> f64,
     since_start: usize,
@@ -56,6 +58,7 @@ impl Fake {
             layout_sigma: 0.0,
             layout: 0.0,
             tail: 4.0,
+            luck: (usize::MAX, 0.0),
             course: |_| 0.0,
             since_start: 0,
             rng: Rng::new(seed),
@@ -71,6 +74,12 @@ impl Fake {
 
     pub fn tail(mut self, tail: f64) -> Self {
         self.tail = tail;
+        self
+    }
+
+    /// Costs `log` less from its start of this number on, the first being 1.
+    pub fn lucky_from(mut self, start: usize, log: f64) -> Self {
+        self.luck = (start, log);
         self
     }
 
@@ -105,6 +114,9 @@ impl ResidentArm for Fake {
         self.since_start = 0;
         let mut log = self.log.borrow_mut();
         log.starts += 1;
+        if log.starts >= self.luck.0 {
+            self.layout -= self.luck.1;
+        }
         log.running = true;
         Ok(Achieved { verified: true, backing: Some("base".to_owned()), ..Achieved::default() })
     }
