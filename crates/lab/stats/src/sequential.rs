@@ -62,6 +62,8 @@ pub enum Reason {
     GuardOpen,
     /// Inconclusive: the gain is neither shown nor excluded.
     NotEnoughPairs,
+    /// Inconclusive: it ended before the fewest pairs of its design, whatever these show.
+    EndedEarly,
 }
 
 /// A metric that an arm may not spoil.
@@ -217,7 +219,7 @@ impl Sequential {
 
     /// Ends the trial now because its time is out, with a last look that spends no more than its pairs have
     /// earned. Valid as long as the moment was not chosen for what the pairs said; a clock or a budget is
-    /// not. A trial that has stopped keeps its conclusion.
+    /// not. A confirmation keeps nothing below its fewest pairs, however unanimous they are. A trial that has stopped keeps its conclusion.
     pub fn close(&mut self) -> &Conclusion {
         if self.conclusion.is_none() {
             self.conclusion = self.look(true);
@@ -261,10 +263,13 @@ impl Sequential {
             && effect.is_some_and(|it| it.interval.low > 0.0 && it.value >= self.design.min_gain());
         let ceiling = walsh.as_ref().and_then(|walsh| walsh.upper_bound(BOUND_LEVEL));
         let futile = ceiling.is_some_and(|bound| bound < self.design.min_gain());
+        let ended_early = self.logs.len() < self.design.pairs_min();
         let worse = differs && effect.is_some_and(|it| it.value < 0.0);
 
         let (verdict, reason) = if guards.iter().any(|it| it.state == GuardState::Breached) {
             (Verdict::Drop, Reason::GuardBreached)
+        } else if ended_early {
+            (Verdict::Inconclusive, Reason::EndedEarly)
         } else if shown && guards.iter().all(|it| it.state == GuardState::Held) {
             (Verdict::Keep, Reason::Pays)
         } else if futile {
@@ -298,6 +303,7 @@ fn find(guard: &Guard, values: &[f64]) -> GuardFinding {
 mod tests {
     use super::*;
     use crate::Rng;
+    use crate::spending::{ALPHA, CONFIRMATION_PAIRS_MIN};
     use proptest::prelude::*;
 
     fn design(pairs_max: usize) -> Design {
@@ -404,6 +410,25 @@ mod tests {
         let mut empty = Sequential::new(design(32), vec![]);
         assert_eq!(empty.close().reason, Reason::NotEnoughPairs);
         assert_eq!(empty.running_estimate(), None);
+    }
+
+    #[test]
+    fn a_confirmation_that_ends_before_twelve_pairs_keeps_nothing() {
+        for pairs_max in [12, 16, 32, 64] {
+            let design = Design::confirmation(pairs_max, ALPHA, 0.01).unwrap();
+            for pairs in 0..=pairs_max {
+                let mut trial = Sequential::new(design.clone(), vec![]);
+                for index in 0..pairs {
+                    if trial.push(0.05 + wiggle(index), &[]).unwrap() != Decision::Continue {
+                        break;
+                    }
+                }
+                let end = trial.close();
+                let kept = end.verdict == Verdict::Keep;
+                assert_eq!(kept, pairs >= CONFIRMATION_PAIRS_MIN, "{pairs} of {pairs_max}: {end:?}");
+                assert_eq!(kept, end.reason != Reason::EndedEarly);
+            }
+        }
     }
 
     fn spent_before(trial: &Sequential) -> f64 {

@@ -38,6 +38,7 @@ pub struct Design {
     looks: Vec<usize>,
     alpha: f64,
     min_gain: f64,
+    pairs_min: usize,
 }
 
 impl Design {
@@ -58,11 +59,12 @@ impl Design {
         if pairs_max < needed {
             return Err(StatsError::TooFewPairs { pairs: pairs_max, needed, alpha });
         }
-        Ok(Design { looks: planned_looks(pairs_max), alpha, min_gain })
+        Ok(Design { looks: planned_looks(pairs_max), alpha, min_gain, pairs_min: 0 })
     }
 
     /// The fresh run that a kept arm must pass: the same machinery, and no look before
-    /// [`CONFIRMATION_PAIRS_MIN`] pairs. A shorter `pairs_max` is raised to that. Its `alpha` is [`ALPHA`] where
+    /// [`CONFIRMATION_PAIRS_MIN`] pairs, nor a keep where the time is out before. A shorter `pairs_max` is raised to
+    /// that. Its `alpha` is [`ALPHA`] where
     /// pairs of the same kind have kept the arm before, since it then asks one question.
     ///
     /// # Errors
@@ -70,6 +72,7 @@ impl Design {
     pub fn confirmation(pairs_max: usize, alpha: f64, min_gain: f64) -> Result<Design, StatsError> {
         let mut design = Design::new(pairs_max.max(CONFIRMATION_PAIRS_MIN), alpha, min_gain)?;
         design.looks.retain(|&look| look >= CONFIRMATION_PAIRS_MIN);
+        design.pairs_min = CONFIRMATION_PAIRS_MIN;
         Ok(design)
     }
 
@@ -81,6 +84,11 @@ impl Design {
     /// Pairs at the last look.
     pub fn pairs_max(&self) -> usize {
         *self.looks.last().expect("a design has a last look")
+    }
+
+    /// Pairs below which nothing is kept, whatever they show.
+    pub fn pairs_min(&self) -> usize {
+        self.pairs_min
     }
 
     /// Two-sided significance over all looks.

@@ -1,5 +1,6 @@
 //! A rung on its way: from a planned arm to a verdict.
 
+use planish_stats::spending::CONFIRMATION_PAIRS_MIN;
 use planish_stats::{Conclusion, Reason};
 
 use super::builds::claim;
@@ -209,10 +210,15 @@ pub(super) fn sentence(conclusion: &Conclusion, min_gain: f64, better: planish_s
             let state = planish_stats::GuardState::Open;
             format!("pays, but {pairs} pairs cannot show that it spares {}", guard_names(conclusion, state))
         }
-        Reason::NotEnoughPairs if pairs == 0 => "no pair was run: the time was up".to_owned(),
+        Reason::NotEnoughPairs | Reason::EndedEarly if pairs == 0 => {
+            "no pair was run: the time was up".to_owned()
+        }
         Reason::NotEnoughPairs if !has_level(conclusion) => {
             let are = if pairs == 1 { "pair is" } else { "pairs are" };
             format!("{pairs} {are} too few for a verdict at this ladder's level")
+        }
+        Reason::EndedEarly => {
+            format!("{pairs} of at least {CONFIRMATION_PAIRS_MIN} pairs were run: the time was up")
         }
         Reason::NotEnoughPairs => {
             format!("{pairs} pairs neither show nor exclude {:.1} %", 100.0 * min_gain)

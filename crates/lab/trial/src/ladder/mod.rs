@@ -474,6 +474,11 @@ impl<'a> Climb<'a> {
             self.notes.push(format!("kept rungs were not run again: {because}"));
             return Ok(());
         }
+        if self.stop.is_set() {
+            let kept = contenders.iter_mut().filter(|contender| contender.is_kept());
+            kept.for_each(|contender| contender.unconfirmed(race::STOPPED.to_owned()));
+            return Ok(());
+        }
         let min_gain = kept.iter().map(|contender| contender.min_gain).fold(0.0, f64::max);
         // In step mode the last one that was kept is on top of all the others.
         let last = kept[kept.len() - 1].arm;
@@ -514,11 +519,16 @@ impl<'a> Climb<'a> {
                 // The race finds no time either, and says so.
                 return Ok(());
             }
-            if let Err(error) = self.timed(|field| field.open(arm)) {
-                let Some(contender) = contenders.iter_mut().find(|contender| contender.arm == arm) else {
-                    return Err(self.baseline_error(&error));
-                };
-                contender.unconfirmed(format!("its fresh start failed: {error}"));
+            match self.timed(|field| field.open(arm)) {
+                Ok(_) => {}
+                // So does it of a stop.
+                Err(ArmError::Stopped) => return Ok(()),
+                Err(error) => {
+                    let Some(contender) = contenders.iter_mut().find(|contender| contender.arm == arm) else {
+                        return Err(self.baseline_error(&error));
+                    };
+                    contender.unconfirmed(format!("its fresh start failed: {error}"));
+                }
             }
         }
         Ok(())

@@ -29,6 +29,8 @@ const CONFIRMATION_SHARE: f64 = 0.4;
 const PAIRS_MIN: usize = 8;
 /// What is added to the time that a trial was too short by: machines have moods.
 pub(super) const BUDGET_MARGIN: f64 = 1.1;
+/// Why a rung has no verdict that was under test when the user ended the trial.
+pub(super) const STOPPED: &str = "stopped by the user";
 /// A guard value that is zero in one arm and not in the other, for the sake of its rank.
 const ALMOST_NOTHING: f64 = 1e-12;
 
@@ -442,11 +444,14 @@ impl<'c, 'a> Race<'c, 'a> {
         let stopped = self.climb.stop.is_set();
         for (index, mut run) in std::mem::take(&mut self.runs) {
             run.sequential.close();
+            // Somebody who watches may stop at a moment that suits him; the test does not allow for that.
             if stopped && self.course.phase == Phase::Ladder {
-                // Somebody who watches may stop at a moment that suits him; the test does not allow for that.
-                self.contenders[index].conclude(RungVerdict::Inconclusive, "stopped by the user".to_owned());
+                self.contenders[index].conclude(RungVerdict::Inconclusive, STOPPED.to_owned());
             }
             self.end(index, run);
+            if stopped && self.course.phase == Phase::Confirm {
+                self.contenders[index].unconfirmed(STOPPED.to_owned());
+            }
         }
     }
 

@@ -170,3 +170,21 @@ fn reading_counters_is_our_own_time() {
     let outcome = run(&mut field, &options(200.0, 8));
     assert!((outcome.overhead - 0.04).abs() < 0.001, "{}", outcome.overhead);
 }
+
+#[test]
+fn a_confirmation_without_time_for_twelve_pairs_keeps_nothing() {
+    let mut short = 0;
+    for budget_seconds in (100..260).step_by(8) {
+        // Fresh starts take time that the ladder has not.
+        let costs = [100.0, 80.0, 80.0, 100.0];
+        let outcome = run(&mut Slow::new(8.0, 1.0, &costs), &options(f64::from(budget_seconds), 8));
+        let rung = &outcome.rungs[0];
+        let pairs = rung.confirmed.map_or(0, |confirmed| confirmed.pairs);
+        if rung.verdict == RungVerdict::Keep {
+            assert!(pairs >= 12, "{pairs} in {budget_seconds} s");
+        }
+        short += usize::from(rung.reason.contains("of at least 12 pairs were run: the time was up"));
+        assert_eq!(rung.reason.contains("of at least"), (1..12).contains(&pairs), "{}", rung.reason);
+    }
+    assert!(short > 0, "none of these budgets was too short");
+}

@@ -336,6 +336,45 @@ fn a_stop_ends_everything_and_returns_what_is_known() {
 }
 
 #[test]
+fn a_stop_while_it_is_confirmed_keeps_nothing() {
+    let mut options = options(5);
+    // Unanimous pairs between two looks: their own last look would keep the rung.
+    options.pairs_max = 64;
+    for pairs in [0, 14] {
+        let stop = Stop::default();
+        let button = stop.clone();
+        let mut listen = |tick: &Tick| {
+            if tick.phase == Phase::Confirm && tick.done == pairs {
+                button.set();
+            }
+        };
+        let arms = arms(vec![Fake::new("thp", 70.0, 0.01, 3)], 0.01, 1);
+        let slicing = Slicing { freshness: Freshness::Restart { slices: 1 }, ..SLICES };
+        let outcome = run_resident(arms, slicing, &options, &mut listen, &stop).expect("a stop is no error");
+        let thp = rung(&outcome, "thp");
+        let reason = "seen once and not confirmed: stopped by the user";
+        assert_eq!((thp.verdict, thp.reason.as_str()), (RungVerdict::Inconclusive, reason));
+        assert_eq!(thp.confirmed.map_or(0, |confirmed| confirmed.pairs), pairs);
+        assert_eq!(outcome.exit, Exit::Inconclusive.code());
+    }
+}
+
+#[test]
+fn a_stop_before_it_is_confirmed_is_no_error_and_keeps_nothing() {
+    let mut seen = 0;
+    for seed in 0..6 {
+        let stop = Stop::default();
+        let thp = Fake::new("thp", 70.0, 0.01, 3).fault(Fault::StopsTrialAt(12, stop.clone()));
+        let slicing = Slicing { freshness: Freshness::Restart { slices: 1 }, ..SLICES };
+        let outcome = run_resident(arms(vec![thp], 0.01, 1), slicing, &options(seed), &mut Silent, &stop)
+            .expect("no error");
+        assert_eq!(outcome.rungs[0].verdict, RungVerdict::Inconclusive, "seed {seed}");
+        seen += usize::from(outcome.rungs[0].reason.starts_with("seen once and not confirmed: stopped"));
+    }
+    assert!(seen > 0, "in some of these the last pair was whole, and the rung was kept by it");
+}
+
+#[test]
 fn progress_tells_phases_and_never_the_placebo() {
     let mut ticks: Vec<Tick> = Vec::new();
     let mut options = options(1);
