@@ -84,6 +84,10 @@ pub struct Confirmed {
     /// The gain.
     #[serde(flatten)]
     pub gain: Gain,
+    /// Level of its interval, such as 0.991: what the look that ended it left of the error; `null` in outcomes of
+    /// versions that did not tell.
+    #[serde(default)]
+    pub level: Option<f64>,
     /// Pairs behind it.
     pub pairs: usize,
 }
@@ -597,9 +601,16 @@ pub(crate) mod tests {
     fn an_outcome_survives_its_json() {
         let mut outcome = blank();
         outcome.rungs = vec![rung("thp", RungVerdict::Keep)];
-        outcome.rungs[0].confirmed =
-            Some(Confirmed { gain: Gain { effect: 0.1, low: 0.05, high: 0.15 }, pairs: 12 });
+        outcome.rungs[0].confirmed = Some(Confirmed {
+            gain: Gain { effect: 0.1, low: 0.05, high: 0.15 },
+            level: Some(0.99),
+            pairs: 12,
+        });
         let text = serde_json::to_string(&outcome).expect("plain data");
         assert_eq!(serde_json::from_str::<TrialOutcome>(&text).expect("the same shape"), outcome);
+        let before = text.replace(",\"level\":0.99,", ",");
+        assert_ne!(before, text);
+        let before: TrialOutcome = serde_json::from_str(&before).expect("proofs of before are still read");
+        assert_eq!(before.rungs[0].confirmed.and_then(|confirmed| confirmed.level), None);
     }
 }

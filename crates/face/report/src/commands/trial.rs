@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anstyle::Style;
 use planish_trial::{
-    Better, Builds, LadderMode, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome,
+    Better, Builds, Confirmed, Gain, LadderMode, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,7 +140,7 @@ fn ladder(outcome: &TrialOutcome) -> Table {
             interval(rung.low, rung.high).into(),
             rung.level.map(|level| format!("{:.1} %", 100.0 * level)).unwrap_or_default().into(),
             if rung.pairs == 0 { "".into() } else { rung.pairs.to_string().into() },
-            rung.confirmed.map(|fresh| units::gain(fresh.gain.effect)).unwrap_or_default().into(),
+            rung.confirmed.map(|fresh| confirmed(&fresh)).unwrap_or_default().into(),
             got(rung).into(),
             rung.reason.as_str().into(),
         ];
@@ -197,6 +197,13 @@ fn interval(low: Option<f64>, high: Option<f64>) -> String {
     low.zip(high)
         .map(|(low, high)| format!("{} .. {}", units::gain(low), units::gain(high)))
         .unwrap_or_default()
+}
+
+/// The gain of a fresh run, with its interval and the level of that.
+fn confirmed(fresh: &Confirmed) -> String {
+    let Gain { effect, low, high } = fresh.gain;
+    let level = fresh.level.map(|level| format!(", {:.1} %", 100.0 * level)).unwrap_or_default();
+    format!("{} ({}{level})", units::gain(effect), interval(Some(low), Some(high)))
 }
 
 /// What was read back from the running program: a rung that did not get what it stands for says so.

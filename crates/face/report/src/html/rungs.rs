@@ -41,6 +41,7 @@ pub(super) struct Row {
     pub(super) gain: Option<Html>,
     pub(super) level: Option<Figure>,
     pub(super) confirmed: Option<Html>,
+    pub(super) confirmed_level: Option<Figure>,
     pub(super) confirmed_pairs: Option<Figure>,
     pub(super) pairs: Figure,
     /// The decisive metric: of the baseline, of the rung.
@@ -122,6 +123,10 @@ impl Row {
             gain: gain(rung).map(|gain| interval(&at, gain)),
             level: rung.level.map(|level| Figure::chosen_share(format!("{at}/level"), level)),
             confirmed: rung.confirmed.map(|fresh| interval(&format!("{at}/confirmed"), fresh.gain)),
+            confirmed_level: rung
+                .confirmed
+                .and_then(|fresh| fresh.level)
+                .map(|level| Figure::chosen_share(format!("{at}/confirmed/level"), level)),
             confirmed_pairs: rung
                 .confirmed
                 .map(|fresh| Figure::count(format!("{at}/confirmed/pairs"), fresh.pairs as u64)),

@@ -220,7 +220,7 @@ fn unavailable(name: &str) -> Rung {
 
 fn confirmed(effect: f64, half: f64) -> Confirmed {
     let gain = Gain { effect, low: round(effect - half), high: round(effect + half) };
-    Confirmed { gain, pairs: 12 }
+    Confirmed { gain, level: Some(0.991), pairs: 12 }
 }
 
 fn achieved(backing: &str, facts: &[(&str, Value)]) -> Option<Achieved> {

@@ -463,7 +463,12 @@ impl<'c, 'a> Race<'c, 'a> {
         let conclusion = run.sequential.close().clone();
         if self.course.phase == Phase::Confirm {
             if let Some(effect) = &conclusion.effect {
-                contender.confirm(Confirmed { gain: gain(direction, effect), pairs: conclusion.pairs });
+                let level = Some(effect.interval.level);
+                contender.confirm(Confirmed {
+                    gain: gain(direction, effect),
+                    level,
+                    pairs: conclusion.pairs,
+                });
             }
             if conclusion.verdict != Verdict::Keep {
                 contender.unconfirmed(sentence(&conclusion, min_gain, direction));

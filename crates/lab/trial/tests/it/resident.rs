@@ -29,7 +29,11 @@ fn a_planted_effect_is_found_confirmed_and_explained() {
     assert_eq!(thp.verdict, RungVerdict::Keep, "{}", thp.reason);
     let (low, high) = (thp.low.expect("an interval"), thp.high.expect("an interval"));
     assert!(low < 0.2 && 0.2 < high && low > 0.17, "{low} to {high}");
-    assert!((thp.confirmed.expect("run again").gain.effect - 0.2).abs() < 0.02);
+    let fresh = thp.confirmed.expect("run again");
+    assert!((fresh.gain.effect - 0.2).abs() < 0.02);
+    // 12 of 32 pairs may spend 0.025 * (12 / 32)^1.5 on each side; a rank test has the next level above.
+    assert_eq!(fresh.pairs, 12);
+    assert!((0.9885..0.995).contains(&fresh.level.expect("a level")), "{fresh:?}");
     assert_eq!(thp.pair_logs.len(), thp.pairs);
     assert_eq!(thp.orders.len(), thp.pairs);
     assert!(thp.level.expect("a level") > 0.9);
