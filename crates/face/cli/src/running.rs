@@ -7,7 +7,7 @@ use std::time::Duration;
 use planish_model::Exit;
 use planish_pipeline::Session;
 use planish_report::{Level, Message, trial_html, units};
-use planish_trial::{Progress, RunOptions, RungVerdict, SEED_LIMIT, Stop, Tick, TrialOutcome};
+use planish_trial::{Progress, RunOptions, RungVerdict, SECONDS_MAX, SEED_LIMIT, Stop, Tick, TrialOutcome};
 
 use crate::answer::Answer;
 use crate::commands::{check_writable, write_file};
@@ -25,7 +25,7 @@ pub(crate) struct Running {
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(..SEED_LIMIT))]
     seed: Option<u64>,
     /// Time for everything
-    #[arg(long, global = true, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, global = true, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
     budget: Option<u64>,
     /// Also write the report as one HTML page
     #[arg(long, global = true, value_name = "F")]

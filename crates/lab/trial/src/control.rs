@@ -4,6 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// The longest time that a trial may be given or may wait for, in seconds: 30 days. What is longer is a slip of the
+/// finger, and beyond 2^64 seconds there is no such [`Duration`].
+pub const SECONDS_MAX: u64 = 30 * 24 * 60 * 60;
+
+/// Whether a number of seconds is a time that a trial may be given: from zero to [`SECONDS_MAX`].
+pub(crate) fn is_time(seconds: f64) -> bool {
+    (0.0..=SECONDS_MAX as f64).contains(&seconds)
+}
+
 /// Set from a signal handler or another thread; the trial ends its children, undoes its host arms and returns
 /// what it knows. Looked at between slices and while waiting, at least ten times a second.
 #[derive(Clone, Debug, Default)]

@@ -25,7 +25,7 @@ mod start;
 
 pub use adapter::{AdapterKind, HttpLoad, Number, SliceArm};
 pub use child::Launch;
-pub use control::{Phase, Progress, Silent, Stop, Tick};
+pub use control::{Phase, Progress, SECONDS_MAX, Silent, Stop, Tick};
 pub use error::TrialError;
 pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec, new};
 pub use hooks::{ResetSpec, SettleSpec};

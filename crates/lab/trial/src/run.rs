@@ -10,7 +10,7 @@ use planish_stats::Rng;
 use crate::adapter::{AdapterKind, Load, SliceArm};
 use crate::arm::{Recipe, own_program};
 use crate::child::Launch;
-use crate::control::{Phase, Progress, Stop, Tick};
+use crate::control::{Phase, Progress, SECONDS_MAX, Stop, Tick};
 use crate::duet;
 use crate::error::TrialError;
 use crate::file::TrialFile;
@@ -53,6 +53,16 @@ impl RunOptions {
         }
         let cure = "give one below 2^53".to_owned();
         Err(TrialError::Refused { what: format!("the seed {seed} is too large"), cure })
+    }
+
+    /// The time that was asked for, or that of the trial.
+    pub(crate) fn checked_budget(&self, of_trial: Duration) -> Result<Duration, TrialError> {
+        let budget = self.budget.unwrap_or(of_trial);
+        if budget <= Duration::from_secs(SECONDS_MAX) {
+            return Ok(budget);
+        }
+        let what = format!("a budget of {} s is too long", budget.as_secs());
+        Err(TrialError::Refused { what, cure: format!("give {SECONDS_MAX} s at most, which is 30 days") })
     }
 }
 
@@ -241,7 +251,7 @@ fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOption
         strictness: trial.strictness(),
         guards: trial.guards(),
         seed,
-        budget: options.budget.unwrap_or(Duration::from_secs_f64(seconds)),
+        budget: options.checked_budget(Duration::from_secs_f64(seconds))?,
         spent: Duration::ZERO,
         pairs_max: trial.pairs,
         selfcheck_pairs: trial.selfcheck_pairs,

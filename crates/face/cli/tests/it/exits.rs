@@ -262,6 +262,18 @@ fn a_trial_without_time_for_a_verdict_names_the_time_it_takes() {
 }
 
 #[test]
+fn a_budget_that_no_clock_has_is_a_typing_error() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("t.toml"), TRIAL.replace("BUDGET", "5")).expect("a trial");
+    for what in [&["trial", "run", "t.toml"][..], &["prove", "series", "--quick"], &["prove", "postgres"]] {
+        let args = [what, &["--budget", "18446744073709551615", "--state", "state", "--json"]].concat();
+        let run: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
+        assert_eq!(run.exit, 2, "{} {}", run.stdout, run.stderr);
+    }
+    assert!(!sandbox.path().join("state").exists());
+}
+
+#[test]
 fn trial_new_writes_over_no_file() {
     let sandbox = sandbox();
     let new = || -> Run {

@@ -15,9 +15,13 @@ use ureq::Agent;
 
 use super::latency;
 use crate::collect::{Snapshot, add_stranger};
-use crate::control::Stop;
+use crate::control::{Stop, is_time};
 use crate::outcome::Better;
 use crate::sample::{ArmError, Sample, Window};
+
+/// Requests per second that a schedule is made for: the slowest sends one in a quarter of an hour.
+const RATE_MIN: f64 = 0.001;
+const RATE_MAX: f64 = 1e7;
 
 /// A load of HTTP requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -115,10 +119,25 @@ impl HttpLoad {
             ("timeout_seconds", self.timeout_seconds),
             ("connections", self.connections as f64),
         ];
-        match positive.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
-            Some((name, value)) => Err(format!("`{name}` must be above zero, not {value}")),
-            None if !(0.0..1e6).contains(&self.warmup_seconds) => {
-                Err(format!("`warmup_seconds` must be zero or more, not {}", self.warmup_seconds))
+        if let Some((name, value)) =
+            positive.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0))
+        {
+            return Err(format!("`{name}` must be above zero, not {value}"));
+        }
+        if !(RATE_MIN..=RATE_MAX).contains(&self.rate) {
+            return Err(format!(
+                "`rate` is from {RATE_MIN} to {RATE_MAX} requests a second, not {}",
+                self.rate
+            ));
+        }
+        let times = [
+            ("seconds", self.seconds),
+            ("warmup_seconds", self.warmup_seconds),
+            ("timeout_seconds", self.timeout_seconds),
+        ];
+        match times.into_iter().find(|(_, value)| !is_time(*value)) {
+            Some((name, value)) => {
+                Err(format!("`{name}` is a time from zero to 30 days, in seconds, not {value}"))
             }
             None => Ok(()),
         }

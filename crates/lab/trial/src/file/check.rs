@@ -12,6 +12,7 @@ use super::place::at;
 use super::{ArmSpec, TrialFile, WorkloadSpec};
 use crate::adapter::{AdapterKind, LATENCIES, OF_COMMAND, reports_progress};
 use crate::build::{BUILD_HOLE, BUILDS_MAX};
+use crate::control::is_time;
 use crate::error::{TrialError, did_you_mean};
 use crate::hooks::SettleSpec;
 use crate::outcome::{Better, LadderMode, MetricSpec, TrialOutcome};
@@ -30,6 +31,9 @@ const OF_SERVICE: [&str; 7] = [
     "service_system_s",
     "rss_bytes",
 ];
+
+/// Most pairs of a rung, or of a self-check: as many as nobody will wait for.
+const PAIRS_MAX: usize = 1_000_000;
 
 /// A finding at a place of the file.
 type Found = Result<(), (Range<usize>, String)>;
@@ -63,14 +67,8 @@ fn numbers(trial: &TrialFile, place: Range<usize>) -> Found {
     if trial.baseline.min_gain.is_some() {
         return Err((place, "the baseline gains nothing over itself: `min_gain` is for rungs".to_owned()));
     }
-    let times = [
-        ("budget_seconds", trial.budget_seconds),
-        ("timeout_seconds", trial.workload.timeout_seconds),
-        ("quick.budget_seconds", trial.quick.budget_seconds),
-    ];
-    if let Some((name, value)) = times.into_iter().find(|(_, value)| !(*value > 0.0 && *value < 1e8)) {
-        return Err((place, format!("`{name}` is a time above zero, not {value}")));
-    }
+    times(trial, &place)?;
+    counts(trial, &place)?;
     if trial.selfcheck_pairs < 8 {
         return Err((place, "fewer than 8 pairs can raise no alarm: `selfcheck_pairs`".to_owned()));
     }
@@ -78,6 +76,48 @@ fn numbers(trial: &TrialFile, place: Range<usize>) -> Found {
         return Err((place, "`seed` must be below 2^53".to_owned()));
     }
     Ok(())
+}
+
+/// Every time of the file, but for the two that know their own place.
+fn times(trial: &TrialFile, place: &Range<usize>) -> Found {
+    let (workload, settle) = (&trial.workload, &trial.workload.settle);
+    let above_zero = [
+        ("budget_seconds", trial.budget_seconds),
+        ("timeout_seconds", workload.timeout_seconds),
+        ("quick.budget_seconds", trial.quick.budget_seconds),
+    ];
+    let of_service = trial.service.iter().flat_map(|service| {
+        [
+            ("ready_seconds", service.ready_seconds),
+            ("warmup_seconds", service.warmup_seconds),
+            ("stop_seconds", service.stop_seconds),
+        ]
+    });
+    let any = [
+        ("settle.psi_seconds", settle.psi_seconds),
+        ("settle.seconds", settle.seconds),
+        ("settle_seconds", workload.settle_seconds),
+        ("slice_ms", workload.slice_ms as f64 / 1e3),
+    ];
+    let wrong = |&(_, value): &(&str, f64)| !is_time(value);
+    let slip = above_zero.into_iter().find(|it| wrong(it) || it.1 == 0.0).map(|it| (it, "above zero"));
+    let slip = slip.or_else(|| any.into_iter().chain(of_service).find(wrong).map(|it| (it, "from zero")));
+    match slip {
+        Some(((name, value), least)) => {
+            let message = format!("`{name}` is a time {least} to 30 days, and not {value} s");
+            Err((place.clone(), message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Numbers of pairs that can be planned for.
+fn counts(trial: &TrialFile, place: &Range<usize>) -> Found {
+    let counts = [("pairs", trial.pairs), ("selfcheck_pairs", trial.selfcheck_pairs)];
+    match counts.into_iter().find(|(_, count)| *count > PAIRS_MAX) {
+        Some((name, count)) => Err((place.clone(), format!("`{name}` is {PAIRS_MAX} at most, not {count}"))),
+        None => Ok(()),
+    }
 }
 
 fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> Found {
@@ -110,13 +150,9 @@ fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> 
             "programs of adapter `slices` are resident beside each other: there is no rest before a start",
         );
     }
-    let SettleSpec { psi_below, psi_seconds, seconds, .. } = workload.settle;
-    let psi_below = psi_below.unwrap_or(1.0);
+    let psi_below = workload.settle.psi_below.unwrap_or(1.0);
     if !(psi_below > 0.0 && psi_below <= 100.0) {
         return wrong("`psi_below` is a share in percent, above 0");
-    }
-    if [psi_seconds, seconds, workload.settle_seconds].iter().any(|value| !(0.0..1e8).contains(value)) {
-        return wrong("a time to settle is not below zero");
     }
     warmup(workload)?;
     for number in &workload.metric {
@@ -464,6 +500,57 @@ mod tests {
         );
         assert!(error(&format!("{HEAD}[workload]\nadapter = \"pgbench\"\n")).contains("command"));
         assert!(error(&format!("{HEAD}{COMMAND}[[rung]]\nwhy = \"no name\"\n")).contains("`name`"));
+    }
+
+    #[test]
+    fn a_time_that_no_clock_has_is_refused_wherever_it_stands() {
+        let times = |file: &str, workload: &str, service: &str, quick: &str| {
+            let service = if service.is_empty() {
+                String::new()
+            } else {
+                format!("[service]\ncommand = [\"a\"]\n{service}\n")
+            };
+            let text = format!("{HEAD}{file}\n{COMMAND}{workload}\n{service}[quick]\n{quick}\n");
+            TrialFile::parse("t.toml", &text).map(drop).map_err(|error| error.to_string())
+        };
+        for value in ["1e300", "inf", "nan", "-1.0", "2592000.5"] {
+            for (place, name) in [
+                (0, "budget_seconds"),
+                (1, "timeout_seconds"),
+                (1, "settle_seconds"),
+                (1, "settle.seconds"),
+                (1, "settle.psi_seconds"),
+                (1, "warmup"),
+                (2, "ready_seconds"),
+                (2, "warmup_seconds"),
+                (2, "stop_seconds"),
+                (3, "budget_seconds"),
+            ] {
+                let mut lines = [const { String::new() }; 4];
+                lines[place] = format!("{name} = {value}");
+                let [file, workload, service, quick] = &lines;
+                let wrong = times(file, workload, service, quick).expect_err(name);
+                assert!(wrong.contains("30 days"), "{wrong}");
+            }
+            let http = |line: &str| {
+                let text = format!(
+                    "{HEAD}[workload]\nadapter = \"http\"\n[workload.http]\nurl = \"http://x/\"\n{line}\n"
+                );
+                TrialFile::parse("t.toml", &text)
+            };
+            assert!(http(&format!("rate = 9\nseconds = {value}")).is_err());
+            assert!(http(&format!("rate = 9\nseconds = 1\nwarmup_seconds = {value}")).is_err());
+            assert!(http(&format!("rate = 9\nseconds = 1\ntimeout_seconds = {value}")).is_err());
+            assert!(http("rate = 1e-300\nseconds = 1").is_err(), "its second request would come never");
+            assert!(http("rate = 9\nseconds = 1").is_ok());
+        }
+        assert_eq!(times("budget_seconds = 2592000", "", "stop_seconds = 0", ""), Ok(()));
+        assert!(
+            times("pairs = 9223372036854775807", "", "", "")
+                .expect_err("too many")
+                .contains("1000000 at most")
+        );
+        assert!(times("selfcheck_pairs = 9223372036854775807", "", "", "").is_err());
     }
 
     #[test]

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::control::is_time;
+
 /// How long each start runs before it is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WarmUpSpec {
@@ -46,11 +48,11 @@ impl Visitor<'_> for Reader {
     type Value = WarmUpSpec;
 
     fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("seconds, zero or more, or \"detect\"")
+        formatter.write_str("seconds from zero to 30 days, or \"detect\"")
     }
 
     fn visit_f64<E: Error>(self, seconds: f64) -> Result<WarmUpSpec, E> {
-        if (0.0..1e6).contains(&seconds) {
+        if is_time(seconds) {
             return Ok(WarmUpSpec::Seconds(seconds));
         }
         Err(E::invalid_value(Unexpected::Float(seconds), &self))

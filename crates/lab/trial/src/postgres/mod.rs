@@ -197,7 +197,7 @@ fn ladder_options(
         // They are shown and guard nothing; an SQL error ends the slice, and with it the arm.
         guards: Vec::new(),
         seed: options.checked_seed(None)?,
-        budget: options.budget.unwrap_or(BUDGET[usize::from(options.quick)]),
+        budget: options.checked_budget(BUDGET[usize::from(options.quick)])?,
         spent: Duration::ZERO,
         pairs_max: 32,
         selfcheck_pairs: 8,
