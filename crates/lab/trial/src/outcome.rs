@@ -301,8 +301,8 @@ pub struct SelfCheck {
     /// How fast the CPUs ran.
     #[serde(default)]
     pub frequency: Frequency,
-    /// Above what a block is run again, by covariate: `steal` and `waiting` as shares, `throttled` and `thermal` as
-    /// above.
+    /// Above what a block is run again, by covariate: `steal` as a share, `thermal` as above. Outcomes of before had
+    /// `waiting` and `throttled` too.
     #[serde(default)]
     pub limits: BTreeMap<String, f64>,
     /// What was read back to differ between two equal arms; `null` where nothing did.
@@ -411,7 +411,7 @@ pub struct Refusal {
 pub struct Discard {
     /// The block, from 0.
     pub block: usize,
-    /// What the machine did: `clock`, `steal`, `waiting`, `throttled` or `thermal`.
+    /// What the machine did: `clock`, `steal` or `thermal`; in outcomes of before also `waiting` or `throttled`.
     #[serde(default)]
     pub covariate: String,
     /// The same in words, with its limit.

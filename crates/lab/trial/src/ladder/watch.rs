@@ -1,9 +1,10 @@
 //! What the machine did while a block ran: the only ground on which a block may be thrown away.
 //!
-//! Steal, stalls for a processor, quotas, heat and a clock that jumped know nothing of which arm was running, so
-//! leaving out their blocks cannot favour one; all arms of a block are run again together. Limits come from
-//! the self-check; a
-//! share of blocks at most is redone, since a machine that is always busy is the machine that the answer is for.
+//! Steal, heat and a clock that jumped come from outside of the arms; all arms of a block are run again together. Stalls
+//! for a processor and time that a quota took do not: an arm of more threads than CPUs makes both by itself, and leaving
+//! out its blocks would leave out its own doing. They are told and excuse nothing. Limits come from the self-check; a
+//! share of blocks at most is redone, since a machine that is always busy is the machine that the answer is for, and an
+//! arm may still add to steal and heat by what it takes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +14,6 @@ use crate::outcome::{Frequency, Pressure};
 
 /// A block with more steal than this share is never believed, however noisy the self-check was.
 const STEAL_FLOOR: f64 = 0.05;
-/// The same for the share of time in which some task waited for a processor.
-const PRESSURE_FLOOR: f64 = 0.30;
-/// The same for the CPU seconds that a quota took, per second.
-const THROTTLED_FLOOR: f64 = 0.05;
 /// Where the self-check saw no CPU slow down for heat, one in ten seconds is news.
 const THERMAL_FLOOR: f64 = 0.1;
 /// A clock that moved by more than this against the other was set by someone.
@@ -34,22 +31,8 @@ struct Covariate {
     of: fn(&Weather) -> Option<f64>,
 }
 
-const COVARIATES: [Covariate; 4] = [
+const COVARIATES: [Covariate; 2] = [
     Covariate { name: "steal", words: "steal", floor: STEAL_FLOOR, is_share: true, of: |it| it.steal },
-    Covariate {
-        name: "waiting",
-        words: "stalls for a processor",
-        floor: PRESSURE_FLOOR,
-        is_share: true,
-        of: |it| it.stalls[0],
-    },
-    Covariate {
-        name: "throttled",
-        words: "held back by a CPU quota",
-        floor: THROTTLED_FLOOR,
-        is_share: true,
-        of: |it| it.throttled,
-    },
     Covariate {
         name: "thermal",
         words: "slowed down for heat",
@@ -200,29 +183,37 @@ mod tests {
         assert_eq!(reason(&watch, calm), None);
         let over = |weather: Weather| reason(&watch, weather).expect("too much");
         assert_eq!(over(Weather { steal: Some(0.2), ..calm }), "steal 20 %, limit 5 %");
-        assert_eq!(
-            over(Weather { throttled: Some(0.4), ..calm }),
-            "held back by a CPU quota 40 %, limit 5 %"
-        );
         let hot = over(Weather { thermal: Some(2.0), ..calm });
         assert_eq!(hot, "slowed down for heat 2.0 times a second, limit 0.1 times a second");
         assert!(over(Weather { jump: Duration::from_secs(2), ..calm }).starts_with("the clock"));
         let mut starved = calm;
         starved.stalls[3] = Some(0.9);
         assert_eq!(reason(&watch, starved), None, "an arm makes its own stalls for memory");
-        assert_eq!(watch.limits()["waiting"], PRESSURE_FLOOR);
+        let names: Vec<String> = watch.limits().into_keys().collect();
+        assert_eq!(names, ["steal", "thermal"]);
+    }
+
+    #[test]
+    fn an_arm_of_more_threads_than_cpus_excuses_nothing_by_its_own_stalls() {
+        let mut watch = Watch::new();
+        let mut calm = Weather { steal: Some(0.01), throttled: Some(0.0), ..Weather::default() };
+        calm.stalls[0] = Some(0.02);
+        watch.seen = vec![calm; 8];
+        watch.learn();
+        let mut pinned = Weather { throttled: Some(0.9), ..calm };
+        pinned.stalls[0] = Some(0.95);
+        assert_eq!(reason(&watch, pinned), None, "its blocks count like any other");
     }
 
     #[test]
     fn a_machine_that_is_always_held_back_has_limits_of_its_own() {
         let mut watch = Watch::new();
-        let throttled = |index: u32| Some(0.5 + 0.01 * f64::from(index % 3));
-        watch.seen =
-            (0..9).map(|index| Weather { throttled: throttled(index), ..Weather::default() }).collect();
+        let steal = |index: u32| Some(0.5 + 0.01 * f64::from(index % 3));
+        watch.seen = (0..9).map(|index| Weather { steal: steal(index), ..Weather::default() }).collect();
         watch.learn();
-        assert_eq!(reason(&watch, Weather { throttled: Some(0.53), ..Weather::default() }), None);
-        assert!(reason(&watch, Weather { throttled: Some(0.9), ..Weather::default() }).is_some());
-        assert!(!watch.limits().contains_key("steal"), "it was never counted");
-        assert!((watch.mean(|seen| seen.throttled).expect("counted") - 0.51).abs() < 1e-9);
+        assert_eq!(reason(&watch, Weather { steal: Some(0.53), ..Weather::default() }), None);
+        assert!(reason(&watch, Weather { steal: Some(0.9), ..Weather::default() }).is_some());
+        assert!(!watch.limits().contains_key("thermal"), "it was never counted");
+        assert!((watch.mean(|seen| seen.steal).expect("counted") - 0.51).abs() < 1e-9);
     }
 }
