@@ -13,6 +13,8 @@
 
 use std::time::Duration;
 
+use planish_stats::Rng;
+
 use crate::control::{Progress, Stop};
 use crate::error::TrialError;
 use crate::ladder::{Field, LadderOptions, climb};
@@ -53,6 +55,9 @@ pub enum Freshness {
         slices: usize,
     },
 }
+
+/// The stream of a block's seed that the orders of its later rounds are drawn from.
+const TURNS: u64 = 1;
 
 /// Slices of each fresh start in a confirmation of arms that were resident in the ladder: what takes time is the start.
 const SLICES_CONFIRMED: usize = 3;
@@ -127,8 +132,8 @@ impl<'a> ResidentField<'a> {
         self.arms[arm].slice(self.slicing.slice, seed)
     }
 
-    /// Fresh processes of the block's arms, then their slices in turn, each round in the order of the block
-    /// rotated by one, so that every arm follows every other.
+    /// Fresh processes of the block's arms, then their slices in turn: the first round in the order of the block, each
+    /// later one in an order of its own. In a rotation each arm would follow the same one for ever.
     fn restarted_block(
         &mut self,
         order: &[usize],
@@ -142,9 +147,13 @@ impl<'a> ResidentField<'a> {
         }
         let mut samples: Vec<Result<Vec<Sample>, ArmError>> =
             started.iter().map(|start| start.as_ref().map(|_| Vec::new()).map_err(Clone::clone)).collect();
+        let mut draw = Rng::stream(seed, TURNS);
+        let mut places: Vec<usize> = (0..order.len()).collect();
         for round in 0..self.warm + slices.max(self.lengthened) {
-            for turn in 0..order.len() {
-                let place = (turn + round) % order.len();
+            if round > 0 {
+                draw.shuffle(&mut places);
+            }
+            for &place in &places {
                 if let Ok(mut done) = std::mem::replace(&mut samples[place], Err(ArmError::Stopped)) {
                     samples[place] =
                         self.slice(order[place], seed.wrapping_add(round as u64)).map(|sample| {

@@ -47,6 +47,8 @@ pub struct Fake {
     rng: Rng,
     fault: Fault,
     pub log: Rc<RefCell<Log>>,
+    /// The slices of all arms that share it, by name, in their order.
+    trace: Rc<RefCell<Vec<String>>>,
 }
 
 impl Fake {
@@ -64,11 +66,18 @@ impl Fake {
             rng: Rng::new(seed),
             fault: Fault::None,
             log: Rc::default(),
+            trace: Rc::default(),
         }
     }
 
     pub fn fault(mut self, fault: Fault) -> Self {
         self.fault = fault;
+        self
+    }
+
+    /// Tells the order of its slices among those of others.
+    pub fn traced(mut self, trace: &Rc<RefCell<Vec<String>>>) -> Self {
+        self.trace = Rc::clone(trace);
         self
     }
 
@@ -122,6 +131,7 @@ impl ResidentArm for Fake {
     }
 
     fn slice(&mut self, _duration: Duration, _seed: u64) -> Result<Sample, ArmError> {
+        self.trace.borrow_mut().push(self.name.clone());
         let slices = {
             let mut log = self.log.borrow_mut();
             log.slices += 1;

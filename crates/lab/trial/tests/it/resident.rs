@@ -1,5 +1,7 @@
 //! Ladders of resident arms.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 use planish_model::Exit;
@@ -337,6 +339,33 @@ fn a_stop_ends_everything_and_returns_what_is_known() {
     assert_eq!(rung.pairs, 5, "pairs that were complete are told");
     assert!(!log.borrow().running);
     assert!(outcome.notes[0].starts_with("stopped"));
+}
+
+#[test]
+fn in_the_slices_of_a_start_every_arm_follows_every_other() {
+    let trace = Rc::default();
+    let fake = |name: &str, seed| Fake::new(name, 100.0, 0.01, seed).traced(&trace).boxed();
+    let arms = ResidentArms {
+        baseline: fake("4k", 1),
+        rungs: vec![fake("thp", 2), fake("2m", 3)],
+        placebo: fake("4k again", 4),
+    };
+    let slices = 60;
+    let slicing = Slicing { freshness: Freshness::Restart { slices }, ..SLICES };
+    // The first block of four arms comes after the self-check, which has two.
+    run_resident(arms, slicing, &options(1), &mut Silent, &Stop::default()).expect("it runs");
+    let trace = trace.borrow();
+    let begun = trace.iter().position(|name| name == "thp").expect("it ran") / (2 * slices) * (2 * slices);
+    let rounds: Vec<&[String]> = trace[begun..begun + 4 * slices].chunks(4).collect();
+    let mut follows: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for round in rounds {
+        assert_eq!(round.iter().collect::<BTreeSet<_>>().len(), 4, "each arm once a round: {round:?}");
+        for pair in round.windows(2) {
+            *follows.entry((pair[0].as_str(), pair[1].as_str())).or_default() += 1;
+        }
+    }
+    // 180 times one follows another within a round, 15 for each of the twelve couples.
+    assert!(follows.len() == 12 && follows.values().all(|&times| (4..30).contains(&times)), "{follows:?}");
 }
 
 #[test]
