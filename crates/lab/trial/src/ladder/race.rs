@@ -414,7 +414,8 @@ impl<'c, 'a> Race<'c, 'a> {
         Ok(())
     }
 
-    /// A crash or a timeout: a result, once it has happened twice and the baseline never failed.
+    /// A crash or a timeout: a result. Once keeps the rung from being kept, since its pair has no figure and none is
+    /// left out for its outcome; twice drops it where the baseline never failed.
     fn failed(&mut self, index: usize, run: &mut Run, detail: String) {
         run.failures += 1;
         run.last_failure = detail;
@@ -461,6 +462,13 @@ impl<'c, 'a> Race<'c, 'a> {
         let contender = &mut self.contenders[index];
         let min_gain = contender.min_gain;
         let conclusion = run.sequential.close().clone();
+        let spoiled = (run.failures > 0).then(|| {
+            format!(
+                "{}, but a unit failed, and its pair has no figure: {}",
+                sentence(&conclusion, min_gain, direction),
+                run.last_failure
+            )
+        });
         if self.course.phase == Phase::Confirm {
             if let Some(effect) = &conclusion.effect {
                 let level = Some(effect.interval.level);
@@ -470,8 +478,9 @@ impl<'c, 'a> Race<'c, 'a> {
                     pairs: conclusion.pairs,
                 });
             }
-            if conclusion.verdict != Verdict::Keep {
-                contender.unconfirmed(sentence(&conclusion, min_gain, direction));
+            if conclusion.verdict != Verdict::Keep || spoiled.is_some() {
+                let why = spoiled.unwrap_or_else(|| sentence(&conclusion, min_gain, direction));
+                contender.unconfirmed(why);
             }
             if contender.name == TrialOutcome::STACK {
                 // It has no other pairs than these.
@@ -480,12 +489,14 @@ impl<'c, 'a> Race<'c, 'a> {
             return;
         }
         if contender.verdict().is_none() {
-            let verdict = match conclusion.verdict {
-                Verdict::Keep => RungVerdict::Keep,
-                Verdict::Drop => RungVerdict::Drop,
-                Verdict::Inconclusive => RungVerdict::Inconclusive,
+            let plain = sentence(&conclusion, min_gain, direction);
+            let (verdict, reason) = match (conclusion.verdict, spoiled) {
+                (Verdict::Keep, Some(spoiled)) => (RungVerdict::Inconclusive, spoiled),
+                (Verdict::Keep, None) => (RungVerdict::Keep, plain),
+                (Verdict::Drop, _) => (RungVerdict::Drop, plain),
+                (Verdict::Inconclusive, _) => (RungVerdict::Inconclusive, plain),
             };
-            contender.conclude(verdict, sentence(&conclusion, min_gain, direction));
+            contender.conclude(verdict, reason);
         }
         contender.take_builds(builds(&run, direction));
         contender.take_run(run);

@@ -27,6 +27,7 @@ pub enum Fault {
     None,
     Unavailable,
     CrashAlways,
+    CrashAt(usize),
     TimesOutAt(usize),
     StopsTrialAt(usize, Stop),
 }
@@ -139,6 +140,7 @@ impl ResidentArm for Fake {
         };
         match &self.fault {
             Fault::CrashAlways => return Err(ArmError::crashed("exit status 139")),
+            Fault::CrashAt(at) if slices == *at => return Err(ArmError::crashed("exit status 139")),
             Fault::TimesOutAt(at) if slices >= *at => {
                 return Err(ArmError::TimedOut { after: Duration::from_secs(1) });
             }

@@ -114,6 +114,25 @@ fn crashes_and_timeouts_are_results() {
 }
 
 #[test]
+fn an_arm_that_crashed_once_is_not_kept_by_its_other_pairs() {
+    let slicing = Slicing { freshness: Freshness::Restart { slices: 1 }, ..SLICES };
+    let thp = |at| Fake::new("thp", 70.0, 0.01, 3).fault(Fault::CrashAt(at));
+    let crashed = |at| {
+        let arms = arms(vec![thp(at)], 0.01, 1);
+        run_resident(arms, slicing, &options(1), &mut Silent, &Stop::default()).expect("the baseline runs")
+    };
+    // In the ladder, and in the confirmation after its twelve pairs.
+    for (at, reason) in [(5, "pays, by 12 pairs"), (15, "seen once and not confirmed: pays, by 12 pairs")] {
+        let outcome = crashed(at);
+        let rung = rung(&outcome, "thp");
+        assert_eq!(rung.verdict, RungVerdict::Inconclusive, "{}", rung.reason);
+        assert!(rung.reason.starts_with(reason), "{}", rung.reason);
+        assert!(rung.reason.contains("but a unit failed") && rung.reason.ends_with("exit status 139"));
+    }
+    assert_eq!(rung(&crashed(1000), "thp").verdict, RungVerdict::Keep, "it never comes so far");
+}
+
+#[test]
 fn a_baseline_that_crashes_ends_the_trial_with_its_words() {
     let mut arms = arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 1);
     let baseline = Fake::new("4k", 100.0, 0.01, 1).fault(Fault::CrashAlways);
