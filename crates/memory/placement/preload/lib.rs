@@ -148,8 +148,9 @@ pub unsafe extern "C" fn mmap64(
 unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
     let [address, bytes, protection, _, file, offset] = wanted;
     let is_anonymous = flags & MAP_ANONYMOUS != 0;
-    let content = if is_anonymous { Some((bytes, flags & MAP_HUGETLB != 0)) } else { place::of_memory(file) };
-    let (Some((length, is_pool)), true) = (content, bytes >= settings.bytes_min) else {
+    let content =
+        if is_anonymous { Some((bytes, flags & MAP_HUGETLB != 0, false)) } else { place::of_memory(file) };
+    let (Some((length, is_pool, is_filled)), true) = (content, bytes >= settings.bytes_min) else {
         // SAFETY: the caller's.
         return unsafe { call_inline(nr::MMAP, wanted) };
     };
@@ -162,6 +163,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         bytes,
         filled_bytes: if is_anonymous { bytes } else { length.saturating_sub(offset).min(bytes) },
         kind: if is_anonymous { wire::KIND_ANONYMOUS } else { wire::KIND_FILE },
+        is_filled,
         is_pool,
         is_sparse: flags & MAP_NORESERVE != 0,
         is_wanted_now: flags & (MAP_POPULATE | MAP_LOCKED) != 0,
@@ -311,6 +313,7 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
             bytes: whole,
             filled_bytes: whole,
             kind: wire::KIND_SYSV,
+            is_filled: false,
             is_pool,
             is_sparse: false,
             is_wanted_now: false,

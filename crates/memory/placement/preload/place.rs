@@ -24,6 +24,8 @@ pub struct Segment {
     /// Of these, bytes that have something behind them: a file may be shorter.
     pub filled_bytes: usize,
     pub kind: u32,
+    /// Some of it is there: by fallocate(2), whose pages mincore(2) does not tell until they are used.
+    pub is_filled: bool,
     /// From a pool of huge pages.
     pub is_pool: bool,
     pub is_sparse: bool,
@@ -33,8 +35,9 @@ pub struct Segment {
     pub begun: u64,
 }
 
-/// The length of the file `file` and whether it is of a pool; `None` for one that some disk keeps.
-pub fn of_memory(file: usize) -> Option<(usize, bool)> {
+/// The length of the file `file`, whether it is of a pool, and whether it has pages; `None` for one that some disk
+/// keeps.
+pub fn of_memory(file: usize) -> Option<(usize, bool, bool)> {
     let mut system = [0usize; 32];
     let mut stat = [0usize; 32];
     // SAFETY: the kernel writes 120 and 144 bytes, for which both have room.
@@ -43,9 +46,9 @@ pub fn of_memory(file: usize) -> Option<(usize, bool)> {
             || call(nr::FSTAT, file, stat.as_mut_ptr() as usize, 0) < 0
     };
     let [kind, ..] = system;
-    // st_size is the seventh word of struct stat on both architectures.
-    let [_, _, _, _, _, _, length, ..] = stat;
-    (!failed && (kind == TMPFS || kind == HUGETLBFS)).then_some((length, kind == HUGETLBFS))
+    // st_size and st_blocks are the same words of struct stat on both architectures.
+    let [_, _, _, _, _, _, length, _, blocks, ..] = stat;
+    (!failed && (kind == TMPFS || kind == HUGETLBFS)).then_some((length, kind == HUGETLBFS, blocks > 0))
 }
 
 /// The length of a System V segment.
@@ -85,7 +88,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
         huge_errno: segment.huge_errno,
         ..Notice::default()
     };
-    let is_filled = is_there(segment.address);
+    let is_filled = segment.is_filled || is_there(segment.address);
     if is_filled && settings.has_policy && policy_of(segment.address) == Some(settings.mode) {
         // Another process of this service was here first: the policy is of the segment, not of the mapping.
         return;
@@ -96,6 +99,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
     }
     let threads = if segment.is_wanted_now { settings.threads.max(1) } else { settings.threads };
     notice.skipped = match () {
+        () if threads == 0 => wire::SKIP_NOT,
         () if segment.filled_bytes == 0 => wire::SKIP_SPARSE,
         () if segment.is_sparse && !segment.is_wanted_now => wire::SKIP_SPARSE,
         () if is_filled && !settings.has_policy => wire::SKIP_FILLED,
