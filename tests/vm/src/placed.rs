@@ -50,7 +50,6 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         if is_first {
             report.check(&name("plain"), || plain(&program));
             report.check(&name("memfd.4k"), || spread(&program, "memfd", &[], "base"));
-            report.check(&name("allocated.thp"), || spread(&program, "allocated", &["--huge", "shm"], "thp"));
             report.check(&name("allocated.4k"), || spread(&program, "allocated", &[], "base"));
             report.check(&name("weighted"), || weighted(&program));
             report.check(&name("bound"), || bound(&program));

@@ -11,6 +11,8 @@ const MADV_POPULATE_WRITE: usize = 23;
 const MADV_COLLAPSE: usize = 25;
 const MPOL_PREFERRED: usize = 1;
 const EINVAL: i32 = 22;
+const EAGAIN: i32 = 11;
+const COLLAPSE_TRIES: u32 = 20;
 /// What a thread takes at a time: long enough for the call not to count, short enough to share out evenly.
 const CHUNK: usize = 16 << 20;
 const THREADS_MAX: usize = 64;
@@ -134,8 +136,14 @@ extern "C" fn work(job: usize) {
             job.spread_existing(number, address, bytes);
         }
         if job.collapses && bytes == job.chunk {
-            // SAFETY: moves content to a huge page, and changes none.
-            let failed = errno(unsafe { call(nr::MADVISE, address, bytes, MADV_COLLAPSE) });
+            let mut failed = EAGAIN;
+            let mut tries = 0;
+            // A page that some CPU is just putting on a list is in the way for a moment only.
+            while failed == EAGAIN && tries < COLLAPSE_TRIES {
+                // SAFETY: moves content to a huge page, and changes none.
+                failed = errno(unsafe { call(nr::MADVISE, address, bytes, MADV_COLLAPSE) });
+                tries += 1;
+            }
             if failed != 0 {
                 job.huge_errno.store(failed, Ordering::Relaxed);
                 job.small_chunks.fetch_add(1, Ordering::Relaxed);
