@@ -40,6 +40,9 @@ _planish() {
             planish,import)
                 cmd="planish__subcmd__import"
                 ;;
+            planish,install)
+                cmd="planish__subcmd__install"
+                ;;
             planish,knobs)
                 cmd="planish__subcmd__knobs"
                 ;;
@@ -54,9 +57,6 @@ _planish() {
                 ;;
             planish,prove)
                 cmd="planish__subcmd__prove"
-                ;;
-            planish,run)
-                cmd="planish__subcmd__run"
                 ;;
             planish,size)
                 cmd="planish__subcmd__size"
@@ -106,6 +106,9 @@ _planish() {
             planish__subcmd__help,import)
                 cmd="planish__subcmd__help__subcmd__import"
                 ;;
+            planish__subcmd__help,install)
+                cmd="planish__subcmd__help__subcmd__install"
+                ;;
             planish__subcmd__help,knobs)
                 cmd="planish__subcmd__help__subcmd__knobs"
                 ;;
@@ -120,9 +123,6 @@ _planish() {
                 ;;
             planish__subcmd__help,prove)
                 cmd="planish__subcmd__help__subcmd__prove"
-                ;;
-            planish__subcmd__help,run)
-                cmd="planish__subcmd__help__subcmd__run"
                 ;;
             planish__subcmd__help,size)
                 cmd="planish__subcmd__help__subcmd__size"
@@ -153,6 +153,9 @@ _planish() {
                 ;;
             planish__subcmd__help__subcmd__host,record)
                 cmd="planish__subcmd__help__subcmd__host__subcmd__record"
+                ;;
+            planish__subcmd__help__subcmd__install,check)
+                cmd="planish__subcmd__help__subcmd__install__subcmd__check"
                 ;;
             planish__subcmd__help__subcmd__prove,postgres)
                 cmd="planish__subcmd__help__subcmd__prove__subcmd__postgres"
@@ -216,6 +219,18 @@ _planish() {
                 ;;
             planish__subcmd__host__subcmd__help,record)
                 cmd="planish__subcmd__host__subcmd__help__subcmd__record"
+                ;;
+            planish__subcmd__install,check)
+                cmd="planish__subcmd__install__subcmd__check"
+                ;;
+            planish__subcmd__install,help)
+                cmd="planish__subcmd__install__subcmd__help"
+                ;;
+            planish__subcmd__install__subcmd__help,check)
+                cmd="planish__subcmd__install__subcmd__help__subcmd__check"
+                ;;
+            planish__subcmd__install__subcmd__help,help)
+                cmd="planish__subcmd__install__subcmd__help__subcmd__help"
                 ;;
             planish__subcmd__prove,help)
                 cmd="planish__subcmd__prove__subcmd__help"
@@ -338,7 +353,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -368,7 +383,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__apply)
-            opts="-q -v -h --yes --confirm --persist --reason --allow --allow-knob --service --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --yes --confirm --persist --reason --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -391,6 +406,10 @@ _planish() {
                     return 0
                     ;;
                 --service)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -418,7 +437,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__check)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --monitor --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -512,7 +531,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__export)
-            opts="-o -q -v -h --output --allow --allow-knob --service --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
+            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -535,6 +554,10 @@ _planish() {
                     return 0
                     ;;
                 --service)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -562,7 +585,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help"
+            opts="doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -715,6 +738,34 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__help__subcmd__install)
+            opts="check"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__install__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__help__subcmd__knobs)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -802,20 +853,6 @@ _planish() {
         planish__subcmd__help__subcmd__prove__subcmd__series)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__help__subcmd__run)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1317,6 +1354,116 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__install)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help check help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__check)
+            opts="-q -v -h --every --program --yes --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --program)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__help)
+            opts="check help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__knobs)
             opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1416,7 +1563,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__plan)
-            opts="-o -q -v -h --output --allow --allow-knob --service --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1439,6 +1586,10 @@ _planish() {
                     return 0
                     ;;
                 --service)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1645,80 +1796,6 @@ _planish() {
                     return 0
                     ;;
                 --html)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --root)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --state)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__run)
-            opts="-q -v -h --numa --huge --cpus --node --each-node --malloc --thp --memlock --prefault-threads --no-prefault --min --verify-after --report --json --root --state --color --quiet --verbose --timings --clock --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --numa)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --huge)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --cpus)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --node)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --malloc)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --thp)
-                    COMPREPLY=($(compgen -W "never" -- "${cur}"))
-                    return 0
-                    ;;
-                --memlock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --prefault-threads)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --min)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --verify-after)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

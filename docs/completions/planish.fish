@@ -50,8 +50,8 @@ complete -c planish -n "__fish_planish_needs_command" -f -a "export" -d 'Write a
 complete -c planish -n "__fish_planish_needs_command" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
 complete -c planish -n "__fish_planish_needs_command" -f -a "map" -d 'Show where the memory of a process lies: what it is for, on which pages, on which node'
 complete -c planish -n "__fish_planish_needs_command" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
-complete -c planish -n "__fish_planish_needs_command" -f -a "run" -d 'Start a program as it is, with its memory where it belongs'
 complete -c planish -n "__fish_planish_needs_command" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_needs_command" -f -a "install" -d 'Have systemd do something of planish again and again'
 complete -c planish -n "__fish_planish_needs_command" -f -a "text" -d 'Lay out a program\'s code by what runs: hot functions together'
 complete -c planish -n "__fish_planish_needs_command" -f -a "trial" -d 'Measure on your own workload which changes pay'
 complete -c planish -n "__fish_planish_needs_command" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
@@ -74,6 +74,7 @@ complete -c planish -n "__fish_planish_using_subcommand plan" -s o -l output -d 
 complete -c planish -n "__fish_planish_using_subcommand plan" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l service -d 'Size pools for this service: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand plan" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand plan" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand plan" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -90,6 +91,7 @@ complete -c planish -n "__fish_planish_using_subcommand apply" -l reason -d 'Not
 complete -c planish -n "__fish_planish_using_subcommand apply" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l service -d 'Size pools for this service: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand apply" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand apply" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -120,6 +122,7 @@ complete -c planish -n "__fish_planish_using_subcommand check" -l color -d 'Use 
 always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand check" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand check" -l monitor -d 'Print one line and end as monitoring expects: 0 ok, 1 warning, 2 critical, 3 unknown'
 complete -c planish -n "__fish_planish_using_subcommand check" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand check" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand check" -s v -l verbose -d 'Print every place, source and calculation'
@@ -194,6 +197,7 @@ complete -c planish -n "__fish_planish_using_subcommand export" -s o -l output -
 complete -c planish -n "__fish_planish_using_subcommand export" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l service -d 'Size pools for this service: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand export" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -246,30 +250,6 @@ complete -c planish -n "__fish_planish_using_subcommand topo" -s q -l quiet -d '
 complete -c planish -n "__fish_planish_using_subcommand topo" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand topo" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand topo" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand run" -l numa -d 'Where memory goes: [shm=|heap=]local|interleave|weighted|bind:NODES|prefer:NODES, separated by commas. A policy alone is about shared segments; interleave and weighted take NODES too' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l huge -d 'On which pages: heap, heap=hugetlb, shm, shm=hugetlb, shm=2m, shm=1g, separated by commas. Without a word transparent huge pages, which nothing has to be reserved for' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l cpus -d 'Run on these CPUs only, such as 0-3,8' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l node -d 'Run on the CPUs of these nodes, and take all memory from them' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l malloc -d 'Another allocator, where the system has it: jemalloc, tcmalloc, mimalloc' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l thp -d 'never: without transparent huge pages, with all that it starts' -r -f -a "never\t''"
-complete -c planish -n "__fish_planish_using_subcommand run" -l memlock -d 'It may lock so much memory: bytes (64M, 2G) or unlimited' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l prefault-threads -d 'Fill shared segments by so many threads; without it by one for each CPU, at most 16' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l min -d 'Leave shared segments alone that are shorter than this' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l verify-after -d 'Look at its memory after so long; without it when its segments are placed, or after two seconds' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l report -d 'Also write what was achieved to F, as JSON' -r -F
-complete -c planish -n "__fish_planish_using_subcommand run" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
-complete -c planish -n "__fish_planish_using_subcommand run" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
-always\t'Everywhere'
-never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand run" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l each-node -d 'Start one instance for each node that has CPUs, each as with --node; {node} in an argument is its number, as is PLANISH_NODE in its environment'
-complete -c planish -n "__fish_planish_using_subcommand run" -l no-prefault -d 'Do not fill shared segments before their first use'
-complete -c planish -n "__fish_planish_using_subcommand run" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand run" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand run" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand run" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -310,6 +290,35 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l every -d 'When: a calendar event of systemd, such as hourly, daily or *:0/15' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l program -d 'Start this program; without it, the one that runs (with --root: /usr/bin/planish)' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l yes -d 'Write without asking'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -682,30 +691,31 @@ complete -c planish -n "__fish_planish_using_subcommand version" -s q -l quiet -
 complete -c planish -n "__fish_planish_using_subcommand version" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand version" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand version" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "log" -d 'List what was done to this host, newest first'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "import" -d 'Read the settings of another tool as a profile'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "export" -d 'Write a profile or a plan for another tool'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "map" -d 'Show where the memory of a process lies: what it is for, on which pages, on which node'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "run" -d 'Start a program as it is, with its memory where it belongs'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "text" -d 'Lay out a program\'s code by what runs: hot functions together'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "trial" -d 'Measure on your own workload which changes pay'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
-complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host text trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "doctor" -d 'Tell what this machine loses, why, and the cure'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "plan" -d 'Show before and after of every step, and what it may cost'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "apply" -d 'Write a plan to the host, read every value back, and keep what it takes to undo it'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "confirm" -d 'Keep what `apply --confirm` wrote, before its time runs out'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "check" -d 'Compare the host with a profile, a plan, or what was applied'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "undo" -d 'Put the host back as it was before an apply'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "watch-confirm" -d 'Undo an entry at its deadline unless it is confirmed before'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "log" -d 'List what was done to this host, newest first'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "knobs" -d 'List every setting that planish knows, and what it means on this host'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "import" -d 'Read the settings of another tool as a profile'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "export" -d 'Write a profile or a plan for another tool'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "size" -d 'Compute how many huge pages a service needs on each node, and show the arithmetic'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "map" -d 'Show where the memory of a process lies: what it is for, on which pages, on which node'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "topo" -d 'Show CPUs, caches, NUMA nodes and where devices are attached'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "host" -d 'Record this machine in a folder, or compare two recorded ones'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "install" -d 'Have systemd do something of planish again and again'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "text" -d 'Lay out a program\'s code by what runs: hot functions together'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "trial" -d 'Measure on your own workload which changes pay'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "prove" -d 'Prove on this machine what page sizes and placement are worth'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
+complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo host install text trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from install" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'

@@ -11,7 +11,7 @@ fn main() {
     let catalogue = catalogue.canonicalize().expect("the workspace has a catalogue");
     println!("cargo::rerun-if-changed={}", catalogue.display());
     let mut code = String::new();
-    for kind in ["knobs", "profiles", "findings"] {
+    for kind in ["knobs", "profiles", "findings", "writers"] {
         let folder = catalogue.join(kind);
         println!("cargo::rerun-if-changed={}", folder.display());
         let mut files: Vec<_> = fs::read_dir(&folder)

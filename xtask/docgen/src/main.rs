@@ -10,6 +10,7 @@
 mod cli;
 mod knobs;
 mod profiles;
+mod writers;
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -21,6 +22,7 @@ fn main() -> Result<()> {
     write(&out.join("cli.md"), &cli::reference(&command))?;
     write(&out.join("knobs.md"), &knobs::reference()?)?;
     write(&out.join("profiles.md"), &profiles::reference()?)?;
+    write(&out.join("writers.md"), &writers::reference()?)?;
     cli::man_pages(&command, &folder(&out, "man")?)?;
     cli::completions(command, &folder(&out, "completions")?)?;
     let printed = planish_report::schemas();

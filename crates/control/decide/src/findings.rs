@@ -5,12 +5,15 @@ use planish_model::{
     Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, Observation, Plan, Severity, Step, units,
 };
 
+use crate::writers;
+
 /// What the host loses, the gravest first: every rule of the catalogue whose limits all hold, and with a plan
 /// every knob that is not as its profile wants.
 #[must_use]
 pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&Plan>) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         catalogue.findings().iter().filter_map(|rule| judge(rule, observation)).collect();
+    findings.extend(writers::findings(catalogue, observation));
     if let Some(plan) = plan {
         findings
             .extend(plan.steps.chunk_by(|a, b| a.knob == b.knob).map(|steps| missed(steps, plan, catalogue)));

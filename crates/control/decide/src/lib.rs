@@ -6,7 +6,7 @@
 //!
 //! - [`verdict`]: can this knob be set here, and what is the evidence?
 //! - [`plan`]: profile in, writes out, in the order of their dependencies;
-//! - [`findings`]: what the machine loses, why, and the cure;
+//! - [`findings`]: what the machine loses, why, and the cure; and which other programs set knobs too;
 //! - [`beyond_memory`]: why the host cannot give the pages of a plan any more;
 //! - [`size`]: how many huge pages a service needs, with the arithmetic.
 //!
@@ -23,6 +23,7 @@ mod plan;
 mod pool;
 mod size;
 mod verdict;
+mod writers;
 
 pub use budget::beyond_memory;
 pub use error::DecideError;
@@ -31,6 +32,7 @@ pub use order::in_order;
 pub use plan::{Options, coupled, forbidden, plan};
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
 pub use verdict::{unmet, verdict};
+pub use writers::left_out;
 
 #[cfg(test)]
 mod testing;

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::error::DecideError;
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, order, verdict};
+use crate::{boot, order, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,8 @@ pub struct Options {
     pub allow_knobs: Vec<KnobId>,
     /// What the service that was named needs, for profiles that want a pool for it.
     pub sizing: Option<Sizing>,
+    /// Knobs that are left as they are, and second writers whose places are left to them.
+    pub exclude: Vec<String>,
 }
 
 /// Everything that will be written to make the host what the profile wants, in order.
@@ -40,6 +42,9 @@ pub fn plan(
 ) -> Result<Plan, DecideError> {
     for id in &options.allow_knobs {
         catalogue.knob(id)?;
+    }
+    for name in &options.exclude {
+        catalogue.knob_or_writer(name)?;
     }
     let mut draft = Draft::new(catalogue, observation, profile, open, options);
     for (id, want) in &profile.want {
@@ -159,6 +164,10 @@ impl<'a> Draft<'a> {
 
     /// A value for one place.
     fn add_place(&mut self, knob: &'a Knob, reading: &Reading, wanted: &str, because: Option<String>) {
+        if let Some(reason) = self.left_out(knob, &reading.place) {
+            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         let verdict = verdict(knob, self.observation, reading);
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
             // What the running kernel was given counts too, beside what comes to it.
@@ -191,6 +200,10 @@ impl<'a> Draft<'a> {
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
+    }
+
+    fn left_out(&self, knob: &Knob, place: &str) -> Option<String> {
+        writers::left_out(self.catalogue, self.observation, &self.options.exclude, &knob.id, place)
     }
 
     /// A value that only a boot can bring: `apply --persist` has the boot loader give it, unless it comes already.
@@ -257,6 +270,11 @@ impl<'a> Draft<'a> {
             Err(reason) => self.skip(knob, &knob.path, None, Verdict::new(VerdictKind::Absent, reason)),
             Ok(raises) => {
                 for raise in raises {
+                    if let Some(reason) = self.left_out(raise.knob, &raise.pool.place) {
+                        let verdict = Verdict::new(VerdictKind::Blocked, reason);
+                        self.skip(raise.knob, &raise.pool.place, Some(raise.wanted().to_string()), verdict);
+                        continue;
+                    }
                     let verdict = match self.observation.reading(&raise.knob.id, &raise.pool.place) {
                         Some(reading) => verdict(raise.knob, self.observation, reading),
                         None => Verdict::new(VerdictKind::Absent, "was not looked for on this host"),
@@ -329,9 +347,12 @@ impl<'a> Draft<'a> {
             pool.map_or(0, |pool| pool.page_bytes)
         };
         order::sort(&mut self.steps, page_bytes, self.catalogue);
+        let all: Vec<&Step> = self.steps.iter().chain(&self.boot).collect();
+        let second_writers = writers::beside(self.catalogue, self.observation, &self.profile.name, &all);
         let host = &self.observation.host;
         let (name, id, boot) = (self.profile.name.clone(), host.host_id.clone(), host.boot_id.clone());
-        Plan::new(name, id, boot, self.steps, self.skipped).with_boot(self.boot)
+        let plan = Plan::new(name, id, boot, self.steps, self.skipped).with_boot(self.boot);
+        Plan { second_writers, ..plan }
     }
 }
 

@@ -9,10 +9,11 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, nearest, nearest_listed};
+use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, Writer, nearest, nearest_listed};
 
 mod position;
 mod rules;
+mod writers;
 
 use position::{located, of_name, of_parent, of_row, of_want, point};
 
@@ -154,6 +155,7 @@ pub struct Catalogue {
     /// of a user can break one of them.
     shipped: BTreeMap<String, ProfileFile>,
     findings: Vec<FindingRule>,
+    writers: Vec<Writer>,
 }
 
 /// A profile and where it was read, so that what is wrong with it can be pointed at.
@@ -184,6 +186,9 @@ impl Catalogue {
         }
         for (file, text) in embedded::PROFILES {
             catalogue.add_profile(file, text)?;
+        }
+        for (file, text) in embedded::WRITERS {
+            catalogue.add_writers(file, text)?;
         }
         catalogue.shipped.clone_from(&catalogue.profiles);
         catalogue.check()?;
@@ -252,7 +257,7 @@ impl Catalogue {
         for name in self.profiles.keys() {
             self.profile(name)?;
         }
-        Ok(())
+        self.check_writers()
     }
 
     /// A knob by its id.

@@ -6,7 +6,7 @@
 //!
 //! | noun | made by | read by |
 //! |---|---|---|
-//! | [`Knob`], [`Profile`], [`FindingRule`] | the catalogue | every stage |
+//! | [`Knob`], [`Profile`], [`FindingRule`], [`Writer`] | the catalogue | every stage |
 //! | [`Observation`] | observe | decide, verify |
 //! | [`Plan`], [`Step`], [`Finding`] | decide | act, verify, report |
 //! | [`Outcome`] | act | journal, report |
@@ -32,6 +32,7 @@ mod sizing;
 pub mod units;
 mod unpersisted;
 mod value;
+mod writer;
 
 pub use boot::{BootFile, BootFiles, BootFormat, BootLoader, Generator};
 pub use catalogue::{Catalogue, CatalogueError};
@@ -53,3 +54,4 @@ pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want};
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::Unpersisted;
 pub use value::{CpuForm, ValueError, ValueType};
+pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BootLoader, KnobId, Vendor};
+use crate::{BootLoader, KnobId, SeenWriter, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -239,6 +239,9 @@ pub struct Observation {
     pub persisted: BTreeMap<String, Persisted>,
     /// What brings arguments to the kernel.
     pub boot: BootLoader,
+    /// Other programs that set knobs here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writers: Vec<SeenWriter>,
 }
 
 impl Observation {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Class, KnobId, Undo, Verdict, When};
+use crate::{Class, KnobId, SecondWriter, Undo, Verdict, When};
 
 /// How another place depends on the one that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -122,6 +122,10 @@ pub struct Plan {
     /// Boot parameters among those: `apply --persist` has the boot loader give them to the next kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boot: Vec<Step>,
+    /// Other programs that write places of the plan too. They tell what to do besides, and are no part of the hash:
+    /// whoever starts or stops one does not change what the plan writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub second_writers: Vec<SecondWriter>,
 }
 
 impl Plan {
@@ -135,7 +139,8 @@ impl Plan {
         skipped: Vec<Skipped>,
     ) -> Self {
         let hash = hash(&steps, &[], &host_id, &boot_id);
-        Self { hash, profile, host_id, boot_id, steps, skipped, boot: Vec::new() }
+        let (boot, second_writers) = (Vec::new(), Vec::new());
+        Self { hash, profile, host_id, boot_id, steps, skipped, boot, second_writers }
     }
 
     /// The plan with boot parameters for `apply --persist`: its hash covers them too.

@@ -47,8 +47,6 @@ pub const FACTS: &[(&str, &str)] = &[
     ("thp.fallback_percent", "huge-page faults that got small pages, since boot"),
     ("thp.shmem_bytes", "shared memory on transparent huge pages"),
     ("thp.stalls", "times that a thread compacted memory itself, since boot"),
-    ("tuners.count", "other programs that set knobs of this host"),
-    ("tuners.names", "their names"),
     ("vm.swappiness", "the knob"),
 ];
 
@@ -88,7 +86,6 @@ pub(crate) fn compute(
     pools(&mut facts, host, observation);
     numa(&mut facts, host, observation);
     cpus(&mut facts, host, observation);
-    tuners(&mut facts, host);
     facts.0
 }
 
@@ -261,22 +258,6 @@ fn idle_exit_us(host: &Host) -> Option<f64> {
         .filter_map(|state| number(&state.path))
         .filter(|latency| *latency <= limit)
         .reduce(f64::max)
-}
-
-/// Programs that set knobs too, by the files that they keep while they run.
-fn tuners(facts: &mut Facts, host: &Host) {
-    const TUNERS: [(&str, &str); 6] = [
-        ("tuned", "/run/tuned/tuned.pid"),
-        ("saptune", "/run/saptune/saved_state"),
-        ("numad", "/run/numad.pid"),
-        ("irqbalance", "/run/irqbalance"),
-        ("power-profiles-daemon", "/run/power-profiles-daemon"),
-        ("bpftune", "/run/bpftune"),
-    ];
-    let names: Vec<&str> =
-        TUNERS.iter().filter(|(_, file)| host.exists(file)).map(|(name, _)| *name).collect();
-    facts.number("tuners.count", Some(names.len() as f64));
-    facts.text("tuners.names", Some(names.join(", ")));
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! | `machine` | kernel, CPUs, nodes, memory; guest and container by evidence |
 //! | `boot` | which boot loader starts this machine, and what it gives the next kernel |
 //! | `persisted` | sysctl.d, tmpfiles.d, kernel command line: what the next boot sets |
+//! | `writers` | other programs that set knobs: their processes, files, units and profiles |
 
 #![forbid(unsafe_code)]
 
@@ -28,5 +29,6 @@ mod observe;
 mod persisted;
 mod pools;
 mod tables;
+mod writers;
 
 pub use observe::{glance, observe};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use planish_host::Host;
 use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation};
 
-use crate::{boot, facts, knobs, machine, persisted, pools};
+use crate::{boot, facts, knobs, machine, persisted, pools, writers};
 
 /// Files that several readers want: read once.
 pub(crate) struct Shared {
@@ -26,6 +26,7 @@ pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
     let shared = Shared::read(host);
     let mut observation = places(host, &shared, catalogue, &|_| true);
     observation.facts = facts::compute(host, &shared, &observation);
+    observation.writers = writers::read(host, catalogue);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
     observation.persisted = persisted::read(host, &shared, catalogue, &observation, &boot);
     observation.boot = boot.loader;
@@ -55,5 +56,6 @@ fn places(
         facts: BTreeMap::new(),
         persisted: BTreeMap::new(),
         boot: BootLoader::default(),
+        writers: Vec::new(),
     }
 }

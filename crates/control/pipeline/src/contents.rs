@@ -30,6 +30,11 @@ fn key(line: &str) -> &str {
     &line[..end]
 }
 
+/// The whole of a file of ours that one step alone has lines in.
+pub(crate) fn alone(step: &EntryStep) -> Option<String> {
+    content(std::iter::once(step))
+}
+
 /// Contents of a file of ours, as the journal knows them.
 pub(crate) struct Contents {
     /// With the lines of an entry.

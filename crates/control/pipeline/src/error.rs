@@ -118,6 +118,22 @@ pub enum PipelineError {
         /// The link.
         path: PathBuf,
     },
+    /// A word that would mean something else in a file of systemd.
+    #[error("`{text}` cannot stand in a unit as its {what}")]
+    NotForAUnit {
+        /// Program, time, profile or state folder.
+        what: &'static str,
+        /// The word.
+        text: String,
+    },
+    /// Another installation, or what somebody left of it.
+    #[error("{path} is of entry {entry}, and not as it is wanted now")]
+    Installed {
+        /// The entry.
+        entry: EntryId,
+        /// Its file.
+        path: String,
+    },
     /// A recorded host that is no fixture for writing.
     #[error("this host cannot be written")]
     Act(#[from] ActError),
@@ -201,6 +217,7 @@ impl PipelineError {
             | Self::NotAPlan { .. }
             | Self::NoService { .. }
             | Self::NoProfileFor { .. }
+            | Self::NotForAUnit { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
             Self::Edited { .. }
             | Self::Forged { .. }
@@ -214,6 +231,7 @@ impl PipelineError {
             | Self::BootLoader { .. }
             | Self::BootFile { .. }
             | Self::Linked { .. }
+            | Self::Installed { .. }
             | Self::Act(_)
             | Self::Lock(_)
             | Self::Journal(_)
@@ -251,6 +269,13 @@ impl PipelineError {
                 format!("look at {path}, mend it, then try again; apply without --persist leaves it alone")
             }
             Self::NoMemory { .. } => "see what fits now: planish plan PROFILE".to_owned(),
+            Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
+            Self::NotForAUnit { what: "time", .. } => {
+                "name a calendar event of systemd, such as hourly, or *:0/15 (systemd.time(7))".to_owned()
+            }
+            Self::NotForAUnit { what, .. } => {
+                format!("name a {what} without blanks and signs that systemd or a shell would take apart")
+            }
             Self::ForeignFile { path } => format!("move it away first: mv {path} {path}.mine"),
             Self::Linked { .. } => {
                 "put the file itself there: links in the state of a recorded host are not followed".to_owned()
@@ -345,6 +370,9 @@ mod tests {
                 source: planish_boot::Odd::CutOff { what: "a quote has no end" },
             },
             PipelineError::Linked { path: path() },
+            PipelineError::Installed { entry: EntryId(3), path: "/etc/x".to_owned() },
+            PipelineError::NotForAUnit { what: "time", text: service() },
+            PipelineError::NotForAUnit { what: "program", text: service() },
             LockError::Held { path: path(), pid: None }.into(),
             LockError::Open { path: path(), source: denied() }.into(),
             full().into(),

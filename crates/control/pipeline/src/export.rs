@@ -66,27 +66,30 @@ fn of_profile(
     made: &Plan,
     options: &PlanOptions,
 ) -> Result<Outgoing, PipelineError> {
-    let (catalogue, host) = (session.catalogue(), session.observe().host);
+    let (catalogue, observation) = (session.catalogue(), session.observe());
+    let host = &observation.host;
     let allowed = planish_decide::Options {
         allow_classes: options.allow_classes.clone(),
         allow_knobs: options.allow_knobs.clone(),
+        exclude: options.exclude.clone(),
         sizing: None,
     };
     let mut out = Outgoing::new(profile.name, profile.summary);
     let wanted: BTreeSet<KnobId> = profile.want.keys().cloned().collect();
     for id in planish_decide::in_order(&wanted, catalogue) {
         let knob = catalogue.knob(&id)?;
-        if let Some(reason) = planish_decide::forbidden(knob, &allowed) {
+        let left_out = planish_decide::left_out(catalogue, &observation, &allowed.exclude, &id, &knob.path);
+        if let Some(reason) = planish_decide::forbidden(knob, &allowed).or(left_out) {
             out.left_out.push(LeftOut { knob: id, reason });
             continue;
         }
         match &profile.want[&id] {
             Want::Need { .. } | Want::From { .. } => out.computed(knob, made),
-            Want::Case(case) => out.cases(knob, std::slice::from_ref(case.as_ref()), &host),
-            Want::Cases(cases) => out.cases(knob, cases, &host),
+            Want::Case(case) => out.cases(knob, std::slice::from_ref(case.as_ref()), host),
+            Want::Cases(cases) => out.cases(knob, cases, host),
             plain @ (Want::Int(_) | Want::Text(_)) => {
                 let (value, needs) = (plain.literal().unwrap_or_default(), Conditions::default());
-                out.cases(knob, &[Case { value, only: None, needs }], &host);
+                out.cases(knob, &[Case { value, only: None, needs }], host);
             }
         }
     }

@@ -17,6 +17,8 @@ pub struct PlanOptions {
     pub allow_knobs: Vec<KnobId>,
     /// The service that pools are sized for.
     pub service: Option<Service>,
+    /// Knobs that are left as they are, and second writers whose places are left to them.
+    pub exclude: Vec<String>,
 }
 
 /// The plan of a profile for this host as it is now, or the plan in a file as it was made.
@@ -35,6 +37,7 @@ pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result
         allow_classes: options.allow_classes.clone(),
         allow_knobs: options.allow_knobs.clone(),
         sizing,
+        exclude: options.exclude.clone(),
     };
     let open = session.open_entries()?;
     let _stage = info_span!("decide").entered();

@@ -10,7 +10,7 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{gone, settle};
+use crate::{gone, install, settle};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,7 @@ pub(crate) fn undo_selected(
             return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
         }
         undone.hints.extend(hints(id, &back.outcomes));
+        undone.hints.extend(install::after_undo(session, &back.outcomes));
         undone.exit = worse(undone.exit, exit_of(&back));
         if journal.is_unrecorded() {
             let end = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };

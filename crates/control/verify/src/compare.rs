@@ -2,8 +2,8 @@
 //! caused.
 
 use planish_model::{
-    Access, Catalogue, DriftState, Entry, EntryId, EntryStep, FactValue, Knob, KnobCheck, NOT_GIVEN,
-    Observation, OutcomeKind, Persisted, Reading, Undo, VerdictKind, When,
+    Access, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, NOT_GIVEN, Observation,
+    OutcomeKind, Persisted, Reading, Undo, VerdictKind, When,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of};
@@ -120,7 +120,7 @@ impl Bench<'_> {
             let (state, why) = pending(found);
             return (state, why.map(|why| format!("{}; {why}", says(found))));
         }
-        (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects())))
+        (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob))))
     }
 
     fn against_value(
@@ -145,9 +145,9 @@ impl Bench<'_> {
         let why = match (persisted, by) {
             (Some(found), _) if same(&found.value, running) => format!("as {} says", found.source),
             (_, Some((entry, Some(before)))) if same(before, running) => {
-                format!("back to the value from before entry {entry}{}", self.suspects())
+                format!("back to the value from before entry {entry}{}", self.suspects(knob))
             }
-            (_, Some((entry, _))) => format!("changed since entry {entry}{}", self.suspects()),
+            (_, Some((entry, _))) => format!("changed since entry {entry}{}", self.suspects(knob)),
             (_, None) => return (DriftState::Drift, None),
         };
         (DriftState::Drift, Some(why))
@@ -277,12 +277,13 @@ impl Bench<'_> {
         self.own_steps(reading).filter_map(pages_short_of).max()
     }
 
-    /// Other programs that set knobs here, as a remark.
-    fn suspects(&self) -> String {
-        match self.observation.facts.get("tuners.names") {
-            Some(FactValue::Text(names)) => format!("; {names} sets knobs here too"),
-            _ => String::new(),
-        }
+    /// Other programs at work that write this knob, as a remark.
+    fn suspects(&self, knob: &Knob) -> String {
+        let writers = self.observation.writers.iter().filter(|writer| writer.running);
+        let writers = writers.filter(|writer| self.catalogue.writes(writer, &knob.id));
+        let names: Vec<&str> = writers.map(|writer| writer.id.as_str()).collect();
+        let verb = if names.len() == 1 { "writes" } else { "write" };
+        if names.is_empty() { String::new() } else { format!("; {} {verb} it too", names.join(", ")) }
     }
 }
 

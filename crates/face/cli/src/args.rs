@@ -96,6 +96,7 @@ pub(crate) enum Command {
     Topo(commands::topo::Args),
     Run(commands::run::Args),
     Host(commands::host::Args),
+    Install(commands::install::Args),
     Text(commands::text::Args),
     Trial(commands::trial::Args),
     Prove(commands::prove::Args),

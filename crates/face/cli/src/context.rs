@@ -14,8 +14,9 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Commands that mean the host of `--root` and the journal of `--state`. The others measure this machine, or record it.
-const OF_A_HOST: [&str; 12] = [
-    "doctor", "plan", "apply", "confirm", "check", "undo", "log", "knobs", "size", "topo", "export", "import",
+const OF_A_HOST: [&str; 13] = [
+    "doctor", "plan", "apply", "confirm", "check", "undo", "log", "knobs", "size", "topo", "export",
+    "import", "install",
 ];
 
 /// The surroundings of a running command.

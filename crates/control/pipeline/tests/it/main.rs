@@ -6,6 +6,7 @@ mod damage;
 mod disk;
 mod faults;
 mod hosts;
+mod install;
 mod kill;
 mod life;
 mod links;

@@ -113,13 +113,17 @@ fn agreed(plan: &Plan, count: usize, session: &Session, context: &Context) -> Re
         let text = context.text(plan, session.catalogue());
         output::print(&text, Exit::Done);
     }
+    agreed_to(&units::count(count, "step"), context)
+}
+
+/// Asks whether so much, which was shown, is to be written; refuses where nobody can be asked.
+pub(crate) fn agreed_to(count: &str, context: &Context) -> Result<(), Failure> {
     let again = context.again_as_root("--yes");
     let asked = !context.globals.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     if !asked {
-        let steps = units::count(count, "step");
-        return Err(Failure::refused(format!("{steps} to write, and nobody to ask")).hint(again));
+        return Err(Failure::refused(format!("{count} to write, and nobody to ask")).hint(again));
     }
-    output::print_talk(&format!("\nWrite {}? [y/N] ", units::count(count, "step")));
+    output::print_talk(&format!("\nWrite {count}? [y/N] "));
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
     match (read, line.trim()) {

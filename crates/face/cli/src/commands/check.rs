@@ -4,7 +4,8 @@ use planish_model::{DriftState, Exit, KnobCheck};
 use planish_pipeline::{self as pipeline, Source};
 use planish_report::{CheckReport, units};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Body};
+use crate::commands::monitor;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -16,9 +17,37 @@ pub(crate) struct Args {
     /// A profile or a plan file; without it, everything that is applied
     #[arg(value_name = "PROFILE|F")]
     source: Option<String>,
+    /// Print one line and end as monitoring expects: 0 ok, 1 warning, 2 critical, 3 unknown
+    #[arg(long)]
+    monitor: bool,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    if args.monitor { monitored(args, context) } else { told(args, context) }
+}
+
+/// One line, whatever happens: what keeps planish from looking is an answer, too.
+fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    if context.globals.json {
+        let failure = Failure::usage("--monitor prints one line of its own");
+        return Err(failure.hint("leave out --json, or leave out --monitor"));
+    }
+    let looked = || {
+        let session = context.session()?;
+        let source = args.source.as_deref().map(Source::named);
+        let checked = pipeline::check(&session, source.as_ref())?;
+        let report = CheckReport { against: args.source.clone(), knobs: checked.drift.knobs };
+        // A named profile needs no journal.
+        Ok::<_, Failure>(monitor::line(&report, source.is_none() && session.hidden_state().is_some()))
+    };
+    let (text, code) = match looked() {
+        Ok((text, level)) => (text, level as u8),
+        Err(failure) => (monitor::unknown(&failure.message("", "").text), monitor::Level::Unknown as u8),
+    };
+    Ok(Answer { body: Body::Text(text), ..Answer::printed("check") }.code(code))
+}
+
+fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let source = args.source.as_deref().map(Source::named);
     let checked = pipeline::check(&session, source.as_ref())?;

@@ -7,9 +7,11 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod host;
 pub(crate) mod import;
+pub(crate) mod install;
 pub(crate) mod knobs;
 pub(crate) mod log;
 pub(crate) mod map;
+mod monitor;
 pub(crate) mod plan;
 pub(crate) mod prove;
 pub(crate) mod run;
@@ -51,6 +53,7 @@ impl Command {
             Self::Topo(_) => "topo",
             Self::Run(_) => "run",
             Self::Host(args) => args.name(),
+            Self::Install(args) => args.name(),
             Self::Text(args) => args.name(),
             Self::Trial(args) => args.name(),
             Self::Prove(args) => args.name(),
@@ -78,6 +81,7 @@ impl Command {
             Self::Topo(_) => topo::run(context),
             Self::Run(args) => run::run(args, context),
             Self::Host(args) => host::run(args, context),
+            Self::Install(args) => install::run(args, context),
             Self::Text(args) => text::run(args, context),
             Self::Trial(args) => trial::run(args, context),
             Self::Prove(args) => prove::run(args, context),

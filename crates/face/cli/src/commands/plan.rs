@@ -38,6 +38,9 @@ pub(crate) struct Choice {
     /// Size pools for this service: a process id or a name
     #[arg(long, value_name = "NAME|PID")]
     service: Option<String>,
+    /// Leave this knob as it is; or leave its places to another program that writes them, such as tuned
+    #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',')]
+    exclude: Vec<String>,
 }
 
 impl Choice {
@@ -53,12 +56,20 @@ impl Choice {
         if let Some(service) = &self.service {
             words.push_str(&format!(" --service {service}"));
         }
+        for name in &self.exclude {
+            words.push_str(&format!(" --exclude {name}"));
+        }
         words
     }
 
-    /// The check that sees all of it: what was computed for a service is known to the journal alone.
+    /// The check that sees what was applied and no more: what was computed for a service, and what was left out, is
+    /// known to the journal alone.
     pub fn check(&self, source: &str) -> String {
-        if self.service.is_some() { "check".to_owned() } else { format!("check {source}") }
+        if self.service.is_some() || !self.exclude.is_empty() {
+            "check".to_owned()
+        } else {
+            format!("check {source}")
+        }
     }
 
     /// The plan of a profile, or the one in a file.
@@ -72,13 +83,16 @@ impl Choice {
             allow_classes: self.allow.clone(),
             allow_knobs: self.allow_knob.iter().map(KnobId::new).collect(),
             service: self.service.as_deref().map(service),
+            exclude: self.exclude.clone(),
         }
     }
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let plan = args.choice.plan(&args.source, &session)?;
+    let mut plan = args.choice.plan(&args.source, &session)?;
+    plan.second_writers.iter_mut().for_each(|writer| writer.leave = context.here(&writer.leave));
+    let plan = plan;
     let mut answer = context.answer(&plan, session.catalogue());
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
@@ -130,9 +144,15 @@ mod tests {
 
     #[test]
     fn what_was_sized_for_a_service_is_checked_against_the_journal() {
-        let mut choice = Choice { allow: Vec::new(), allow_knob: Vec::new(), service: None };
+        let mut choice =
+            Choice { allow: Vec::new(), allow_knob: Vec::new(), service: None, exclude: Vec::new() };
         assert_eq!(choice.check("postgres"), "check postgres");
         choice.service = Some("postgres".to_owned());
         assert_eq!(choice.check("postgres"), "check");
+        choice = Choice { service: None, exclude: vec!["tuned".to_owned()], ..choice };
+        assert_eq!(
+            (choice.check("postgres").as_str(), choice.words().as_str()),
+            ("check", " --exclude tuned")
+        );
     }
 }

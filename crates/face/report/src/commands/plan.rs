@@ -1,6 +1,6 @@
 //! `planish plan`: before and after of every step, in the order in which they will be written.
 
-use planish_model::{Plan, Skipped, Step, VerdictKind, When};
+use planish_model::{Plan, SecondWriter, Skipped, Step, VerdictKind, When};
 
 use crate::page::{Page, Report, risk, verdict_text};
 use crate::table::Table;
@@ -10,11 +10,12 @@ impl Report for Plan {
     const COMMAND: &'static str = "plan";
 
     fn text(&self, page: &mut Page<'_>) {
-        page.table(&steps(&self.steps, page));
+        page.table(&steps(&self.steps, &self.second_writers, page));
         if page.is_detailed() {
             self.steps.iter().for_each(|step| details(step, page));
         }
         not_written(&self.skipped, page);
+        self.second_writers.iter().for_each(|writer| second_writer(writer, page));
         page.gap();
         page.fact("plan", &self.hash.to_string());
         page.fact("steps", &summary(self));
@@ -26,7 +27,7 @@ fn line_key(step: &Step) -> impl PartialEq + '_ {
     (&step.knob, &step.now, &step.wanted, step.class, step.when)
 }
 
-fn steps(steps: &[Step], page: &Page<'_>) -> Table {
+fn steps(steps: &[Step], writers: &[SecondWriter], page: &Page<'_>) -> Table {
     let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
     for group in steps.chunk_by(|a, b| line_key(a) == line_key(b)) {
         let first = &group[0];
@@ -36,10 +37,39 @@ fn steps(steps: &[Step], page: &Page<'_>) -> Table {
             page.value(&first.knob, &first.now).into(),
             page.value(&first.knob, &first.wanted).into(),
             risk(first.class, first.when),
-            first.why.as_str().into(),
+            match written_too(writers, &places) {
+                Some(others) => format!("{} {others}", first.why).into(),
+                None => first.why.as_str().into(),
+            },
         ]);
     }
     table
+}
+
+/// Who else writes one of these places.
+fn written_too(writers: &[SecondWriter], places: &[&str]) -> Option<String> {
+    let theirs = |writer: &&SecondWriter| writer.places.iter().any(|place| places.contains(&place.as_str()));
+    let names: Vec<&str> = writers.iter().filter(theirs).map(|writer| writer.id.as_str()).collect();
+    let verb = if names.len() == 1 { "writes" } else { "write" };
+    (!names.is_empty()).then(|| format!("({} {verb} it too: see below.)", names.join(" and ")))
+}
+
+/// Another program that writes places of the plan, and what makes one of the two their owner.
+fn second_writer(writer: &SecondWriter, page: &mut Page<'_>) {
+    let count = units::count(writer.places.len(), "place");
+    let when = if writer.running { "now" } else { "at the next boot" };
+    page.heading(&format!("{} writes {count} of this plan too, {when}", writer.id));
+    page.fact("seen", &writer.evidence.join("; "));
+    if page.is_detailed() {
+        page.fact("places", &writer.places.join(" "));
+    }
+    for (number, text) in writer.hand_over.iter().enumerate() {
+        page.fact(if number == 0 { "hand over" } else { "or" }, text);
+    }
+    for text in &writer.exclude {
+        page.fact("exclude", text);
+    }
+    page.fact("leave it", &writer.leave);
 }
 
 /// What the table has no room for.

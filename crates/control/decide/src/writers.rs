@@ -1,0 +1,206 @@
+//! Second writers beside a plan and among the findings: which places they write too, and what to type so that one of
+//! the two owns each place.
+
+use std::collections::BTreeSet;
+
+use planish_model::{
+    Catalogue, CpuForm, Finding, KnobId, Observation, Persisted, SecondWriter, SeenWriter, Severity, Step,
+    ValueType, Writer, place,
+};
+
+/// Knobs and places that are named before the others are only counted.
+const NAMED_MAX: usize = 3;
+
+/// The other programs that write places of these steps, in the order of the catalogue.
+pub(crate) fn beside(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    profile: &str,
+    steps: &[&Step],
+) -> Vec<SecondWriter> {
+    let mut found = Vec::new();
+    for writer in catalogue.writers() {
+        let lines = lines_against(writer, catalogue, observation, steps);
+        let seen = observation.writers.iter().find(|seen| seen.id == writer.id);
+        let theirs: Vec<&Step> = match seen {
+            Some(seen) => steps.iter().filter(|step| catalogue.writes(seen, &step.knob)).copied().collect(),
+            None => lines.iter().map(|(step, _)| *step).collect(),
+        };
+        if theirs.is_empty() {
+            continue;
+        }
+        let said = lines.iter().map(|(_, line)| format!("{} sets it to {}", line.source, line.value));
+        let holes = Holes::of(observation, seen, &theirs, lines.iter().map(|(_, line)| line.source.as_str()));
+        found.push(SecondWriter {
+            id: writer.id.clone(),
+            running: seen.is_some_and(|seen| seen.running),
+            evidence: seen.map_or_else(|| said.collect(), |seen| seen.evidence.clone()),
+            places: theirs.iter().map(|step| step.place.clone()).collect(),
+            hand_over: holes.fill_all(&writer.hand_over),
+            exclude: holes.fill_all(&writer.exclude),
+            leave: format!("planish plan {profile} --exclude {}", writer.id),
+        });
+    }
+    found
+}
+
+/// Lines of a writer's files that will set a place of the steps to something else at the next boot.
+fn lines_against<'a>(
+    writer: &Writer,
+    catalogue: &Catalogue,
+    observation: &'a Observation,
+    steps: &[&'a Step],
+) -> Vec<(&'a Step, &'a Persisted)> {
+    let line = |step: &&'a Step| {
+        let line = observation.persisted.get(&step.place)?;
+        let kind = &catalogue.knob(&step.knob).ok()?.r#type;
+        let theirs =
+            writer.has_line(&line.source) && !line.is_ours() && !kind.same(&line.value, &step.wanted);
+        theirs.then_some((*step, line))
+    };
+    steps.iter().filter_map(line).collect()
+}
+
+/// Why a place is not to be set: the user excluded its knob, or left it to another program that writes it here.
+#[must_use]
+pub fn left_out(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    exclude: &[String],
+    knob: &KnobId,
+    at: &str,
+) -> Option<String> {
+    exclude.iter().find_map(|name| {
+        if name == knob.as_str() {
+            return Some(format!("left out: --exclude {name}"));
+        }
+        let writer = catalogue.writer(name)?;
+        let seen = observation.writers.iter().find(|seen| seen.id == *name);
+        let has_line = observation.persisted.get(at).is_some_and(|line| writer.has_line(&line.source));
+        let leaves = has_line || seen.is_some_and(|seen| catalogue.writes(seen, knob));
+        leaves.then(|| format!("left to {name}: --exclude {name}"))
+    })
+}
+
+/// A finding for each second writer that was seen.
+pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<Finding> {
+    let seen = |seen: &SeenWriter| {
+        let writer = catalogue.writer(&seen.id)?;
+        let knobs = catalogue.knobs().filter(|knob| catalogue.writes(seen, &knob.id));
+        let knobs: Vec<&str> = knobs.map(|knob| knob.id.as_str()).collect();
+        let sets = match &seen.knobs {
+            None if writer.scope.is_some() => format!("may set {}", counted(&knobs)),
+            _ => format!("sets {}", named(&knobs)),
+        };
+        let when = if seen.running { "is at work" } else { "will be at work after the next boot" };
+        let holes = Holes::of(observation, Some(seen), &[], std::iter::empty());
+        Some(Finding {
+            id: format!("writer.{}", seen.id),
+            knob: None,
+            severity: Severity::Note,
+            evidence: format!("{} {when} and {sets}: {}", seen.id, seen.evidence.join("; ")),
+            why: writer.why.clone(),
+            cure: format!(
+                "let one of the two own each place; for planish alone: {}; for {} alone: planish plan PROFILE --exclude {}",
+                holes.fill_all(&writer.hand_over).join(", or "),
+                seen.id,
+                seen.id
+            ),
+        })
+    };
+    observation.writers.iter().filter_map(seen).collect()
+}
+
+/// Some names, and how many others there are.
+fn named(names: &[&str]) -> String {
+    if names.len() <= NAMED_MAX {
+        return names.join(", ");
+    }
+    let (first, rest) = names.split_at(NAMED_MAX - 1);
+    format!("{} and {} other knobs", first.join(", "), rest.len())
+}
+
+/// The only name, or how many there are.
+fn counted(names: &[&str]) -> String {
+    match names {
+        few if few.len() <= NAMED_MAX => few.join(", "),
+        many => format!("any of {} knobs", many.len()),
+    }
+}
+
+/// What stands for the holes in a text that is to be typed.
+struct Holes(Vec<(&'static str, String)>);
+
+impl Holes {
+    fn of<'a>(
+        observation: &Observation,
+        seen: Option<&SeenWriter>,
+        steps: &[&Step],
+        lines: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let mut holes = Vec::new();
+        let arguments = seen.and_then(|seen| seen.arguments.as_ref());
+        if let Some(arguments) = arguments {
+            holes.push(("file", arguments.file.clone()));
+            holes.push(("variable", arguments.variable.clone()));
+            holes.push(("value", arguments.value.clone()));
+        }
+        holes.extend(seen.and_then(|seen| Some(("profile", seen.profile.clone()?))));
+        let lines: BTreeSet<&str> = lines.collect();
+        let joined = |words: Vec<String>, with: &str| (!words.is_empty()).then(|| words.join(with));
+        let irqs = steps.iter().filter_map(|step| irq(&step.place)).map(|irq| format!("--banirq={irq}"));
+        let sysctls = steps.iter().filter_map(|step| step.place.strip_prefix("/proc/sys/"));
+        for (name, text) in [
+            ("irqs", joined(irqs.collect(), " ")),
+            ("cpus", quiet_cpus(observation, steps)),
+            ("sysctls", joined(sysctls.map(|path| path.replace('/', ".")).collect(), ",")),
+            ("lines", joined(lines.into_iter().map(str::to_owned).collect(), ", ")),
+        ] {
+            holes.extend(text.map(|text| (name, text)));
+        }
+        Self(holes)
+    }
+
+    fn fill_all(&self, texts: &[String]) -> Vec<String> {
+        texts.iter().filter_map(|text| self.fill(text)).collect()
+    }
+
+    /// The text, if every hole of it can be filled.
+    fn fill(&self, text: &str) -> Option<String> {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}')?;
+            filled += before;
+            filled += &self.0.iter().find(|(hole, _)| *hole == name)?.1;
+            rest = after;
+        }
+        // A variable that is empty yet leaves a blank behind.
+        Some((filled + rest).replace("=\" ", "=\""))
+    }
+}
+
+/// The number of an interrupt whose place this is.
+fn irq(place: &str) -> Option<&str> {
+    place::captures("/proc/irq/{irq}/smp_affinity_list", place)?.first().map(|(_, number)| *number)
+}
+
+/// The CPUs that the plan takes interrupts away from: those that are not in the default affinity that it sets.
+fn quiet_cpus(observation: &Observation, steps: &[&Step]) -> Option<String> {
+    let step = steps.iter().find(|step| step.knob.as_str() == "irq.default_affinity")?;
+    let quiet: Vec<String> = (0..observation.host.cpus_online)
+        .filter(|cpu| !is_in_mask(&step.wanted, *cpu))
+        .map(|cpu| cpu.to_string())
+        .collect();
+    let list = ValueType::Cpus { cpus: CpuForm::List, empty: false };
+    (!quiet.is_empty()).then(|| list.normal(&quiet.join(",")))
+}
+
+/// Whether a mask of hexadecimal digits holds a CPU; the last digit is that of the first four.
+fn is_in_mask(mask: &str, cpu: u32) -> bool {
+    let digit = mask.chars().rev().filter_map(|digit| digit.to_digit(16)).nth((cpu / 4) as usize);
+    digit.is_some_and(|digit| digit >> (cpu % 4) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Second writers: other programs that set knobs of a host, as rows, as they were seen, and beside a plan.
+//!
+//! Two writers of one place undo each other, and the rollback of the other one may put back what is no original. So a
+//! row says how a program is recognised without asking it, which knobs it sets, and what to type so that one of the two
+//! owns each place. planish stops no service of others by itself.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{KnobId, place};
+
+/// A program that sets knobs: a row of `catalogue/writers/*.toml`.
+///
+/// Texts that are to be typed may hold `{file}`, `{variable}`, `{value}` (where its unit takes arguments from, and what
+/// they are), `{profile}` (its active one), and what a plan writes: `{irqs}` as options of irqbalance, `{cpus}` that are
+/// to be kept free of interrupts, `{sysctls}` by name, `{lines}` of files. A text with a hole that cannot be filled is
+/// left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Writer {
+    /// The name that it goes by.
+    pub id: String,
+    /// Names of its processes, as `/proc/PID/comm` shows them. The kernel keeps 15 bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
+    /// Files that are there while it is at work. What is called `*.pid` counts while that process is there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Its unit: where it is enabled, the program is at work after the next boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Files and folders whose lines a boot applies: what they set is seen line by line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines_of: Vec<String>,
+    /// The knobs that it may set: ids, or patterns of ids such as `vm.*`.
+    pub writes: Vec<String>,
+    /// What tells which of them it does set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<WriterScope>,
+    /// What comes of two writers.
+    pub why: String,
+    /// What to type so that it writes nothing any more and planish alone does.
+    pub hand_over: Vec<String>,
+    /// What to type so that it leaves single places to planish, where it can.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Where this was read.
+    pub source: String,
+}
+
+/// What tells the knobs that a writer sets on one host. Without it, or where its files cannot be read, all of the row
+/// count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum WriterScope {
+    /// The profile that is active, with those that it includes: files of sections and `key = value` lines.
+    Profile {
+        /// The file with the names of the active ones.
+        active: String,
+        /// Folders that have a folder a profile, the first one wins.
+        folders: Vec<String>,
+        /// The file in the folder of a profile.
+        file: String,
+        /// Knobs by `section.key`, or by `section` for every key of it. Keys of `[sysctl]` and `[sysfs]` name places
+        /// themselves. What is not listed sets no knob.
+        options: BTreeMap<String, Vec<String>>,
+    },
+    /// A folder with a file a parameter, which is named like a key of `sysctl`, or by a word.
+    Names {
+        /// The folder, the first that is there.
+        folders: Vec<String>,
+        /// Knobs by patterns of those words.
+        options: BTreeMap<String, Vec<String>>,
+    },
+    /// Files that name what they set, as `sysctl` does or by its path. `{any}` stands for every name in a folder.
+    Mentioned {
+        /// The files.
+        files: Vec<String>,
+    },
+}
+
+impl Writer {
+    /// Whether it may set a knob on some host.
+    #[must_use]
+    pub fn may_write(&self, knob: &KnobId) -> bool {
+        self.writes.iter().any(|pattern| place::matches(pattern, knob.as_str()))
+    }
+
+    /// Whether its lines are those of a source such as `/etc/sysctl.d/99-local.conf:3`.
+    #[must_use]
+    pub fn has_line(&self, source: &str) -> bool {
+        self.lines_of.iter().any(|from| {
+            let rest = source.strip_prefix(from.as_str());
+            rest.is_some_and(|rest| from.ends_with('/') || rest.starts_with(':'))
+        })
+    }
+}
+
+/// A second writer that was seen on a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SeenWriter {
+    /// The row.
+    pub id: String,
+    /// Whether it is at work now. Else it will be after the next boot.
+    pub running: bool,
+    /// By what it was recognised.
+    pub evidence: Vec<String>,
+    /// The knobs that it sets here; `None` where that cannot be told, and all of its row count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knobs: Option<Vec<KnobId>>,
+    /// The profile of its own that is active.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Where its arguments come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<WriterArguments>,
+}
+
+/// Where the unit of a program takes its arguments from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WriterArguments {
+    /// The file of variables.
+    pub file: String,
+    /// The variable that is on the program's command line.
+    pub variable: String,
+    /// What it is now; empty where it is not set.
+    pub value: String,
+}
+
+/// A second writer of places that a plan sets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecondWriter {
+    /// The row.
+    pub id: String,
+    /// Whether it is at work now. Else it writes at the next boot.
+    pub running: bool,
+    /// By what it was recognised.
+    pub evidence: Vec<String>,
+    /// Places of the plan that it writes too.
+    pub places: Vec<String>,
+    /// What to type so that planish alone writes them.
+    pub hand_over: Vec<String>,
+    /// What to type so that it leaves these places to planish; empty where it cannot.
+    pub exclude: Vec<String>,
+    /// What to type so that planish leaves them to it.
+    pub leave: String,
+}

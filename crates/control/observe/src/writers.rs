@@ -1,0 +1,115 @@
+//! Second writers: other programs that set knobs of this host, recognised by what they leave lying about.
+//!
+//! Nobody is asked and nothing is started: names of processes, files that a program keeps while it runs, units that are
+//! enabled, and the configuration that tells which knobs it sets. Of processes that are none of these nothing is
+//! remembered, so that a recording does not tell what else ran; nor of the data that an instance was made from, which
+//! may hold secrets.
+
+mod scope;
+mod unit;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use planish_host::Host;
+use planish_model::{Catalogue, SeenWriter, Writer};
+use planish_sys::file;
+
+/// Bytes of a process's name that the kernel keeps (`TASK_COMM_LEN`, without the zero at the end).
+const COMM_BYTES: usize = 15;
+
+/// The second writers of a host, in the order of the catalogue. Those that are seen line by line in the files of the
+/// next boot are not among them.
+pub(crate) fn read(host: &Host, catalogue: &Catalogue) -> Vec<SeenWriter> {
+    let names: BTreeSet<&str> =
+        catalogue.writers().iter().flat_map(|writer| &writer.programs).map(|name| comm(name)).collect();
+    let processes = processes(host, &names);
+    let units = unit::Units::of(host);
+    let seen = |writer: &Writer| seen(host, catalogue, writer, &processes, &units);
+    catalogue.writers().iter().filter_map(seen).collect()
+}
+
+fn comm(program: &str) -> &str {
+    program.get(..COMM_BYTES).unwrap_or(program)
+}
+
+/// The first process of each wanted name.
+fn processes(host: &Host, names: &BTreeSet<&str>) -> BTreeMap<String, u32> {
+    let mut found = BTreeMap::new();
+    if names.is_empty() {
+        return found;
+    }
+    for pid in host.list("/proc").iter().filter_map(|name| name.parse::<u32>().ok()) {
+        let path = format!("/proc/{pid}/comm");
+        let Some(name) = unremembered(host, &path) else { continue };
+        if names.contains(name.trim_end()) && !found.contains_key(name.trim_end()) {
+            // This one is what the host is recognised by: a recording keeps it.
+            host.exists(&path);
+            found.insert(name.trim_end().to_owned(), pid);
+        }
+    }
+    found
+}
+
+/// The text of a file that no recording is to keep because of us.
+fn unremembered(host: &Host, path: &str) -> Option<String> {
+    let real = if host.is_live() { PathBuf::from(path) } else { host.real_path(path).ok()? };
+    file::read_text(&real).ok()
+}
+
+fn seen(
+    host: &Host,
+    catalogue: &Catalogue,
+    writer: &Writer,
+    processes: &BTreeMap<String, u32>,
+    units: &unit::Units<'_>,
+) -> Option<SeenWriter> {
+    let mut evidence = Vec::new();
+    for program in &writer.programs {
+        if let Some(pid) = processes.get(comm(program)) {
+            evidence.push(format!("process {pid} is {program}"));
+        }
+    }
+    evidence.extend(
+        writer.files.iter().filter(|file| is_at_work(host, file)).map(|file| format!("{file} is there")),
+    );
+    let running = !evidence.is_empty();
+    let enabled = writer.unit.as_deref().and_then(|unit| units.enabled(unit));
+    if let (false, Some(by)) = (running, enabled) {
+        evidence.push(format!("enabled for the next boot by {by}"));
+    }
+    if evidence.is_empty() {
+        return None;
+    }
+    let scope = scope::of(host, catalogue, writer);
+    // Of what is told by texts alone, a text that names no knob is no writer.
+    if scope.knobs.as_ref().is_some_and(Vec::is_empty) {
+        return None;
+    }
+    evidence.extend(scope.evidence);
+    let arguments = writer.unit.as_deref().and_then(|unit| units.arguments(unit));
+    Some(SeenWriter {
+        id: writer.id.clone(),
+        running,
+        evidence,
+        knobs: scope.knobs,
+        profile: scope.profile,
+        arguments,
+    })
+}
+
+/// Whether a file shows that its program is at work. One that a killed program left behind names nobody any more; a
+/// recording, which keeps few processes, is believed.
+fn is_at_work(host: &Host, path: &str) -> bool {
+    if !host.exists(path) {
+        return false;
+    }
+    if !path.ends_with(".pid") || !host.is_live() {
+        return true;
+    }
+    let pid = host.read(path).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    pid.is_some_and(|pid| host.exists(&format!("/proc/{pid}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! Which knobs a second writer sets on this host, by its own configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planish_host::Host;
+use planish_model::{Catalogue, Knob, KnobId, Writer, WriterScope, place};
+
+use super::unremembered;
+
+/// Profiles that one may include, one after another: none that is sound has so many.
+const PROFILES_MAX: usize = 32;
+
+/// What the configuration of a writer tells.
+#[derive(Default)]
+pub(super) struct Scope {
+    /// The knobs; `None` where it cannot be told, and all of the row count.
+    pub(super) knobs: Option<Vec<KnobId>>,
+    /// Where it was read.
+    pub(super) evidence: Vec<String>,
+    /// The active profile.
+    pub(super) profile: Option<String>,
+}
+
+/// The knobs that a writer sets.
+pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer) -> Scope {
+    match &writer.scope {
+        None => Scope::default(),
+        Some(WriterScope::Profile { active, folders, file, options }) => {
+            let Ok(text) = host.read(active) else { return Scope::default() };
+            let profile = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            if profile.is_empty() {
+                // It runs and sets nothing.
+                return Scope { knobs: Some(Vec::new()), ..Scope::default() };
+            }
+            let knobs = Profiles { host, catalogue, folders, file, options }.knobs(&profile);
+            let evidence = vec![format!("its profile is {profile} ({active})")];
+            Scope { knobs, evidence, profile: Some(profile) }
+        }
+        Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
+        Some(WriterScope::Mentioned { files }) => mentioned(host, catalogue, files),
+    }
+}
+
+/// A file a parameter.
+fn names(
+    host: &Host,
+    catalogue: &Catalogue,
+    folders: &[String],
+    options: &BTreeMap<String, Vec<String>>,
+) -> Scope {
+    let Some((folder, names)) = folders.iter().find_map(|folder| {
+        let names = host.list(folder);
+        (!names.is_empty()).then_some((folder, names))
+    }) else {
+        return Scope::default();
+    };
+    let mut knobs = BTreeSet::new();
+    for name in &names {
+        // A listed folder is no file: what is in it is kept by a recording because it was looked at.
+        host.exists(&format!("{folder}/{name}"));
+        knobs.extend(of_sysctl(catalogue, name));
+        let words = options.iter().filter(|(pattern, _)| place::matches(pattern, name));
+        knobs.extend(words.flat_map(|(_, patterns)| meant(catalogue, patterns)));
+    }
+    let evidence = vec![format!("{} parameters in {folder}", names.len())];
+    Scope { knobs: Some(knobs.into_iter().collect()), evidence, profile: None }
+}
+
+/// Texts that name knobs as `sysctl` does, or by their path.
+fn mentioned(host: &Host, catalogue: &Catalogue, files: &[String]) -> Scope {
+    let mut knobs = BTreeSet::new();
+    let mut evidence = Vec::new();
+    for path in files.iter().flat_map(|file| in_folder(host, file)) {
+        let Some(text) = unremembered(host, &path) else { continue };
+        let text = without_comments(&text);
+        let before = knobs.len();
+        let named = catalogue.knobs().filter(|knob| is_mentioned(knob, &text));
+        knobs.extend(named.map(|knob| knob.id.clone()));
+        if knobs.len() > before {
+            evidence.push(format!("{path} names knobs"));
+        }
+    }
+    Scope { knobs: Some(knobs.into_iter().collect()), evidence, profile: None }
+}
+
+/// The files that a name with `{any}` at its end stands for. Their contents are not asked of the host, which would
+/// remember them.
+fn in_folder(host: &Host, file: &str) -> Vec<String> {
+    match file.strip_suffix("/{any}") {
+        Some(folder) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
+        None => vec![file.to_owned()],
+    }
+}
+
+fn without_comments(text: &str) -> String {
+    let told = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a text sets a knob by its path or by the name that `sysctl` has for it.
+fn is_mentioned(knob: &Knob, text: &str) -> bool {
+    if knob.has_holes() || knob.boot_parameter().is_some() {
+        return false;
+    }
+    let ends = |at: usize, name: &str| {
+        let next = text[at + name.len()..].chars().next();
+        !next.is_some_and(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+    };
+    let is_in = |name: &str| text.match_indices(name).any(|(at, _)| ends(at, name));
+    let sysctl = knob.path.strip_prefix("/proc/sys/");
+    is_in(&knob.path) || sysctl.is_some_and(|path| is_in(path) || is_in(&path.replace('/', ".")))
+}
+
+/// The knobs of a key of `sysctl`, which may hold wildcards.
+fn of_sysctl(catalogue: &Catalogue, key: &str) -> Vec<KnobId> {
+    of_path(catalogue, &place::of_sysctl(key))
+}
+
+/// The knobs that have a place there; a wildcard stays within its component.
+fn of_path(catalogue: &Catalogue, path: &str) -> Vec<KnobId> {
+    let same = |knob: &&Knob| {
+        let (mut ours, mut theirs) = (knob.path.split('/'), path.split('/'));
+        loop {
+            match (ours.next(), theirs.next()) {
+                (None, None) => return true,
+                (Some(ours), Some(theirs)) => {
+                    let (hole, wild) = (ours.contains('{'), theirs.contains(['*', '?', '[']));
+                    let before = ours.split('{').next().unwrap_or_default();
+                    let fits = match (hole, wild) {
+                        (false, false) => ours == theirs,
+                        (false, true) => place::matches(theirs, ours),
+                        (true, false) => place::captures(ours, theirs).is_some(),
+                        (true, true) => theirs.starts_with(before) || theirs.starts_with(['*', '?', '[']),
+                    };
+                    if !fits {
+                        return false;
+                    }
+                }
+                _ => return false,
+            }
+        }
+    };
+    catalogue.knobs().filter(same).map(|knob| knob.id.clone()).collect()
+}
+
+/// The knobs that patterns of ids mean.
+fn meant(catalogue: &Catalogue, patterns: &[String]) -> Vec<KnobId> {
+    let is_meant = |knob: &&Knob| patterns.iter().any(|pattern| place::matches(pattern, knob.id.as_str()));
+    catalogue.knobs().filter(is_meant).map(|knob| knob.id.clone()).collect()
+}
+
+/// The profiles of a writer.
+struct Profiles<'a> {
+    host: &'a Host,
+    catalogue: &'a Catalogue,
+    folders: &'a [String],
+    file: &'a str,
+    options: &'a BTreeMap<String, Vec<String>>,
+}
+
+impl Profiles<'_> {
+    /// The knobs of profiles and of those that they include; `None` when one of them is not there, or its name is
+    /// computed.
+    fn knobs(&self, active: &str) -> Option<Vec<KnobId>> {
+        let mut knobs = BTreeSet::new();
+        let mut pending: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
+        let mut read = BTreeSet::new();
+        while let Some(name) = pending.pop() {
+            // `-name` is one that need not be there.
+            let (name, optional) = name.strip_prefix('-').map_or((name.as_str(), false), |rest| (rest, true));
+            if name.contains(['$', '/']) || read.len() == PROFILES_MAX {
+                return None;
+            }
+            if !read.insert(name.to_owned()) {
+                continue;
+            }
+            match self.text(name) {
+                Some(text) => self.add(&text, &mut knobs, &mut pending),
+                None if optional => {}
+                None => return None,
+            }
+        }
+        Some(knobs.into_iter().collect())
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.folders.iter().find_map(|folder| self.host.read(&format!("{folder}/{name}/{}", self.file)).ok())
+    }
+
+    /// Adds the knobs of one profile and the names of those that it includes.
+    fn add(&self, text: &str, knobs: &mut BTreeSet<KnobId>, pending: &mut Vec<String>) {
+        // A section is an instance of a plugin, which `type=` names where it is not the section's own name.
+        let sections = sections(text);
+        for (name, lines) in &sections {
+            let kind =
+                lines.iter().find_map(|(key, value)| (*key == "type").then_some(*value)).unwrap_or(name);
+            for (key, value) in lines {
+                match (kind, *key) {
+                    ("main", "include") => {
+                        pending.extend(
+                            value.split([',', ';', ' ']).filter(|word| !word.is_empty()).map(str::to_owned),
+                        );
+                    }
+                    ("sysctl", key) => knobs.extend(of_sysctl(self.catalogue, key)),
+                    ("sysfs", path) => knobs.extend(of_path(self.catalogue, path)),
+                    (kind, key) => {
+                        let patterns =
+                            self.options.get(&format!("{kind}.{key}")).or_else(|| self.options.get(kind));
+                        knobs.extend(patterns.iter().flat_map(|patterns| meant(self.catalogue, patterns)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A section's name with its keys and values.
+type Section<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
+/// The sections of a file, comments left out.
+fn sections(text: &str) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+            sections.push((name.trim(), Vec::new()));
+        } else if let (Some((_, lines)), Some((key, value))) = (sections.last_mut(), line.split_once('=')) {
+            lines.push((key.trim(), value.trim()));
+        }
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ids(knobs: Vec<KnobId>) -> Vec<String> {
+        knobs.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_key_or_path_means_the_knobs_that_have_a_place_there() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        assert_eq!(ids(of_sysctl(&catalogue, "vm.swappiness")), ["vm.swappiness"]);
+        assert_eq!(ids(of_sysctl(&catalogue, "net/core/somaxconn")), ["net.core.somaxconn"]);
+        assert_eq!(ids(of_path(&catalogue, "/sys/block/sda/queue/scheduler")), ["block.scheduler"]);
+        assert_eq!(ids(of_path(&catalogue, "/sys/block/sd*/queue/scheduler")), ["block.scheduler"]);
+        assert_eq!(ids(of_path(&catalogue, "/sys/block/sd*/queue/sched")), Vec::<String>::new());
+        assert!(ids(of_path(&catalogue, "/proc/sys/vm/dirty_*")).contains(&"vm.dirty_bytes".to_owned()));
+    }
+
+    #[test]
+    fn a_text_that_only_begins_like_a_knob_does_not_name_it() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let knob = catalogue.knob(&KnobId::new("vm.overcommit_memory")).expect("a row");
+        for (text, mentions) in [
+            ("sysctl -w vm.overcommit_memory=1", true),
+            ("echo 1 > /proc/sys/vm/overcommit_memory", true),
+            ("vm.overcommit_memory_of_mine", false),
+            ("vm/overcommit_memory.bak", false),
+            ("", false),
+        ] {
+            assert_eq!(is_mentioned(knob, text), mentions, "{text}");
+        }
+        assert_eq!(without_comments("a\n # vm.swappiness\nb"), "a\nb");
+    }
+
+    proptest! {
+        #[test]
+        fn odd_text_is_passed_over(text in "[\\PC\n\\[\\]=]{0,200}") {
+            let _ = (sections(&text), without_comments(&text));
+            let _ = of_path(&Catalogue::embedded().expect("sound"), &text);
+        }
+    }
+}

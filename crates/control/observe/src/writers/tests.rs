@@ -1,0 +1,132 @@
+//! Trees with one program or another.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use planish_model::KnobId;
+
+use super::*;
+
+#[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path.trim_start_matches('/'));
+    std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
+    std::fs::write(path, text).expect("a file");
+}
+
+fn seen_in(root: &Path) -> Vec<SeenWriter> {
+    write(root, "/proc/version", "Linux\n");
+    read(&Host::open(root).expect("a tree"), &Catalogue::embedded().expect("sound"))
+}
+
+fn ids(seen: &[SeenWriter]) -> Vec<&str> {
+    seen.iter().map(|writer| writer.id.as_str()).collect()
+}
+
+fn knobs(writer: &SeenWriter) -> Vec<&str> {
+    writer.knobs.iter().flatten().map(KnobId::as_str).collect()
+}
+
+#[test]
+fn nothing_lies_about_where_nobody_is() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/17/comm", "postgres\n");
+    assert_eq!(seen_in(tree.path()), []);
+}
+
+#[test]
+fn a_process_is_known_by_its_name_and_nobody_else_is_remembered() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/17/comm", "irqbalance\n");
+    write(tree.path(), "/proc/18/comm", "power-profiles-\n");
+    write(tree.path(), "/proc/19/comm", "secret-daemon\n");
+    write(tree.path(), "/proc/version", "Linux\n");
+    let host = Host::open(tree.path()).expect("a tree");
+    let seen = read(&host, &Catalogue::embedded().expect("sound"));
+    assert_eq!(ids(&seen), ["irqbalance", "power-profiles-daemon"]);
+    assert_eq!(seen[0].evidence, ["process 17 is irqbalance"]);
+    assert!(seen[0].running);
+    let reads = host.reads();
+    assert!(reads.contains(&"/proc/17/comm".to_owned()) && !reads.contains(&"/proc/19/comm".to_owned()));
+}
+
+#[test]
+fn the_active_profile_and_those_that_it_includes_tell_the_knobs() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/run/tuned/tuned.pid", "812\n");
+    write(root, "/etc/tuned/active_profile", "mine\n");
+    let mine =
+        "[main]\ninclude=base\n[sysctl]\nvm.swappiness = 5\n[my]\ntype=vm\ntransparent_hugepages=never\n";
+    write(root, "/etc/tuned/mine/tuned.conf", mine);
+    let base = "# base\n[cpu]\ngovernor=performance\nforce_latency=1\n[sysfs]\n/sys/block/sd*/queue/nr_requests=64\n";
+    write(root, "/usr/lib/tuned/base/tuned.conf", base);
+    let seen = seen_in(root);
+    assert_eq!(ids(&seen), ["tuned"]);
+    assert_eq!(knobs(&seen[0]), ["block.nr_requests", "cpu.governor", "thp.enabled", "vm.swappiness"]);
+    assert_eq!(seen[0].profile.as_deref(), Some("mine"));
+    assert_eq!(
+        seen[0].evidence,
+        ["/run/tuned/tuned.pid is there", "its profile is mine (/etc/tuned/active_profile)"]
+    );
+
+    // One that cannot be read may set anything of the row; none at all sets nothing.
+    write(root, "/etc/tuned/mine/tuned.conf", "[main]\ninclude=${f:base}\n");
+    assert_eq!(seen_in(root)[0].knobs, None);
+    write(root, "/etc/tuned/active_profile", "\n");
+    assert_eq!(seen_in(root), []);
+}
+
+#[test]
+fn a_unit_counts_where_systemd_runs_and_it_is_enabled() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let unit = "[Service]\nEnvironmentFile=-/etc/default/irqbalance\nExecStart=/usr/sbin/irqbalance $IRQBALANCE_ARGS\n";
+    write(root, "/lib/systemd/system/irqbalance.service", unit);
+    write(root, "/etc/default/irqbalance", "IRQBALANCE_ARGS=--deepestcache=2\n");
+    write(root, "/etc/systemd/system/multi-user.target.wants/.keep", "");
+    let wants = "etc/systemd/system/multi-user.target.wants/irqbalance.service";
+    symlink("/lib/systemd/system/irqbalance.service", root.join(wants)).expect("ours");
+    assert_eq!(seen_in(root), [], "an image of a container");
+    write(root, "/run/systemd/system/.keep", "");
+    let seen = seen_in(root);
+    assert_eq!(ids(&seen), ["irqbalance"]);
+    assert!(!seen[0].running);
+    assert_eq!(seen[0].evidence, [format!("enabled for the next boot by /{wants}")]);
+    let arguments = seen[0].arguments.as_ref().expect("its unit takes some");
+    assert_eq!(
+        (arguments.file.as_str(), arguments.value.as_str()),
+        ("/etc/default/irqbalance", "--deepestcache=2")
+    );
+    symlink("/dev/null", root.join("etc/systemd/system/irqbalance.service")).expect("ours");
+    assert_eq!(seen_in(root), [], "masked");
+}
+
+#[test]
+fn what_saptune_keeps_a_file_for_it_sets() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/run/saptune/saved_state/2382421", "{}");
+    for name in ["vm.dirty_bytes", "THP", "IO_SCHEDULER_sda", "UserTasksMax"] {
+        write(tree.path(), &format!("/run/saptune/parameter/{name}"), "{}");
+    }
+    let seen = seen_in(tree.path());
+    assert_eq!(ids(&seen), ["saptune"]);
+    assert_eq!(knobs(&seen[0]), ["block.scheduler", "thp.enabled", "vm.dirty_bytes"]);
+}
+
+#[test]
+fn cloud_init_is_a_writer_of_what_its_data_names_and_no_data_is_remembered() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/run/cloud-init/enabled", "");
+    write(root, "/etc/cloud/cloud.cfg", "users: [default]\n# sysctl -w vm.swappiness=1\n");
+    assert_eq!(seen_in(root), [], "it sets no knob");
+    let data = "#cloud-config\npassword: hunter2\nbootcmd: [sysctl -w vm.swappiness=1]\n";
+    write(root, "/var/lib/cloud/instance/user-data.txt", data);
+    write(root, "/proc/version", "Linux\n");
+    let host = Host::open(root).expect("a tree");
+    let seen = read(&host, &Catalogue::embedded().expect("sound"));
+    assert_eq!(knobs(&seen[0]), ["vm.swappiness"]);
+    assert_eq!(seen[0].evidence[1], "/var/lib/cloud/instance/user-data.txt names knobs");
+    assert!(!host.reads().iter().any(|path| path.ends_with("user-data.txt") || path.ends_with("cloud.cfg")));
+}

@@ -1,0 +1,289 @@
+//! `planish install check`: has systemd compare the host again and again, and leaves the answer where monitoring looks.
+//!
+//! Three files, each a step of one entry of the journal, so that `undo` takes them out like anything else. Nothing is
+//! started: what systemd reads at the next boot is written, and the command to type for now is told. The timer is
+//! pulled in by a drop-in of `timers.target` and not by a link, since files are what the journal keeps originals of.
+
+use std::time::Duration;
+
+use planish_act::Sink;
+use planish_journal::{Intent, Journal};
+use planish_model::{Class, Entry, EntryId, EntryStep, Exit, KnobId, Outcome, OutcomeKind, Plan, Undo};
+use tracing::info_span;
+
+use crate::contents::{self, Contents};
+use crate::error::PipelineError;
+use crate::session::Session;
+use crate::{gone, undo};
+
+/// The unit that compares.
+const SERVICE: &str = "/etc/systemd/system/planish-check.service";
+/// The unit that says when.
+const TIMER: &str = "/etc/systemd/system/planish-check.timer";
+/// What makes a boot start the timer.
+const PULLED_IN: &str = "/etc/systemd/system/timers.target.d/90-planish.conf";
+
+/// What the entry is called in the log.
+const NAME: &str = "install-check";
+
+/// What is to be installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallCheck {
+    /// The program, as systemd is to start it: an absolute path.
+    pub program: String,
+    /// When: a calendar event of systemd, such as `hourly` or `*:0/15`.
+    pub every: String,
+    /// The profile to compare with; what is applied without it.
+    pub profile: Option<String>,
+    /// The folder of `--state`, where there is one.
+    pub state: Option<String>,
+}
+
+/// A file as it is installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitFile {
+    /// Where.
+    pub path: &'static str,
+    /// What it says.
+    pub text: String,
+}
+
+/// What an installation did.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// Its entry; `None` when all of it was there.
+    pub entry: Option<EntryId>,
+    /// How each file ended; after a failure, also how each was taken back.
+    pub outcomes: Vec<Outcome>,
+    /// How the command ends.
+    pub exit: Exit,
+    /// What to know.
+    pub hints: Vec<String>,
+}
+
+/// The files of an installation, without writing anything.
+///
+/// # Errors
+/// A profile that does not exist, and words that would mean something else in a unit.
+pub fn check_units(session: &Session, wanted: &InstallCheck) -> Result<Vec<UnitFile>, PipelineError> {
+    let catalogue = session.sound_catalogue()?;
+    if let Some(profile) = &wanted.profile {
+        catalogue.profile(profile)?;
+    }
+    let absolute = |path: &str| path.starts_with('/') && path.chars().all(is_plain);
+    refuse_unless(absolute(&wanted.program), "program", &wanted.program)?;
+    if let Some(state) = &wanted.state {
+        refuse_unless(absolute(state), "state folder", state)?;
+    }
+    let calendar = |c: char| c.is_ascii_alphanumeric() || " *:/,.~-_+".contains(c);
+    refuse_unless(
+        !wanted.every.trim().is_empty() && wanted.every.chars().all(calendar),
+        "time",
+        &wanted.every,
+    )?;
+    if let Some(profile) = &wanted.profile {
+        refuse_unless(profile.chars().all(is_plain) && !profile.starts_with('-'), "profile", profile)?;
+    }
+    let texts = [(SERVICE, service(wanted)), (TIMER, timer(wanted)), (PULLED_IN, pulled_in())];
+    Ok(texts.into_iter().map(|(path, text)| UnitFile { path, text }).collect())
+}
+
+/// Whether a character of a word means itself on a command line of systemd.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/._-+@".contains(c)
+}
+
+fn refuse_unless(sound: bool, what: &'static str, text: &str) -> Result<(), PipelineError> {
+    if sound { Ok(()) } else { Err(PipelineError::NotForAUnit { what, text: text.to_owned() }) }
+}
+
+/// Reads all of the host and changes nothing of it. What a private network, IPC or user namespace, or a /proc/sys that
+/// is mounted read-only, would hide or change is what is to be compared: so none of those.
+fn service(wanted: &InstallCheck) -> String {
+    let state = wanted.state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
+    let profile = wanted.profile.as_ref().map(|profile| format!(" {profile}")).unwrap_or_default();
+    let program = &wanted.program;
+    format!(
+        "[Unit]
+Description=Compare this host with what planish applied
+[Service]
+Type=oneshot
+ExecStart={program}{state} check{profile} --monitor
+# 1 is a warning; 2 (drift) and 3 (could not look) leave the unit failed. docs/monitoring.md tells them apart.
+SuccessExitStatus=1
+TimeoutStartSec=2min
+Nice=10
+IOSchedulingClass=idle
+CapabilityBoundingSet=CAP_DAC_READ_SEARCH
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+RestrictAddressFamilies=AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+UMask=0077
+"
+    )
+}
+
+fn timer(wanted: &InstallCheck) -> String {
+    let every = wanted.every.trim();
+    format!(
+        "[Unit]
+Description=Compare this host with what planish applied, again and again
+[Timer]
+# Once after each boot, when other programs have set what they set, and then by the calendar.
+OnBootSec=5min
+OnCalendar={every}
+RandomizedDelaySec=60
+"
+    )
+}
+
+fn pulled_in() -> String {
+    "[Unit]\nWants=planish-check.timer\n".to_owned()
+}
+
+/// Writes the files, each with its beginning and its end in the journal. What is there already is not written again.
+///
+/// # Errors
+/// As [`check_units`]; another installation that is to be undone first; files of somebody else; a journal that cannot
+/// be used.
+pub fn install_check(session: &Session, wanted: &InstallCheck) -> Result<Installed, PipelineError> {
+    let files = check_units(session, wanted)?;
+    let sink = session.sink()?;
+    let mut journal = session.writer(Duration::ZERO)?;
+
+    // After this point no other planish writes this host.
+    let boot_id = session.host().boot_id();
+    gone::close(&mut journal, &boot_id)?;
+    let steps = steps(session, files, &journal.ledger().entries, &*sink)?;
+    if steps.is_empty() {
+        let hints = journal.torn_note().into_iter().collect();
+        return Ok(Installed { entry: None, outcomes: Vec::new(), exit: Exit::Done, hints });
+    }
+    let plan = Plan::new(NAME.to_owned(), session.host().host_id(), boot_id.clone(), Vec::new(), Vec::new());
+    let entry = info_span!("record").in_scope(|| {
+        journal.begin(Intent {
+            command: session.options.command.clone(),
+            reason: None,
+            profile: plan.profile,
+            plan: plan.hash,
+            confirm_by: None,
+            steps,
+        })
+    })?;
+    // After this point a kill leaves an entry that undo takes back.
+    write(session, &mut journal, entry, &*sink)
+}
+
+/// What systemd has to be told after its files were taken out, where it may have read them.
+pub(crate) fn after_undo(session: &Session, outcomes: &[Outcome]) -> Option<String> {
+    let taken = outcomes.iter().any(|outcome| outcome.place == TIMER && outcome.outcome == OutcomeKind::Done);
+    let told = session.host().is_live() && taken;
+    told.then(|| "tell systemd so: systemctl stop planish-check.timer; systemctl daemon-reload".to_owned())
+}
+
+/// The steps that are still to be done: none where all of it is there.
+fn steps(
+    session: &Session,
+    files: Vec<UnitFile>,
+    entries: &[Entry],
+    sink: &dyn Sink,
+) -> Result<Vec<EntryStep>, PipelineError> {
+    let names = ["install.service", "install.timer", "install.target"];
+    let mut steps = Vec::new();
+    for (name, UnitFile { path, text }) in names.into_iter().zip(files) {
+        let step = EntryStep::new(KnobId::new(name), path.to_owned(), text, Class::Safe, Undo::File);
+        let there = |other: &&EntryStep| other.place == step.place && !other.is_undone();
+        let of_others = entries.iter().filter(|entry| entry.is_open());
+        let earlier =
+            of_others.filter_map(|entry| Some((entry.id, entry.steps.iter().find(there)?))).next_back();
+        if let Some((id, earlier)) = earlier {
+            let now = sink.read_file(path).map_err(PipelineError::Before)?;
+            if earlier.wanted != step.wanted || now != contents::alone(&step) {
+                return Err(PipelineError::Installed { entry: id, path: path.to_owned() });
+            }
+            continue;
+        }
+        let contents = Contents::of(EntryId(0), &step, entries);
+        contents.refuse_foreign(path, sink)?;
+        let folders = contents.folders(path, session);
+        steps.push(EntryStep { folders, ..step });
+    }
+    Ok(steps)
+}
+
+fn write(
+    session: &Session,
+    journal: &mut Journal,
+    id: EntryId,
+    sink: &dyn Sink,
+) -> Result<Installed, PipelineError> {
+    let _stage = info_span!("act").entered();
+    let mut entry = journal.ledger().entry(id).expect("it was begun just now").clone();
+    let mut outcomes = Vec::new();
+    for index in 0..entry.steps.len() {
+        let step = &mut entry.steps[index];
+        let outcome = Contents::of(id, step, &journal.ledger().entries).add(step, sink);
+        step.outcome = Some(outcome.clone());
+        let failed = !matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied);
+        let why = outcome.detail.clone();
+        outcomes.push(outcome.clone());
+        let recorded = journal.outcome(id, index, outcome);
+        if let Err(source) = recorded {
+            let back = undo::take_back(journal, &entry, false, &session.host().boot_id(), sink);
+            return Err(PipelineError::JournalHalfWay {
+                entry: id,
+                restored: back.is_restored(&entry),
+                source,
+            });
+        }
+        if failed {
+            return put_back(session, journal, &entry, outcomes, why, sink);
+        }
+    }
+    journal.applied(id)?;
+    Ok(Installed {
+        entry: Some(id),
+        outcomes,
+        exit: Exit::Done,
+        hints: journal.torn_note().into_iter().collect(),
+    })
+}
+
+/// After a file that could not be written: takes back the others.
+fn put_back(
+    session: &Session,
+    journal: &mut Journal,
+    entry: &Entry,
+    mut outcomes: Vec<Outcome>,
+    why: Option<String>,
+    sink: &dyn Sink,
+) -> Result<Installed, PipelineError> {
+    let command = format!("{} (put back)", session.options.command);
+    let back = undo::undo_entry(journal, entry, &command, false, &session.host().boot_id(), sink);
+    let restored = back.is_restored(entry);
+    if let Some(source) = back.journal_failure {
+        return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
+    }
+    let place = outcomes.last().map(|outcome| outcome.place.clone()).unwrap_or_default();
+    let hints = vec![format!("{place}: {}", why.unwrap_or_else(|| "no reason is known".to_owned()))];
+    outcomes.extend(back.outcomes);
+    let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
+    Ok(Installed { entry: Some(entry.id), outcomes, exit, hints })
+}

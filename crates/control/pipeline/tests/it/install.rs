@@ -1,0 +1,137 @@
+//! `install check`: three files that come and go like everything else, and what systemd itself says of them.
+
+use std::process::Command;
+
+use planish_model::{EntryState, Exit};
+use planish_pipeline::{InstallCheck, PipelineError, Session, Target, check_units, install_check, undo};
+
+use crate::crash::kill_everywhere;
+use crate::tree::*;
+
+const SERVICE: &str = "/etc/systemd/system/planish-check.service";
+const TARGET: &str = "/etc/systemd/system/timers.target.d/90-planish.conf";
+
+fn wanted() -> InstallCheck {
+    InstallCheck {
+        program: "/usr/bin/planish".to_owned(),
+        every: "hourly".to_owned(),
+        profile: None,
+        state: None,
+    }
+}
+
+fn install(session: &Session) {
+    assert_eq!(install_check(session, &wanted()).expect("a host that takes files").exit, Exit::Done);
+}
+
+#[test]
+fn files_come_once_and_go_with_their_folders() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let session = tree.session();
+    let first = install_check(&session, &wanted()).expect("installed");
+    assert_eq!((first.exit, first.outcomes.len()), (Exit::Done, 3));
+    let text = tree.get(SERVICE);
+    assert!(text.starts_with("# Written by planish"), "{text}");
+    assert!(text.contains("\nExecStart=/usr/bin/planish check --monitor\n"), "{text}");
+    assert!(tree.get(TARGET).ends_with("[Unit]\nWants=planish-check.timer\n"));
+    let again = install_check(&session, &wanted()).expect("nothing to do");
+    assert_eq!((again.entry, again.exit), (None, Exit::Done));
+    assert_eq!(undo(&session, Target::Newest, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    install(&session);
+    assert_eq!(tree.entries().iter().filter(|entry| entry.state == EntryState::Open).count(), 1);
+}
+
+#[test]
+fn a_reboot_does_not_close_the_entry() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    install(&tree.session());
+    tree.put(BOOT_ID, "99999999-2222-3333-4444-555555555555\n");
+    assert!(tree.entries()[0].is_open());
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+    tree.put(BOOT_ID, &start[BOOT_ID]);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn another_time_or_an_edit_is_refused_until_the_first_is_undone() {
+    let tree = Tree::new();
+    let session = tree.session();
+    install(&session);
+    let daily = InstallCheck { every: "daily".to_owned(), ..wanted() };
+    let error = install_check(&session, &daily).expect_err("another time");
+    assert!(matches!(error, PipelineError::Installed { .. }), "{error}");
+    assert_eq!(error.exit(), Exit::Refused);
+    assert_eq!(error.hints(), ["take that one back first: planish undo 1"]);
+    tree.put(SERVICE, "[Service]\nExecStart=/bin/true\n");
+    assert!(matches!(install_check(&session, &wanted()), Err(PipelineError::Installed { .. })));
+    assert_eq!(
+        undo(&session, Target::Newest, false).expect("told").exit,
+        Exit::Findings,
+        "their edit is kept"
+    );
+    assert!(tree.get(SERVICE).contains("/bin/true"));
+    let error = install_check(&session, &wanted()).expect_err("now it is theirs");
+    assert!(matches!(error, PipelineError::ForeignFile { .. }), "{error}");
+}
+
+#[test]
+fn words_that_systemd_would_take_apart_are_refused_and_nothing_is_written() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let session = tree.session();
+    let word = |text: &str| text.to_owned();
+    for wrong in [
+        InstallCheck { program: word("planish"), ..wanted() },
+        InstallCheck { program: word("/opt/my tools/planish"), ..wanted() },
+        InstallCheck { program: word("/usr/bin/%n"), ..wanted() },
+        InstallCheck { every: word("daily\nOnBootSec=1"), ..wanted() },
+        InstallCheck { every: word(" "), ..wanted() },
+        InstallCheck { state: Some(word("relative")), ..wanted() },
+        InstallCheck { profile: Some(word("no-such-profile")), ..wanted() },
+    ] {
+        let error = install_check(&session, &wrong).expect_err("refused");
+        assert_eq!(error.exit(), Exit::Usage, "{error}");
+    }
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    let profile = InstallCheck { profile: Some(word("series")), state: Some(word("/srv/p")), ..wanted() };
+    let units = check_units(&session, &profile).expect("sound");
+    assert!(units[0].text.contains("ExecStart=/usr/bin/planish --state /srv/p check series --monitor\n"));
+}
+
+#[test]
+fn a_kill_at_any_write_is_undone() {
+    kill_everywhere(&Tree::new, &|_| {}, &install);
+    kill_everywhere(&Tree::without_folders, &install, &crate::crash::undo_everything);
+}
+
+/// The units as systemd reads them: no unknown key, no wrong value, and little that the service could do.
+#[test]
+fn systemd_takes_the_units() {
+    const NAME: &str = "systemd_takes_the_units";
+    let tree = Tree::new();
+    let program = std::env::current_exe().expect("this test");
+    let program = program.to_str().expect("a path").to_owned();
+    for every in ["hourly", "*:0/15", "Mon..Fri 06:30"] {
+        let request = InstallCheck { every: every.to_owned(), program: program.clone(), ..wanted() };
+        let session = tree.session();
+        install_check(&session, &request).expect("installed");
+        let folder = tree.root().join("etc/systemd/system");
+        let analyze =
+            |words: &[&str]| Command::new("systemd-analyze").args(words).current_dir(&folder).output();
+        let verify = ["verify", "--man=no", "./planish-check.service", "./planish-check.timer"];
+        let Ok(output) = analyze(&verify) else { return planish_skip::skip(NAME, "no systemd-analyze") };
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let of_ours: Vec<&str> = told.lines().filter(|line| line.contains("planish-check")).collect();
+        assert!(of_ours.is_empty(), "{told}");
+        let security = ["security", "--offline=true", "--threshold=35", "./planish-check.service"];
+        let output = analyze(&security).expect("it ran just now");
+        let told = String::from_utf8_lossy(&output.stderr);
+        if !told.contains("unrecognized option") {
+            assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stdout));
+        }
+        undo(&session, Target::All, false).expect("undone");
+    }
+}

@@ -1,0 +1,62 @@
+//! `docs/writers.md`: the other programs that planish recognises, from the catalogue.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use planish_model::{Catalogue, Writer, WriterScope};
+
+/// The whole reference.
+pub fn reference() -> Result<String> {
+    let catalogue = Catalogue::embedded()?;
+    let mut text = String::from(HEAD);
+    for writer in catalogue.writers() {
+        section(&mut text, writer)?;
+    }
+    Ok(text)
+}
+
+const HEAD: &str = "# Second writers
+
+Written by `./x docs` from `catalogue/writers/`; do not edit.
+
+Two programs that set one place undo each other. planish recognises the others by what they leave lying about: it asks
+nobody, starts nothing and stops nothing. `planish doctor` tells each as a finding, `planish plan` names the steps that
+another one writes too, and `planish check` names it where a value has changed. What to do is yours to choose:
+
+- **hand over**: type what the plan says, and planish alone writes the place;
+- **exclude**: type what the plan says, and the other program leaves these places alone, where it can;
+- **leave it**: `planish plan PROFILE --exclude tuned` leaves what the other one writes to it, and `--exclude KNOB` leaves a
+  knob as it is. `planish export tuned PROFILE` gives tuned the values instead.
+
+What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not said.
+";
+
+fn section(text: &mut String, writer: &Writer) -> Result<()> {
+    writeln!(text, "\n## {}\n\n{}\n\n| | |\n|---|---|", writer.id, writer.why)?;
+    let code = |items: &[String]| items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ");
+    let unit: Vec<String> = writer.unit.iter().cloned().collect();
+    let told_by = match &writer.scope {
+        None => String::new(),
+        Some(WriterScope::Profile { active, .. }) => {
+            format!("the profile that `{active}` names, and those that it includes")
+        }
+        Some(WriterScope::Names { folders, .. }) => format!("the names of the files in {}", code(folders)),
+        Some(WriterScope::Mentioned { files }) => format!("what these name: {}", code(files)),
+    };
+    for (name, value) in [
+        ("process", code(&writer.programs)),
+        ("file", code(&writer.files)),
+        ("unit", code(&unit)),
+        ("lines of", code(&writer.lines_of)),
+        ("may set", code(&writer.writes)),
+        ("which of them", told_by),
+        ("hand over", code(&writer.hand_over)),
+        ("exclude", code(&writer.exclude)),
+        ("source", writer.source.clone()),
+    ] {
+        if !value.is_empty() {
+            writeln!(text, "| {name} | {value} |")?;
+        }
+    }
+    Ok(())
+}
