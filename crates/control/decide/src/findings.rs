@@ -2,12 +2,13 @@
 //! misses.
 
 use planish_model::{
-    Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, Observation, Plan, Severity, Step, units,
+    Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, MayCost, Observation, Plan, RuleCost,
+    Severity, Step, units,
 };
 
 use crate::writers;
 
-/// What the host loses, the gravest first: every rule of the catalogue whose limits all hold, and with a plan
+/// What the host loses, the gravest first, and of those the dearest that somebody has measured: every rule of the catalogue whose limits all hold, and with a plan
 /// every knob that is not as its profile wants.
 #[must_use]
 pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&Plan>) -> Vec<Finding> {
@@ -18,7 +19,8 @@ pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&
         findings
             .extend(plan.steps.chunk_by(|a, b| a.knob == b.knob).map(|steps| missed(steps, plan, catalogue)));
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let share = |finding: &Finding| finding.may_cost.as_ref().map_or(-1.0, |cost| cost.percent);
+    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(share(b).total_cmp(&share(a))));
     findings
 }
 
@@ -33,10 +35,25 @@ fn judge(rule: &FindingRule, observation: &Observation) -> Option<Finding> {
         id: rule.id.clone(),
         knob: None,
         severity: rule.severity,
+        may_cost: rule.costs.as_ref().and_then(|costs| may_cost(costs, observation)),
+        class: rule.class,
         evidence: fill(&rule.evidence, &rule.fact, observation),
         why: rule.why.clone(),
         cure: fill(&rule.cure, &rule.fact, observation),
+        source: rule.source.clone(),
     })
+}
+
+/// What a rule says that it may cost, with the fact of this host where it names one.
+fn may_cost(costs: &RuleCost, observation: &Observation) -> Option<MayCost> {
+    let percent = match &costs.share {
+        FactValue::Number(percent) => *percent,
+        FactValue::Text(fact) => match observation.facts.get(fact)? {
+            FactValue::Number(percent) => *percent,
+            FactValue::Text(_) => return None,
+        },
+    };
+    Some(MayCost { percent, of: costs.of.clone(), by: costs.by.clone() })
 }
 
 fn compare(fact: &FactValue, when: Comparison, limit: &FactValue) -> bool {
@@ -99,6 +116,8 @@ fn missed(steps: &[Step], plan: &Plan, catalogue: &Catalogue) -> Finding {
         id: first.knob.to_string(),
         knob: Some(first.knob.clone()),
         severity: Severity::Note,
+        may_cost: None,
+        class: Some(first.class),
         evidence,
         why: first.why.clone(),
         // A pool is planned for the service that is named, and for nobody else.
@@ -106,6 +125,7 @@ fn missed(steps: &[Step], plan: &Plan, catalogue: &Catalogue) -> Finding {
             Some(service) => format!("planish apply {} --service {service}", plan.profile),
             None => format!("planish apply {}", plan.profile),
         },
+        source: first.source.clone(),
     }
 }
 
@@ -152,6 +172,35 @@ source = "s"
         assert!(
             findings(&catalogue, &observation(), None).is_empty(),
             "a fact that was not seen breaks no rule"
+        );
+    }
+
+    #[test]
+    fn the_gravest_comes_first_and_of_those_the_dearest() {
+        let mut catalogue = catalogue();
+        let rule = |id: &str, severity: &str, costs: &str| {
+            format!(
+                "[[finding]]\nid = \"{id}\"\nfact = \"cpu.steal_percent\"\nlimits = []\nseverity = \"{severity}\"\n{costs}\n\
+                 class = \"safe\"\nevidence = \"e\"\nwhy = \"w\"\ncure = \"c\"\nsource = \"s\"\n"
+            )
+        };
+        let rules = [
+            rule("a", "note", "costs = { share = 90, of = \"o\", by = \"b\" }"),
+            rule("b", "warning", ""),
+            rule("c", "warning", "costs = { share = 5, of = \"o\", by = \"b\" }"),
+            rule("d", "warning", "costs = { share = \"cpu.steal_percent\", of = \"o\", by = \"b\" }"),
+            rule("e", "danger", ""),
+        ];
+        catalogue.add_findings("own.toml", &rules.concat()).expect("good rules");
+        let mut observation = observation();
+        observation.facts.insert("cpu.steal_percent".to_owned(), FactValue::Number(7.5));
+        let found = findings(&catalogue, &observation, None);
+        let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
+        assert_eq!(ids, ["e", "d", "c", "b", "a"]);
+        let cost = found[1].may_cost.as_ref().expect("its fact is there");
+        assert_eq!(
+            (cost.percent, found[1].class, found[1].source.as_str()),
+            (7.5, Some(planish_model::Class::Safe), "s")
         );
     }
 

@@ -98,6 +98,8 @@ pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<
             id: format!("writer.{}", seen.id),
             knob: None,
             severity: Severity::Note,
+            may_cost: None,
+            class: None,
             evidence: format!("{} {when} and {sets}: {}", seen.id, seen.evidence.join("; ")),
             why: writer.why.clone(),
             cure: format!(
@@ -106,6 +108,7 @@ pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<
                 seen.id,
                 seen.id
             ),
+            source: writer.source.clone(),
         })
     };
     observation.writers.iter().filter_map(seen).collect()

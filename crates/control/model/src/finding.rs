@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{FactValue, KnobId};
+use crate::{Class, FactValue, KnobId};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +56,12 @@ pub struct FindingRule {
     pub limits: Vec<Limit>,
     /// How much it matters.
     pub severity: Severity,
+    /// What it may cost at most, where somebody has measured that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<RuleCost>,
+    /// What the cure may lose, where planish itself can do it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
     /// What was seen; `{}` stands for the fact's value, `{name}` for that of another fact.
     pub evidence: String,
     /// Why it matters.
@@ -64,6 +70,29 @@ pub struct FindingRule {
     pub cure: String,
     /// Where it is documented.
     pub source: String,
+}
+
+/// What a finding may cost, as its rule says it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleCost {
+    /// Percent, or the name of a fact in percent.
+    pub share: FactValue,
+    /// Of what.
+    pub of: String,
+    /// Who measured it.
+    pub by: String,
+}
+
+/// What a finding may cost on this host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MayCost {
+    /// Percent, at most.
+    pub percent: f64,
+    /// Of what.
+    pub of: String,
+    /// Who measured it.
+    pub by: String,
 }
 
 /// Something that this host loses.
@@ -76,10 +105,19 @@ pub struct Finding {
     pub knob: Option<KnobId>,
     /// How much it matters.
     pub severity: Severity,
+    /// What it may cost at most, where somebody has measured that: among findings of one severity those come first,
+    /// the dearest before the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_cost: Option<MayCost>,
+    /// What the cure may lose, where planish itself can do it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
     /// What was seen.
     pub evidence: String,
     /// Why it matters.
     pub why: String,
     /// What to do about it.
     pub cure: String,
+    /// Who says so: the document of the kernel, or the manual of a program.
+    pub source: String,
 }

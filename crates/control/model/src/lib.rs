@@ -28,6 +28,7 @@ mod observation;
 pub mod place;
 mod plan;
 mod profile;
+mod service;
 mod sizing;
 pub mod units;
 mod unpersisted;
@@ -42,7 +43,7 @@ pub use entry::{
     PoolWrite, ShortGrant,
 };
 pub use exit::Exit;
-pub use finding::{Comparison, Finding, FindingRule, Limit, Severity};
+pub use finding::{Comparison, Finding, FindingRule, Limit, MayCost, RuleCost, Severity};
 pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Undo, Vendor, When};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
@@ -51,6 +52,9 @@ pub use observation::{
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want};
+pub use service::{
+    GroupLimit, NodeBytes, SeenService, ServiceCpus, ServiceFaults, ServiceLimit, ServiceMemory, ServiceView,
+};
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::Unpersisted;
 pub use value::{CpuForm, ValueError, ValueType};

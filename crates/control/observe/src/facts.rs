@@ -12,7 +12,8 @@ use planish_sys::CpuSet;
 use crate::observe::Shared;
 use crate::tables;
 
-/// Every fact that [`observe`](crate::observe) may compute, and what it means.
+/// Every fact that [`observe`](crate::observe) and, with a service, [`service()`](crate::service()) may compute, and what
+/// it means.
 pub const FACTS: &[(&str, &str)] = &[
     ("clock.source", "what the clock is read from"),
     ("cpu.idle_exit_us", "exit latency of the deepest sleep state that CPU 0 may enter"),
@@ -38,6 +39,33 @@ pub const FACTS: &[(&str, &str)] = &[
     ("numa.hint_faults", "faults that the balancing made to sample, since boot"),
     ("numa.nodes_count", "nodes with memory"),
     ("numa.zone_reclaim_mode", "the knob `vm.zone_reclaim_mode`"),
+    ("service.allocator", "the allocator that the service has loaded"),
+    ("service.cpus_count", "CPUs that it may run on"),
+    ("service.cpus_percent", "the same as a share of those that are online"),
+    ("service.huge_percent", "share of its resident memory that is on huge pages"),
+    ("service.isolated_count", "isolated CPUs that it may run on"),
+    ("service.major_faults", "faults of its processes that waited for a disk"),
+    ("service.memlock_bytes", "memory that it may lock"),
+    ("service.memory_group_file", "the limit of its control groups that is nearest to its end"),
+    ("service.memory_group_percent", "how much of that is used"),
+    ("service.name", "the name of its program"),
+    ("service.nofile_count", "files that it may open"),
+    ("service.oom_kills", "processes of its control group that were killed for want of memory"),
+    ("service.page_tables_percent", "its page tables against its resident memory"),
+    ("service.pid", "its process"),
+    ("service.quota_cpus", "CPUs that the tightest quota of its control groups comes to"),
+    ("service.quota_file", "the file of that quota"),
+    ("service.remote_percent", "share of its memory on nodes on none of whose CPUs it may run"),
+    ("service.resident_bytes", "its resident memory"),
+    ("service.shared_count", "CPUs that it may run on and that are not isolated"),
+    ("service.swap_bytes", "its memory in swap"),
+    ("service.thp_disabled", "1 where the process forbade itself transparent huge pages, else 0"),
+    ("service.threads_count", "its threads"),
+    (
+        "service.throttled_percent",
+        "scheduling periods of its control group that ended with the quota used up",
+    ),
+    ("service.wait_percent", "time that its threads waited for a CPU, of that in which they could have run"),
     ("swap.in_pages", "pages read back from swap since boot"),
     ("swap.used_bytes", "swap in use"),
     ("swap.zram_count", "swap devices that are compressed memory"),
@@ -278,9 +306,13 @@ mod tests {
         let catalogue = Catalogue::embedded().expect("sound");
         for rule in catalogue.findings() {
             let limits = rule.limits.iter().filter_map(|limit| limit.fact.as_deref());
+            let share = rule.costs.as_ref().and_then(|costs| match &costs.share {
+                FactValue::Text(fact) => Some(fact.as_str()),
+                FactValue::Number(_) => None,
+            });
             let holes = [&rule.evidence, &rule.cure].into_iter().flat_map(|text| text.split('{').skip(1));
             let holes = holes.filter_map(|rest| rest.split('}').next()).filter(|name| !name.is_empty());
-            for fact in limits.chain(holes).chain([rule.fact.as_str()]) {
+            for fact in limits.chain(holes).chain(share).chain([rule.fact.as_str()]) {
                 assert!(names().contains(fact), "{}: no fact `{fact}`", rule.id);
             }
         }

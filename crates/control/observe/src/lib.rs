@@ -16,6 +16,7 @@
 //! | `machine` | kernel, CPUs, nodes, memory; guest and container by evidence |
 //! | `boot` | which boot loader starts this machine, and what it gives the next kernel |
 //! | `persisted` | sysctl.d, tmpfiles.d, kernel command line: what the next boot sets |
+//! | `service` | one service through its own eyes, when it is asked for by [`service()`] |
 //! | `writers` | other programs that set knobs: their processes, files, units and profiles |
 
 #![forbid(unsafe_code)]
@@ -28,7 +29,9 @@ mod machine;
 mod observe;
 mod persisted;
 mod pools;
+mod service;
 mod tables;
 mod writers;
 
 pub use observe::{glance, observe};
+pub use service::{ServiceName, service};

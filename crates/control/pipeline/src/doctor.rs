@@ -1,8 +1,7 @@
 //! `planish doctor`: what this machine loses, why, and the cure. Any user may ask; nothing is written.
 
-use planish_model::{
-    Catalogue, Finding, HostFacts, KnobId, Observation, Reading, Sizing, Verdict, VerdictKind,
-};
+use planish_model::{Finding, HostFacts, KnobId, Observation, Reading, ServiceView, Verdict, VerdictKind};
+use planish_observe::ServiceName;
 use serde::Serialize;
 use tracing::info_span;
 
@@ -21,6 +20,8 @@ pub struct Doctor {
     pub findings: Vec<Finding>,
     /// What can be set here.
     pub knobs: Vec<KnobStatus>,
+    /// The service that was named, through its own eyes.
+    pub service: Option<ServiceView>,
 }
 
 /// Whether a knob can be set on a host, and what its places show.
@@ -36,25 +37,29 @@ pub struct KnobStatus {
     pub verdict: Verdict,
 }
 
-/// Looks at the host once and says what it loses; with a profile, also where it differs from that. A service that
-/// is named without a profile is held against the one that is made for it.
+/// Looks at the host once and says what it loses; with a profile, also where it differs from that. A service is looked
+/// at with its own eyes; named without a profile, it is held against the one that is made for it, if there is one.
 ///
 /// # Errors
-/// A name that does not exist, a service that no profile is made for, a journal that cannot be read.
+/// A name that does not exist, maps of the service that a named profile needs and we may not read, a journal that
+/// cannot be read.
 pub fn doctor(
     session: &Session,
     profile: Option<&str>,
     service: Option<&Service>,
 ) -> Result<Doctor, PipelineError> {
     let catalogue = session.sound_catalogue()?;
-    let observation = session.observe();
+    let mut observation = session.observe();
+    let view = service.map(|service| look(session, &mut observation, service)).transpose()?;
     let request = service.cloned().map(SizeRequest::Service);
-    let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose()?;
-    let profile = match (profile, &sizing) {
-        (Some(name), _) => Some(name.to_owned()),
-        (None, Some(sizing)) => Some(made_for(catalogue, sizing)?),
-        (None, None) => None,
+    let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose();
+    let sizing = match sizing {
+        // Nobody asked for its pools: what may be seen of it is worth telling.
+        Err(PipelineError::ServiceMaps { .. }) if profile.is_none() => None,
+        other => other?,
     };
+    let made_for = || catalogue.profile_for(sizing.as_ref()?.service.as_deref()?);
+    let profile = profile.or_else(made_for).map(str::to_owned);
     let open = if profile.is_some() { session.open_entries()? } else { Vec::new() };
     let _stage = info_span!("decide").entered();
     let plan = match &profile {
@@ -67,16 +72,30 @@ pub fn doctor(
     };
     let findings = planish_decide::findings(catalogue, &observation, plan.as_ref());
     let knobs = session.verdicts(&observation);
-    Ok(Doctor { host: observation.host, profile, findings, knobs })
+    Ok(Doctor { host: observation.host, profile, findings, knobs, service: view })
 }
 
-/// The profile that is made for a service.
-fn made_for(catalogue: &Catalogue, sizing: &Sizing) -> Result<String, PipelineError> {
-    let service = sizing.service.clone().unwrap_or_default();
-    catalogue.profile_for(&service).map(str::to_owned).ok_or_else(|| PipelineError::NoProfileFor {
-        service,
-        known: catalogue.profile_names().map(str::to_owned).collect(),
-    })
+/// The service through its own eyes; its facts join those of the host, for the rules that ask for both.
+fn look(
+    session: &Session,
+    observation: &mut Observation,
+    service: &Service,
+) -> Result<ServiceView, PipelineError> {
+    let _stage = info_span!("service").entered();
+    let name = match service {
+        Service::Pid(pid) => ServiceName::Pid(*pid),
+        Service::Name(name) => ServiceName::Name(name),
+    };
+    let seen = planish_observe::service(session.host(), observation, name).ok_or_else(|| {
+        let service = match service {
+            Service::Pid(pid) => pid.to_string(),
+            Service::Name(name) => name.clone(),
+        };
+        PipelineError::NoService { service }
+    })?;
+    let facts = seen.facts.into_iter().map(|(name, value)| (name.to_owned(), value));
+    observation.facts.extend(facts);
+    Ok(seen.view)
 }
 
 impl Session {

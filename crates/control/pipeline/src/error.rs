@@ -172,14 +172,6 @@ pub enum PipelineError {
         /// As it was named.
         service: String,
     },
-    /// A service without a profile of its own, and none was named.
-    #[error("no profile is made for `{service}`")]
-    NoProfileFor {
-        /// The name of its program.
-        service: String,
-        /// The names of all profiles.
-        known: Vec<String>,
-    },
     /// A service whose maps cannot be read.
     #[error("cannot read the maps of `{service}`")]
     ServiceMaps {
@@ -216,7 +208,6 @@ impl PipelineError {
             | Self::Unreadable { .. }
             | Self::NotAPlan { .. }
             | Self::NoService { .. }
-            | Self::NoProfileFor { .. }
             | Self::NotForAUnit { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
             Self::Edited { .. }
@@ -307,7 +298,6 @@ impl PipelineError {
                 "name its program with --postgres-program, or size the server that runs: planish size postgres"
                     .to_owned()
             }
-            Self::NoProfileFor { known, .. } => format!("name one of {}", known.join(", ")),
             Self::RootsJournal { .. } => "sudo planish ...".to_owned(),
             Self::Host(_) => "planish host record DIR makes a folder that can be read".to_owned(),
         };
@@ -382,7 +372,6 @@ mod tests {
             PipelineError::Watch(denied()),
             PipelineError::RootsJournal { folder: path() },
             PipelineError::NoService { service: service() },
-            PipelineError::NoProfileFor { service: service(), known: vec![service()] },
             PipelineError::ServiceMaps { service: service(), source: gone },
             PipelineError::Postgres { program: path(), message: service() },
             CatalogueError::Twice { file: "a.toml:1:1".to_owned(), id: service() }.into(),

@@ -202,7 +202,7 @@ pub(crate) fn risk(class: Class, when: When) -> Cell {
     Cell::styled(text, style)
 }
 
-fn class_word(class: Class) -> (&'static str, Style) {
+pub(crate) fn class_word(class: Class) -> (&'static str, Style) {
     match class {
         Class::Safe => ("safe", Style::new()),
         Class::Availability => ("availability", styles::WARNING),

@@ -11,14 +11,14 @@ use crate::failure::Failure;
 
 /// Tell what this machine loses, why, and the cure
 ///
-/// Any user may ask; nothing is opened for writing. With a profile, or a service that one is made for, its wanted
-/// values are compared too.
+/// Any user may ask; nothing is opened for writing. The gravest finding comes first, and of those the dearest that
+/// somebody has measured. With a profile, or a service that one is made for, its wanted values are compared too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Also compare with this profile
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
-    /// Size the pools of the profile for this service: a process id or a name
+    /// Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name
     #[arg(long, value_name = "NAME|PID")]
     service: Option<String>,
 }
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         profile: found.profile,
         findings,
         knobs: KnobCounts::of(found.knobs.iter().map(|status| status.verdict.verdict)),
+        service: found.service,
     };
     let lost = report.findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = context.answer(&report, session.catalogue());

@@ -69,14 +69,14 @@ pub(crate) fn line(report: &CheckReport, hidden: bool) -> (String, Level) {
     ]
     .map(|(name, places)| format!("{name}={}", places.len()))
     .join(" ");
-    (format!("planish {}: {told} | {data}\n", level.word()), level)
+    (units::harmless(&format!("planish {}: {told} | {data}\n", level.word())).into_owned(), level)
 }
 
 /// The line of a check that could not be made.
 pub(crate) fn unknown(why: &str) -> String {
     // A bar would begin the figures.
     let why = why.replace(['\n', '|'], " ");
-    format!("planish {}: {why}\n", Level::Unknown.word())
+    units::harmless(&format!("planish {}: {why}\n", Level::Unknown.word())).into_owned()
 }
 
 fn counted(places: &[&KnobCheck]) -> String {

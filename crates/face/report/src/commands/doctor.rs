@@ -1,11 +1,12 @@
 //! `planish doctor`: what this machine loses, why, and the cure.
 
 use anstyle::Style;
-use planish_model::{Finding, HostFacts, Severity, VerdictKind};
+use planish_model::{Finding, HostFacts, ServiceView, Severity, VerdictKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::page::{Page, Report, styles};
+use crate::commands::service;
+use crate::page::{Page, Report, class_word, styles};
 use crate::units;
 
 /// How many knobs got which verdict.
@@ -76,6 +77,9 @@ pub struct DoctorReport {
     pub findings: Vec<Finding>,
     /// Knobs by verdict.
     pub knobs: KnobCounts,
+    /// The service that was named, through its own eyes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceView>,
 }
 
 impl Report for DoctorReport {
@@ -84,15 +88,27 @@ impl Report for DoctorReport {
     fn text(&self, page: &mut Page<'_>) {
         host_facts(&self.host, page);
         page.fact("knobs", &self.knobs.sentence());
-        for finding in &self.findings {
-            page.gap();
-            let (word, style) = severity(finding.severity);
-            page.styled_line(style, word, &format!("  {}", finding.id));
-            page.fact("  seen", &finding.evidence);
-            page.fact("  why", &finding.why);
-            page.fact("  cure", &finding.cure);
+        if let Some(view) = &self.service {
+            service::text(view, page);
         }
+        self.findings.iter().for_each(|found| finding(found, page));
     }
+}
+
+fn finding(finding: &Finding, page: &mut Page<'_>) {
+    page.gap();
+    let (word, style) = severity(finding.severity);
+    page.styled_line(style, word, &format!("  {}", finding.id));
+    page.fact("  seen", &finding.evidence);
+    page.fact("  why", &finding.why);
+    if let Some(cost) = &finding.may_cost {
+        page.fact("  costs", &format!("up to {:.1} % of {} ({})", cost.percent, cost.of, cost.by));
+    }
+    page.fact("  cure", &finding.cure);
+    if let Some(class) = finding.class {
+        page.fact("  class", class_word(class).0);
+    }
+    page.fact("  source", &finding.source);
 }
 
 /// The lines that say which machine a report is about.

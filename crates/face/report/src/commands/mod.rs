@@ -13,6 +13,7 @@ mod log;
 mod map;
 mod plan;
 mod run;
+mod service;
 mod size;
 mod text;
 mod text_link;
