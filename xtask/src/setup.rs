@@ -48,6 +48,30 @@ pub const QEMU: Need = Need {
     required: false,
 };
 
+/// What unpacks a Debian for the guest with a disk.
+pub const DEBOOTSTRAP: Need = Need {
+    name: "debootstrap",
+    found: || shell::which("debootstrap").is_some(),
+    packages: &[&["debootstrap"]],
+    required: true,
+};
+
+/// What writes a partition table into an image.
+pub const SFDISK: Need = Need {
+    name: "sfdisk",
+    found: || shell::which("sfdisk").is_some(),
+    packages: &[&["fdisk"], &["util-linux"]],
+    required: true,
+};
+
+/// What fills a file system without mounting it.
+pub const MKE2FS: Need = Need {
+    name: "mke2fs",
+    found: || shell::which("mke2fs").is_some(),
+    packages: &[&["e2fsprogs"]],
+    required: true,
+};
+
 /// A browser without a window, for the report page.
 pub const BROWSER: Need = Need {
     name: "a headless Chromium",

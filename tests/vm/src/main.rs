@@ -11,6 +11,8 @@
 //! port 0xf4             0x10 nothing failed, 0x11 otherwise    QEMU leaves with (v << 1) | 1
 //! ```
 //!
+//! The guest with a disk has systemd as process 1, and runs this as a unit: see [`disk`].
+//!
 //! A guest is thrown away after one boot, so here, and only here, settings are really written that
 //! would be a risk on a machine that someone uses.
 
@@ -22,6 +24,7 @@
 mod check;
 mod checks;
 mod control;
+mod disk;
 mod machine;
 mod placed;
 mod planish;
@@ -38,8 +41,11 @@ const EXIT_FAILED: u32 = 0x11;
 
 fn main() {
     if std::process::id() != 1 {
-        eprintln!("init: this is process 1 of a test guest; start it with ./x vm");
-        std::process::exit(2);
+        let Some(stage) = disk::stage() else {
+            eprintln!("init: this is process 1 of a test guest; start it with ./x vm");
+            std::process::exit(2);
+        };
+        return disk::run(&stage);
     }
     // The firmware leaves the console inside a line of escape codes.
     println!();

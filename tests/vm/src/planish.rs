@@ -24,7 +24,12 @@ pub fn present() -> bool {
 /// A command line that has not been started yet.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
-    command.args(args).stdin(Stdio::null()).env_clear().env("PATH", "/bin").env("HOME", "/tmp");
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("HOME", "/tmp");
     command
 }
 

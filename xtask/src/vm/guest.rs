@@ -64,7 +64,7 @@ impl Boot<'_> {
             let line = line.trim_end_matches('\r');
             writeln!(log, "{line}").with_context(|| format!("write {}", log_path.display()))?;
             if let Some(result) = line.strip_prefix("PLANISH-RESULT ") {
-                self.count(result, &mut tally);
+                count(&self.name(), result, &mut tally);
             } else if let Some(count) = line.strip_prefix("PLANISH-DONE ") {
                 failed_said = count.trim().parse::<usize>().ok();
             }
@@ -85,15 +85,6 @@ impl Boot<'_> {
         }
         eprintln!("{} took {:.1} s", self.name(), start.elapsed().as_secs_f64());
         Ok(tally)
-    }
-
-    fn count(&self, result: &str, tally: &mut Tally) {
-        println!("{} {result}", self.name());
-        match result.split_whitespace().nth(1) {
-            Some("ok") => tally.passed_count += 1,
-            Some("skip") => tally.skips.push(format!("SKIP {}.{result}", self.name())),
-            _ => tally.failed_count += 1,
-        }
     }
 
     fn command(&self) -> Command {
@@ -125,5 +116,15 @@ impl Boot<'_> {
         command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command
+    }
+}
+
+/// Prints one result of a guest and counts it.
+pub fn count(guest: &str, result: &str, tally: &mut Tally) {
+    println!("{guest} {result}");
+    match result.split_whitespace().nth(1) {
+        Some("ok") => tally.passed_count += 1,
+        Some("skip") => tally.skips.push(format!("SKIP {guest}.{result}")),
+        _ => tally.failed_count += 1,
     }
 }

@@ -4,6 +4,7 @@
 //! no number measured in a guest leaves it.
 
 mod cpio;
+mod disk;
 mod guest;
 mod kernel;
 mod programs;
@@ -31,6 +32,9 @@ pub struct Options {
     /// Record each guest as a host tree below this folder
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
+    /// Reboot a Debian that GRUB starts from a disk instead: slow, and not a part of ci
+    #[arg(long, conflicts_with_all = ["full", "kernels", "record"])]
+    pub disk: bool,
 }
 
 /// Boots the guests and counts their results.
@@ -47,6 +51,9 @@ pub fn run(options: &Options) -> Result<Tally> {
     let folder = ground::cache_dir()?.join("vm");
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     let programs = Programs::build()?;
+    if options.disk {
+        return disk::run(&folder, &programs);
+    }
     tally.skips.extend(programs.skips.iter().cloned());
     let versions = match options.kernels.as_slice() {
         [] => kernel::VERSIONS.iter().map(ToString::to_string).collect(),

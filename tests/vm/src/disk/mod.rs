@@ -1,0 +1,76 @@
+//! The guest with a disk: a Debian that GRUB starts and systemd runs, whose boots planish changes for real.
+//!
+//! One program, started by a unit at every boot, does one *stage*: which one, the host side tells in the serial number
+//! of the machine. What a stage must remember for the next boot lies on the disk. The host side is
+//! `xtask/src/vm/disk`; what the two agree on beside the lines of every guest:
+//!
+//! ```text
+//! DMI serial number   planish-stage-<name>       the stage of this boot
+//! second serial port  PLANISH-NEXT <name>        the stage of the next one; none after the last
+//! ```
+//!
+//! A stage that names its next one leaves by an ordinary reboot, at which QEMU ends and is started anew.
+
+mod boot;
+mod files;
+mod profiles;
+
+use crate::check::Report;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::process::{Command, Stdio};
+
+const SERIAL_NUMBER: &str = "/sys/class/dmi/id/product_serial";
+const PREFIX: &str = "planish-stage-";
+/// What stages leave for each other.
+const MEMORY: &str = "/var/lib/planish-guest";
+
+/// The stage of this boot. None on a machine that is not such a guest: then nothing must be done.
+pub fn stage() -> Option<String> {
+    let text = fs::read_to_string(SERIAL_NUMBER).ok()?;
+    text.trim().strip_prefix(PREFIX).map(str::to_owned)
+}
+
+/// Runs a stage and leaves the machine.
+pub fn run(stage: &str) {
+    let mut report = Report::default();
+    let next = match stage {
+        "persist" => boot::persist(&mut report),
+        "booted" => boot::booted(&mut report),
+        "gone" => boot::gone(&mut report),
+        _ => {
+            report.fail("stage", &format!("no stage {stage}"));
+            None
+        }
+    };
+    if let Some(next) = next {
+        println!("PLANISH-NEXT {next}");
+    }
+    report.finish();
+    leave(if next.is_some() { "reboot" } else { "poweroff" });
+}
+
+/// In the ordinary way, units stopped and file systems unmounted.
+fn leave(verb: &str) {
+    let left = Command::new("systemctl").arg(verb).stdin(Stdio::null()).status();
+    if !left.is_ok_and(|status| status.success()) {
+        eprintln!("init: systemctl {verb} did not work");
+    }
+}
+
+/// Runs a program of the guest; its output, if it left with 0.
+fn tool(program: &str, args: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(args).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("start {program}"))?;
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{program} {}: {}: {} {}",
+        args.join(" "),
+        output.status,
+        stdout.trim(),
+        stderr.trim()
+    );
+    Ok(stdout)
+}

@@ -1,0 +1,161 @@
+//! One boot of the guest with a disk: QEMU is started, the guest's second serial port read, its end judged.
+
+use super::NAME;
+use crate::shell;
+use crate::tally::Tally;
+use crate::vm::guest::count;
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// A stage under emulation takes a minute or two; beyond this it hangs.
+const TIMEOUT: Duration = Duration::from_secs(900);
+
+/// A machine with a disk.
+pub struct Machine<'a> {
+    /// The disk that it starts from, and writes.
+    pub disk: &'a Path,
+    /// The disk with the programs; only read.
+    pub tools: Option<&'a Path>,
+    /// Where the first serial port goes: loader, kernel, systemd.
+    pub log: &'a Path,
+}
+
+/// How a boot ended.
+pub enum End {
+    /// It did its stage; this one is next.
+    Next(String),
+    /// It did its stage, and there is none after it.
+    Last,
+    /// It did not come to the end of its stage.
+    Lost(String),
+}
+
+/// What the guest has said so far.
+#[derive(Default)]
+struct Said {
+    next: Option<String>,
+    failed_count: Option<usize>,
+    prepared: bool,
+}
+
+impl Machine<'_> {
+    /// Boots a stage from the disk by its loader; prints results as they come.
+    pub fn run(&self, stage: &str, tally: &mut Tally) -> Result<End> {
+        let begin = Instant::now();
+        let mut command = self.command();
+        command.args(["-smbios", &format!("type=1,serial=planish-stage-{stage}")]);
+        let before = tally.failed_count;
+        let (said, status) = self.follow(command, tally)?;
+        eprintln!("{NAME} {stage} took {:.1} s", begin.elapsed().as_secs_f64());
+        let failed_count = tally.failed_count - before;
+        let next = || said.next.clone().map_or(End::Last, End::Next);
+        Ok(match (&said, status) {
+            (_, None) => End::Lost(format!("no word for {} s", TIMEOUT.as_secs())),
+            (Said { failed_count: Some(told), .. }, Some(status)) if status.success() => {
+                if *told == failed_count { next() } else { End::Lost(format!("{told} failures were told")) }
+            }
+            (_, Some(status)) => End::Lost(format!("QEMU left with {status}, and there is no closing line")),
+        })
+    }
+
+    /// Boots with a kernel that QEMU loads.
+    pub fn prepare(&self, kernel: &[PathBuf; 2], words: &str) -> Result<End> {
+        let mut command = self.command();
+        command.arg("-kernel").arg(&kernel[0]).arg("-initrd").arg(&kernel[1]).args(["-append", words]);
+        let (said, status) = self.follow(command, &mut Tally::default())?;
+        let ended = status.is_some_and(|status| status.success());
+        Ok(if ended && said.prepared { End::Last } else { End::Lost("it did not say so".to_owned()) })
+    }
+
+    /// Three CPUs, since isolating one leaves no host on two. Memory above 4 GiB, so that a whole aligned GiB of it is
+    /// free at boot for a page of that size, and another one for the host.
+    fn command(&self) -> Command {
+        // A guest whose starter was killed must not stay.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
+        command.args(["-machine", "pc,max-ram-below-4g=1G", "-accel", "tcg,thread=multi", "-cpu", "max"]);
+        command.args(["-smp", "3", "-m", "2304M", "-nodefaults", "-nographic", "-no-reboot", "-nic", "none"]);
+        // The disk is thrown away with the last boot: this machine need not bring it to its own.
+        let drive = |path: &Path, more: &str| format!("file={},format=raw,if=virtio,{more}", path.display());
+        command.args(["-drive", &drive(self.disk, "cache=unsafe")]);
+        if let Some(tools) = self.tools {
+            command.args(["-drive", &drive(tools, "readonly=on")]);
+        }
+        command.args(["-serial", &format!("file:{}", self.log.display()), "-serial", "stdio"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+    }
+
+    /// Reads the guest to its end. No status: it hung, and was killed.
+    fn follow(&self, mut command: Command, tally: &mut Tally) -> Result<(Said, Option<ExitStatus>)> {
+        let mut child = command.spawn().with_context(|| format!("start {}", shell::line(&command)))?;
+        let lines = lines_of(&mut child);
+        let mut said = Said::default();
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => said.hear(&line, tally),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    child.kill().context("kill QEMU")?;
+                    child.wait().context("wait for QEMU")?;
+                    return Ok((said, None));
+                }
+            }
+        }
+        Ok((said, Some(child.wait().context("wait for QEMU")?)))
+    }
+}
+
+/// The lines of the guest as they come; the channel closes when QEMU does.
+fn lines_of(child: &mut Child) -> Receiver<String> {
+    let port = child.stdout.take().expect("stdout was asked for as a pipe");
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(port).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+impl Said {
+    fn hear(&mut self, line: &str, tally: &mut Tally) {
+        if let Some(result) = line.strip_prefix("PLANISH-RESULT ") {
+            count(NAME, result, tally);
+        } else if let Some(name) = line.strip_prefix("PLANISH-NEXT ") {
+            self.next = Some(name.trim().to_owned());
+        } else if let Some(count) = line.strip_prefix("PLANISH-DONE ") {
+            self.failed_count = count.trim().parse().ok();
+        } else if line.starts_with("PLANISH-PREPARED prepared") {
+            self.prepared = true;
+        } else if !line.is_empty() {
+            eprintln!("{NAME}: {line}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Said;
+    use crate::tally::Tally;
+
+    #[test]
+    fn results_are_counted_and_the_next_stage_is_heard() {
+        let (mut said, mut tally) = (Said::default(), Tally::default());
+        for line in
+            ["PLANISH-RESULT a ok fine", "PLANISH-RESULT b fail no", "PLANISH-NEXT gone", "PLANISH-DONE 1"]
+        {
+            said.hear(line, &mut tally);
+        }
+        assert_eq!((said.next.as_deref(), said.failed_count), (Some("gone"), Some(1)));
+        assert_eq!((tally.passed_count, tally.failed_count), (1, 1));
+    }
+}
