@@ -30,7 +30,8 @@ fn frame(out: &mut Vec<u8>, first: u64, count: u32, synced: u64, payload: &[u8])
 
 fuzz_target!(|data: &[u8]| {
     let _ = (Head::parse(data), scan(data, TABLE, 1), search(data, TABLE, 0));
-    let parse = |batch: &[u8]| (1..=LOG_VERSION).filter(|version| Batch::parse(batch, *version).is_ok()).count();
+    let parse =
+        |batch: &[u8]| (1..=LOG_VERSION).filter(|version| Batch::parse(batch, *version).is_ok()).count();
     parse(data);
     let Some((&frames, mut rest)) = data.split_first() else { return };
     let mut bytes = Head::new(TABLE, 1).to_bytes().to_vec();

@@ -6,12 +6,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_arena::{Arena, Page, Preference};
+use planish_arena::{Arena, Growth, Page, Preference};
 use planish_table::{
     Cells, Column, Durable, Kind, Options, Origin, Output, Partitioning, Schema, Storage, salvage,
 };
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -106,7 +107,8 @@ fn table() -> &'static Folder {
         let columns = [("t", Kind::Time), ("s", Kind::Symbol), ("x", Kind::Float)];
         let column = |(name, kind): (&str, Kind)| Column { name: name.to_owned(), kind };
         let partitioning = Partitioning { span: 10, symbols: None };
-        let schema = Schema::new(columns.map(column).to_vec(), partitioning).and_then(|it| it.with_key(&["t", "s"]));
+        let schema =
+            Schema::new(columns.map(column).to_vec(), partitioning).and_then(|it| it.with_key(&["t", "s"]));
         let (folder, arena) = (Folder::default(), arena());
         let schema = schema.expect("a sound schema");
         let durable = Durable::create(&arena, Arc::new(folder.clone()), schema, None, &Options::default());
@@ -132,7 +134,10 @@ fn table() -> &'static Folder {
 }
 
 fn arena() -> Arena {
-    Arena::builder().page(Preference::From(Page::Base)).build().expect("nothing is mapped yet")
+    // A few rows: one small chunk, faulted in by this thread.
+    let growth = Growth { first_bytes: 64 << 10, cap_bytes: 1 << 20 };
+    let builder = Arena::builder().page(Preference::From(Page::Base)).growth(growth);
+    builder.prefault_threads(NonZeroUsize::MIN).build().expect("nothing is mapped yet")
 }
 
 /// A frame with a sound checksum, as the log has it.
