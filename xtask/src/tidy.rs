@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const LINE_CHARS_MAX: usize = 120;
+/// From the line with `fn` to the one with its last brace.
+const FN_LINES_MAX: usize = 70;
 /// Longer files are listed, not refused: an algorithm may be one long ordered file.
 const FILE_LINES_MAX: usize = 900;
 /// Crates that may hold `unsafe`: fences around raw calls, memory, SIMD and the C interface.
@@ -56,6 +58,7 @@ fn source(file: &Path, text: &str, findings: &mut Vec<String>) {
             findings.push(format!("{name}:{number}: {word}...)"));
         }
     }
+    long_functions(file, text, findings);
     let line_count = text.lines().count();
     if line_count > FILE_LINES_MAX {
         println!("{name}: {line_count} lines, more than {FILE_LINES_MAX}: could it be two files?");
@@ -65,6 +68,36 @@ fn source(file: &Path, text: &str, findings: &mut Vec<String>) {
     if is_root && !may_be_unsafe && !text.contains("#![forbid(unsafe_code)]") {
         findings.push(format!("{name}: no #![forbid(unsafe_code)]"));
     }
+}
+
+/// Functions as rustfmt lays them out: one ends with the first brace that stands as far in as its own first line.
+fn long_functions(file: &Path, text: &str, findings: &mut Vec<String>) {
+    let lines: Vec<&str> = text.lines().collect();
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| is_function(line)) {
+        let is_head_end = |line: &&str| line.ends_with(['{', '}', ';']);
+        let Some(head) = lines[index..].iter().position(|line| is_head_end(&line.trim_end())) else {
+            continue;
+        };
+        if !lines[index + head].trim_end().ends_with('{') {
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let is_end = |line: &&str| line.trim_end().len() == indent + 1 && line.trim_start().starts_with('}');
+        let Some(count) = lines[index..].iter().position(is_end).map(|last| last + 1) else { continue };
+        if count > FN_LINES_MAX {
+            let place = format!("{}:{}", file.display(), index + 1);
+            findings.push(format!("{place}: a function of {count} lines, more than {FN_LINES_MAX}"));
+        }
+    }
+}
+
+/// Whether a line begins a function.
+fn is_function(line: &str) -> bool {
+    let mut words = line.split_whitespace().take_while(|word| {
+        let is_visibility = word.starts_with("pub") || *word == "crate)" || word.ends_with("::)");
+        is_visibility || ["const", "async", "unsafe", "extern", "\"C\"", "in", "fn"].contains(word)
+    });
+    words.any(|word| word == "fn")
 }
 
 fn manifest(file: &Path, text: &str, findings: &mut Vec<String>) {
@@ -107,6 +140,25 @@ mod tests {
         source(Path::new("crates/control/model/src/lib.rs"), &text, &mut findings);
         manifest(Path::new("crates/control/model/Cargo.toml"), "[lints]\n[dependencies]", &mut findings);
         assert_eq!(findings.len(), 4, "{findings:?}");
+    }
+
+    #[test]
+    fn a_function_of_more_than_seventy_lines_is_found_and_one_of_seventy_is_not() {
+        let found = |head: &str, lines: usize| {
+            let body = "        f();\n".repeat(lines);
+            let text =
+                format!("//! A module.\nimpl A {{\n    {head}\n{body}    }}\n\n    fn short() {{}}\n}}\n");
+            let mut findings = Vec::new();
+            source(Path::new("crates/base/sys/src/a.rs"), &text, &mut findings);
+            findings
+        };
+        for head in ["fn f() {", "pub(crate) const fn f() {", "pub unsafe extern \"C\" fn f() {"] {
+            assert_eq!(found(head, 68), [""; 0], "{head}");
+            let place = "crates/base/sys/src/a.rs:3: a function of 71 lines, more than 70";
+            assert_eq!(found(head, 69), [place], "{head}");
+        }
+        let split = "fn f(\n        a: u8,\n    ) -> u8\n    where\n        A: B,\n    {";
+        assert_eq!((found(split, 63).len(), found(split, 64).len()), (0, 1));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The noise page: what this machine hides under this workload, and what was done against it.
 
-use planish_trial::{Gain, Pressure, SelfCheck, SelfCheckVerdict, TrialOutcome, WarmUp};
+use planish_trial::{Gain, Pressure, Quieter, SelfCheck, SelfCheckVerdict, TrialOutcome, WarmUp};
 
 use super::figure::{Figure, interval};
 use super::markup::{Html, Quote, member};
@@ -68,9 +68,32 @@ impl Noise {
     }
 }
 
+/// All that there is to tell, in the order of the page.
 fn facts(check: &SelfCheck) -> Vec<Fact> {
-    let share = |part: &str, value: f64| Html::default().then(Figure::share(format!("{AT}/{part}"), value));
-    let mut facts = vec![
+    let mut facts = of_pairs(check);
+    facts.extend(of_starts(check));
+    facts.extend(of_machine(check));
+    facts.extend(of_budget(check));
+    facts
+}
+
+fn share(part: &str, value: f64) -> Html {
+    Html::default().then(Figure::share(format!("{AT}/{part}"), value))
+}
+
+fn maybe(part: &str, value: Option<f64>) -> Option<Html> {
+    value.map(|value| share(part, value))
+}
+
+/// Those of some facts that there is a value for.
+fn known(facts: impl IntoIterator<Item = (&'static str, Option<Html>, &'static str)>) -> Vec<Fact> {
+    let known = |(name, value, meaning): (_, Option<Html>, _)| Some(fact(name, value?, meaning));
+    facts.into_iter().filter_map(known).collect()
+}
+
+/// What every self-check tells.
+fn of_pairs(check: &SelfCheck) -> Vec<Fact> {
+    vec![
         fact(
             "A/A pairs",
             Html::default().then(Figure::count(format!("{AT}/pairs"), check.pairs as u64)),
@@ -89,67 +112,70 @@ fn facts(check: &SelfCheck) -> Vec<Fact> {
             "lag-1 correlation: how long the machine keeps a mood",
         ),
         fact("spikes", share("spike_share", check.spike_share), "units far slower than their neighbours"),
-    ];
-    let mut optional = |name, value: Option<Html>, meaning| {
-        facts.extend(value.map(|value| fact(name, value, meaning)));
-    };
-    let maybe = |part: &str, value: Option<f64>| value.map(|value| share(part, value));
-    optional(
-        "running second",
-        check.position_effect.map(|gain: Gain| interval(&format!("{AT}/position_effect"), gain)),
-        "gain from the place within a pair; the coin flip cancels it",
-    );
+    ]
+}
+
+/// Where in a pair, in a start and in a row of them the noise lies.
+fn of_starts(check: &SelfCheck) -> Vec<Fact> {
+    let position = |gain: Gain| interval(&format!("{AT}/position_effect"), gain);
     let coefficient = |value| Html::default().then(Figure::coefficient(format!("{AT}/cross_lag1"), value));
-    optional(
-        "across arms",
-        check.cross_lag1.map(coefficient),
-        "the same of neighbours of different arms: what one leaves to the next",
-    );
-    optional("between starts", maybe("between_starts", check.between_starts), "standard deviation of logs");
-    optional("within a start", maybe("within_starts", check.within_starts), "standard deviation of logs");
-    optional("steal", maybe("steal", check.steal), "processor time that the hypervisor took");
-    if check.pressure.is_empty() {
-        optional("waiting", maybe("psi", check.psi), "time in which some task waited for a processor");
-    }
-    for (resource, name, meaning) in [
-        ("cpu", "CPU stalls", "time in which some and all tasks waited for a processor"),
-        ("memory", "memory stalls", "the same for memory"),
-        ("io", "I/O stalls", "the same for devices"),
-    ] {
-        optional(name, check.pressure.get(resource).map(|stall| stalls(resource, *stall)), meaning);
-    }
-    optional("CPU quota", maybe("throttled", check.throttled), "CPU seconds per second that a quota took");
+    known([
+        (
+            "running second",
+            check.position_effect.map(position),
+            "gain from the place within a pair; the coin flip cancels it",
+        ),
+        (
+            "across arms",
+            check.cross_lag1.map(coefficient),
+            "the same of neighbours of different arms: what one leaves to the next",
+        ),
+        ("between starts", maybe("between_starts", check.between_starts), "standard deviation of logs"),
+        ("within a start", maybe("within_starts", check.within_starts), "standard deviation of logs"),
+    ])
+}
+
+/// What the machine did meanwhile, and what a block is run again for.
+fn of_machine(check: &SelfCheck) -> Vec<Fact> {
+    // Proofs of before have only the first of the stalls.
+    let waited = maybe("psi", check.psi).filter(|_| check.pressure.is_empty());
+    let stall = |resource| check.pressure.get(resource).map(|stall| stalls(resource, *stall));
     let thermal = |rate| {
         let rate = Figure::quantity(format!("{AT}/thermal"), rate, "")?;
         Some(Html::default().then(rate).text(" a second"))
     };
-    optional("heat", check.thermal.and_then(thermal), "CPUs slowed themselves down");
-    optional("CPU frequency", frequency(check), "lowest and highest of any CPU between units");
-    optional("run again", limits(check), "blocks beyond these are redone");
-    optional("warm-up", check.warm_up.as_ref().map(warm_up), "");
-    optional(
-        "read back",
-        check
-            .read_back
-            .as_ref()
-            .map(|text| Html::default().then(Quote::new(format!("{AT}/read_back"), text))),
-        "two equal arms must not differ",
-    );
+    known([
+        ("steal", maybe("steal", check.steal), "processor time that the hypervisor took"),
+        ("waiting", waited, "time in which some task waited for a processor"),
+        ("CPU stalls", stall("cpu"), "time in which some and all tasks waited for a processor"),
+        ("memory stalls", stall("memory"), "the same for memory"),
+        ("I/O stalls", stall("io"), "the same for devices"),
+        ("CPU quota", maybe("throttled", check.throttled), "CPU seconds per second that a quota took"),
+        ("heat", check.thermal.and_then(thermal), "CPUs slowed themselves down"),
+        ("CPU frequency", frequency(check), "lowest and highest of any CPU between units"),
+        ("run again", limits(check), "blocks beyond these are redone"),
+    ])
+}
+
+/// What a start and a pair take, and what would tell more.
+fn of_budget(check: &SelfCheck) -> Vec<Fact> {
+    let read_back = |text: &String| Html::default().then(Quote::new(format!("{AT}/read_back"), text));
     let pair = Figure::seconds(format!("{AT}/pair_seconds"), check.pair_seconds);
-    optional("time of a pair", Some(Html::default().then(pair)), "");
-    optional("needed", needed(check), "to see the smallest gain worth keeping");
-    optional(
-        "a quieter metric",
-        check.quieter.as_ref().map(|quieter| {
-            Html::default()
-                .then(Html::own("<code>"))
-                .then(Quote::new(format!("{AT}/quieter/metric"), &quieter.metric))
-                .then(Html::own("</code> "))
-                .then(Figure::share(format!("{AT}/quieter/sigma_d"), quieter.sigma_d))
-        }),
-        "spread of its pairs",
-    );
-    facts
+    known([
+        ("warm-up", check.warm_up.as_ref().map(warm_up), ""),
+        ("read back", check.read_back.as_ref().map(read_back), "two equal arms must not differ"),
+        ("time of a pair", Some(Html::default().then(pair)), ""),
+        ("needed", needed(check), "to see the smallest gain worth keeping"),
+        ("a quieter metric", check.quieter.as_ref().map(quieter), "spread of its pairs"),
+    ])
+}
+
+fn quieter(metric: &Quieter) -> Html {
+    Html::default()
+        .then(Html::own("<code>"))
+        .then(Quote::new(format!("{AT}/quieter/metric"), &metric.metric))
+        .then(Html::own("</code> "))
+        .then(Figure::share(format!("{AT}/quieter/sigma_d"), metric.sigma_d))
 }
 
 /// `some 11.20 %, full 0.10 %`.

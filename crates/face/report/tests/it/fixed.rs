@@ -14,14 +14,13 @@ use serde_json::{Value, json};
 
 const LEVEL: f64 = 0.98;
 
-/// A trial on a machine that has everything but 1 GB pages.
-pub fn series() -> TrialOutcome {
-    let mut rng = Rng::new(2026);
-    let mut thp = rung(&mut rng, "thp", 0.043, 0.021, 24, RungVerdict::Keep);
+/// The rungs of such a machine, in their planned order.
+fn rungs_of_series(rng: &mut Rng) -> Vec<Rung> {
+    let mut thp = rung(rng, "thp", 0.043, 0.021, 24, RungVerdict::Keep);
     thp.achieved = achieved("thp", &[("thp_bytes", json!(536_870_912)), ("cpus", json!("0-15"))]);
     thp.reason = "the interval is clear of zero and the gain is at least 1.0 %".to_owned();
     thp.confirmed = Some(confirmed(0.039, 0.012));
-    let mut two = rung(&mut rng, "2m", 0.071, 0.023, 24, RungVerdict::Keep);
+    let mut two = rung(rng, "2m", 0.071, 0.023, 24, RungVerdict::Keep);
     two.achieved = achieved(
         "hugetlb-2m",
         &[
@@ -35,10 +34,10 @@ pub fn series() -> TrialOutcome {
     two.pair_logs[5] = 1.25;
     let mut one = unavailable("1g");
     one.reason = "no 1 GB page was granted on node 0".to_owned();
-    let mut pinned = rung(&mut rng, "pinned", -0.013, 0.022, 32, RungVerdict::Drop);
+    let mut pinned = rung(rng, "pinned", -0.013, 0.022, 32, RungVerdict::Drop);
     pinned.achieved = achieved("base", &[("cpus", json!("3"))]);
     pinned.reason = "the interval lies below the smallest gain worth keeping".to_owned();
-    let mut open = rung(&mut rng, "2m+pinned", 0.004, 0.06, 40, RungVerdict::Inconclusive);
+    let mut open = rung(rng, "2m+pinned", 0.004, 0.06, 40, RungVerdict::Inconclusive);
     open.achieved = achieved("hugetlb-2m", &[("cpus", json!("3"))]);
     open.reason = "the budget ended before the interval left zero".to_owned();
     open.builds = Some(Builds {
@@ -48,10 +47,16 @@ pub fn series() -> TrialOutcome {
         level: LEVEL,
         spread: Some(0.004),
     });
-    let mut placebo = rung(&mut rng, TrialOutcome::PLACEBO, 0.0, 0.012, 24, RungVerdict::Drop);
+    let mut placebo = rung(rng, TrialOutcome::PLACEBO, 0.0, 0.012, 24, RungVerdict::Drop);
     placebo.achieved = achieved("base", &[]);
     placebo.reason = "the interval lies below the smallest gain worth keeping".to_owned();
-    let rungs = vec![thp, two, one, pinned, open, placebo];
+    vec![thp, two, one, pinned, open, placebo]
+}
+
+/// A trial on a machine that has everything but 1 GB pages.
+pub fn series() -> TrialOutcome {
+    let mut rng = Rng::new(2026);
+    let rungs = rungs_of_series(&mut rng);
     let blocks = vec![rungs.iter().map(|rung| rung.name.clone()).collect(); 40];
     TrialOutcome {
         trial: "series".to_owned(),
