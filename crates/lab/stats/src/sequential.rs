@@ -219,7 +219,8 @@ impl Sequential {
 
     /// Ends the trial now because its time is out, with a last look that spends no more than its pairs have
     /// earned. Valid as long as the moment was not chosen for what the pairs said; a clock or a budget is
-    /// not. A confirmation keeps nothing below its fewest pairs, however unanimous they are. A trial that has stopped keeps its conclusion.
+    /// not. A confirmation keeps nothing below its fewest pairs, however unanimous they are. A trial that has
+    /// stopped keeps its conclusion.
     pub fn close(&mut self) -> &Conclusion {
         if self.conclusion.is_none() {
             self.conclusion = self.look(true);

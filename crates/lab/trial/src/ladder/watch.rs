@@ -1,10 +1,10 @@
 //! What the machine did while a block ran: the only ground on which a block may be thrown away.
 //!
-//! Steal, heat and a clock that jumped come from outside of the arms; all arms of a block are run again together. Stalls
-//! for a processor and time that a quota took do not: an arm of more threads than CPUs makes both by itself, and leaving
-//! out its blocks would leave out its own doing. They are told and excuse nothing. Limits come from the self-check; a
-//! share of blocks at most is redone, since a machine that is always busy is the machine that the answer is for, and an
-//! arm may still add to steal and heat by what it takes.
+//! Steal, heat and a clock that jumped come from outside of the arms; all arms of a block are run again together.
+//! Stalls for a processor and time that a quota took do not: an arm of more threads than CPUs makes both by itself, and
+//! leaving out its blocks would leave out its own doing. They are told and excuse nothing. Limits come from the
+//! self-check; a share of blocks at most is redone, since a machine that is always busy is the machine that the answer
+//! is for, and an arm may still add to steal and heat by what it takes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
