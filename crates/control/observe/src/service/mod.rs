@@ -19,6 +19,9 @@ use planish_sys::{CpuSet, NodeSet};
 /// Threads whose waiting is added up. More tell no more.
 const THREADS_MAX: usize = 4096;
 
+/// Running and waiting together, in nanoseconds, before their shares tell anything.
+const TELLING_NS: f64 = 1e9;
+
 /// What of a process is seen: a name for all of them, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceName<'a> {
@@ -115,7 +118,8 @@ fn wait_percent(host: &Host, texts: &[(u32, String)]) -> Option<f64> {
             (run, wait, seen) = (run + ran, wait + waited, true);
         }
     }
-    (seen && run + wait > 0.0).then(|| 100.0 * wait / (run + wait))
+    // Of a service that has hardly run, the wait before its first instruction would be half of all.
+    (seen && run + wait >= TELLING_NS).then(|| 100.0 * wait / (run + wait))
 }
 
 fn below(folder: &str, names: &[String]) -> Vec<String> {

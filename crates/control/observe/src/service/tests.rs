@@ -31,7 +31,7 @@ fn tree(root: &Path) {
         ),
         ("/proc/77/stat", "77 (db) S 1 77 77 0 -1 4194560 500 0 12 0 30 20 0 0 20 0 2 0 9 0 0\n"),
         ("/proc/77/cgroup", "0::/system.slice/db.service\n"),
-        ("/proc/77/schedstat", "3000000 1000000 9\n"),
+        ("/proc/77/schedstat", "3000000000 1000000000 9\n"),
         (
             "/proc/77/limits",
             "Limit   Soft Limit Hard Limit Units\nMax open files            1024                 524288   files\n",
