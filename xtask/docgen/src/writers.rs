@@ -25,10 +25,11 @@ another one writes too, and `planish check` names it where a value has changed. 
 
 - **hand over**: type what the plan says, and planish alone writes the place;
 - **exclude**: type what the plan says, and the other program leaves these places alone, where it can;
-- **leave it**: `planish plan PROFILE --exclude tuned` leaves what the other one writes to it, and `--exclude KNOB` leaves a
-  knob as it is. `planish export tuned PROFILE` gives tuned the values instead.
+- **leave it**: `planish plan PROFILE --exclude tuned` leaves what the other one writes to it, and `--exclude KNOB`
+  leaves a knob as it is. `planish export tuned PROFILE` gives tuned the values instead.
 
-What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not said.
+What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
+said.
 ";
 
 fn section(text: &mut String, writer: &Writer) -> Result<()> {

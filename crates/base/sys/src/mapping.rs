@@ -45,9 +45,9 @@ pub struct MapOptions {
     pub shared: bool,
     /// Give every page its memory now. Leave it off where a memory policy is still to be set.
     pub populate: bool,
-    /// Set pages of a pool aside when they are mapped. Without it a short pool is told by `Advice::PopulateWrite`, and a
-    /// touch without that ends the process; but what [`Mapping::discard`] drops is there for others. With it such pages
-    /// are free and still set aside for this mapping (seen on Linux 6.18).
+    /// Set pages of a pool aside when they are mapped. Without it a short pool is told by `Advice::PopulateWrite`, and
+    /// a touch without that ends the process; but what [`Mapping::discard`] drops is there for others. With it such
+    /// pages are free and still set aside for this mapping (seen on Linux 6.18).
     pub reserve: bool,
 }
 
@@ -187,9 +187,9 @@ impl Drop for Mapping {
 
 /// Maps `len` bytes, rounded up to whole pages of the request.
 ///
-/// Huge pages from a pool are reserved at once, unless that is switched off, so that a short pool is [`Error::PoolShort`] here and not
-/// a SIGBUS later; where a policy binds the range to a node whose pool is short, `Advice::PopulateWrite`
-/// tells by an error.
+/// Huge pages from a pool are reserved at once, unless that is switched off, so that a short pool is
+/// [`Error::PoolShort`] here and not a SIGBUS later; where a policy binds the range to a node whose pool is short,
+/// `Advice::PopulateWrite` tells by an error.
 pub fn map_anonymous(len: usize, options: MapOptions) -> Result<Mapping> {
     let mapping = match options.page {
         PageRequest::Base => map_base(len, options)?,

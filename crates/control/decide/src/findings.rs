@@ -8,8 +8,8 @@ use planish_model::{
 
 use crate::writers;
 
-/// What the host loses, the gravest first, and of those the dearest that somebody has measured: every rule of the catalogue whose limits all hold, and with a plan
-/// every knob that is not as its profile wants.
+/// What the host loses, the gravest first, and of those the dearest that somebody has measured: every rule of the
+/// catalogue whose limits all hold, and with a plan every knob that is not as its profile wants.
 #[must_use]
 pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&Plan>) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
@@ -180,8 +180,8 @@ source = "s"
         let mut catalogue = catalogue();
         let rule = |id: &str, severity: &str, costs: &str| {
             format!(
-                "[[finding]]\nid = \"{id}\"\nfact = \"cpu.steal_percent\"\nlimits = []\nseverity = \"{severity}\"\n{costs}\n\
-                 class = \"safe\"\nevidence = \"e\"\nwhy = \"w\"\ncure = \"c\"\nsource = \"s\"\n"
+                "[[finding]]\nid = \"{id}\"\nfact = \"cpu.steal_percent\"\nlimits = []\nseverity = \"{severity}\"\n\
+                 {costs}\nclass = \"safe\"\nevidence = \"e\"\nwhy = \"w\"\ncure = \"c\"\nsource = \"s\"\n"
             )
         };
         let rules = [

@@ -103,7 +103,8 @@ pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<
             evidence: format!("{} {when} and {sets}: {}", seen.id, seen.evidence.join("; ")),
             why: writer.why.clone(),
             cure: format!(
-                "let one of the two own each place; for planish alone: {}; for {} alone: planish plan PROFILE --exclude {}",
+                "let one of the two own each place; for planish alone: {}; for {} alone: planish plan PROFILE \
+                 --exclude {}",
                 holes.fill_all(&writer.hand_over).join(", or "),
                 seen.id,
                 seen.id

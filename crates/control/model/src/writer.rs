@@ -14,9 +14,9 @@ use crate::{KnobId, place};
 /// A program that sets knobs: a row of `catalogue/writers/*.toml`.
 ///
 /// Texts that are to be typed may hold `{file}`, `{variable}`, `{value}` (where its unit takes arguments from, and what
-/// they are), `{profile}` (its active one), and what a plan writes: `{irqs}` as options of irqbalance, `{cpus}` that are
-/// to be kept free of interrupts, `{sysctls}` by name, `{lines}` of files. A text with a hole that cannot be filled is
-/// left out.
+/// they are), `{profile}` (its active one), and what a plan writes: `{irqs}` as options of irqbalance, `{cpus}` that
+/// are to be kept free of interrupts, `{sysctls}` by name, `{lines}` of files. A text with a hole that cannot be filled
+/// is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Writer {

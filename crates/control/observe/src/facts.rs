@@ -12,8 +12,8 @@ use planish_sys::CpuSet;
 use crate::observe::Shared;
 use crate::tables;
 
-/// Every fact that [`observe`](crate::observe) and, with a service, [`service()`](crate::service()) may compute, and what
-/// it means.
+/// Every fact that [`observe`](crate::observe) and, with a service, [`service()`](crate::service()) may compute, and
+/// what it means.
 pub const FACTS: &[(&str, &str)] = &[
     ("clock.source", "what the clock is read from"),
     ("cpu.idle_exit_us", "exit latency of the deepest sleep state that CPU 0 may enter"),

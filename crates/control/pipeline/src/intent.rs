@@ -128,9 +128,9 @@ pub(crate) fn refuse_blocked(session: &Session, plan: &Plan) -> Result<(), Pipel
 
 /// Notes values that the plan found as wanted and that are not so any more.
 ///
-/// Pools matter only to files that bring them back, which must hold no number that the host does not show: the hash of a
-/// plan does not cover these rows, and pages that are too many keep the next boot from coming up. Otherwise others may
-/// raise and lower them, since a plan wants no more of them than its own need. The same goes for boot parameters.
+/// Pools matter only to files that bring them back, which must hold no number that the host does not show: the hash of
+/// a plan does not cover these rows, and pages that are too many keep the next boot from coming up. Otherwise others
+/// may raise and lower them, since a plan wants no more of them than its own need. The same goes for boot parameters.
 fn look_at_satisfied(
     session: &Session,
     plan: &Plan,

@@ -19,7 +19,8 @@
 //! What is *had* is never concluded from what was *asked for*: [`Arena::achieved`] reads it back, with bytes
 //! for each page size and node, and the reason wherever a wish was not met.
 //!
-//! Not here: memory shared between processes (that is placement's business) and lazy memory. Raising a pool of huge pages is the control plane's work; this crate only uses what is there.
+//! Not here: memory shared between processes (that is placement's business) and lazy memory. Raising a pool of huge
+//! pages is the control plane's work; this crate only uses what is there.
 
 mod achieved;
 mod arena;

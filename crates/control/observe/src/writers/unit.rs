@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn arguments_come_from_the_last_file_and_the_variable_of_the_command() {
         let unit = "[Service]\nEnvironmentFile=-/usr/lib/irqbalance/defaults.env\n\
-                    EnvironmentFile=-/etc/default/irqbalance\nExecStart=/usr/sbin/irqbalance --foreground $IRQBALANCE_ARGS\n";
+                    EnvironmentFile=-/etc/default/irqbalance\n\
+                    ExecStart=/usr/sbin/irqbalance --foreground $IRQBALANCE_ARGS\n";
         assert_eq!(source(unit), Some(("/etc/default/irqbalance".to_owned(), "IRQBALANCE_ARGS".to_owned())));
         let older = "EnvironmentFile=/etc/sysconfig/irqbalance\nExecStart=/usr/sbin/irqbalance ${OPTIONS}\n";
         assert_eq!(source(older).map(|(_, variable)| variable).as_deref(), Some("OPTIONS"));

@@ -31,8 +31,9 @@ pub(crate) enum Command {
 /// Put `planish check --monitor` on a timer of systemd
 ///
 /// A service that may read and nothing else, its timer, and a drop-in that has each boot start it: three files below
-/// /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes them out again. Nothing is started:
-/// the last line says what to type for now. The unit is left failed by a drift and by what could not be looked at.
+/// /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes them out again. Nothing is
+/// started: the last line says what to type for now. The unit is left failed by a drift and by what could not be looked
+/// at.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
     /// Compare with this profile; without it, with everything that is applied

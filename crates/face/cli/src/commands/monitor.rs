@@ -1,7 +1,7 @@
 //! `planish check --monitor`: one line and one of four codes, as plug-ins of monitoring systems end.
 //!
-//! The codes are not those of the other commands: 0 ok, 1 warning, 2 critical, 3 unknown. What could not be looked at is
-//! never ok.
+//! The codes are not those of the other commands: 0 ok, 1 warning, 2 critical, 3 unknown. What could not be looked at
+//! is never ok.
 
 use planish_model::{DriftState, KnobCheck};
 use planish_report::{CheckReport, units};
@@ -140,8 +140,9 @@ mod tests {
         assert_eq!(level as u8, 2);
         assert_eq!(
             text,
-            "planish CRITICAL: 5 places not as wanted: vm.swappiness is 6 0, wanted 10; vm.swappiness is 6 0, wanted 10; \
-             vm.swappiness is 6 0, wanted 10; and 2 more | wanted=5 drift=5 lost=0 pending=0 unknown=0\n"
+            "planish CRITICAL: 5 places not as wanted: vm.swappiness is 6 0, wanted 10; \
+             vm.swappiness is 6 0, wanted 10; vm.swappiness is 6 0, wanted 10; \
+             and 2 more | wanted=5 drift=5 lost=0 pending=0 unknown=0\n"
         );
         assert_eq!(unknown("a | b\nc"), "planish UNKNOWN: a   b c\n");
     }

@@ -66,7 +66,8 @@ fn cpus(view: &ServiceView) -> String {
 fn memory(memory: &ServiceMemory) -> String {
     let bytes = units::bytes;
     format!(
-        "{} on base pages, {} on transparent huge pages, {} on pages of a pool, {} of page tables, {} in swap, {} locked",
+        "{} on base pages, {} on transparent huge pages, {} on pages of a pool, {} of page tables, \
+         {} in swap, {} locked",
         bytes(memory.base_bytes),
         bytes(memory.thp_bytes),
         bytes(memory.hugetlb_bytes),
