@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use std::fs;
 
 /// Name of the copy of all files from before the first apply.
-const BEFORE: &str = "before";
+pub const BEFORE: &str = "before";
 const APPLY: [&str; 6] = ["apply", REBOOT, "--allow", "availability", "--persist", "--yes"];
 const MENU: &str = "/boot/grub/grub.cfg";
 

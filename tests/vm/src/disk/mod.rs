@@ -14,6 +14,7 @@
 mod boot;
 mod files;
 mod profiles;
+mod systemd;
 
 use crate::check::Report;
 use anyhow::{Context, Result, ensure};
@@ -37,7 +38,11 @@ pub fn run(stage: &str) {
     let next = match stage {
         "persist" => boot::persist(&mut report),
         "booted" => boot::booted(&mut report),
-        "gone" => boot::gone(&mut report),
+        "gone" => {
+            let next = boot::gone(&mut report);
+            systemd::run_all(&mut report);
+            next
+        }
         _ => {
             report.fail("stage", &format!("no stage {stage}"));
             None

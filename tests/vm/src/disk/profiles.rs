@@ -1,4 +1,4 @@
-//! The profile of this guest, and where the kernel shows what each of its lines came to.
+//! The profiles of this guest, and where the kernel shows what each of their lines came to.
 
 use crate::settings;
 use anyhow::{Context, Result};
@@ -9,6 +9,8 @@ const GIANT_POOL: &str = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepa
 
 /// Boot parameters, a line for `sysctl.d` and one for `tmpfiles.d`.
 pub const REBOOT: &str = "reboot";
+/// Values that run at once, and differ from those of [`REBOOT`].
+pub const LIVE: &str = "live";
 
 /// One line of [`REBOOT`].
 pub struct Line {
@@ -75,10 +77,14 @@ pub fn has_giant_pages() -> bool {
     text.split_whitespace().any(|word| word == "pdpe1gb")
 }
 
-/// Writes the profile.
+/// Writes both profiles.
 pub fn write() -> Result<()> {
     let wants: Vec<String> = lines().map(|line| format!("\"{}\" = {}", line.knob, line.wanted)).collect();
-    let (name, wants) = (REBOOT, wants.join("\n"));
+    put(REBOOT, &wants.join("\n"))?;
+    put(LIVE, "\"vm.swappiness\" = 11\n\"thp.khugepaged.defrag\" = 0")
+}
+
+fn put(name: &str, wants: &str) -> Result<()> {
     fs::create_dir_all(FOLDER).with_context(|| format!("make {FOLDER}"))?;
     let text = format!("name = \"{name}\"\nsummary = \"Of a test guest.\"\n\n[want]\n{wants}\n");
     let file = format!("{FOLDER}/{name}.toml");
