@@ -270,7 +270,8 @@ fn a_budget_that_no_clock_has_is_a_typing_error() {
         let run: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
         assert_eq!(run.exit, 2, "{} {}", run.stdout, run.stderr);
     }
-    assert!(!sandbox.path().join("state").exists());
+    let state = |below: &str| sandbox.path().join("state/var").join(below).exists();
+    assert!(!state("proofs") && !state("journal.jsonl"), "nothing was begun");
 }
 
 #[test]
