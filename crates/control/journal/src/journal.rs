@@ -75,6 +75,18 @@ pub fn read(storage: &dyn Storage) -> Result<Ledger, JournalError> {
     Ok(ledger)
 }
 
+/// The entries of a journal that is damaged, as far as its sound lines tell. Without the lock, and for looking only.
+///
+/// # Errors
+/// The file cannot be read, or was written by a newer planish.
+pub fn sound_entries(storage: &dyn Storage) -> Result<Vec<Entry>, JournalError> {
+    let bytes = storage.read().map_err(|source| failed(storage, "read", source))?;
+    match salvage(&bytes, &[]) {
+        Ok(found) => Ok(found.entries),
+        Err((line, why)) => Err(JournalError::Newer { path: storage.path().to_owned(), line, why }),
+    }
+}
+
 /// All entries of a folder, archived ones too, oldest first.
 ///
 /// # Errors

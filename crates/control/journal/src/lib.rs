@@ -41,7 +41,7 @@ mod storage;
 
 pub use error::JournalError;
 pub use event::{Event, Intent};
-pub use journal::{Author, Journal, history, read};
+pub use journal::{Author, Journal, history, read, sound_entries};
 pub use ledger::Ledger;
 pub use line::{FORMAT_VERSION, Torn};
 pub use lock::{HostLock, LockError};

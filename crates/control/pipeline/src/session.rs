@@ -249,6 +249,12 @@ impl Session {
         Ok(ledger)
     }
 
+    /// The entries of a damaged journal as far as its sound lines tell; none where it cannot be read at all.
+    pub(crate) fn sound_entries(&self) -> Vec<Entry> {
+        let storage = FileStorage::look(&self.folders.state).ok();
+        storage.and_then(|storage| planish_journal::sound_entries(&storage).ok()).unwrap_or_default()
+    }
+
     /// All entries, those of archived journals too.
     pub(crate) fn history(&self) -> Result<Vec<Entry>, PipelineError> {
         self.folders.refuse_links()?;

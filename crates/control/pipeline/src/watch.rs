@@ -93,7 +93,7 @@ fn start_unit(systemd_run: &Path, command: &Command, id: EntryId) -> bool {
 /// error would reach, least of all the one who was cut off.
 pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, PipelineError> {
     survive();
-    let entry = find(session, id)?;
+    let entry = find_in_time(session, id)?;
     let Some(deadline) = entry.confirm_by else { return Ok(None) };
     let left = Duration::from_secs(deadline.saturating_sub(session.now()));
     let failed = |error| PipelineError::Watch(io::Error::other(error));
@@ -160,6 +160,20 @@ pub fn take_unconfirmed(session: &Session, entry: &Entry) -> Result<Option<Undon
     };
     let known = std::slice::from_ref(entry);
     undo_selected(session, Manner { patience: PATIENCE, force: false, salvage: Some(known) }, still).map(Some)
+}
+
+/// The entry to watch over, from the sound lines where the journal is damaged by now.
+fn find_in_time(session: &Session, id: EntryId) -> Result<Entry, PipelineError> {
+    loop {
+        match find(session, id) {
+            Err(error) if !is_for_ever(&error) => {}
+            found => return found,
+        }
+        if let Some(entry) = session.sound_entries().into_iter().find(|entry| entry.id == id) {
+            return Ok(entry);
+        }
+        std::thread::sleep(RETRY);
+    }
 }
 
 fn find(session: &Session, id: EntryId) -> Result<Entry, PipelineError> {
