@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use planish_model::{Closure, Entry, EntryId, Outcome, PoolWrite};
 
 use crate::line::{FORMAT_VERSION, Line, encode, scan};
-use crate::salvage::salvage;
+use crate::salvage::{Salvage, salvage};
 use crate::storage::torn_paths;
 use crate::{Event, FileStorage, HostLock, Intent, JournalError, Ledger, Storage};
 
@@ -80,9 +80,14 @@ pub fn read(storage: &dyn Storage) -> Result<Ledger, JournalError> {
 /// # Errors
 /// The file cannot be read, or was written by a newer planish.
 pub fn sound_entries(storage: &dyn Storage) -> Result<Vec<Entry>, JournalError> {
+    Ok(sound_lines(storage, &[])?.1.entries)
+}
+
+/// The bytes of a damaged journal, and what its sound lines say.
+fn sound_lines(storage: &dyn Storage, known: &[Entry]) -> Result<(Vec<u8>, Salvage), JournalError> {
     let bytes = storage.read().map_err(|source| failed(storage, "read", source))?;
-    match salvage(&bytes, &[]) {
-        Ok(found) => Ok(found.entries),
+    match salvage(&bytes, known) {
+        Ok(found) => Ok((bytes, found)),
         Err((line, why)) => Err(JournalError::Newer { path: storage.path().to_owned(), line, why }),
     }
 }
@@ -213,12 +218,7 @@ impl Journal {
         author: Author,
         known: &[Entry],
     ) -> Result<(Self, Salvaged), JournalError> {
-        let bytes = storage.read().map_err(|source| failed(&*storage, "read", source))?;
-        let found = salvage(&bytes, known).map_err(|(line, why)| JournalError::Newer {
-            path: storage.path().to_owned(),
-            line,
-            why,
-        })?;
+        let (bytes, found) = sound_lines(&*storage, known)?;
         let journal = Self::new(storage, Ledger::default(), author, lock);
         // By its content: a kill between the two names leaves it to be kept once more under the same one.
         let name = format!("journal-damaged-{:08x}.jsonl", crc32fast::hash(&bytes));

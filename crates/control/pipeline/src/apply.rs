@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use planish_act::{Sink, perform};
-use planish_journal::{Intent, Journal, JournalError};
+use planish_act::Sink;
+use planish_journal::{Intent, Journal};
 use planish_model::{
     Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind, Plan,
     Undo, Unpersisted,
 };
 use tracing::info_span;
 
+use crate::carry_out::{self, PutBack, Written};
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{gone, intent, settle, undo, watch};
+use crate::{gone, intent, settle, watch};
 
 /// How a plan is applied.
 #[derive(Clone, Debug, Default)]
@@ -76,15 +77,8 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
         journal.close(entry, Closure::Empty)?;
         return Err(error);
     }
-    let mut written = info_span!("act").in_scope(|| write(&mut journal, entry, options, &*sink));
-    if !written.failed && written.journal_failure.is_none() {
-        written.journal_failure = journal.applied(entry).err();
-    }
-    if let Some(source) = written.journal_failure {
-        let back = undo::take_back(&mut journal, &written.entry, false, &session.host().boot_id(), &*sink);
-        let restored = back.is_restored(&written.entry);
-        return Err(PipelineError::JournalHalfWay { entry, restored, source });
-    }
+    let to_be_confirmed = options.confirm_seconds.is_some();
+    let written = carry_out::carry_out(session, &mut journal, entry, to_be_confirmed, &*sink)?;
     if written.failed {
         return put_back(session, plan, &mut journal, written, &*sink);
     }
@@ -167,49 +161,7 @@ fn announce(
     }
 }
 
-/// What the writes came to.
-struct Written {
-    /// The entry as it is now, with outcomes that a failed journal may not have.
-    entry: Entry,
-    outcomes: Vec<Outcome>,
-    failed: bool,
-    journal_failure: Option<JournalError>,
-}
-
-/// Writes step after step, each outcome into the journal before the next write. Stops at the first failure.
-fn write(journal: &mut Journal, id: EntryId, options: &ApplyOptions, sink: &dyn Sink) -> Written {
-    let entry = journal.ledger().entry(id).expect("it was begun just now").clone();
-    let mut written = Written { entry, outcomes: Vec::new(), failed: false, journal_failure: None };
-    let mut caused = Vec::new();
-    for index in 0..written.entry.steps.len() {
-        let step = &mut written.entry.steps[index];
-        let outcome = match step.undo {
-            // What must be confirmed first is not persisted before: a reboot would bring it back unconfirmed.
-            undo if undo.outlives_boot() && options.confirm_seconds.is_some() => continue,
-            Undo::File => Contents::of(id, step, &journal.ledger().entries).add(step, sink),
-            _ => perform(step, &caused, sink, &mut |write| Ok(journal.pool(id, index, write)?)),
-        };
-        caused.extend(outcome.caused.iter().cloned());
-        written.failed = is_failure(&outcome);
-        written.outcomes.push(outcome.clone());
-        step.outcome = Some(outcome.clone());
-        if let Err(error) = journal.outcome(id, index, outcome) {
-            written.journal_failure = Some(error);
-            break;
-        }
-        if written.failed {
-            break;
-        }
-    }
-    written
-}
-
-/// Whether an apply must not go on after this. A short grant and a changed read-back are told, not undone.
-fn is_failure(outcome: &Outcome) -> bool {
-    matches!(outcome.outcome, OutcomeKind::Failed | OutcomeKind::Vanished | OutcomeKind::Theirs)
-}
-
-/// After a failed step: takes back what was written, so that a plan is applied whole or not at all.
+/// After a failed step: a plan is applied whole or not at all.
 fn put_back(
     session: &Session,
     plan: &Plan,
@@ -217,24 +169,15 @@ fn put_back(
     written: Written,
     sink: &dyn Sink,
 ) -> Result<Applied, PipelineError> {
-    let (entry, mut outcomes) = (written.entry, written.outcomes);
-    let failed = outcomes.last().expect("a step failed").clone();
-    let boot_id = session.host().boot_id();
-    let command = format!("{} (put back)", session.options.command);
-    let back = undo::undo_entry(journal, &entry, &command, false, &boot_id, sink);
-    let restored = back.is_restored(&entry);
-    if let Some(source) = back.journal_failure {
-        return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
-    }
-    outcomes.extend(back.outcomes);
+    let entry = written.entry.id;
+    let PutBack { failed, outcomes, exit } = carry_out::put_back(session, journal, written, sink)?;
     let reason = failed.detail.unwrap_or_else(|| "it is no longer there".to_owned());
     let mut hints = vec![format!("{} failed: {reason}", failed.knob)];
-    if !restored {
-        hints.push(format!("what is left is in `planish log`; try again with: planish undo {}", entry.id));
+    if exit == Exit::FailedNotRestored {
+        hints.push(format!("what is left is in `planish log`; try again with: planish undo {entry}"));
     }
-    let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
-    Ok(Applied { entry: Some(entry.id), outcomes, drift, unpersisted: Vec::new(), exit, hints })
+    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted: Vec::new(), exit, hints })
 }
 
 /// The host against a plan and the entries of this boot, looked at afresh.

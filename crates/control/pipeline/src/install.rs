@@ -7,14 +7,15 @@
 use std::time::Duration;
 
 use planish_act::Sink;
-use planish_journal::{Intent, Journal};
+use planish_journal::Intent;
 use planish_model::{Class, Entry, EntryId, EntryStep, Exit, KnobId, Outcome, OutcomeKind, Plan, Undo};
 use tracing::info_span;
 
+use crate::carry_out::{self, PutBack};
 use crate::contents::{self, Contents};
 use crate::error::PipelineError;
+use crate::gone;
 use crate::session::Session;
-use crate::{gone, undo};
 
 /// The unit that compares.
 const SERVICE: &str = "/etc/systemd/system/planish-check.service";
@@ -188,7 +189,19 @@ pub fn install_check(session: &Session, wanted: &InstallCheck) -> Result<Install
         })
     })?;
     // After this point a kill leaves an entry that undo takes back.
-    write(session, &mut journal, entry, &*sink)
+    let written = carry_out::carry_out(session, &mut journal, entry, false, &*sink)?;
+    if written.failed {
+        let PutBack { failed, outcomes, exit } = carry_out::put_back(session, &mut journal, written, &*sink)?;
+        let why = failed.detail.unwrap_or_else(|| "no reason is known".to_owned());
+        return Ok(Installed {
+            entry: Some(entry),
+            outcomes,
+            exit,
+            hints: vec![format!("{}: {why}", failed.place)],
+        });
+    }
+    let hints = journal.torn_note().into_iter().collect();
+    Ok(Installed { entry: Some(entry), outcomes: written.outcomes, exit: Exit::Done, hints })
 }
 
 /// What systemd has to be told after its files were taken out, where it may have read them.
@@ -226,64 +239,4 @@ fn steps(
         steps.push(EntryStep { folders, ..step });
     }
     Ok(steps)
-}
-
-fn write(
-    session: &Session,
-    journal: &mut Journal,
-    id: EntryId,
-    sink: &dyn Sink,
-) -> Result<Installed, PipelineError> {
-    let _stage = info_span!("act").entered();
-    let mut entry = journal.ledger().entry(id).expect("it was begun just now").clone();
-    let mut outcomes = Vec::new();
-    for index in 0..entry.steps.len() {
-        let step = &mut entry.steps[index];
-        let outcome = Contents::of(id, step, &journal.ledger().entries).add(step, sink);
-        step.outcome = Some(outcome.clone());
-        let failed = !matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied);
-        let why = outcome.detail.clone();
-        outcomes.push(outcome.clone());
-        let recorded = journal.outcome(id, index, outcome);
-        if let Err(source) = recorded {
-            let back = undo::take_back(journal, &entry, false, &session.host().boot_id(), sink);
-            return Err(PipelineError::JournalHalfWay {
-                entry: id,
-                restored: back.is_restored(&entry),
-                source,
-            });
-        }
-        if failed {
-            return put_back(session, journal, &entry, outcomes, why, sink);
-        }
-    }
-    journal.applied(id)?;
-    Ok(Installed {
-        entry: Some(id),
-        outcomes,
-        exit: Exit::Done,
-        hints: journal.torn_note().into_iter().collect(),
-    })
-}
-
-/// After a file that could not be written: takes back the others.
-fn put_back(
-    session: &Session,
-    journal: &mut Journal,
-    entry: &Entry,
-    mut outcomes: Vec<Outcome>,
-    why: Option<String>,
-    sink: &dyn Sink,
-) -> Result<Installed, PipelineError> {
-    let command = format!("{} (put back)", session.options.command);
-    let back = undo::undo_entry(journal, entry, &command, false, &session.host().boot_id(), sink);
-    let restored = back.is_restored(entry);
-    if let Some(source) = back.journal_failure {
-        return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
-    }
-    let place = outcomes.last().map(|outcome| outcome.place.clone()).unwrap_or_default();
-    let hints = vec![format!("{place}: {}", why.unwrap_or_else(|| "no reason is known".to_owned()))];
-    outcomes.extend(back.outcomes);
-    let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
-    Ok(Installed { entry: Some(entry.id), outcomes, exit, hints })
 }

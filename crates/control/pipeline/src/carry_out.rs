@@ -1,0 +1,108 @@
+//! An entry that was announced, carried out: its steps written, and all of it taken back where one of them fails.
+
+use planish_act::{Sink, perform};
+use planish_journal::{Journal, JournalError};
+use planish_model::{Entry, EntryId, Exit, Outcome, OutcomeKind, Undo};
+use tracing::info_span;
+
+use crate::contents::Contents;
+use crate::error::PipelineError;
+use crate::session::Session;
+use crate::undo;
+
+/// What the writes came to.
+pub(crate) struct Written {
+    /// The entry as it is now, with outcomes that a failed journal may not have.
+    pub entry: Entry,
+    /// How each step ended.
+    pub outcomes: Vec<Outcome>,
+    /// Whether the last of them failed: then [`put_back`] must follow.
+    pub failed: bool,
+    journal_failure: Option<JournalError>,
+}
+
+/// Writes the steps of an entry and says in the journal that they are written. Files that outlive a boot are left to
+/// the confirm where there is one: a reboot would bring the values back unconfirmed.
+///
+/// # Errors
+/// A journal that failed half way, after the host was put back as far as possible.
+pub(crate) fn carry_out(
+    session: &Session,
+    journal: &mut Journal,
+    id: EntryId,
+    to_be_confirmed: bool,
+    sink: &dyn Sink,
+) -> Result<Written, PipelineError> {
+    let mut written = info_span!("act").in_scope(|| write(journal, id, to_be_confirmed, sink));
+    if !written.failed && written.journal_failure.is_none() {
+        written.journal_failure = journal.applied(id).err();
+    }
+    let Some(source) = written.journal_failure.take() else { return Ok(written) };
+    let back = undo::take_back(journal, &written.entry, false, &session.host().boot_id(), sink);
+    Err(PipelineError::JournalHalfWay { entry: id, restored: back.is_restored(&written.entry), source })
+}
+
+/// Writes step after step, each outcome into the journal before the next write. Stops at the first failure.
+fn write(journal: &mut Journal, id: EntryId, to_be_confirmed: bool, sink: &dyn Sink) -> Written {
+    let entry = journal.ledger().entry(id).expect("it was begun just now").clone();
+    let mut written = Written { entry, outcomes: Vec::new(), failed: false, journal_failure: None };
+    let mut caused = Vec::new();
+    for index in 0..written.entry.steps.len() {
+        let step = &mut written.entry.steps[index];
+        let outcome = match step.undo {
+            undo if undo.outlives_boot() && to_be_confirmed => continue,
+            Undo::File => Contents::of(id, step, &journal.ledger().entries).add(step, sink),
+            _ => perform(step, &caused, sink, &mut |write| Ok(journal.pool(id, index, write)?)),
+        };
+        caused.extend(outcome.caused.iter().cloned());
+        written.failed = is_failure(&outcome);
+        written.outcomes.push(outcome.clone());
+        step.outcome = Some(outcome.clone());
+        if let Err(error) = journal.outcome(id, index, outcome) {
+            written.journal_failure = Some(error);
+            break;
+        }
+        if written.failed {
+            break;
+        }
+    }
+    written
+}
+
+/// Whether an entry must not go on after this. A short grant and a changed read-back are told, not undone.
+fn is_failure(outcome: &Outcome) -> bool {
+    matches!(outcome.outcome, OutcomeKind::Failed | OutcomeKind::Vanished | OutcomeKind::Theirs)
+}
+
+/// What taking a failed entry back came to.
+pub(crate) struct PutBack {
+    /// The step that failed.
+    pub failed: Outcome,
+    /// How each step ended, and how each was taken back.
+    pub outcomes: Vec<Outcome>,
+    /// How the command ends.
+    pub exit: Exit,
+}
+
+/// After a failed step: takes back what was written, so that an entry is carried out whole or not at all.
+///
+/// # Errors
+/// A journal that failed half way.
+pub(crate) fn put_back(
+    session: &Session,
+    journal: &mut Journal,
+    written: Written,
+    sink: &dyn Sink,
+) -> Result<PutBack, PipelineError> {
+    let (entry, mut outcomes) = (written.entry, written.outcomes);
+    let failed = outcomes.last().expect("a step failed").clone();
+    let command = format!("{} (put back)", session.options.command);
+    let back = undo::undo_entry(journal, &entry, &command, false, &session.host().boot_id(), sink);
+    let restored = back.is_restored(&entry);
+    if let Some(source) = back.journal_failure {
+        return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
+    }
+    outcomes.extend(back.outcomes);
+    let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
+    Ok(PutBack { failed, outcomes, exit })
+}
