@@ -95,6 +95,7 @@ fn correct(folder: &Path) -> Result<(), TableError> {
 fn this_test(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    command.stdin(Stdio::null());
     command
 }
 
@@ -111,13 +112,11 @@ fn killed_ingest_loses_and_doubles_nothing() {
         if kill % KILLS_OF_A_TABLE == 0 {
             folder = tempfile::tempdir().unwrap();
         }
-        let mut child = this_test("kill::killed_ingest_loses_and_doubles_nothing")
+        let child = this_test("kill::killed_ingest_loses_and_doubles_nothing")
             .env(KILL_FOLDER, folder.path())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let acknowledged = kill_and_read(&mut child, &mut rng);
+            .spawn();
+        let acknowledged = kill_and_read(child.unwrap(), &mut rng);
         let arena = feed::arena();
         let durable = open(&arena, folder.path()).unwrap();
         let last = feed::check(&durable);
@@ -146,13 +145,11 @@ fn killed_corrections_leave_the_table_as_it_was_after_some_batch() {
             folder = tempfile::tempdir().unwrap();
             (model, applied) = (Model::new(), 0);
         }
-        let mut child = this_test("kill::killed_corrections_leave_the_table_as_it_was_after_some_batch")
+        let child = this_test("kill::killed_corrections_leave_the_table_as_it_was_after_some_batch")
             .env(CORRECT_FOLDER, folder.path())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let acknowledged = kill_and_read(&mut child, &mut rng);
+            .spawn();
+        let acknowledged = kill_and_read(child.unwrap(), &mut rng);
         let arena = feed::arena();
         let durable = open_with(&arena, folder.path(), corrections::schema).unwrap();
         let there = durable.read().unwrap().sequence(corrections::PRODUCER).unwrap_or(0);
@@ -168,7 +165,7 @@ fn killed_corrections_leave_the_table_as_it_was_after_some_batch() {
 }
 
 /// Lets the child work for a moment, kills it, and returns the last batch that it said was acknowledged.
-fn kill_and_read(child: &mut Child, rng: &mut Rng) -> u64 {
+fn kill_and_read(mut child: Child, rng: &mut Rng) -> u64 {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let number = |line: &str| line.strip_prefix("acknowledged ").and_then(|number| number.parse().ok());
     // Some die while they open the table, most at work.
