@@ -46,6 +46,9 @@ _planish() {
             planish,knobs)
                 cmd="planish__subcmd__knobs"
                 ;;
+            planish,latency)
+                cmd="planish__subcmd__latency"
+                ;;
             planish,log)
                 cmd="planish__subcmd__log"
                 ;;
@@ -114,6 +117,9 @@ _planish() {
                 ;;
             planish__subcmd__help,knobs)
                 cmd="planish__subcmd__help__subcmd__knobs"
+                ;;
+            planish__subcmd__help,latency)
+                cmd="planish__subcmd__help__subcmd__latency"
                 ;;
             planish__subcmd__help,log)
                 cmd="planish__subcmd__help__subcmd__log"
@@ -359,7 +365,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host install text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs import export size map topo latency run host install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -591,7 +597,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo watch-confirm log knobs import export size map topo run host install text trial prove workload version help"
+            opts="doctor plan apply confirm check undo watch-confirm log knobs import export size map topo latency run host install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -773,6 +779,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__knobs)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__latency)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1491,6 +1511,44 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__latency)
+            opts="-q -v -h --cpus --rounds --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

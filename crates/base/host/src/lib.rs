@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+pub mod activity;
 pub mod answers;
 mod arguments;
 mod error;

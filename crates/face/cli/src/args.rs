@@ -94,6 +94,7 @@ pub(crate) enum Command {
     Size(commands::size::Args),
     Map(commands::map::Args),
     Topo(commands::topo::Args),
+    Latency(commands::latency::Args),
     Run(commands::run::Args),
     Host(commands::host::Args),
     Install(commands::install::Args),

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
-    HostRecordReport, ImportReport, InstallCheckReport, KnobsReport, LogReport, MapReport, ProveConnReport,
-    ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextImportReport, TextLinkFlagsReport,
-    TextMergeReport, TextOrderReport, TextRecordReport, TextShowReport, TextVerifyReport, TopoReport,
-    TrialNewReport, TrialRunReport, UndoReport, VersionReport,
+    HostRecordReport, ImportReport, InstallCheckReport, KnobsReport, LatencyReport, LogReport, MapReport,
+    ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextImportReport,
+    TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport, TextShowReport,
+    TextVerifyReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -29,6 +29,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<ImportReport>(),
         of::<InstallCheckReport>(),
         of::<KnobsReport>(),
+        of::<LatencyReport>(),
         of::<LogReport>(),
         of::<MapReport>(),
         of::<Plan>(),

@@ -13,6 +13,7 @@ pub mod binomial;
 pub mod builds;
 pub mod ladder;
 pub mod noise;
+pub mod order;
 pub mod sequential;
 pub mod signed_rank;
 pub mod simulate;

@@ -111,7 +111,7 @@ pub fn pairs_for_tail(tail: f64) -> usize {
 }
 
 /// The standard normal quantile of order `share`.
-pub(crate) fn normal_quantile(share: f64) -> f64 {
+pub fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 

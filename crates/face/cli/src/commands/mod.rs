@@ -9,6 +9,7 @@ pub(crate) mod host;
 pub(crate) mod import;
 pub(crate) mod install;
 pub(crate) mod knobs;
+pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod map;
 mod monitor;
@@ -51,6 +52,7 @@ impl Command {
             Self::Size(_) => "size",
             Self::Map(_) => "map",
             Self::Topo(_) => "topo",
+            Self::Latency(args) => args.name(),
             Self::Run(_) => "run",
             Self::Host(args) => args.name(),
             Self::Install(args) => args.name(),
@@ -79,6 +81,7 @@ impl Command {
             Self::Size(args) => size::run(args, context),
             Self::Map(args) => map::run(args, context),
             Self::Topo(_) => topo::run(context),
+            Self::Latency(args) => latency::run(args, context),
             Self::Run(args) => run::run(args, context),
             Self::Host(args) => host::run(args, context),
             Self::Install(args) => install::run(args, context),

@@ -6,6 +6,7 @@
 
 mod exits;
 mod hosts;
+mod latency;
 mod machine;
 mod map;
 mod planish;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &["doctor"],
     &["check"],
     &["size", "--bytes", "64M"],
@@ -11,6 +11,7 @@ const COMMANDS: [&[&str]; 8] = [
     &["check", "low-latency"],
     &["knobs"],
     &["topo"],
+    &["latency", "--rounds", "6"],
 ];
 
 /// Whether a traced call asks to open or change a file of the kernel. That the kernel refused is no excuse: what an

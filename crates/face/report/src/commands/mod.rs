@@ -9,6 +9,7 @@ mod host;
 mod install;
 mod knobs;
 mod lab;
+mod latency;
 mod log;
 mod map;
 mod plan;
@@ -33,6 +34,10 @@ pub use host::{Difference, HostDiffReport, HostRecordReport};
 pub use install::{InstallCheckReport, InstallFile};
 pub use knobs::{KnobRow, KnobsReport};
 pub use lab::{HonestyReport, ProveConnReport, TrialNewReport};
+pub use latency::{
+    LatencyBacking, LatencyClusters, LatencyFigure, LatencyInterleave, LatencyInterleaveVerdict, LatencyNode,
+    LatencyPage, LatencyPair, LatencyPartition, LatencyQuiet, LatencyReport,
+};
 pub use log::LogReport;
 pub use map::{
     MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,

@@ -1,0 +1,122 @@
+//! `planish latency`
+
+mod report;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use planish_host::Host;
+use planish_latency::{
+    LatencyError, Quiet, QuietLimits, Rounds, Spread, choose_cpus, clusters, look, measure_nodes,
+    measure_pages, measure_pairs, of_nodes, told_partitions,
+};
+use planish_model::{Catalogue, Exit};
+use planish_stats::Rng;
+use planish_sys::CpuSet;
+use planish_topo::Topology;
+
+use crate::answer::Answer;
+use crate::context::Context;
+use crate::failure::Failure;
+use report::Measured;
+
+/// Measure how far CPUs are from each other and from memory, and what pages of each size cost
+///
+/// From CPU to CPU by a cache line that two threads hand to and fro; from each node to the memory of each node; random
+/// loads on pages of each size that is free already. Nothing is set and no pool is raised. Each figure is a median
+/// over rounds in random order, with its interval.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Measure these CPUs only, such as 0-3,8; isolated ones may be named
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    cpus: Option<CpuSet>,
+    /// Rounds of each figure; more of them make intervals shorter
+    #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u16).range(6..=1000))]
+    rounds: u16,
+}
+
+/// How long the others are watched before anything is measured.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Args {
+    pub fn name(&self) -> &'static str {
+        "latency"
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    if context.globals.root.is_some() {
+        return Err(Failure::usage("a recorded host cannot be measured").hint("leave --root out"));
+    }
+    let topology = Topology::read(&Host::live());
+    let cpus = choose_cpus(args.cpus.as_ref(), &topology)?;
+    run_distances(args, &topology, &cpus, context)
+}
+
+/// CPUs, nodes and pages.
+fn run_distances(
+    args: &Args,
+    topology: &Topology,
+    cpus: &[u32],
+    context: &Context,
+) -> Result<Answer, Failure> {
+    let begun = Instant::now();
+    let quiet = look(LOOK, QuietLimits::default());
+    let seed = seed();
+    let mut rounds = Rounds { count: args.rounds.into(), spread: spread(&quiet), rng: Rng::new(seed) };
+    let pairs = measure_pairs(cpus, &mut rounds)?;
+    let nodes = measure_nodes(cpus, topology, &mut rounds)?;
+    let pages = measure_pages(cpus[0], topology, &mut rounds)?;
+    // After this point nothing is measured any more: what is inferred follows from the figures alone.
+    let partitions = told_partitions(topology, cpus);
+    let levels = clusters(&pairs, &partitions);
+    let interleave = of_nodes(&nodes.cells, &nodes.pages);
+    let report = report::of(Measured {
+        quiet: &quiet,
+        cpus,
+        rounds: args.rounds.into(),
+        seed,
+        seconds: begun.elapsed().as_secs_f64(),
+        pairs: &pairs,
+        levels: &levels,
+        partitions: &partitions,
+        nodes: &nodes,
+        interleave: &interleave,
+        pages: &pages,
+    });
+    let answer = warn(context.answer(&report, &Catalogue::default()), &quiet, context);
+    Ok(answer.next(context.line("topo")))
+}
+
+/// How wide intervals are made.
+fn spread(quiet: &Quiet) -> Spread {
+    if quiet.is_quiet() { Spread::Usual } else { Spread::Whole }
+}
+
+/// A machine that is not quiet is measured all the same, and never in silence.
+fn warn(answer: Answer, quiet: &Quiet, context: &Context) -> Answer {
+    if quiet.is_quiet() {
+        return answer;
+    }
+    let text = format!("this machine is not quiet: {}", quiet.reasons.join("; "));
+    let hint =
+        format!("figures hold for it as it is; end what runs beside, then again: {}", context.again(""));
+    answer.message(planish_report::Message::new(planish_report::Level::Warning, text).hint(hint))
+}
+
+/// What the orders are drawn from: another one each time, and one that a JSON number holds.
+fn seed() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_nanos() as u64) & ((1 << 53) - 1)
+}
+
+fn cpus(text: &str) -> Result<CpuSet, String> {
+    CpuSet::parse_list(text).map_err(|error| error.to_string())
+}
+
+impl From<LatencyError> for Failure {
+    fn from(error: LatencyError) -> Self {
+        let exit = if error.is_usage() { Exit::Usage } else { Exit::Refused };
+        let cure = error.cure();
+        Self::new(exit, error).hint(cure)
+    }
+}

@@ -1,0 +1,67 @@
+//! `planish latency` of the live machine: the answer and its schema, and what is refused with which code.
+
+use crate::planish::run;
+
+#[test]
+fn distances_of_this_machine_are_told_with_their_intervals() {
+    let answer = run(["--json", "latency", "--rounds", "6"]);
+    assert_eq!(answer.exit, 0, "{}", answer.stderr);
+    let envelope = answer.envelope();
+    let result = &envelope["result"];
+    // Whatever the others do, it is told, and a warning goes with it.
+    let is_quiet = result["quiet"]["quiet"].as_bool().expect("a verdict");
+    let messages = envelope["messages"].as_array().expect("messages");
+    assert_eq!(messages.iter().any(|message| message["level"] == "warning"), !is_quiet, "{messages:?}");
+    assert_eq!(result["quiet"]["reasons"].as_array().expect("reasons").is_empty(), is_quiet);
+
+    let pairs = result["pairs"].as_array().expect("pairs");
+    let cpus = planish_sys::affinity::get(None).expect("we run somewhere").count();
+    assert_eq!(pairs.len(), cpus * (cpus - 1) / 2);
+    let nodes = result["nodes"].as_array().expect("nodes");
+    assert!(!nodes.is_empty());
+    let pages = result["pages"].as_array().expect("kinds of pages");
+    assert_eq!(pages[0]["backing"], "base");
+    let of_pairs = pairs.iter().map(|pair| (&pair["round_trip_ns"], &pair["why"]));
+    let of_nodes = nodes.iter().map(|node| (&node["load_ns"], &node["why"]));
+    let of_pages = pages.iter().map(|page| (&page["load_ns"], &page["why"]));
+    for (figure, why) in of_pairs.chain(of_nodes).chain(of_pages) {
+        assert_ne!(
+            figure.is_null(),
+            why.is_null(),
+            "a figure or the reason why there is none: {figure} {why}"
+        );
+        let Some(value) = figure["value"].as_f64() else { continue };
+        let (low, high) = (figure["low"].as_f64().expect("low"), figure["high"].as_f64().expect("high"));
+        assert!(0.0 < low && low <= value && value <= high, "{figure}");
+        assert_eq!(figure["rounds"], 6);
+    }
+    assert!(!result["interleave"]["evidence"].as_str().expect("text").is_empty());
+}
+
+#[test]
+fn one_cpu_has_no_other_and_says_so() {
+    let cpu = planish_sys::affinity::get(None).expect("we run somewhere").first().expect("a CPU").to_string();
+    let answer = run(["latency", "--rounds", "6", "--cpus", &cpu]);
+    assert_eq!(answer.exit, 0, "{}", answer.stderr);
+    assert!(
+        answer.stdout.contains(&format!("CPU {cpu} alone: there is nothing to measure")),
+        "{}",
+        answer.stdout
+    );
+    assert!(answer.stdout.starts_with("quiet "), "the verdict comes first: {}", answer.stdout);
+}
+
+#[test]
+fn what_cannot_be_measured_has_its_code_and_cure() {
+    let recorded = run(["--json", "--root", ".", "latency"]);
+    assert_eq!(recorded.exit, 2);
+    assert_eq!(recorded.envelope()["messages"][0]["hint"], "leave --root out");
+    let missing = run(["--json", "latency", "--cpus", "4000"]);
+    assert_eq!(missing.exit, 2);
+    let message = &missing.envelope()["messages"][0];
+    assert_eq!(message["text"], "this machine has no CPU 4000");
+    assert!(message["hint"].as_str().expect("a cure").contains("--cpus"), "{message}");
+    for odd in [&["--cpus", "x"][..], &["--cpus", ""], &["--rounds", "5"]] {
+        assert_eq!(run(["latency"].iter().chain(odd)).exit, 2, "{odd:?}");
+    }
+}
