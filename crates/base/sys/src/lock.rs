@@ -9,12 +9,17 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, Mode};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
 /// Mode of a lock file.
 const OWN: u32 = 0o600;
+
+/// Only the file itself, and at once: a lock file is changed when it is taken, and what lies at its path may have been
+/// put there by someone else. Behind a symbolic link it would be any file of ours that is emptied, and to open a FIFO
+/// may wait for ever.
+const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
 
 /// A lock between processes, held until dropped or until its process ends, however it ends.
 ///
@@ -36,10 +41,27 @@ pub enum TryLock {
 impl LockFile {
     /// Locks the file at `path` without waiting. It is made if need be, and closed to all but its owner: an older
     /// planish, or a hand, may have made it with another mode.
+    ///
+    /// # Errors
+    /// It cannot be made or opened, or what lies there is no lock file: a symbolic link, a FIFO, a folder, a file that
+    /// has a second name.
     pub fn try_acquire(path: &Path) -> io::Result<TryLock> {
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).truncate(false).mode(OWN).open(path)?;
+        options.read(true).write(true).create(true).truncate(false).mode(OWN);
+        options.custom_flags(PLAIN.bits().cast_signed());
+        let mut file =
+            options.open(path).map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::LOOP) => no_lock("a symbolic link"),
+                _ => error,
+            })?;
         let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(no_lock("no regular file"));
+        }
+        // A second name would make it a file of another purpose, which is not to be emptied.
+        if found.nlink() != 1 {
+            return Err(no_lock("a file of several names"));
+        }
         if found.mode() & 0o777 != OWN && found.uid() == rustix::process::geteuid().as_raw() {
             rustix::fs::fchmod(&file, Mode::from_raw_mode(OWN))?;
         }
@@ -60,6 +82,11 @@ impl LockFile {
             Err(errno) => Err(errno.into()),
         }
     }
+}
+
+/// Why nothing is locked there.
+fn no_lock(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{what} lies where a lock file belongs"))
 }
 
 impl Drop for LockFile {
@@ -107,6 +134,32 @@ mod tests {
             drop(lock);
             assert!(!somebody_opens(&path), "{} stays closed", path.display());
         }
+    }
+
+    #[test]
+    fn what_lies_at_the_path_of_a_lock_is_left_alone_unless_it_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let victim = at("victim");
+        File::create(&victim).unwrap().write_all(b"root:x:0:0").unwrap();
+        fs::set_permissions(&victim, Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink(&victim, at("link")).unwrap();
+        std::os::unix::fs::symlink(at("nothing"), at("dangling")).unwrap();
+        fs::hard_link(&victim, at("name")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, Mode::from(0o600), 0)
+            .unwrap();
+        for (name, what) in [
+            ("link", "symbolic link"),
+            ("dangling", "symbolic link"),
+            ("name", "several names"),
+            ("fifo", "no regular file"),
+        ] {
+            let error = LockFile::try_acquire(&at(name)).unwrap_err();
+            assert!(error.to_string().contains(what), "{name}: {error}");
+        }
+        let found = fs::metadata(&victim).unwrap();
+        assert_eq!((found.len(), found.mode() & 0o777), (10, 0o644), "neither emptied nor closed");
+        assert!(!at("nothing").exists(), "nothing is made behind a link");
     }
 
     #[test]

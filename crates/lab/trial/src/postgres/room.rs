@@ -1,18 +1,22 @@
 //! The private folder that holds the data of the servers, and the user that they run as.
 //!
 //! ```text
-//! /var/tmp/planish-pg-XXXXXX/      0700, owned by the unprivileged user
-//! ├── lock                         flock'ed by us for as long as we live
-//! ├── seed/                        the data set, made once, never served
-//! ├── off/ thp/ 2m/ 1g/ placebo/   a copy for each server
-//! └── s/                           sockets: nothing listens on a network address
+//! /var/tmp/planish-pg-XXXXXX/          ours, and nobody else's to write
+//! ├── lock                             flock'ed by us for as long as we live
+//! ├── data/                            0700, owned by the unprivileged user, like all below
+//! │   ├── seed/                        the data set, made once, never served
+//! │   └── off/ thp/ 2m/ 1g/ placebo/   a copy for each server
+//! └── s/                               sockets, 0700 too: nothing listens on a network address
 //! ```
 //!
-//! The folder goes with us; when we are killed, the next run sees a lock that nobody holds and removes it.
+//! The folder goes with us; when we are killed, the next run sees a lock that nobody holds and removes it. It looks at
+//! folders of our own user only. Anybody may make a folder of such a name in `/var/tmp`, with a link for a lock in it,
+//! and would have root open, and remove, what they like. For the same reason the lock lies outside of what is given to
+//! the user of the servers.
 
-use std::fs::{self, File};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use planish_sys::lock::{LockFile, TryLock};
@@ -121,14 +125,22 @@ impl Room {
             TryLock::Held(_) => return Err(failed(&lock_path)(io::ErrorKind::AlreadyExists.into())),
         };
         let room = Self { folder, account, _lock: lock };
-        let sockets = room.sockets();
-        private_folder(&sockets).map_err(failed(&sockets))?;
-        if let Some((user, group)) = room.account.ids {
-            for path in [&room.folder, &sockets] {
-                chown(path, Some(user), Some(group)).map_err(failed(path))?;
+        for path in [room.home(), room.sockets()] {
+            private_folder(&path).map_err(failed(&path))?;
+            if let Some((user, group)) = room.account.ids {
+                chown(&path, Some(user), Some(group)).map_err(failed(&path))?;
             }
         }
+        if room.account.ids.is_some() {
+            // The user of the servers must pass through; there is nothing else to be seen in it.
+            fs::set_permissions(&room.folder, Permissions::from_mode(0o711)).map_err(failed(&room.folder))?;
+        }
         Ok(room)
+    }
+
+    /// What belongs to the user of the servers.
+    fn home(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     /// The user of the servers.
@@ -143,12 +155,12 @@ impl Room {
 
     /// The folder of one data set.
     pub(crate) fn data(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.home().join(name)
     }
 
     /// A launch of a program as the room's user, in the room.
     pub(crate) fn launch(&self, command: Vec<String>) -> Launch {
-        let folder = Some(self.folder.clone());
+        let folder = Some(self.home());
         Launch { folder, user: self.account.ids, ..Launch::of(command) }
     }
 
@@ -178,26 +190,35 @@ fn private_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Removes rooms whose lock nobody holds.
+/// Removes rooms of ours whose lock nobody holds.
 fn sweep(above: &Path) {
     #[expect(clippy::disallowed_methods, reason = "looks for our own folders, not at the host's settings")]
     let entries = fs::read_dir(above).into_iter().flatten().flatten();
     for entry in entries {
-        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let lock = entry.path().join("lock");
-        // A room without a lock file is one that is just being made, or another user's that we cannot look
-        // into.
-        if !ours || File::open(&lock).is_err() {
+        let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        // A room without a lock file is one that is just being made.
+        if !named || !is_ours(&entry.path()) || !entry.path().join("lock").exists() {
             continue;
         }
-        if let Ok(TryLock::Ours(_lock)) = LockFile::try_acquire(&lock) {
+        if let Ok(TryLock::Ours(_lock)) = LockFile::try_acquire(&entry.path().join("lock")) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
+/// Whether this is a folder, and no link to one, of our own user that no other user can write: then whatever lies in
+/// it directly was put there by us.
+fn is_ours(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|it| {
+        it.is_dir() && it.uid() == rustix::process::geteuid().as_raw() && it.mode() & 0o022 == 0
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -223,5 +244,86 @@ mod tests {
         File::create(left.join("lock")).expect("made");
         sweep(above.path());
         assert!(!left.exists(), "nobody held its lock");
+    }
+
+    /// A file that a sweep must not touch, and folders that would have it do so: each lock leads there.
+    fn traps(above: &Path) -> (PathBuf, Vec<PathBuf>) {
+        use std::os::unix::fs::symlink;
+        let victim = above.join("victim");
+        File::create(&victim).expect("made").write_all(b"root:x:0:0").expect("written");
+        fs::set_permissions(&victim, Permissions::from_mode(0o644)).expect("it is ours");
+        let trap = |name: &str| {
+            let folder = above.join(format!("{PREFIX}{name}"));
+            private_folder(&folder).expect("made");
+            folder
+        };
+        let [link, hard, fifo] = ["link", "hard", "fifo"].map(trap);
+        symlink(&victim, link.join("lock")).expect("made");
+        fs::hard_link(&victim, hard.join("lock")).expect("made");
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o600));
+        rustix::fs::mknodat(rustix::fs::CWD, fifo.join("lock"), kind, mode, 0).expect("made");
+        // A link to a folder that really is one of ours, elsewhere.
+        let (room, elsewhere) = (above.join("room"), above.join(format!("{PREFIX}elsewhere")));
+        private_folder(&room).expect("made");
+        File::create(room.join("lock")).expect("made");
+        symlink(&room, &elsewhere).expect("made");
+        (victim, vec![link, hard, fifo, elsewhere, room])
+    }
+
+    fn assert_untouched(victim: &Path, folders: &[PathBuf]) {
+        let found = rustix::fs::stat(victim).expect("it is there");
+        assert_eq!((found.st_size, found.st_mode & 0o777), (10, 0o644), "neither emptied nor closed");
+        for folder in folders {
+            assert!(folder.join("lock").symlink_metadata().is_ok(), "{}", folder.display());
+        }
+    }
+
+    #[test]
+    fn a_sweep_follows_no_link_and_waits_for_no_fifo() {
+        let above = tempfile::tempdir().expect("a folder");
+        let (victim, folders) = traps(above.path());
+        sweep(above.path());
+        assert_untouched(&victim, &folders);
+    }
+
+    #[test]
+    fn a_sweep_passes_over_what_another_user_made_or_can_write() {
+        let above = tempfile::tempdir().expect("a folder");
+        let left = |name: &str| {
+            let folder = above.path().join(format!("{PREFIX}{name}"));
+            private_folder(&folder).expect("made");
+            File::create(folder.join("lock")).expect("made");
+            folder
+        };
+        let open = left("open");
+        fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("it is ours");
+        sweep(above.path());
+        assert!(open.join("lock").exists(), "anybody could have put its lock there");
+        if !rustix::process::geteuid().is_root() {
+            let why = "needs root to give a folder to another user";
+            return planish_skip::skip("a_sweep_passes_over_what_another_user_made_or_can_write", why);
+        }
+        let theirs = left("theirs");
+        chown(&theirs, Some(65_534), Some(65_534)).expect("root may");
+        sweep(above.path());
+        assert!(theirs.join("lock").exists());
+    }
+
+    #[test]
+    fn the_lock_of_a_room_is_out_of_reach_of_the_servers_user() {
+        if !rustix::process::geteuid().is_root() {
+            let why = "needs root to become another user";
+            return planish_skip::skip("the_lock_of_a_room_is_out_of_reach_of_the_servers_user", why);
+        }
+        let above = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(above.path(), Permissions::from_mode(0o755)).expect("it is ours");
+        let account = Account { name: "nobody".to_owned(), ids: Some((65_534, 65_534)) };
+        let room = Room::furnish(above.path(), account).expect("made");
+        let run = |script: &str| {
+            let launch = room.launch(["sh", "-c", script].map(str::to_owned).to_vec());
+            run_once(&launch, 0, INIT_LIMIT, &Stop::default())
+        };
+        run("touch mine ../s/mine").expect("its own folders are its own");
+        run("rm ../lock || mv ../lock ../other || touch ../new").expect_err("the room itself is not");
     }
 }
