@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use planish_model::Catalogue;
 use planish_report::{ProveConnReport, ProveReport};
-use planish_trial::postgres::{PostgresOptions, inspect};
+use planish_trial::postgres::{PostgresOptions, SCALE_MAX, inspect};
 use planish_trial::prove;
 use planish_workload::parse_bytes;
 
@@ -36,7 +36,7 @@ enum What {
 #[derive(Debug, clap::Args)]
 struct Postgres {
     /// Rows in units of 100,000; without this as many as memory allows
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SCALE_MAX))]
     scale: Option<u64>,
     /// Shared buffers of each server; without this a tenth more than the data
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]

@@ -23,6 +23,9 @@ use crate::sample::{ArmError, Sample, Window};
 const RATE_MIN: f64 = 0.001;
 const RATE_MAX: f64 = 1e7;
 
+/// Most connections: each has a thread of its own.
+const CONNECTIONS_MAX: usize = 1024;
+
 /// A load of HTTP requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -130,6 +133,9 @@ impl HttpLoad {
                 self.rate
             ));
         }
+        if self.connections > CONNECTIONS_MAX {
+            return Err(format!("`connections` is {CONNECTIONS_MAX} at most, not {}", self.connections));
+        }
         let times = [
             ("seconds", self.seconds),
             ("warmup_seconds", self.warmup_seconds),
@@ -187,17 +193,26 @@ impl HttpLoad {
         let windows = ((count as f64 / WINDOW_REQUESTS) as usize).min(WINDOWS_MAX);
         let all = Mutex::new(Seen::nothing(windows));
         let schedule = Schedule { begun: Instant::now(), count, windows, next: AtomicU64::new(0) };
-        std::thread::scope(|scope| {
-            for _ in 0..self.connections {
-                scope.spawn(|| {
-                    let seen = self.connection(&agent, &schedule, stop);
-                    all.lock().expect("no connection panics while it holds the lock").add(seen);
-                });
-            }
+        let connect = || {
+            let seen = self.connection(&agent, &schedule, stop);
+            all.lock().expect("no connection panics while it holds the lock").add(seen);
+        };
+        let started = std::thread::scope(|scope| {
+            (0..self.connections).try_for_each(|_| {
+                // A limit of the control group or of the user may refuse a thread, where a plain spawn panics.
+                std::thread::Builder::new().spawn_scoped(scope, connect).map(drop).inspect_err(|_| {
+                    // Those that run already have nothing left to send.
+                    schedule.next.store(schedule.count, Ordering::Relaxed);
+                })
+            })
         });
         if stop.is_set() {
             return Err(ArmError::Stopped);
         }
+        started.map_err(|error| {
+            let count = self.connections;
+            ArmError::crashed(format!("no thread for each of {count} connections: {error}; try fewer"))
+        })?;
         let seen = all.into_inner().expect("no connection panics while it holds the lock");
         Ok((seen, schedule.begun.elapsed()))
     }

@@ -122,7 +122,7 @@ impl ResidentArm for SliceArm {
         self.pids = talker.pid().map(tree).unwrap_or_default();
         self.talker = Some(talker);
         let ready: Ready = serde_json::from_str(&line).map_err(|error| {
-            ArmError::crashed(format!("its first line is not understood: {error}: {line}"))
+            ArmError::crashed(format!("its first line is not understood: {error}: {}", beginning(&line)))
         })?;
         let backing = ready.achieved.get("backing").and_then(Value::as_str).map(str::to_owned);
         let mut achieved = Achieved { verified: false, backing, facts: ready.achieved.into_iter().collect() };
@@ -136,8 +136,9 @@ impl ResidentArm for SliceArm {
         let window = Window::open(self.pids.clone());
         let line = format!("slice {} {seed}", duration.as_millis());
         let reply = talker.ask(&line, duration + PATIENCE, &self.stop)?;
-        let answer: Answer = serde_json::from_str(&reply)
-            .map_err(|error| ArmError::crashed(format!("its answer is not understood: {error}: {reply}")))?;
+        let answer: Answer = serde_json::from_str(&reply).map_err(|error| {
+            ArmError::crashed(format!("its answer is not understood: {error}: {}", beginning(&reply)))
+        })?;
         let mut sample = answer.sample()?;
         window.close(&mut sample);
         Ok(sample)
@@ -148,6 +149,11 @@ impl ResidentArm for SliceArm {
             talker.stop(GRACE);
         }
     }
+}
+
+/// As much of a line as a message can take.
+fn beginning(line: &str) -> String {
+    line.chars().take(200).collect()
 }
 
 impl Answer {

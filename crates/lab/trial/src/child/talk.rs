@@ -1,8 +1,8 @@
 //! Programs that stay: a service that others talk to, and one that we talk to in lines.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use planish_sys::process::{Usage, pidfd, wait_readable};
@@ -75,13 +75,46 @@ impl Drop for Service {
     }
 }
 
+/// Longest line that is an answer: who sends more talks about something else, and would fill our memory.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Lines that are read before anybody has asked for them. A program that says more waits.
+const LINES_AHEAD: usize = 16;
+
+/// A line, or that there is none within [`LINE_BYTES_MAX`].
+type Line = Result<String, TooLong>;
+
+/// A line without an end.
+#[derive(Debug)]
+struct TooLong;
+
+/// The lines of a stream; the last one may lack its end.
+fn lines(stream: impl Read) -> impl Iterator<Item = Line> {
+    let mut stream = BufReader::new(stream);
+    let mut is_lost = false;
+    std::iter::from_fn(move || {
+        let mut bytes = Vec::new();
+        // A read error ends the lines like their end does: the exit status tells what happened.
+        let count = stream.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes).unwrap_or(0);
+        if count == 0 || is_lost {
+            return None;
+        }
+        if bytes.pop_if(|byte| *byte == b'\n').is_none() && count as u64 == LINE_BYTES_MAX {
+            is_lost = true;
+            return Some(Err(TooLong));
+        }
+        bytes.pop_if(|byte| *byte == b'\r');
+        Some(Ok(String::from_utf8_lossy(&bytes).into_owned()))
+    })
+}
+
 /// A program that answers one line for each line.
 #[derive(Debug)]
 pub(crate) struct Talker {
     name: String,
     child: Option<Child>,
     stdin: Option<ChildStdin>,
-    lines: Receiver<String>,
+    lines: Receiver<Line>,
     stderr: Option<Drain>,
 }
 
@@ -96,16 +129,16 @@ impl Talker {
         let mut command = launch.command(padding);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
-        let (sender, lines) = channel();
+        let (sender, received) = sync_channel(LINES_AHEAD);
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {
-                let lines = BufReader::new(stdout).lines().map_while(Result::ok);
-                lines.map_while(|line| sender.send(line).ok()).for_each(drop);
+                lines(stdout).map_while(|line| sender.send(line).ok()).for_each(drop);
             });
         }
         let stdin = child.stdin.take();
         let stderr = Some(Drain::of(child.stderr.take()));
-        let mut talker = Self { name: launch.name().to_owned(), child: Some(child), stdin, lines, stderr };
+        let name = launch.name().to_owned();
+        let mut talker = Self { name, child: Some(child), stdin, lines: received, stderr };
         let ready = talker.answer(limit, stop)?;
         Ok((talker, ready))
     }
@@ -136,7 +169,14 @@ impl Talker {
                 return Err(ArmError::TimedOut { after: limit });
             }
             match self.lines.recv_timeout(left.min(STEP)) {
-                Ok(line) => return Ok(line),
+                Ok(Ok(line)) => return Ok(line),
+                Ok(Err(TooLong)) => {
+                    let limit = LINE_BYTES_MAX >> 20;
+                    return Err(ArmError::crashed(format!(
+                        "`{}` said more than {limit} MiB in one line, where an answer was to come",
+                        self.name
+                    )));
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
             }
@@ -214,6 +254,28 @@ mod tests {
         assert_eq!(hinted, ArmError::Unavailable { reason: "no pages".to_owned(), cure });
         let crashed = talker("exit 4").expect_err("it ends");
         assert_eq!(crashed, ArmError::crashed("`sh` ended with exit status: 4"));
+    }
+
+    #[test]
+    fn a_talker_without_end_is_cut_off() {
+        let said = |script: &str| talker(script).expect_err("no line").to_string();
+        assert!(said("exec cat /dev/zero").contains("more than 1 MiB in one line"));
+        let (mut chatty, _) = talker("exec yes").expect("it starts");
+        assert_eq!(chatty.ask("one", LONG, &Stop::default()).expect("one of many"), "y");
+        chatty.stop(Duration::ZERO);
+        let (_, nonsense) = talker("printf 'a\\377\\r\\nb'; read -r x").expect("it starts");
+        assert_eq!(nonsense, "a\u{fffd}");
+    }
+
+    #[test]
+    fn lines_are_told_apart_up_to_their_limit() {
+        let limit = LINE_BYTES_MAX as usize;
+        let text = [vec![b'x'; limit - 1], b"\n\nlast".to_vec()].concat();
+        let told: Vec<_> = lines(&*text).map(|line| line.expect("short enough").len()).collect();
+        assert_eq!(told, [limit - 1, 0, 4]);
+        let text = [vec![b'x'; 3 * limit], b"\nnext\n".to_vec()].concat();
+        let told: Vec<_> = lines(&*text).map(|line| line.is_ok()).collect();
+        assert_eq!(told, [false], "what follows is no line of its own");
     }
 
     #[test]

@@ -32,8 +32,9 @@ const OF_SERVICE: [&str; 7] = [
     "rss_bytes",
 ];
 
-/// Most pairs of a rung, or of a self-check: as many as nobody will wait for.
-const PAIRS_MAX: usize = 1_000_000;
+/// Most pairs of a rung, or of a self-check, which may double them. The interval is found among the means of all pairs
+/// of pairs, whose number grows with the square: 8 million here, 64 MiB, which are sorted at each look.
+const PAIRS_MAX: usize = 4096;
 
 /// A finding at a place of the file.
 type Found = Result<(), (Range<usize>, String)>;
@@ -114,8 +115,15 @@ fn times(trial: &TrialFile, place: &Range<usize>) -> Found {
 /// Numbers of pairs that can be planned for.
 fn counts(trial: &TrialFile, place: &Range<usize>) -> Found {
     let counts = [("pairs", trial.pairs), ("selfcheck_pairs", trial.selfcheck_pairs)];
-    match counts.into_iter().find(|(_, count)| *count > PAIRS_MAX) {
-        Some((name, count)) => Err((place.clone(), format!("`{name}` is {PAIRS_MAX} at most, not {count}"))),
+    if let Some((name, count)) = counts.into_iter().find(|(_, count)| *count > PAIRS_MAX) {
+        return Err((place.clone(), format!("`{name}` is {PAIRS_MAX} at most, not {count}")));
+    }
+    let slices = [
+        ("slices_per_start", trial.workload.slices_per_start),
+        ("quick.slices_per_start", trial.quick.slices_per_start),
+    ];
+    match slices.into_iter().find(|(_, slices)| *slices == Some(0)) {
+        Some((name, _)) => Err((place.clone(), format!("a start has slices: `{name}` is 0"))),
         None => Ok(()),
     }
 }
@@ -138,9 +146,7 @@ fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> 
         AdapterKind::Slices if has_service => {
             return wrong("a program of adapter `slices` is its own service");
         }
-        AdapterKind::Slices if workload.slice_ms == 0 || workload.slices_per_start == Some(0) => {
-            return wrong("a slice has a length, and a start has slices");
-        }
+        AdapterKind::Slices if workload.slice_ms == 0 => return wrong("a slice has a length: `slice_ms`"),
         _ => {}
     }
     if workload.adapter == AdapterKind::Slices
@@ -546,11 +552,46 @@ mod tests {
         }
         assert_eq!(times("budget_seconds = 2592000", "", "stop_seconds = 0", ""), Ok(()));
         assert!(
-            times("pairs = 9223372036854775807", "", "", "")
-                .expect_err("too many")
-                .contains("1000000 at most")
+            times("pairs = 9223372036854775807", "", "", "").expect_err("too many").contains("4096 at most")
+        );
+        assert_eq!(times("pairs = 4096\nselfcheck_pairs = 4096", "", "", ""), Ok(()));
+        assert!(
+            times("pairs = 4097", "", "", "").is_err()
+                && times("selfcheck_pairs = 4097", "", "", "").is_err()
         );
         assert!(times("selfcheck_pairs = 9223372036854775807", "", "", "").is_err());
+    }
+
+    #[test]
+    fn a_start_without_slices_is_refused_in_both_forms() {
+        let slices = |workload: &str, quick: &str| {
+            let workload = format!("[workload]\nadapter = \"slices\"\ncommand = [\"a\"]\n{workload}\n");
+            let quick = format!("[quick]\n{quick}\n");
+            TrialFile::parse("t.toml", &format!("{HEAD}{workload}[[rung]]\nname = \"a\"\n{quick}"))
+        };
+        assert!(slices("slices_per_start = 1", "slices_per_start = 1").is_ok());
+        for (workload, quick, name) in [
+            ("slices_per_start = 0", "", "`slices_per_start`"),
+            ("", "slices_per_start = 0", "`quick.slices_per_start`"),
+        ] {
+            let wrong = slices(workload, quick).expect_err(name).to_string();
+            assert!(wrong.contains(name), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn connections_that_no_process_has_threads_for_are_refused() {
+        let http = |connections: usize| {
+            let load = format!(
+                "[workload.http]\nurl = \"http://x/\"\nrate = 9\nseconds = 1\nconnections = {connections}\n"
+            );
+            TrialFile::parse("t.toml", &format!("{HEAD}[workload]\nadapter = \"http\"\n{load}"))
+        };
+        assert!(http(1024).is_ok());
+        for connections in [1025, 20_000, i64::MAX as usize] {
+            let wrong = http(connections).expect_err("too many").to_string();
+            assert!(wrong.contains("`connections` is 1024 at most"), "{wrong}");
+        }
     }
 
     #[test]

@@ -38,6 +38,7 @@ use planish_model::HostFacts;
 use planish_stats::Rng;
 use planish_stats::ladder::Strictness;
 
+pub use self::budget::SCALE_MAX;
 pub use self::existing::{ConfLine, Existing, inspect};
 pub use self::install::{Install, Version};
 pub use self::layout::{Allocation, Backend, Cached, Layout, layout};
@@ -142,8 +143,12 @@ fn prepare(wishes: &PostgresOptions, options: &RunOptions, host: &HostFacts) -> 
         None => Work::Reads,
     };
     let install = Install::find(wishes.bin_folder.as_deref())?;
-    let wish =
-        Wish { scale: wishes.scale, shared_buffers_bytes: wishes.shared_buffers_bytes, quick: options.quick };
+    let wish = Wish {
+        scale: wishes.scale,
+        shared_buffers_bytes: wishes.shared_buffers_bytes,
+        clients: wishes.clients as u64,
+        quick: options.quick,
+    };
     let available = kernel::memory_available_bytes().unwrap_or(host.available_bytes);
     let budget = Budget::new(wish, SERVERS, host.memory_bytes, available)?;
     let room = Room::make(Account::choose()?, &budget)?;

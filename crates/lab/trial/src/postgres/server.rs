@@ -40,7 +40,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("jit", "off"),
     ("max_parallel_workers_per_gather", "0"),
     ("logging_collector", "off"),
-    ("max_connections", "64"),
 ];
 
 /// Which pages the shared memory of a server shall lie on.
@@ -182,6 +181,7 @@ impl Server {
         }
         set("unix_socket_directories", &room.sockets().display().to_string());
         set("port", &port.to_string());
+        set("max_connections", &budget.connections().to_string());
         set("shared_buffers", &format!("{}kB", budget.shared_buffers_bytes >> 10));
         for (name, value) in pages.settings(&install) {
             set(&name, &value);

@@ -126,15 +126,20 @@ impl Clients {
     fn half(&mut self, half: Half, duration: Duration, seed: u64) -> Result<Vec<Tally>, ArmError> {
         let (work, budget) = (&self.work, &self.budget);
         std::thread::scope(|scope| {
-            let workers: Vec<_> = self
+            let workers = self
                 .connections
                 .iter_mut()
                 .zip(0u64..)
                 .map(|(connection, index)| {
                     let rng = Rng::stream(seed, index);
-                    scope.spawn(move || connection.work(half, work, budget, duration, rng))
+                    let work = move || connection.work(half, work, budget, duration, rng);
+                    // A limit of the control group or of the user may refuse a thread, where a plain spawn panics.
+                    std::thread::Builder::new().spawn_scoped(scope, work)
                 })
-                .collect();
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|error| {
+                    ArmError::crashed(format!("no thread for each client: {error}; try fewer"))
+                })?;
             let finished = workers.into_iter().map(|worker| worker.join());
             finished.map(|tally| tally.expect("a client thread does not panic")).collect()
         })
