@@ -10,25 +10,51 @@
 
 use planish_model::{Caused, Coupling, Entry, EntryId, EntryStep, Original, Undo};
 
-/// Notes in new originals which open entry had left each of them.
+/// Notes in the new originals of one step which open entry had left each of them.
+///
+/// Two twins are one setting: only an entry that left both as they are counts. Otherwise the live one of them is an
+/// administrator's, and the zero of the other is what that did.
 pub fn link(originals: &mut [Original], open: &[Entry]) {
-    for original in originals {
-        original.over = open.iter().rev().find_map(|entry| {
-            let left = left_at(entry, &original.place)?;
-            original.r#type.same(left, &original.value).then_some(entry.id)
-        });
+    let (twins, others): (Vec<_>, Vec<_>) = originals.iter_mut().partition(|original| own_or_twin(original));
+    link_together(twins, open);
+    others.into_iter().for_each(|original| link_together(vec![original], open));
+}
+
+/// Notes the newest entry that left all of these places as they are, at those that it knows of.
+fn link_together(mut originals: Vec<&mut Original>, open: &[Entry]) {
+    for entry in open.iter().rev() {
+        let left: Vec<Option<String>> =
+            originals.iter().map(|original| left_at(entry, &original.place)).collect();
+        let is_as_left = |(original, left): (&&mut Original, &Option<String>)| {
+            left.as_ref().is_none_or(|left| original.r#type.same(left, &original.value))
+        };
+        if left.iter().all(Option::is_none) || !originals.iter().zip(&left).all(is_as_left) {
+            continue;
+        }
+        let known = originals.iter_mut().zip(left).filter(|(_, left)| left.is_some());
+        known.for_each(|(original, _)| original.over = Some(entry.id));
+        return;
     }
 }
 
-/// What an entry left at a place, if it changed it and has not taken it back.
-fn left_at<'a>(entry: &'a Entry, place: &str) -> Option<&'a str> {
+/// Whether an original is that of a step's place, or of the twin that makes one setting with it.
+fn own_or_twin(original: &Original) -> bool {
+    matches!(original.coupling, None | Some(Coupling::Twin))
+}
+
+/// What an entry left at a place, if it changed it and has not taken it back. A kill before the outcome kept it from
+/// telling that setting a place cleared its twin.
+fn left_at(entry: &Entry, place: &str) -> Option<String> {
     let live = |step: &&EntryStep| step.undo == Undo::Restore && !step.is_undone();
     entry.steps.iter().rev().filter(live).find_map(|step| {
         if step.place == place {
-            return Some(step.ours());
+            return Some(step.ours().to_owned());
         }
-        let caused = &step.outcome.as_ref()?.caused;
-        caused.iter().find(|caused| caused.place == place).map(|caused| caused.value.as_str())
+        let Some(outcome) = &step.outcome else {
+            let is_twin = |other: &Original| other.place == place && other.coupling == Some(Coupling::Twin);
+            return step.coupled().any(is_twin).then(|| "0".to_owned());
+        };
+        outcome.caused.iter().find(|caused| caused.place == place).map(|caused| caused.value.clone())
     })
 }
 
@@ -36,15 +62,18 @@ fn left_at<'a>(entry: &'a Entry, place: &str) -> Option<&'a str> {
 /// brings the step's original back, and the step itself must write nothing.
 #[must_use]
 pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
-    let own_or_twin = |original: &&Original| matches!(original.coupling, None | Some(Coupling::Twin));
-    let places: Vec<&str> =
-        step.originals.iter().filter(own_or_twin).map(|original| original.place.as_str()).collect();
+    let places: Vec<&str> = step
+        .originals
+        .iter()
+        .filter(|original| own_or_twin(original))
+        .map(|original| original.place.as_str())
+        .collect();
     let covers = |other: &EntryStep| {
         !other.is_undone()
             && other
                 .originals
                 .iter()
-                .filter(own_or_twin)
+                .filter(|original| own_or_twin(original))
                 .any(|original| original.over == Some(id) && places.contains(&original.place.as_str()))
     };
     let newer = entries.iter().filter(|entry| entry.id > id && entry.is_open());
@@ -184,6 +213,53 @@ mod tests {
         let whose = |now| crate::three_way::own(&step, &inherited, &step.originals[0], now);
         assert_eq!(whose("128"), crate::three_way::Whose::Ours);
         assert_eq!(whose("129"), crate::three_way::Whose::Theirs);
+    }
+
+    const BYTES: &str = "/proc/sys/vm/dirty_bytes";
+    const RATIO: &str = "/proc/sys/vm/dirty_ratio";
+
+    /// The originals of a step that sets one of two twins: own place first.
+    fn pair(own: (&str, &str), twin: (&str, &str)) -> Vec<Original> {
+        let at = |(place, value): (&str, &str), coupling| {
+            let place = place.to_owned();
+            Original { place, coupling, ..original(value) }
+        };
+        vec![at(own, None), at(twin, Some(Coupling::Twin))]
+    }
+
+    /// An entry that set `dirty_bytes` over a ratio of 20.
+    fn setter_of_bytes(to: &str) -> Entry {
+        let mut entry = entry(1, "0", to, &[]);
+        entry.steps[0].place = BYTES.to_owned();
+        entry.steps[0].originals = pair((BYTES, "0"), (RATIO, "20"));
+        let cleared = Caused { place: RATIO.to_owned(), value: "0".to_owned() };
+        entry.steps[0].outcome.as_mut().expect("it ran").caused.push(cleared);
+        entry
+    }
+
+    fn links(mut originals: Vec<Original>, open: &[Entry]) -> Vec<Option<u64>> {
+        link(&mut originals, open);
+        originals.iter().map(|original| original.over.map(|id| id.0)).collect()
+    }
+
+    #[test]
+    fn a_twin_that_was_cleared_is_what_the_older_one_left_also_after_a_kill() {
+        let mut first = setter_of_bytes("4096");
+        let seen = pair((RATIO, "0"), (BYTES, "4096"));
+        assert_eq!(links(seen.clone(), std::slice::from_ref(&first)), [Some(1), Some(1)]);
+        first.steps[0].outcome = None;
+        assert_eq!(links(seen, std::slice::from_ref(&first)), [Some(1), Some(1)]);
+        // Killed before the write: the ratio is still there.
+        assert_eq!(links(pair((RATIO, "20"), (BYTES, "0")), &[first]), [None, None]);
+    }
+
+    #[test]
+    fn a_twin_that_someone_set_between_two_entries_is_an_original_with_the_zero_of_the_other() {
+        let mut first = setter_of_bytes("4096");
+        let seen = pair((RATIO, "0"), (BYTES, "8192"));
+        assert_eq!(links(seen.clone(), std::slice::from_ref(&first)), [None, None]);
+        first.steps[0].outcome = None;
+        assert_eq!(links(seen, &[first]), [None, None]);
     }
 
     #[test]

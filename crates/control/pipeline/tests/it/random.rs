@@ -107,6 +107,46 @@ fn is_undo(event: &Event) -> bool {
     matches!(event, Event::Undo(_) | Event::KilledUndo(..))
 }
 
+/// An entry that was killed before it could tell that its write cleared a twin, and that goes from between two others.
+#[test]
+fn a_killed_entry_in_the_middle_hands_the_live_twin_over() {
+    for at in 0..20 {
+        for when in MOMENTS {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            let killed = Event::KilledApply(0, at, when);
+            [
+                Event::Apply(1),
+                killed,
+                Event::Apply(1),
+                Event::Undo(Some(2)),
+                Event::Undo(None),
+                Event::Undo(None),
+            ]
+            .iter()
+            .for_each(|event| run(&tree, event));
+            undo(&tree.session(), Target::All, false).expect("undone");
+            let left = differences(&start, &tree.snapshot());
+            // Writing THP derives it, and a kill may keep us from seeing that it did.
+            assert!(left.iter().all(|place| place == MIN_FREE), "killed {when:?} {at}: {left:?}");
+        }
+    }
+}
+
+/// Somebody sets one of two twins after us; the entry on top of that takes it as its original, whatever goes first.
+#[test]
+fn a_twin_that_someone_set_between_two_entries_comes_back() {
+    for first_out in [1, 2] {
+        let tree = Tree::new();
+        run(&tree, &Event::Apply(0));
+        tree.edit(DIRTY_BYTES, "268435456");
+        run(&tree, &Event::Apply(1));
+        run(&tree, &Event::Undo(Some(first_out)));
+        run(&tree, &Event::Undo(Some(3 - first_out)));
+        assert_eq!([DIRTY_BYTES, DIRTY_RATIO].map(|place| tree.get(place)), ["268435456\n", "0\n"]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
