@@ -40,19 +40,29 @@ pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
         }
         Err(error) => return refused(outcome, &error),
     };
-    let edited = match planish_boot::insert(format, &text, &step.wanted) {
-        Ok(edited) => edited,
-        Err(odd) => return failed(outcome, &odd.to_string()),
-    };
-    if let Err(error) = sink.edit_file(&step.place, &edited) {
-        return refused(outcome, &error);
-    }
-    match sink.read_file(&step.place) {
-        Ok(Some(now)) if now == edited => {}
-        Ok(_) => return failed(outcome, "it does not read back as it was written"),
-        Err(error) => return refused(outcome, &error),
+    // A confirm that was killed, or whose menu could not be made, has put them in already.
+    if !is_there(format, &text, step) {
+        let edited = match planish_boot::insert(format, &text, &step.wanted) {
+            Ok(edited) => edited,
+            Err(odd) => return failed(outcome, &odd.to_string()),
+        };
+        if let Err(error) = sink.edit_file(&step.place, &edited) {
+            return refused(outcome, &error);
+        }
+        match sink.read_file(&step.place) {
+            Ok(Some(now)) if now == edited => {}
+            Ok(_) => return failed(outcome, "it does not read back as it was written"),
+            Err(error) => return refused(outcome, &error),
+        }
     }
     generate(outcome, step.generator, Some(&step.wanted), sink)
+}
+
+/// Whether a text holds the insertion of a step. Somebody may have had the same arguments there before: only one more
+/// than they had is ours.
+fn is_there(format: Format, text: &str, step: &EntryStep) -> bool {
+    let original = step.original().map(|original| original.value.as_str());
+    count(format, text, &step.wanted) > original.map_or(0, |original| count(format, original, &step.wanted))
 }
 
 /// Takes the arguments of a step out of its file, and has the menu made anew.
@@ -75,10 +85,8 @@ pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
         Err(error) => return refused(outcome, &error),
     };
     let as_before = original == Some(now.as_str());
-    // Somebody may have had the same arguments there before: only one more than they had is ours.
-    let had = original.map_or(0, |original| count(format, original, &step.wanted));
-    let ours_is_there = count(format, &now, &step.wanted) > had;
-    let without = ours_is_there.then(|| planish_boot::remove(format, &now, &step.wanted)).flatten();
+    let ours = is_there(format, &now, step);
+    let without = ours.then(|| planish_boot::remove(format, &now, &step.wanted)).flatten();
     let target = match without {
         Some(without) => {
             if original != Some(without.as_str()) {
@@ -92,6 +100,10 @@ pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
             return generate(outcome, step.generator, None, sink);
         }
         None if force && original.is_some() => original.unwrap_or_default().to_owned(),
+        // Taken out by an undo that could not have the menu made.
+        None if step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed) => {
+            return generate(outcome, step.generator, None, sink);
+        }
         // A kill before the write, and somebody else's edit since: nothing of ours is there.
         None if step.outcome.is_none() => {
             outcome.outcome = OutcomeKind::Satisfied;

@@ -125,7 +125,7 @@ fn writable(kind: &ValueType, shown: &str) -> String {
 
 /// Puts the original back, if the place still shows what is ours.
 fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
-    let Resolved { step, inherited } = resolved;
+    let Resolved { step, inherited, handed_over } = resolved;
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     let Some(original) = step.original() else {
         outcome.outcome = OutcomeKind::Satisfied;
@@ -138,7 +138,11 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
     let others: Vec<(&Original, String, Whose)> = coupled_texts(step, sink)
         .into_iter()
         .map(|(other, text)| {
-            let whose = three_way::coupled(step, inherited, other, &text);
+            let whose = if handed_over.contains(&other.place) {
+                Whose::Newer
+            } else {
+                three_way::coupled(step, inherited, other, &text)
+            };
             (other, text, whose)
         })
         .collect();
@@ -150,7 +154,8 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
         outcome.read_back = Some(now);
         return outcome;
     }
-    let due = |whose: Whose| whose == Whose::Ours || (force && whose != Whose::Original);
+    let due =
+        |whose: Whose| whose == Whose::Ours || (force && !matches!(whose, Whose::Original | Whose::Newer));
     let is_twin = |other: &Original| other.coupling == Some(Coupling::Twin);
     outcome.read_back = Some(now);
     if due(whose) || others.iter().any(|(other, _, whose)| is_twin(other) && due(*whose)) {
@@ -195,6 +200,7 @@ fn settle_others(
     for (other, before, whose) in others {
         let Ok(after) = sink.read(&other.place) else { continue };
         let target = match whose {
+            Whose::Newer => before.as_str(),
             Whose::Theirs if !force => before.as_str(),
             _ => other.value.as_str(),
         };
@@ -262,7 +268,7 @@ mod tests {
     }
 
     fn undo_with(step: &EntryStep, force: bool, kernel: &Kernel) -> Outcome {
-        let resolved = Resolved { step: step.clone(), inherited: Vec::new() };
+        let resolved = Resolved { step: step.clone(), inherited: Vec::new(), handed_over: Vec::new() };
         take_back(&resolved, force, kernel, &mut |_| Ok(()))
     }
 
@@ -381,6 +387,20 @@ mod tests {
         assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
         assert_eq!(outcome.outcome, OutcomeKind::Theirs);
         assert!(outcome.detail.expect("why").contains("is `777` and was `100`"));
+    }
+
+    #[test]
+    fn a_derived_value_that_a_newer_entry_set_stays_and_is_nobodys_fault() {
+        for force in [false, true] {
+            let (kernel, derived) = derived();
+            let done = apply(&derived, &kernel);
+            kernel.put(MIN_FREE, "777");
+            let handed_over = vec![MIN_FREE.to_owned()];
+            let resolved = Resolved { step: done, inherited: Vec::new(), handed_over };
+            let outcome = take_back(&resolved, force, &kernel, &mut |_| Ok(()));
+            assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
+            assert_eq!((outcome.outcome, outcome.detail), (OutcomeKind::Done, None));
+        }
     }
 
     #[test]

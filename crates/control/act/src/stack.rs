@@ -87,6 +87,8 @@ pub struct Resolved {
     pub step: EntryStep,
     /// What those entries, and earlier steps of its own, had left at its places: not someone else's.
     pub inherited: Vec<Caused>,
+    /// Coupled places that a newer open entry set over this one: undoing that one brings their originals back.
+    pub handed_over: Vec<String>,
 }
 
 /// A step of an entry with the originals that count now.
@@ -97,7 +99,9 @@ pub struct Resolved {
 pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
     let earlier = entry.steps[..index].iter().filter_map(|step| step.outcome.as_ref());
     let inherited = earlier.flat_map(|outcome| outcome.caused.iter().cloned()).collect();
-    let mut resolved = Resolved { step: entry.steps[index].clone(), inherited };
+    let step = entry.steps[index].clone();
+    let handed_over = handed_over(entry.id, &step, entries);
+    let mut resolved = Resolved { step, inherited, handed_over };
     for original in &mut resolved.step.originals {
         while let Some(older) = original.over.and_then(|id| undone_original(id, &original.place, entries)) {
             let left = std::mem::replace(&mut original.value, older.value.clone());
@@ -106,6 +110,18 @@ pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
         }
     }
     resolved
+}
+
+/// The coupled places of a step, other than its twin, that a newer open entry set after it.
+fn handed_over(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Vec<String> {
+    let newer =
+        entries.iter().filter(|entry| entry.id > id && entry.is_open()).flat_map(|entry| &entry.steps);
+    let live = newer.filter(|step| !step.is_undone());
+    let taken: Vec<&Original> =
+        live.flat_map(|step| &step.originals).filter(|original| original.over == Some(id)).collect();
+    let is_taken = |place: &str| taken.iter().any(|original| original.place == place);
+    let coupled = step.coupled().filter(|original| !own_or_twin(original) && is_taken(&original.place));
+    coupled.map(|original| original.place.clone()).collect()
 }
 
 /// The original that an undone step of an entry had at a place.
@@ -209,7 +225,7 @@ mod tests {
         scheduler.outcome.as_mut().expect("it ran").caused.push(caused);
         entry.steps[0].outcome = None;
         entry.steps.insert(0, scheduler);
-        let Resolved { step, inherited } = resolved(&entry, 1, std::slice::from_ref(&entry));
+        let Resolved { step, inherited, .. } = resolved(&entry, 1, std::slice::from_ref(&entry));
         let whose = |now| crate::three_way::own(&step, &inherited, &step.originals[0], now);
         assert_eq!(whose("128"), crate::three_way::Whose::Ours);
         assert_eq!(whose("129"), crate::three_way::Whose::Theirs);

@@ -17,6 +17,8 @@ pub enum Whose {
     Original,
     /// As our write left it.
     Ours,
+    /// As a newer entry wants it, which has taken this original over.
+    Newer,
     /// Neither: someone else set it since.
     Theirs,
     /// It changed, and a kill kept us from seeing whether our write did it.

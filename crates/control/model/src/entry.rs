@@ -239,9 +239,20 @@ impl EntryStep {
     /// Whether nothing of it is left to take back.
     #[must_use]
     pub fn is_undone(&self) -> bool {
-        self.undone
-            .as_ref()
-            .is_some_and(|undone| !matches!(undone.outcome, OutcomeKind::InUse | OutcomeKind::Failed))
+        self.undone.as_ref().is_some_and(|undone| {
+            !matches!(undone.outcome, OutcomeKind::InUse | OutcomeKind::Failed) && !self.is_lost(undone)
+        })
+    }
+
+    /// Whether taking it back found no place any more where it had written. A file that is gone took all of ours along;
+    /// a CPU that is offline, or a device, may come back with the value that it had.
+    #[must_use]
+    pub fn is_lost(&self, undone: &Outcome) -> bool {
+        let written =
+            |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::ReadsBack);
+        undone.outcome == OutcomeKind::Vanished
+            && !self.undo.outlives_boot()
+            && self.outcome.as_ref().is_some_and(written)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use planish_act::{Sink, boot};
+use planish_journal::{Journal, JournalError};
 use planish_model::{Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
 
 use crate::contents::Contents;
@@ -16,7 +18,7 @@ use crate::session::Session;
 ///
 /// # Errors
 /// A journal that cannot be used, another planish at work, a file that cannot be written or that someone else
-/// wrote meanwhile: then the entries before it are confirmed, and it is not.
+/// wrote meanwhile: then the entries before it are confirmed, and it is not, nor does a file of it stay.
 pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
     session.refuse_hidden()?;
     let sink = session.sink()?;
@@ -29,31 +31,97 @@ pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
     let waiting: Vec<Entry> = journal.ledger().entries.iter().filter(waits).cloned().collect();
     let mut confirmed = Vec::new();
     for entry in waiting {
-        let files = entry.steps.iter().enumerate();
-        for (index, step) in files.filter(|(_, step)| step.undo.outlives_boot() && step.outcome.is_none()) {
-            let outcome = match step.undo {
-                Undo::Edit => planish_act::boot::add(step, &*sink),
-                _ => Contents::of(entry.id, step, &journal.ledger().entries).add(step, &*sink),
-            };
-            // Without an outcome in the journal, the next confirm tries the file again.
-            refuse_unwritten(step, &outcome)?;
-            journal.outcome(entry.id, index, outcome)?;
+        // Without outcomes in the journal, the next confirm tries the files again.
+        let written = write_files(&entry, &journal.ledger().entries, &*sink);
+        let written = written.map_err(|failure| failure.told(&entry, &confirmed))?;
+        if let Err(source) = record(&mut journal, entry.id, &written) {
+            let restored = take_out(&entry, &written, &journal.ledger().entries, &*sink);
+            return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
         }
-        journal.confirmed(entry.id)?;
         confirmed.push(entry.id);
     }
     Ok(confirmed)
 }
 
-/// Refuses to confirm an entry whose file for the next boot was not written.
-fn refuse_unwritten(step: &EntryStep, outcome: &Outcome) -> Result<(), PipelineError> {
+/// How steps of an entry were written, by their numbers.
+type Written = Vec<(usize, Outcome)>;
+
+/// Why the files of an entry are not all written.
+struct Failure {
+    source: Box<PipelineError>,
+    /// Whether those that were written are out again; `None` where there were none.
+    restored: Option<bool>,
+}
+
+impl Failure {
+    /// A refusal, unless something of this command is on the host, or was.
+    fn told(self, entry: &Entry, confirmed: &[EntryId]) -> PipelineError {
+        if self.restored.is_none() && confirmed.is_empty() {
+            return *self.source;
+        }
+        PipelineError::NotConfirmed {
+            entry: entry.id,
+            confirmed: confirmed.to_vec(),
+            restored: self.restored.unwrap_or(true),
+            source: self.source,
+        }
+    }
+}
+
+/// Writes the files of an entry, all or none of them.
+fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Written, Failure> {
+    let mut written = Written::new();
+    let unwritten = |step: &EntryStep| step.undo.outlives_boot() && step.outcome.is_none();
+    for (index, step) in entry.steps.iter().enumerate().filter(|(_, step)| unwritten(step)) {
+        let before = sink.read_file(&step.place).ok();
+        let outcome = match step.undo {
+            Undo::Edit => boot::add(step, sink),
+            _ => Contents::of(entry.id, step, entries).add(step, sink),
+        };
+        let refusal = refusal(step, &outcome);
+        // A menu that cannot be made fails when its file is written already.
+        if refusal.is_none() || sink.read_file(&step.place).ok() != before {
+            written.push((index, outcome));
+        }
+        if let Some(source) = refusal {
+            let restored = (!written.is_empty()).then(|| take_out(entry, &written, entries, sink));
+            return Err(Failure { source: Box::new(source), restored });
+        }
+    }
+    Ok(written)
+}
+
+/// Takes written files out again, the last one first; whether all of them are.
+fn take_out(entry: &Entry, written: &Written, entries: &[Entry], sink: &dyn Sink) -> bool {
+    let out = written.iter().rev().map(|(index, _)| {
+        let step = &entry.steps[*index];
+        let outcome = match step.undo {
+            Undo::Edit => boot::remove(step, false, sink),
+            _ => Contents::of(entry.id, step, entries).remove(step, false, sink),
+        };
+        matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied)
+    });
+    // All are tried, whichever fails.
+    out.filter(|is_out| !is_out).count() == 0
+}
+
+/// Says in the journal that the files are written, and that the entry is confirmed.
+fn record(journal: &mut Journal, id: EntryId, written: &Written) -> Result<(), JournalError> {
+    for (index, outcome) in written {
+        journal.outcome(id, *index, outcome.clone())?;
+    }
+    journal.confirmed(id)
+}
+
+/// Why an entry must not be confirmed whose file for the next boot came to this.
+fn refusal(step: &EntryStep, outcome: &Outcome) -> Option<PipelineError> {
     let path = step.place.clone();
     match outcome.outcome {
-        OutcomeKind::Done | OutcomeKind::Satisfied => Ok(()),
-        OutcomeKind::Theirs => Err(PipelineError::ForeignFile { path }),
+        OutcomeKind::Done | OutcomeKind::Satisfied => None,
+        OutcomeKind::Theirs => Some(PipelineError::ForeignFile { path }),
         _ => {
             let why = outcome.detail.clone().unwrap_or_else(|| "no reason is known".to_owned());
-            Err(PipelineError::NotWritable { place: path, why })
+            Some(PipelineError::NotWritable { place: path, why })
         }
     }
 }

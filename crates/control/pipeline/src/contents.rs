@@ -107,9 +107,10 @@ impl Contents {
         let (knob, path, folders) = (&step.knob, &step.place, &self.folders);
         let wanted = files::Replacement { knob, path, known: &known, content, folders };
         let outcome = files::replace(&wanted, false, sink);
-        // GRUB's menu is made of a file of ours: what was added is looked for in it.
+        // GRUB's menu is made of a file of ours: what was added is looked for in it. A kill may have come between the
+        // file and the menu, so that it is made anew although the file is as it should be.
         let given = step.wanted.lines().find_map(planish_boot::added_by);
-        if outcome.outcome == OutcomeKind::Done {
+        if matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied) {
             return boot::generate(outcome, step.generator, given, sink);
         }
         outcome
@@ -121,7 +122,7 @@ impl Contents {
         let (knob, path, folders) = (&step.knob, &step.place, &self.folders);
         let wanted = files::Replacement { knob, path, known: &known, content, folders };
         let outcome = files::replace(&wanted, force, sink);
-        // A kill may have come between the file and the menu: it is made anew although the file is as it should be.
+        // As above.
         if matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied) {
             return boot::generate(outcome, step.generator, None, sink);
         }

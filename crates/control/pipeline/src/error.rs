@@ -157,6 +157,23 @@ pub enum PipelineError {
         #[source]
         source: JournalError,
     },
+    /// A confirm that came to a file which cannot be written, when others were.
+    #[error(
+        "entry {entry} is not confirmed, and its files for the next boot were {}{}",
+        if *restored { "taken out again" } else { "NOT all taken out again" },
+        if confirmed.is_empty() { String::new() } else { format!("; confirmed: {}", listed(confirmed)) }
+    )]
+    NotConfirmed {
+        /// The entry; its timer goes on.
+        entry: EntryId,
+        /// The entries before it.
+        confirmed: Vec<EntryId>,
+        /// Whether no file of it is left.
+        restored: bool,
+        /// Which file, and why.
+        #[source]
+        source: Box<PipelineError>,
+    },
     /// The dead-man timer cannot be started. Nothing was written to the host.
     #[error("cannot start the timer that undoes an unconfirmed apply")]
     Watch(#[source] io::Error),
@@ -189,6 +206,11 @@ pub enum PipelineError {
         /// Its own words, or the kernel's.
         message: String,
     },
+}
+
+/// Entries in a row of words.
+fn listed(entries: &[EntryId]) -> String {
+    entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl From<CatalogueError> for PipelineError {
@@ -230,8 +252,12 @@ impl PipelineError {
             | Self::RootsJournal { .. }
             | Self::ServiceMaps { .. }
             | Self::Postgres { .. } => Exit::Refused,
-            Self::JournalHalfWay { restored: true, .. } => Exit::FailedRestored,
-            Self::JournalHalfWay { restored: false, .. } => Exit::FailedNotRestored,
+            Self::JournalHalfWay { restored: true, .. } | Self::NotConfirmed { restored: true, .. } => {
+                Exit::FailedRestored
+            }
+            Self::JournalHalfWay { restored: false, .. } | Self::NotConfirmed { restored: false, .. } => {
+                Exit::FailedNotRestored
+            }
         }
     }
 
@@ -279,6 +305,12 @@ impl PipelineError {
                 format!("{}, then: planish undo {entry}", source.cure())
             }
             Self::JournalHalfWay { source, .. } => source.cure(),
+            Self::NotConfirmed { restored: false, entry, .. } => {
+                format!("mend that, then once more: planish confirm; or take all of it back: planish undo {entry}")
+            }
+            Self::NotConfirmed { source, .. } => {
+                return source.hints().into_iter().chain(["then: planish confirm".to_owned()]).collect();
+            }
             Self::Watch(_) => "apply without --confirm, or look why processes cannot be started".to_owned(),
             Self::NoService { .. } => "name a process id, or a name as `ps -C NAME` finds it".to_owned(),
             Self::NotAPlan { .. } | Self::Unreadable { .. } => {
@@ -369,6 +401,18 @@ mod tests {
             no_entry.into(),
             PipelineError::JournalHalfWay { entry: EntryId(1), restored: true, source: full() },
             PipelineError::JournalHalfWay { entry: EntryId(1), restored: false, source: full() },
+            PipelineError::NotConfirmed {
+                entry: EntryId(2),
+                confirmed: vec![EntryId(1)],
+                restored: true,
+                source: Box::new(PipelineError::ForeignFile { path: "/etc/x".to_owned() }),
+            },
+            PipelineError::NotConfirmed {
+                entry: EntryId(2),
+                confirmed: Vec::new(),
+                restored: false,
+                source: Box::new(PipelineError::ForeignFile { path: "/etc/x".to_owned() }),
+            },
             PipelineError::Watch(denied()),
             PipelineError::RootsJournal { folder: path() },
             PipelineError::NoService { service: service() },

@@ -108,9 +108,9 @@ pub(crate) fn undo_selected(
         if let Some(source) = back.journal_failure {
             return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
         }
-        undone.hints.extend(hints(id, &back.outcomes));
+        undone.hints.extend(hints(&entry, &back.outcomes));
         undone.hints.extend(install::after_undo(session, &back.outcomes));
-        undone.exit = worse(undone.exit, exit_of(&back));
+        undone.exit = worse(undone.exit, exit_of(&entry, &back));
         if journal.is_unrecorded() {
             let end = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
             undone.exit = worse(undone.exit, end);
@@ -174,14 +174,15 @@ impl Back {
     }
 }
 
+/// Whether an undo found nothing any more where this entry had written.
+fn lost_place(entry: &Entry, back: &Outcome) -> bool {
+    entry.steps.iter().any(|step| step.place == back.place && step.is_lost(back))
+}
+
 /// Whether a place is as it was. One that vanished is, as long as nothing was written to it.
 fn is_back(entry: &Entry, back: &Outcome) -> bool {
     match back.outcome {
-        OutcomeKind::Vanished => {
-            let written = entry.steps.iter().filter(|step| step.place == back.place);
-            let mut written = written.filter_map(|step| step.outcome.as_ref());
-            !written.any(|outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::ReadsBack))
-        }
+        OutcomeKind::Vanished => !lost_place(entry, back),
         OutcomeKind::Done | OutcomeKind::Satisfied => true,
         kind => matches!(kind, OutcomeKind::HandedOver | OutcomeKind::GoneWithReboot),
     }
@@ -234,7 +235,9 @@ pub(crate) fn take_back(
             let resolved = stack::resolved(entry, index, entries);
             take_back_step(&resolved, force, sink, &mut |write| Ok(journal.pool(entry.id, index, write)?))
         };
-        back.left |= matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed);
+        // A place that vanished may come back with our value; force gives it up.
+        back.left |= matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed)
+            || (step.is_lost(&outcome) && !force);
         if let Err(error) = journal.undone(entry.id, index, outcome.clone()) {
             back.journal_failure.get_or_insert(error);
         }
@@ -250,11 +253,14 @@ fn handed_over(step: &EntryStep, newer: EntryId) -> Outcome {
     outcome
 }
 
-fn exit_of(back: &Back) -> Exit {
+fn exit_of(entry: &Entry, back: &Back) -> Exit {
     let any = |kind: OutcomeKind| back.outcomes.iter().any(|outcome| outcome.outcome == kind);
     if any(OutcomeKind::Failed) {
         Exit::FailedNotRestored
-    } else if any(OutcomeKind::Theirs) || any(OutcomeKind::InUse) {
+    } else if any(OutcomeKind::Theirs)
+        || any(OutcomeKind::InUse)
+        || back.outcomes.iter().any(|outcome| lost_place(entry, outcome))
+    {
         Exit::Findings
     } else {
         Exit::Done
@@ -265,12 +271,18 @@ fn worse(a: Exit, b: Exit) -> Exit {
     if a.code() >= b.code() { a } else { b }
 }
 
-fn hints(id: EntryId, outcomes: &[Outcome]) -> Vec<String> {
+fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
+    let id = entry.id;
     let mut hints = Vec::new();
     for outcome in outcomes {
         let detail = outcome.detail.as_deref().unwrap_or("no reason is known");
         match outcome.outcome {
             OutcomeKind::Theirs => hints.push(format!("{}: {detail}", outcome.place)),
+            OutcomeKind::Vanished if lost_place(entry, outcome) => hints.push(format!(
+                "{} is not there now (a CPU that is offline, a device that went?) and was not put back; when it is \
+                 there again: planish undo {id}; to give it up: planish undo {id} --force",
+                outcome.place
+            )),
             OutcomeKind::InUse => {
                 let holders: Vec<String> = outcome
                     .holders

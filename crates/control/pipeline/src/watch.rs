@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use planish_journal::{FileStorage, Journal, JournalError};
-use planish_model::{Entry, EntryId, EntryState};
+use planish_model::{Entry, EntryId, EntryState, EntryStep, Exit, OutcomeKind};
 use planish_sys::detach::{Alarm, spawn_detached};
 use rustix::mm::{MlockAllFlags, mlockall};
 
@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::MAX;
 
 /// How long it rests after an attempt at the deadline that failed.
 const RETRY: Duration = Duration::from_secs(5);
+
+/// How long it rests at most, when what the kernel refuses is tried again, each time after twice as long: then it has
+/// tried for an hour and a half, and holds memory for a place that does not come back.
+const RETRY_MAX: Duration = Duration::from_secs(3600);
 
 /// How often the watcher looks whether it is still needed: a stat, and the journal only when it has changed.
 const LOOK: Duration = Duration::from_secs(5);
@@ -110,16 +114,44 @@ pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, Pipe
 }
 
 /// Takes an unconfirmed entry back, however often that fails. What could be taken back and not recorded (a disk that
-/// went read-only) is taken once more: the pools wait for the record.
+/// went read-only) is taken once more: the pools wait for the record. So is what the kernel refused to take back.
 fn insist(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
+    let (mut take, mut pause): (Take, Duration) = (take_unconfirmed, RETRY);
     loop {
-        match take_unconfirmed(session, entry) {
+        match take(session, entry) {
             Ok(Some(undone)) if !undone.recorded => {}
+            Ok(Some(undone)) if undone.exit == Exit::FailedNotRestored && pause <= RETRY_MAX => {
+                take = take_refused;
+                std::thread::sleep(pause - RETRY);
+                pause *= 2;
+            }
             Err(error) if !is_for_ever(&error) => {}
             end => return end,
         }
         std::thread::sleep(RETRY);
     }
+}
+
+/// One way to take an entry back; `None` where nothing of it is left to be taken.
+type Take = fn(&Session, &Entry) -> Result<Option<Undone>, PipelineError>;
+
+/// Takes back what the kernel refused at the deadline. The entry is open as one that `planish undo` left so: an operator
+/// who is there by now may have taken it back, or applied something over it.
+fn take_refused(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
+    let is_refused =
+        |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed);
+    let still = |journal: &Journal| {
+        let open = journal.ledger().entry(entry.id).filter(|entry| entry.is_open());
+        Ok(open
+            .filter(|entry| entry.steps.iter().any(is_refused))
+            .map(|entry| entry.id)
+            .into_iter()
+            .collect())
+    };
+    let known = std::slice::from_ref(entry);
+    let undone =
+        undo_selected(session, Manner { patience: PATIENCE, force: false, salvage: Some(known) }, still)?;
+    Ok((!undone.entries.is_empty()).then_some(undone))
 }
 
 /// Whether an error is no matter of the moment.

@@ -136,6 +136,31 @@ fn a_menu_is_made_anew_and_looked_at() {
 }
 
 #[test]
+fn a_menu_that_could_not_be_made_is_made_by_the_next_try() {
+    let before = "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n";
+    let mut kernel = Kernel { menu: Some(|_| Err(Errno::NOSPC)), ..Kernel::new(&[(DEFAULTS, before)]) };
+    let step = step(BootFormat::GrubDefaults, DEFAULTS, before, "nosmt");
+    let step = EntryStep { generator: Some(Generator::UpdateGrub), ..step };
+    assert_eq!(add(&step, &kernel).outcome, OutcomeKind::Failed);
+    let edited = kernel.get(DEFAULTS);
+    kernel.menu = Some(menu);
+    let step = applied(&step, &kernel);
+    assert_eq!(kernel.get(DEFAULTS), edited, "the arguments are there once");
+    assert!(kernel.get("/boot/grub/grub.cfg").contains("root=/dev/vda1 quiet nosmt\n"));
+
+    // The same on the way back, where somebody has changed another line.
+    kernel.put(DEFAULTS, &format!("{edited}GRUB_TIMEOUT=1\n"));
+    kernel.menu = Some(|_| Err(Errno::NOSPC));
+    let failed = remove(&step, false, &kernel);
+    assert_eq!(failed.outcome, OutcomeKind::Failed);
+    let step = EntryStep { undone: Some(failed), ..step };
+    kernel.menu = Some(menu);
+    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Done);
+    assert_eq!(kernel.get(DEFAULTS), format!("{before}GRUB_TIMEOUT=1\n"));
+    assert!(!kernel.get("/boot/grub/grub.cfg").contains("nosmt"), "it was made anew");
+}
+
+#[test]
 fn a_step_of_another_planish_is_left_alone() {
     let kernel = Kernel::new(&[(ENTRY, BEFORE)]);
     let unknown =

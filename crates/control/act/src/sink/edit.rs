@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -97,6 +98,8 @@ pub(crate) fn generate(generator: Generator) -> Result<(), SinkError> {
     let mut command = Command::new(program);
     command.args(generator.arguments()).env_clear().envs([("PATH", PROGRAMS), ("LC_ALL", "C")]);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
+    // A Ctrl-C goes to every process of the terminal's group; that which is half way must not hear it, as we do not.
+    command.process_group(0);
     let child = turn(Path::new(TURN)).and_then(|turn| command.stdin(turn).spawn());
     ended(child.map_err(failed)?).and_then(|()| sync(Path::new(generator.output()))).map_err(failed)
 }

@@ -81,9 +81,15 @@ pub(crate) fn read(
         setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
     }
     let mut persisted = BTreeMap::new();
-    for reading in observation.knobs.values().flatten() {
-        if let Some(found) = winner(&settings, &reading.place) {
-            persisted.insert(reading.place.clone(), found);
+    for (id, readings) in &observation.knobs {
+        let knob = catalogue.knob(id).ok();
+        let kept = |reading: &&Reading| {
+            !knob.is_some_and(|knob| twin_is_later(&settings, knob, &reading.place, catalogue))
+        };
+        for reading in readings.iter().filter(kept) {
+            if let Some(found) = winner(&settings, &reading.place) {
+                persisted.insert(reading.place.clone(), found);
+            }
         }
     }
     if let Some(next) = &boot.next {
@@ -144,6 +150,19 @@ fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
     Some(Persisted { value: last.value.clone(), source: last.source.clone(), at_boot: None, overridden })
 }
 
+/// Whether a line that is applied later sets the twin of a place, which clears this one.
+fn twin_is_later(settings: &[Setting], knob: &Knob, place: &str, catalogue: &Catalogue) -> bool {
+    let twin = knob.twin.as_ref().and_then(|twin| catalogue.knob(twin).ok());
+    let holes = place::captures(&knob.path, place);
+    let Some((twin, holes)) = twin.zip(holes) else { return false };
+    let twin = place::fill(&twin.path, &holes);
+    let last = |place: &str| settings.iter().rposition(|setting| setting.covers(place));
+    let (Some(of_twin), Some(own)) = (last(&twin), last(place)) else { return false };
+    // A zero sets nothing: it is what one twin shows when the other is set.
+    let sets = |index: usize| settings[index].value.trim().parse() != Ok(0);
+    of_twin > own && sets(of_twin) && sets(own)
+}
+
 /// Configuration files of a kind in the order in which they are applied: sorted by name over all folders, and
 /// of one name only the file of the first folder, which may be empty to mask the others.
 pub(crate) fn files(host: &Host, folders: &[&str], extension: &str) -> Vec<String> {
@@ -175,6 +194,23 @@ mod tests {
         let found = winner(&settings, "/sys/block/vda/queue/scheduler").expect("set once");
         assert_eq!(found.value, "none");
         assert_eq!(winner(&settings, "/sys/block/vda/queue/nomerges"), None);
+    }
+
+    #[test]
+    fn of_two_twins_the_one_that_is_set_last_is_there_after_a_boot() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let (bytes, ratio) = ("/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio");
+        let knob = |id: &str| catalogue.knob(&planish_model::KnobId::new(id)).expect("a row");
+        let is_cleared = |settings: &[Setting], id: &str, place: &str| {
+            twin_is_later(settings, knob(id), place, &catalogue)
+        };
+        let line = |path: &str, value| Setting::new(path.to_owned(), value, "x.conf:1");
+        let both = [line(bytes, "4096000"), line(ratio, "10")];
+        assert!(is_cleared(&both, "vm.dirty_bytes", bytes));
+        assert!(!is_cleared(&both, "vm.dirty_ratio", ratio));
+        assert!(!is_cleared(&[line(bytes, "4096000"), line(ratio, "0")], "vm.dirty_bytes", bytes));
+        assert!(!is_cleared(&[line(bytes, "0"), line(ratio, "10")], "vm.dirty_bytes", bytes), "as it says");
+        assert!(!is_cleared(&both[..1], "vm.dirty_bytes", bytes));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use planish_pipeline::{
 };
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
+use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
 
 const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
@@ -255,17 +256,51 @@ fn an_unknown_loader_refuses_and_a_host_without_one_is_told() {
 
 #[test]
 fn confirm_comes_before_the_boot_loader() {
-    let tree = rocky();
-    let start = tree.snapshot();
-    let session = crate::watch::without_watcher(&tree);
-    let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
-    apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
+    let (start, tree) = (rocky().snapshot(), on_trial(rocky));
     let untouched = |place: &&String| place.starts_with("/boot") || place.starts_with("/etc/default");
     assert_eq!(differences(&start, &tree.snapshot()).iter().find(untouched), None);
     confirm(&tree.session()).expect("confirmed");
     assert!(tree.get(ENTRY).contains("skew_tick=1"));
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// A host with boot parameters that wait to be confirmed.
+fn on_trial(make: fn() -> Tree) -> Tree {
+    let tree = make();
+    let session = crate::watch::without_watcher(&tree);
+    let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
+    apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
+    tree
+}
+
+#[test]
+fn a_confirm_that_was_killed_and_is_typed_again_gives_each_argument_once() {
+    for (name, make) in all() {
+        let (start, whole) = (make().snapshot(), on_trial(make));
+        let counter = Fuse::counting();
+        confirm(&fused(whole.options(), &counter)).expect("confirmed");
+        for operation in 0..counter.operations() {
+            for moment in MOMENTS {
+                let when = format!("{name}, killed {moment:?} operation {operation}");
+                let tree = on_trial(make);
+                let session = fused(tree.options(), &Fuse::at(operation, moment));
+                assert!(until_killed(|| confirm(&session)).is_none(), "{when}");
+                drop(session);
+                confirm(&tree.session()).unwrap_or_else(|error| panic!("{when}: {error}"));
+                assert_eq!(differences(&whole.snapshot(), &tree.snapshot()), [""; 0], "{when}");
+                let entry = tree.entries().remove(0);
+                let files = entry.steps.iter().filter(|step| step.generator.is_some());
+                for step in files {
+                    // The program is not run on a recorded host, and each file says that it would be.
+                    let told = step.outcome.as_ref().and_then(|outcome| outcome.detail.as_deref());
+                    assert!(told.is_some_and(|told| told.contains("makes the menu")), "{when}: {told:?}");
+                }
+                undo(&tree.session(), Target::All, false).expect("undone");
+                assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+            }
+        }
+    }
 }
 
 #[test]

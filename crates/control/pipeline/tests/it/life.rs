@@ -169,6 +169,58 @@ fn what_cannot_be_put_back_is_told_and_tried_again() {
 }
 
 #[test]
+fn a_place_that_is_gone_at_the_undo_keeps_the_entry_until_it_is_there_again() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_here(&tree, &profile("one", &[("vm.swappiness", Want::Int(10))]));
+    tree.remove(SWAPPINESS);
+    for _ in 0..2 {
+        let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+        assert_eq!(undone.exit, Exit::Findings);
+        let told =
+            undone.hints.iter().any(|hint| hint.contains(SWAPPINESS) && hint.contains("planish undo 1"));
+        assert!(told, "{:?}", undone.hints);
+        assert!(tree.entries()[0].is_open());
+    }
+    tree.put(SWAPPINESS, "10\n");
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(!tree.entries()[0].is_open());
+
+    // A device that never comes back: force gives it up.
+    apply_here(&tree, &profile("one", &[("vm.swappiness", Want::Int(10))]));
+    tree.remove(SWAPPINESS);
+    undo(&tree.session(), Target::Newest, true).expect("given up");
+    assert!(!tree.entries()[1].is_open());
+}
+
+#[test]
+fn a_derived_place_that_a_newer_entry_set_is_handed_over() {
+    for force in [false, true] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_here(&tree, &profile("one", &[("thp.enabled", Want::Text("never".to_owned()))]));
+        let derived = tree.get(MIN_FREE);
+        assert_ne!(derived, start[MIN_FREE], "the kernel computes it anew");
+        let session = tree.session();
+        let allowed = planish_pipeline::PlanOptions {
+            allow_classes: vec![planish_model::Class::Availability],
+            ..Default::default()
+        };
+        let two = profile("two", &[("vm.min_free_kbytes", Want::Int(200_000))]);
+        let plan = planish_pipeline::plan(&session, &two, &allowed).expect("a plan");
+        apply(&session, &plan, &ApplyOptions::default()).expect("the host takes it");
+        drop(session);
+        assert_eq!(tree.get(MIN_FREE), "200000\n");
+        let undone = undo(&tree.session(), Target::Entry(EntryId(1)), force).expect("undone");
+        assert_eq!((undone.exit, undone.hints.as_slice()), (Exit::Done, [].as_slice()));
+        assert_eq!(tree.get(MIN_FREE), "200000\n", "the newer entry's");
+        assert_eq!(undo_all(&tree).exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
+#[test]
 fn theirs_is_kept_and_told_until_it_is_forced() {
     let tree = Tree::new();
     let start = tree.snapshot();

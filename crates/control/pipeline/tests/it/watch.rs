@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use planish_model::{EntryId, EntryState, Exit};
+use planish_model::{EntryId, EntryState, Exit, Want};
 use planish_pipeline::{
     ApplyOptions, Seams, Session, SessionOptions, Target, apply, confirm, keep_watch, undo,
 };
@@ -121,6 +121,29 @@ fn a_journal_that_loses_a_byte_does_not_end_the_watch() {
 }
 
 #[test]
+fn what_the_kernel_refuses_at_the_deadline_is_tried_again() {
+    let busy = format!(
+        "[[answer]]\nplace = \"{SWAPPINESS}\"\nerrno = \"EBUSY\"\n\
+         [answer.errno_while]\nplace = \"{STAT_INTERVAL}\"\nvalue = \"77\"\n"
+    );
+    let tree = Tree::answering(&busy);
+    let session = watched(&tree);
+    let source = profile("one", &[("vm.swappiness", Want::Int(10))]);
+    let options = ApplyOptions { confirm_seconds: Some(1), ..ApplyOptions::default() };
+    tree.edit(STAT_INTERVAL, "1");
+    let applied = apply(&session, &plan_of(&session, &source), &options).expect("applied");
+    assert_eq!(applied.exit, Exit::Done, "{:#?}", applied.outcomes);
+    tree.edit(STAT_INTERVAL, "77");
+    let refused = || tree.entries()[0].steps[0].undone.is_some();
+    eventually("the first try", refused);
+    assert_eq!((tree.get(SWAPPINESS).as_str(), tree.entries()[0].state), ("10\n", EntryState::Open));
+    tree.edit(STAT_INTERVAL, "1");
+    eventually("the undo", || !tree.entries()[0].is_open());
+    assert_eq!(tree.get(SWAPPINESS), "60\n");
+    eventually("the end of the watcher", || watchers(&tree) == 0);
+}
+
+#[test]
 fn what_is_confirmed_stays() {
     let tree = Tree::new();
     apply_for(&tree, 2);
@@ -191,8 +214,12 @@ fn what_cannot_be_persisted_is_not_confirmed() {
     on_trial(&tree);
     // A folder where the file should be.
     tree.put("/etc/tmpfiles.d/90-planish.conf/x", "in the way");
+    let before = tree.snapshot();
     let error = confirm(&tree.session()).expect_err("no place for the file");
-    assert!(error.to_string().contains("/etc/tmpfiles.d/90-planish.conf"), "{error}");
+    let because = std::error::Error::source(&error).expect("which file").to_string();
+    assert!(because.contains("/etc/tmpfiles.d/90-planish.conf"), "{because}");
+    assert_eq!(error.exit(), Exit::FailedRestored, "the other file was written");
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "and taken out again");
     assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
     tree.remove("/etc/tmpfiles.d/90-planish.conf/x");
     std::fs::remove_dir(tree.root().join("etc/tmpfiles.d/90-planish.conf")).expect("empty");

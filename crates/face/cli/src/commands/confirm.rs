@@ -6,6 +6,7 @@ use planish_report::ConfirmReport;
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::signals;
 
 /// Keep what `apply --confirm` wrote, before its time runs out
 #[derive(Debug, clap::Args)]
@@ -13,6 +14,8 @@ pub(crate) struct Args;
 
 pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
+    // It writes files, and has the menu of a boot loader made.
+    signals::hold();
     let report = ConfirmReport { entries: pipeline::confirm(&session)? };
     let answer = context.answer(&report, session.catalogue());
     if report.entries.is_empty() {
