@@ -22,6 +22,7 @@ mod run;
 mod running;
 mod signals;
 mod timings;
+mod user_file;
 
 pub use args::command;
 pub use run::main;

@@ -25,7 +25,11 @@ impl Output {
     pub fn answer(self, answer: Answer) -> u8 {
         let Answer { command, body, exit, code, messages } = answer;
         let exit = match body {
-            Body::Json(result) => envelope(command, exit, Some(result), messages),
+            Body::Json(result) => {
+                // As with a failure: who redirected stdout is to see what went wrong.
+                messages.iter().filter(|message| message.level == Level::Error).for_each(talk);
+                envelope(command, exit, Some(result), messages)
+            }
             Body::Text(text) => {
                 let exit = print_answer(command, &text, exit);
                 messages.iter().for_each(|message| self.talk(message));

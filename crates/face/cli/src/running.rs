@@ -61,9 +61,14 @@ impl Running {
         Ok((options, Line { shown, stop, stopping: false }))
     }
 
-    /// Writes the HTML page that was asked for.
-    pub fn page(&self, outcome: &TrialOutcome) -> Result<(), Failure> {
-        self.html.as_ref().map_or(Ok(()), |path| write_file(path, &trial_html(outcome)))
+    /// Writes the HTML page that was asked for, and says where it is. By now the host is as the answer tells: a page
+    /// that cannot be written is an error in that answer, and takes neither its result nor its exit code.
+    fn page(&self, outcome: &TrialOutcome, answer: Answer) -> Answer {
+        let Some(path) = &self.html else { return answer };
+        match write_file(path, &trial_html(outcome)) {
+            Ok(()) => answer.note(format!("the page is {}", path.display())),
+            Err(failure) => answer.message(failure.message("", "").hint("the answer is complete without it")),
+        }
     }
 }
 
@@ -113,9 +118,7 @@ pub(crate) fn outcome_answer(
         let text = format!("{}: {}", refusal.what, refusal.why);
         answer = answer.message(Message::new(Level::Warning, text).hint(&refusal.cure));
     }
-    if let Some(path) = &running.html {
-        answer = answer.note(format!("the page is {}", path.display()));
-    }
+    answer = running.page(outcome, answer);
     let pays = outcome.real_rungs().any(|rung| rung.verdict == RungVerdict::Keep);
     let with_budget = |seconds: u64| match running.budget {
         None => context.again(&format!("--budget {seconds}")),

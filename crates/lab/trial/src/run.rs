@@ -26,7 +26,7 @@ use crate::start::{StartField, StartPlan, stacked};
 /// How a trial is run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// The short form: less time, one slice as the unit, no confirmation.
+    /// The short form: time, sizes and slices of the file's `[quick]`, and no confirmation.
     pub quick: bool,
     /// Persist what is kept and confirmed.
     pub keep: bool,

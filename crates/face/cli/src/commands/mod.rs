@@ -34,6 +34,7 @@ use crate::answer::Answer;
 use crate::args::Command;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::user_file;
 
 impl Command {
     /// The name that stands in the envelope and names the schema.
@@ -105,9 +106,8 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a file that the user named and that is no text.
-#[expect(clippy::disallowed_methods, reason = "the user's own file, not the host")]
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).map_err(|source| not_writable(path, source))
+    user_file::replace(path, bytes).map_err(|source| not_writable(path, source))
 }
 
 /// Writes a file that the user named and will edit: one that is there stays as it is.

@@ -77,7 +77,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         }
     };
     drop(progress);
-    args.running.page(&outcome)?;
     let longer = context.line(&format!("prove {name}"));
     let answer = context.answer(&ProveReport(outcome.clone()), &Catalogue::default());
     Ok(outcome_answer(answer, &outcome, &args.running, &longer, context))

@@ -198,6 +198,40 @@ fn exit_6_is_inconclusive() {
 }
 
 #[test]
+fn a_page_that_cannot_be_written_takes_neither_the_result_nor_the_exit_code() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("t.toml"), TRIAL.replace("BUDGET", "0.1")).expect("a trial");
+    // It can be opened, as a disk can that fills up while a trial runs.
+    let args = ["--json", "--state", "state", "trial", "run", "t.toml", "--seed", "7", "--html", "/dev/full"];
+    let told: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
+    assert_eq!(told.exit, 6, "{} {}", told.stdout, told.stderr);
+    assert_eq!(told.envelope()["result"]["rungs"][0]["name"], "with-x");
+    let error = message(&told, "error");
+    assert!(error.starts_with("cannot write /dev/full: No space left"), "{error}");
+    assert!(told.stderr.contains(&error), "{}", told.stderr);
+    let shown: Run = command(sandbox.path(), &args[1..]).output().expect("the binary starts").into();
+    assert_eq!(shown.exit, 6, "{} {}", shown.stdout, shown.stderr);
+    assert!(shown.stdout.contains("with-x"), "{}", shown.stdout);
+    assert!(shown.stderr.contains(&error) && !shown.stderr.contains("the page is"), "{}", shown.stderr);
+}
+
+#[test]
+fn a_file_that_does_not_fit_leaves_the_older_one_whole() {
+    let sandbox = sandbox();
+    let plan = sandbox.path().join("plan.json");
+    std::fs::write(&plan, "yesterday").expect("an older plan");
+    let binary = env!("CARGO_BIN_EXE_planish");
+    let line =
+        format!("trap '' XFSZ; ulimit -f 1; exec '{binary}' --json --root host plan series -o plan.json");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &line]).current_dir(sandbox.path()).env_clear().env("HOME", sandbox.path());
+    let run = Run::from(shell.output().expect("sh starts"));
+    assert_eq!(run.exit, 2, "{} {}", run.stdout, run.stderr);
+    assert!(message(&run, "error").starts_with("cannot write plan.json: File too large"), "{}", run.stdout);
+    assert_eq!(std::fs::read_to_string(&plan).expect("the older plan"), "yesterday");
+}
+
+#[test]
 fn a_trial_that_names_what_is_not_there_runs_nothing() {
     let sandbox = sandbox();
     let tried = |name: &str, text: &str, more: &[&str]| {

@@ -17,8 +17,7 @@ const CPUS_MAX: usize = 16;
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// Stalls as the kernel's PSI counts them (Documentation/accounting/psi.rst): resource, and whether some or all tasks
-/// waited. Stalls for a processor come first: they are the ones that a block may be redone for. Those for memory and
-/// devices are told and excuse nothing, since an arm makes them itself.
+/// waited. All of them are told and excuse nothing, those for a processor neither: an arm makes them itself.
 pub(super) const STALLS: [(&str, &str); 6] = [
     ("cpu", "some"),
     ("cpu", "full"),
