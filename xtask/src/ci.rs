@@ -2,13 +2,13 @@
 
 use crate::suite::{self, SuiteOptions};
 use crate::tally::Tally;
-use crate::{docs, edges, ground, licences, setup, shell, tidy, vm};
+use crate::{docs, edges, fuzz, ground, licences, setup, shell, tidy, vm};
 use anyhow::{Result, ensure};
 use std::process::ExitCode;
 use std::time::Instant;
 
 /// Names of the stages, in their order.
-const STAGES: &[&str] = &["fmt", "lock", "tidy", "edges", "licences", "clippy", "docs", "test", "vm"];
+const STAGES: &[&str] = &["fmt", "lock", "tidy", "edges", "licences", "clippy", "fuzz", "docs", "test", "vm"];
 
 /// What to check.
 #[derive(clap::Args)]
@@ -24,7 +24,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode> {
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     if wanted("test") || wanted("vm") {
-        setup::ensure(setup::TESTS, options.suite.skip_missing)?;
+        setup::ensure(setup::TESTS, setup::Without::asked(options.suite.skip_missing))?;
     }
     let mut stages = Stages::default();
     let mut tally = Tally::default();
@@ -44,6 +44,7 @@ fn stage(name: &str, options: &Options) -> Result<Tally> {
         "edges" => edges::run()?,
         "licences" => return licences::run(),
         "clippy" => clippy()?,
+        "fuzz" => fuzz::check()?,
         "docs" => docs::check()?,
         "test" => return suite::workspace(),
         "vm" if options.suite.no_vm => {}

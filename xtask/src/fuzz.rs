@@ -26,7 +26,7 @@ const FLAGS: &str = "--cfg fuzzing -Cdebug-assertions -Ccodegen-units=1 -Cpasses
 
 /// Fuzzes; a crash is a failure, and its input stays in the corpus folder for a test.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    setup::ensure(&[&setup::CXX], false)?;
+    setup::ensure(&[&setup::CXX], setup::Without::Refused)?;
     let all = targets()?;
     let wanted: Vec<&String> = match &options.target {
         Some(name) => all.iter().filter(|target| *target == name).collect(),
@@ -53,6 +53,17 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         bail!("crashed: {}", failed.join(", "));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Compiles every target as far as its types, so that none rots unseen between two runs of the fuzzer.
+///
+/// Nothing is linked, so that libFuzzer itself (some minutes of C++, and a compiler for it) is not built: its build
+/// script is told of one that is there already.
+pub fn check() -> Result<()> {
+    let mut check = ground::cargo();
+    check.args(["check", "--locked", "--profile", "ci", "--manifest-path", "fuzz/Cargo.toml"]);
+    let named = ground::target_dir()?.join("fuzz-check/libfuzzer.a");
+    shell::run(check.env("CUSTOM_LIBFUZZER_PATH", named))
 }
 
 /// Runs one target over its corpus in the cache, seeded from `fuzz/seeds`; says whether it survived.

@@ -78,7 +78,7 @@ fn main() -> ExitCode {
 
 fn vm_alone(options: &vm::Options) -> anyhow::Result<ExitCode> {
     const QEMU: setup::Need = setup::QEMU.required();
-    setup::ensure(&[&QEMU], false)?;
+    setup::ensure(&[&QEMU], setup::Without::Refused)?;
     let mut tally = vm::run(options)?;
     tally.print();
     Ok(suite::code(&tally))

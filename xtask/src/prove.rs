@@ -21,7 +21,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     const POSTGRES: setup::Need = setup::POSTGRES.required();
     let words = Words::split(&options.args)?;
     if words.says("postgres") {
-        setup::ensure(&[&POSTGRES], false)?;
+        setup::ensure(&[&POSTGRES], setup::Without::Refused)?;
     }
     let built = target::pick()?.build("release", &["--bin", "planish"])?;
     let mut planish = Command::new(built.join("planish"));

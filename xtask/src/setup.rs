@@ -118,10 +118,26 @@ impl Need {
     }
 }
 
+/// What becomes of a task without what it only wants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Without {
+    /// It is refused.
+    Refused,
+    /// An ordinary user is refused, and told of `--skip-missing`, which the task has.
+    Asked,
+    /// It runs: that option was given.
+    Run,
+}
+
+impl Without {
+    /// What `--skip-missing` makes of a task that has it.
+    pub fn asked(skip_missing: bool) -> Self {
+        if skip_missing { Self::Run } else { Self::Asked }
+    }
+}
+
 /// Makes the machine ready, or says what to type and refuses.
-///
-/// `go_on` lets an ordinary user run without what is only wanted.
-pub fn ensure(needs: &[&Need], go_on: bool) -> Result<()> {
+pub fn ensure(needs: &[&Need], without: Without) -> Result<()> {
     let missing: Vec<&Need> = needs.iter().copied().filter(|need| !(need.found)()).collect();
     if missing.is_empty() {
         return Ok(());
@@ -134,12 +150,13 @@ pub fn ensure(needs: &[&Need], go_on: bool) -> Result<()> {
         missing.iter().for_each(|need| install(need));
     }
     let still: Vec<&Need> = missing.into_iter().filter(|need| !(need.found)()).collect();
-    let refuse = still.iter().any(|need| need.required) || (!is_root && !go_on && !still.is_empty());
+    let refuse =
+        still.iter().any(|need| need.required) || (!is_root && without != Without::Run && !still.is_empty());
     for need in &still {
         eprintln!("x: missing: {}", need.name);
     }
     if refuse {
-        bail!(Refused(advice(&still, has_apt, is_root)));
+        bail!(Refused(advice(&still, has_apt, is_root, without)));
     }
     Ok(())
 }
@@ -161,17 +178,21 @@ fn apt() -> Command {
     apt
 }
 
-fn advice(missing: &[&Need], has_apt: bool, is_root: bool) -> String {
+fn advice(missing: &[&Need], has_apt: bool, is_root: bool, without: Without) -> String {
     let packages: Vec<&str> = missing.iter().flat_map(|need| need.packages[0]).copied().collect();
     let names: Vec<&str> = missing.iter().map(|need| need.name).collect();
     if !has_apt {
         return format!("install these, then try again: {}", names.join("; "));
     }
     let sudo = if is_root { "" } else { "sudo " };
+    // Only some tasks have the option: the others would take it for one of planish, which has none of that name.
+    let or = match without {
+        Without::Asked => "\nor add --skip-missing, which lets the tests that need them skip aloud",
+        Without::Refused | Without::Run => "",
+    };
+    let packages = packages.join(" ");
     format!(
-        "type:\n    {sudo}apt-get update && {sudo}apt-get install --yes --no-install-recommends {}\n\
-         or add --skip-missing, which lets the tests that need them skip aloud",
-        packages.join(" ")
+        "type:\n    {sudo}apt-get update && {sudo}apt-get install --yes --no-install-recommends {packages}{or}"
     )
 }
 
@@ -209,5 +230,57 @@ impl NoCluster {
 impl Drop for NoCluster {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{POSTGRES, Without, advice};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+    use std::process::Command;
+
+    #[test]
+    fn only_a_task_that_has_the_option_is_told_of_it() {
+        let asked = advice(&[&POSTGRES], true, false, Without::asked(false));
+        assert!(asked.contains("sudo apt-get update && sudo apt-get install"), "{asked}");
+        assert!(asked.contains("--skip-missing"), "{asked}");
+        let refused = advice(&[&POSTGRES], true, false, Without::Refused);
+        assert!(refused.ends_with(" postgresql"), "{refused}");
+        assert!(!advice(&[&POSTGRES], true, true, Without::Refused).contains("sudo"));
+    }
+
+    /// Runs `./x` where there is a cargo, an apt-get that must not be called, and no C compiler.
+    fn without_a_linker(user: u32) -> std::process::Output {
+        let folder = tempfile::tempdir().unwrap();
+        let program = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        program("cargo", "echo built; exit 0");
+        program("id", &format!("echo {user}"));
+        program("apt-get", "echo called; exit 1");
+        for (name, real) in [("dirname", "/usr/bin/dirname"), ("sh", "/bin/sh")] {
+            symlink(real, folder.path().join(name)).unwrap();
+        }
+        let x = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("x");
+        let target = folder.path().join("target");
+        let mut sh = Command::new("/bin/sh");
+        sh.arg(x).env_clear().env("PATH", folder.path()).env("CARGO_TARGET_DIR", target).output().unwrap()
+    }
+
+    #[test]
+    fn an_ordinary_user_without_a_linker_is_told_a_line_that_works_as_printed() {
+        let told = without_a_linker(1000);
+        let talk = String::from_utf8(told.stderr).unwrap();
+        assert_eq!(told.status.code(), Some(3), "{talk}");
+        assert!(talk.contains("\n    sudo apt-get update && sudo apt-get install --yes "), "{talk}");
+        assert!(told.stdout.is_empty() && !talk.contains("called"), "nothing is installed for them: {talk}");
+        let root = String::from_utf8(without_a_linker(0).stderr).unwrap();
+        assert!(
+            root.contains("called") && root.contains("\n    apt-get update && apt-get install"),
+            "{root}"
+        );
     }
 }

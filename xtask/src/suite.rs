@@ -4,7 +4,7 @@ use crate::tally::Tally;
 use crate::{ground, setup, shell, vm};
 use anyhow::{Context, Result};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 
 /// How the suite runs.
@@ -20,7 +20,7 @@ pub struct SuiteOptions {
 
 /// Runs everything and says how it went.
 pub fn test(options: &SuiteOptions) -> Result<ExitCode> {
-    setup::ensure(setup::TESTS, options.skip_missing)?;
+    setup::ensure(setup::TESTS, setup::Without::asked(options.skip_missing))?;
     let mut tally = workspace()?;
     if !options.no_vm {
         tally.add(vm::run(&vm::Options::default())?);
@@ -37,7 +37,7 @@ pub fn workspace() -> Result<Tally> {
     command.args(["test", "--workspace", "--profile", "ci", "--no-fail-fast"]);
     command.env("PLANISH_SKIPS", &skips);
     let mut tally = Tally::default();
-    let success = stream(&mut command, |line| tally.add_libtest_line(line))?;
+    let success = stream(&mut command, &mut std::io::stdout(), |line| tally.add_libtest_line(line))?;
     tally.add_skip_file(&skips)?;
     if !success && tally.failed_count == 0 {
         // It did not compile, or a test binary died before its summary.
@@ -51,8 +51,9 @@ pub fn code(tally: &Tally) -> ExitCode {
     ExitCode::from(u8::from(tally.failed_count > 0 || tally.passed_count == 0))
 }
 
-/// Passes a command's output on and shows each line to `see`; returns whether it succeeded.
-fn stream(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool> {
+/// Passes a command's output on to `out` and shows each line to `see`; returns whether it succeeded. Where nobody reads
+/// on (`./x test | head`), the command is ended too.
+fn stream(command: &mut Command, out: &mut impl Write, mut see: impl FnMut(&str)) -> Result<bool> {
     shell::say(command);
     let mut child = command
         .stdin(Stdio::null())
@@ -63,8 +64,53 @@ fn stream(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool> {
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.context("read the output of the tests")?;
         let line = String::from_utf8_lossy(&line);
-        println!("{line}");
         see(&line);
+        if let Err(error) = writeln!(out, "{line}") {
+            // What it has started ends by itself: its output, too, has nobody left who reads it.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error).context("pass on the output of the tests");
+        }
     }
     Ok(child.wait().context("wait for the tests")?.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stream;
+    use std::io::{Error, ErrorKind, Write};
+    use std::path::Path;
+    use std::process::Command;
+
+    /// A pipe whose reader has seen enough.
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(Error::from(ErrorKind::BrokenPipe))
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_has_seen_enough_leaves_nothing_running() {
+        let mut pid = String::new();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$; exec sleep 1000"]);
+        let ended = stream(&mut command, &mut Closed, |line| pid = line.to_owned());
+        assert!(ended.is_err());
+        assert!(!pid.is_empty() && !Path::new("/proc").join(&pid).exists(), "{pid} lives on");
+    }
+
+    #[test]
+    fn output_is_passed_on_line_by_line() {
+        let (mut out, mut seen) = (Vec::new(), 0);
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two; exit 1"]);
+        assert!(!stream(&mut command, &mut out, |_| seen += 1).unwrap());
+        assert_eq!((out.as_slice(), seen), (&b"one\ntwo\n"[..], 2));
+    }
 }

@@ -5,6 +5,7 @@
 
 use anyhow::{Context, Result};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 /// Results of many tests.
@@ -26,8 +27,10 @@ impl Tally {
         self.skips.extend(other.skips);
     }
 
-    /// Adds what one `test result:` line of libtest says; other lines are ignored.
+    /// Adds what one line of libtest says: the `test result:` of a binary, or a test that is marked `#[ignore]`, which
+    /// is a skip like any other. Other lines are passed over.
     pub fn add_libtest_line(&mut self, line: &str) {
+        self.skips.extend(ignored(line));
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         let count = |word: &str| -> usize {
             let before = rest.split(word).next().unwrap_or_default();
@@ -35,9 +38,6 @@ impl Tally {
         };
         self.passed_count += count(" passed");
         self.failed_count += count(" failed");
-        for _ in 0..count(" ignored") {
-            self.skips.push("SKIP a test marked #[ignore]".into());
-        }
     }
 
     /// Adds the lines that tests appended to the skip file.
@@ -49,12 +49,26 @@ impl Tally {
         Ok(())
     }
 
-    /// Prints the skips and then, alone on the last line, the sum.
+    /// Prints the skips and then, alone on the last line, the sum. The exit code tells the rest where nobody reads.
     pub fn print(&mut self) {
         self.skips.sort();
-        self.skips.iter().for_each(|skip| println!("{skip}"));
-        println!("{} passed, {} failed, {} skipped", self.passed_count, self.failed_count, self.skips.len());
+        let mut out = std::io::stdout();
+        let listed = self.skips.iter().try_for_each(|skip| writeln!(out, "{skip}"));
+        let (passed, failed) = (self.passed_count, self.failed_count);
+        let _ = listed
+            .and_then(|()| writeln!(out, "{passed} passed, {failed} failed, {} skipped", self.skips.len()));
     }
+}
+
+/// `SKIP <test>: <reason>` of a line `test NAME ... ignored, REASON`.
+fn ignored(line: &str) -> Option<String> {
+    let (name, end) = line.strip_prefix("test ")?.rsplit_once(" ... ignored")?;
+    let reason = match end.strip_prefix(", ") {
+        Some(reason) if !reason.trim().is_empty() => reason,
+        _ if end.is_empty() => "marked #[ignore], without a reason",
+        _ => return None,
+    };
+    Some(format!("SKIP {name}: {reason}"))
 }
 
 #[cfg(test)]
@@ -71,7 +85,28 @@ mod tests {
         ] {
             tally.add_libtest_line(line);
         }
-        assert_eq!((tally.passed_count, tally.failed_count, tally.skips.len()), (13, 2, 1));
+        assert_eq!((tally.passed_count, tally.failed_count, tally.skips.len()), (13, 2, 0));
+    }
+
+    #[test]
+    fn an_ignored_test_is_a_skip_with_its_name_and_reason() {
+        let mut tally = Tally::default();
+        for line in [
+            "test kill::killed_ingest ... ignored, takes an hour",
+            "test pool::grows ... ignored",
+            "test src/lib.rs - order (line 12) ... ignored",
+            "test tally::a_test_that_is_ignored ... ok",
+            "test result: ok. 1 passed; 0 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+        ] {
+            tally.add_libtest_line(line);
+        }
+        let none = "marked #[ignore], without a reason";
+        let wanted = [
+            "SKIP kill::killed_ingest: takes an hour".to_owned(),
+            format!("SKIP pool::grows: {none}"),
+            format!("SKIP src/lib.rs - order (line 12): {none}"),
+        ];
+        assert_eq!(tally.skips, wanted);
     }
 
     #[test]

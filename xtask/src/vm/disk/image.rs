@@ -13,7 +13,7 @@ const SCRIPT: &str = "tests/vm/debian.sh";
 
 /// The image that guests are copied from. One that an older script made is replaced.
 pub fn base(folder: &Path) -> Result<PathBuf> {
-    setup::ensure(&[&setup::MKE2FS], false)?;
+    setup::ensure(&[&setup::MKE2FS], setup::Without::Refused)?;
     let script = fs::read(SCRIPT).with_context(|| format!("read {SCRIPT}"))?;
     let mut hasher = DefaultHasher::new();
     script.hash(&mut hasher);
@@ -21,7 +21,7 @@ pub fn base(folder: &Path) -> Result<PathBuf> {
     if image.exists() {
         return Ok(image);
     }
-    setup::ensure(&[&setup::DEBOOTSTRAP, &setup::SFDISK], false)?;
+    setup::ensure(&[&setup::DEBOOTSTRAP, &setup::SFDISK], setup::Without::Refused)?;
     for old in fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?.flatten() {
         let name = old.file_name().to_string_lossy().into_owned();
         if name.starts_with("debian-") {
