@@ -1,10 +1,12 @@
 //! `./x dist`: what a release consists of: a tar, a Debian package, and their checksums.
 //!
-//! Same sources, same bytes: owners, order and times in both archives come from the commit.
+//! Same sources, same bytes, whoever packs them and wherever: times in both archives come from the commit, members
+//! are root's and in order, modes are ours and not those of an umask, and the binary names no folder of this machine.
 
 use crate::{ground, shell, target};
 use anyhow::{Context, Result};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -53,6 +55,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
 struct Release {
     version: String,
+    checkout: PathBuf,
     binary: PathBuf,
     out: PathBuf,
     work: PathBuf,
@@ -73,6 +76,7 @@ impl Release {
         let _ = fs::remove_dir_all(&work);
         Ok(Self {
             version,
+            checkout: ground::root()?,
             binary: built.join("planish"),
             out: out.canonicalize().with_context(|| format!("find {}", out.display()))?,
             work,
@@ -85,10 +89,11 @@ impl Release {
         let name = format!("planish-{}-{}-linux", self.version, std::env::consts::ARCH);
         let folder = self.work.join(&name);
         copy(&self.binary, &folder.join("planish"))?;
-        FILES.iter().try_for_each(|(from, to, _)| copy(from.as_ref(), &folder.join(to)))?;
-        for page in man_pages()? {
+        FILES.iter().try_for_each(|(from, to, _)| copy(&self.checkout.join(from), &folder.join(to)))?;
+        for page in self.man_pages()? {
             copy(&page, &folder.join("man").join(file_name(&page)?))?;
         }
+        plain_modes(&folder)?;
         let archive = self.out.join(format!("{name}.tar.gz"));
         shell::run(
             Command::new("tar")
@@ -117,8 +122,8 @@ impl Release {
         };
         let root = self.work.join("deb");
         copy(&self.binary, &root.join("usr/bin/planish"))?;
-        FILES.iter().try_for_each(|(from, _, to)| copy(from.as_ref(), &root.join(to)))?;
-        for page in man_pages()? {
+        FILES.iter().try_for_each(|(from, _, to)| copy(&self.checkout.join(from), &root.join(to)))?;
+        for page in self.man_pages()? {
             let packed = root.join("usr/share/man/man1").join(file_name(&page)?);
             copy(&page, &packed)?;
             shell::run(Command::new("gzip").args(["-9", "--no-name"]).arg(&packed))?;
@@ -133,11 +138,21 @@ impl Release {
         );
         fs::create_dir_all(root.join("DEBIAN"))?;
         fs::write(root.join("DEBIAN/control"), control).context("write the control file")?;
+        plain_modes(&root)?;
         let archive = self.out.join(format!("planish_{}_{architecture}.deb", self.version));
         let mut pack = Command::new("dpkg-deb");
         pack.args(["--root-owner-group", "-Zgzip", "--build"]).arg(&root).arg(&archive);
         shell::run(pack.env("SOURCE_DATE_EPOCH", &self.time))?;
         Ok(archive)
+    }
+
+    /// The generated manual pages, in order.
+    fn man_pages(&self) -> Result<Vec<PathBuf>> {
+        let folder = self.checkout.join(MAN);
+        let entries = fs::read_dir(&folder).with_context(|| format!("list {MAN}: ./x docs writes it"))?;
+        let mut pages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        pages.sort();
+        Ok(pages)
     }
 
     fn sums(&self, archives: &[PathBuf]) -> Result<PathBuf> {
@@ -149,12 +164,19 @@ impl Release {
     }
 }
 
-/// The generated manual pages, in order.
-fn man_pages() -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(MAN).with_context(|| format!("list {MAN}: ./x docs writes it"))?;
-    let mut pages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    pages.sort();
-    Ok(pages)
+/// Gives everything below a folder the modes of a package, and the folder itself: what its owner may run, all may.
+fn plain_modes(path: &Path) -> Result<()> {
+    let mode =
+        fs::metadata(path).with_context(|| format!("look at {}", path.display()))?.permissions().mode();
+    let plain = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
+    fs::set_permissions(path, fs::Permissions::from_mode(plain))
+        .with_context(|| format!("set the mode of {}", path.display()))?;
+    if path.is_dir() {
+        for entry in fs::read_dir(path).with_context(|| format!("list {}", path.display()))? {
+            plain_modes(&entry?.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies a file with its mode, making the folder.
@@ -167,4 +189,59 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
     path.file_name().with_context(|| format!("{} names no file", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FILES, MAN, Release};
+    use crate::shell;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::process::Command;
+
+    /// A checkout with a binary, as somebody's umask leaves them: files that can be run, others.
+    fn release(folder: &Path, runs: u32, other: u32) -> Release {
+        let checkout = folder.join("checkout");
+        let write = |file: &Path, text: &str, mode: u32| {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+            fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        FILES.iter().for_each(|(from, ..)| write(&checkout.join(from), from, other));
+        write(&checkout.join(MAN).join("planish.1"), ".TH planish", other);
+        let binary = folder.join("planish");
+        write(&binary, "binary", runs);
+        let (out, work) = (folder.join("out"), folder.join("work"));
+        fs::create_dir_all(&out).unwrap();
+        Release { version: "1.0.0".into(), checkout, binary, out, work, time: "1700000000".into() }
+    }
+
+    #[test]
+    fn packing_twice_gives_the_same_bytes_whatever_the_umask_was() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let one = release(folders[0].path(), 0o700, 0o600);
+        let other = release(folders[1].path(), 0o775, 0o664);
+        // Folders that an umask of 077 and a folder with a group of its own would leave.
+        for (release, mode) in [(&one, 0o700), (&other, 0o2775)] {
+            let folder = release.work.join("deb/usr/share/doc");
+            fs::create_dir_all(&folder).unwrap();
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let bytes = |archive: std::path::PathBuf| fs::read(archive).unwrap();
+        let tar = one.tar().unwrap();
+        let list = shell::output(Command::new("tar").arg("-tvf").arg(&tar)).unwrap();
+        let modes = ["drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"];
+        assert!(list.lines().all(|line| modes.iter().any(|mode| line.starts_with(mode))), "{list}");
+        assert_eq!(list.matches("-rwxr-xr-x").count(), 1, "the program alone: {list}");
+        assert!(bytes(tar) == bytes(other.tar().unwrap()), "the tars differ");
+        if shell::which("dpkg-deb").is_some() {
+            assert!(bytes(one.deb().unwrap()) == bytes(other.deb().unwrap()), "the packages differ");
+        } else {
+            planish_skip::skip(
+                "dist::packing_twice_gives_the_same_bytes",
+                "no dpkg-deb for the second archive",
+            );
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::shell;
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -45,10 +46,18 @@ pub struct Package {
     pub name: String,
     /// Folder of the manifest, relative to the checkout; `None` for other people's.
     pub folder: Option<PathBuf>,
+    /// The folder above that of the manifest.
+    pub source: Option<PathBuf>,
     /// SPDX expression.
     pub license: Option<String>,
     /// Names of what it links: normal and build dependencies, without those of its tests.
     pub links: Vec<String>,
+}
+
+/// The folders in which cargo keeps the sources of other people's packages.
+pub fn foreign_sources() -> Result<BTreeSet<PathBuf>> {
+    let packages = metadata()?.packages.into_iter();
+    Ok(packages.filter(|package| package.folder.is_none()).filter_map(|package| package.source).collect())
 }
 
 /// What `cargo metadata` says.
@@ -71,6 +80,7 @@ impl Package {
     fn from_json(value: &serde_json::Value, root: &std::path::Path) -> Self {
         let text = |key: &str| value[key].as_str().map(str::to_owned);
         let manifest = text("manifest_path").map(PathBuf::from);
+        let source = manifest.as_ref().and_then(|path| path.parent()?.parent()).map(PathBuf::from);
         let folder = manifest
             .filter(|_| value["source"].is_null())
             .and_then(|path| path.parent()?.strip_prefix(root).ok().map(PathBuf::from));
@@ -79,6 +89,7 @@ impl Package {
         Self {
             name: text("name").unwrap_or_default(),
             folder,
+            source,
             license: text("license"),
             links: links.filter_map(|link| link["name"].as_str()).map(str::to_owned).collect(),
         }

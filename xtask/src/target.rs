@@ -3,7 +3,9 @@
 use crate::ground;
 use crate::shell;
 use anyhow::{Context, Result};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How a static binary is built here.
@@ -35,15 +37,66 @@ fn installed(triple: &str) -> Result<bool> {
     Ok(PathBuf::from(folder.trim()).is_dir())
 }
 
+/// The profile of what is shipped.
+const SHIPPED: &str = "release";
+/// Between two words of `CARGO_ENCODED_RUSTFLAGS`, so that a folder may have a space in its name.
+const SEPARATOR: &str = "\u{1f}";
+
+/// Flags by which the folders of other people's sources, and the one that build scripts write to, have the same names
+/// on every machine. Our own sources are named from the checkout by cargo.
+fn renamed(sources: &BTreeSet<PathBuf>, target: &Path) -> Vec<OsString> {
+    let names = sources.iter().map(|folder| (folder.as_path(), "/cargo")).chain([(target, "/target")]);
+    let flag = |(folder, name): (&Path, &str)| {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(folder);
+        flag.push("=");
+        flag.push(name);
+        flag
+    };
+    names.map(flag).collect()
+}
+
 impl Static {
-    /// Builds binaries of one profile and returns the folder that holds them.
+    /// Builds binaries of one profile and returns the folder that holds them. What is shipped names no folder of this
+    /// machine: the messages of a panic hold the place of a source file.
     pub fn build(&self, profile: &str, args: &[&str]) -> Result<PathBuf> {
         let mut command = ground::cargo();
         command.args(["build", "--profile", profile, "--target", &self.triple]).args(args);
-        if !self.flags.is_empty() {
-            command.env("RUSTFLAGS", self.flags);
+        let mut flags: Vec<OsString> = self.flags.split_whitespace().map(OsString::from).collect();
+        if profile == SHIPPED {
+            flags.extend(renamed(&ground::foreign_sources()?, &ground::target_dir()?));
+        }
+        if !flags.is_empty() {
+            let given = std::env::var_os("RUSTFLAGS").unwrap_or_default();
+            let given = given.to_str().context("RUSTFLAGS is not text")?;
+            let all: Vec<OsString> = given.split_whitespace().map(OsString::from).chain(flags).collect();
+            command.env("CARGO_ENCODED_RUSTFLAGS", all.join(OsStr::new(SEPARATOR)));
         }
         shell::run(&mut command).context("build a static binary")?;
         Ok(ground::target_dir()?.join(&self.triple).join(profile))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::renamed;
+    use std::process::Command;
+
+    #[test]
+    fn a_panic_names_no_folder_of_the_machine_that_built_it() {
+        let folder = tempfile::tempdir().unwrap();
+        // As cargo keeps them, and with a space.
+        let sources = folder.path().join("a home/registry/src/index-0123");
+        std::fs::create_dir_all(&sources).unwrap();
+        let program = "fn main() { println!(\"{}\", file!()); panic!(\"at\") }";
+        std::fs::write(sources.join("main.rs"), program).unwrap();
+        let built = folder.path().join("built");
+        let mut rustc = Command::new("rustc");
+        rustc.args(renamed(&[sources.clone()].into(), &folder.path().join("target")));
+        let status = rustc.arg(sources.join("main.rs")).arg("-o").arg(&built).status().unwrap();
+        assert!(status.success());
+        let run = Command::new(&built).output().unwrap();
+        assert_eq!(String::from_utf8(run.stdout).unwrap(), "/cargo/main.rs\n");
+        assert!(String::from_utf8(run.stderr).unwrap().contains("/cargo/main.rs:1"), "where it panicked");
     }
 }

@@ -85,11 +85,11 @@ pub(crate) fn seed_of(trial_seed: u64, arm: usize, index: usize) -> u64 {
     1 + Rng::stream(trial_seed, stream).next_u64() % (SEED_MAX - 1)
 }
 
-/// The build whose turn it is in a round: all of them in every so many rounds, in an order of their own.
-pub(crate) fn turn_of(trial_seed: u64, round: usize, builds: usize) -> usize {
+/// The build whose turn it is in a block: all of them in every so many blocks, in an order of their own.
+pub(crate) fn turn_of(trial_seed: u64, block: usize, builds: usize) -> usize {
     let mut order: Vec<usize> = (0..builds).collect();
-    Rng::stream(trial_seed, !STREAM - (round / builds) as u64).shuffle(&mut order);
-    order[round % builds]
+    Rng::stream(trial_seed, !STREAM - (block / builds) as u64).shuffle(&mut order);
+    order[block % builds]
 }
 
 /// sha256 of a program: the verdict holds for these bytes and no others.
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_build_has_its_turn_as_often_as_the_others() {
-        let turns: Vec<usize> = (0..24).map(|round| turn_of(7, round, 3)).collect();
+        let turns: Vec<usize> = (0..24).map(|block| turn_of(7, block, 3)).collect();
         for cycle in turns.chunks_exact(3) {
             let mut sorted = cycle.to_vec();
             sorted.sort_unstable();

@@ -79,7 +79,7 @@ pub(crate) struct StartField<'h> {
     host: &'h mut dyn HostControl,
     stop: Stop,
     /// Pairs of the race before this one: whose build it is the turn of.
-    round: usize,
+    block: usize,
 }
 
 impl<'h> StartField<'h> {
@@ -104,7 +104,7 @@ impl<'h> StartField<'h> {
             make,
             host,
             stop,
-            round: 0,
+            block: 0,
         };
         recipes.into_iter().chain(baseline).for_each(|recipe| field.add(recipe));
         field
@@ -122,7 +122,7 @@ impl<'h> StartField<'h> {
 
     /// The build of an arm whose turn it is.
     fn turn(&self, arm: usize) -> usize {
-        turn_of(self.plan.seed, self.round, self.arms[arm].variants.len())
+        turn_of(self.plan.seed, self.block, self.arms[arm].variants.len())
     }
 
     /// One unit of an arm, from rest to rest.
@@ -346,8 +346,8 @@ impl Field for StartField<'_> {
 
     fn shut(&mut self, _arm: usize) {}
 
-    fn round(&mut self, round: usize) {
-        self.round = round;
+    fn at_block(&mut self, block: usize) {
+        self.block = block;
     }
 
     fn note(&self) -> Option<String> {

@@ -203,7 +203,7 @@ pub(crate) trait Field {
     }
 
     /// The next block is that of so many pairs before it: whose turn it is of what takes turns.
-    fn round(&mut self, _round: usize) {}
+    fn at_block(&mut self, _block: usize) {}
 
     /// Every block starts its arms afresh from now on, also where they stayed resident until now.
     fn start_afresh(&mut self) {}

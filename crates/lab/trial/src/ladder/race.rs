@@ -262,7 +262,7 @@ impl<'c, 'a> Race<'c, 'a> {
             let drawn = self.climb.blocks.len() + self.climb.discarded.len();
             let seed = Rng::stream(self.climb.options.seed, drawn as u64).next_u64() % SEED_LIMIT;
             let span = self.climb.watch.begin();
-            self.climb.field.round(blocks);
+            self.climb.field.at_block(blocks);
             let (samples, took) = self.climb.block(&order, seed);
             self.course.block = self.course.block.max(took);
             let weather = self.climb.watch.end(&span);

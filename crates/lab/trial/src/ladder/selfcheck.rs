@@ -139,7 +139,7 @@ impl Climb<'_> {
             self.tick(Phase::SelfCheck, done, wanted);
             let coin = self.orders.pair();
             let order = if coin == PairOrder::ArmFirst { [twins[1], twins[0]] } else { twins };
-            self.field.round(done);
+            self.field.at_block(done);
             let seed = Rng::stream(self.options.seed, STREAM + done as u64).next_u64() % SEED_LIMIT;
             let begun = self.clock.elapsed();
             let Some(pair) = self.pair(order, seed)? else { return Ok(Ran::Stopped) };
