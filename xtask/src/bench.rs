@@ -1,7 +1,8 @@
 //! `./x bench NAME`: the release binary, then the benchmark that starts it; or the kernels alone.
 
+use crate::setup::Refused;
 use crate::{ground, shell, target};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 
@@ -21,8 +22,20 @@ pub struct Options {
     isa: Option<String>,
 }
 
+impl Options {
+    /// An option that the benchmark has nothing to do with; it would be passed over in silence.
+    fn stray(&self) -> Option<&'static str> {
+        let given = [("--reference", self.reference.is_some()), ("--isa", self.isa.is_some())];
+        let stray = given.into_iter().find(|(_, is_given)| *is_given && self.name != "series");
+        stray.map(|(option, _)| option)
+    }
+}
+
 /// Builds, runs, and leaves with the code of the benchmark.
 pub fn run(options: &Options) -> Result<ExitCode> {
+    if let Some(option) = options.stray() {
+        bail!(Refused(format!("{option} is for `./x bench series`, and not for `{}`", options.name)));
+    }
     let mut bench = ground::cargo();
     bench.args(["run", "--quiet", "--release", "--package", "planish-bench", "--", &options.name]);
     if ["spine", "memory", "text"].contains(&options.name.as_str()) {
@@ -41,4 +54,24 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     shell::say(&bench);
     let status = bench.stdin(Stdio::null()).status().context("start the benchmark")?;
     Ok(ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    #[test]
+    fn options_of_another_benchmark_are_refused() {
+        let options = |name: &str, isa: Option<&str>| Options {
+            name: name.into(),
+            json: None,
+            reference: None,
+            isa: isa.map(str::to_owned),
+        };
+        assert_eq!(options("spine", Some("avx2")).stray(), Some("--isa"));
+        assert_eq!(options("spine", None).stray(), None);
+        assert_eq!(options("series", Some("avx2")).stray(), None);
+        let with_folder = Options { reference: Some("c".into()), ..options("text", None) };
+        assert_eq!(with_folder.stray(), Some("--reference"));
+    }
 }
