@@ -132,6 +132,7 @@ impl TrialError {
     pub(crate) fn of_baseline(name: &str, error: &ArmError) -> Self {
         match error {
             ArmError::Stopped => Self::Stopped,
+            ArmError::Refused { what, cure } => Self::Refused { what: what.clone(), cure: cure.clone() },
             error => Self::Baseline { name: name.to_owned(), detail: error.to_string() },
         }
     }

@@ -18,6 +18,13 @@ pub(crate) fn processes() -> Vec<u32> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
+/// Where the symbolic links of a folder lead, such as the open files of a process; none of what may not be read.
+pub(crate) fn links(folder: &str) -> Vec<String> {
+    let host = Host::live();
+    let names = host.list(folder);
+    names.iter().filter_map(|name| host.read_link(&format!("{folder}/{name}"))).collect()
+}
+
 /// The threads of a process; none when it has ended.
 pub(crate) fn threads(pid: u32) -> Vec<u32> {
     let names = Host::live().list(&format!("/proc/{pid}/task"));

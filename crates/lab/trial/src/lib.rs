@@ -15,6 +15,7 @@ mod host;
 mod kernel;
 mod ladder;
 mod outcome;
+mod port;
 pub mod postgres;
 mod proof;
 pub mod prove;

@@ -123,6 +123,14 @@ pub enum ArmError {
         /// Whether the host is as it was.
         restored: bool,
     },
+    /// The trial cannot be run, or not go on, as things are here: nothing that follows would be about its arms.
+    #[error("{what}")]
+    Refused {
+        /// What is in its way.
+        what: String,
+        /// What to do about it.
+        cure: String,
+    },
     /// The trial was told to stop.
     #[error("stopped")]
     Stopped,
@@ -132,6 +140,11 @@ impl ArmError {
     /// An arm that cannot be had, and nothing would change that.
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), cure: String::new() }
+    }
+
+    /// Whether it ends the whole trial, whichever arm it came from.
+    pub(crate) fn ends_the_trial(&self) -> bool {
+        matches!(self, Self::Host { .. } | Self::Refused { .. })
     }
 
     /// A program that ended or answered nonsense.

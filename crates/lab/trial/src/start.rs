@@ -7,7 +7,6 @@
 //! Whatever fails on the way, the server is ended and the host arm undone before the next unit begins. A host
 //! that cannot be put back ends the trial: nothing that follows could be believed.
 
-use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use planish_model::Profile;
@@ -25,6 +24,7 @@ use crate::hooks::Hooks;
 use crate::host::{Applied, HostControl};
 use crate::ladder::{Field, Stack};
 use crate::outcome::{Achieved, Better, UnitKind};
+use crate::port::{answering, check_free};
 use crate::sample::{ArmError, Sample};
 
 /// Makes the programs of a recipe: the load, and the server where there is one.
@@ -234,6 +234,7 @@ impl Variant {
         let (Some(launch), Some(spec)) = (&self.service, &plan.service) else {
             return self.load.warm_up(unit.left_out, stop).and_then(|()| self.load.measure(unit));
         };
+        check_free(spec)?;
         let mut service = Service::start(launch, of_server)?;
         let outcome = ready(&mut service, spec, stop).and_then(|()| {
             if !stop.sleep(Duration::from_secs_f64(spec.warmup_seconds)) {
@@ -288,13 +289,7 @@ fn ready(service: &mut Service, spec: &ServiceSpec, stop: &Stop) -> Result<(), A
 }
 
 fn is_ready(spec: &ServiceSpec, stop: &Stop) -> bool {
-    let connects = |address: &String| {
-        let addresses = address.to_socket_addrs().ok();
-        addresses
-            .into_iter()
-            .flatten()
-            .any(|at| TcpStream::connect_timeout(&at, Duration::from_secs(1)).is_ok())
-    };
+    let connects = |address: &String| answering(address).is_some();
     let succeeds = || {
         let launch = Launch::of(spec.ready_command.clone());
         spec.ready_command.is_empty() || run_once(&launch, 0, Duration::from_secs(10), stop).is_ok()
@@ -334,6 +329,9 @@ impl Field for StartField<'_> {
         if self.stop.is_set() {
             return Err(ArmError::Stopped);
         }
+        if let Some(spec) = &self.plan.service {
+            check_free(spec)?;
+        }
         if let Some(profile) = &self.arms[arm].host {
             self.host.can_have(profile)?;
         } else if arm == self.placebo {
@@ -367,9 +365,7 @@ impl Field for StartField<'_> {
                     return Err(ArmError::clone(error));
                 }
                 let sample = self.unit_of(arm, seed);
-                if let Err(error @ ArmError::Host { .. }) = &sample {
-                    lost = Some(error.clone());
-                }
+                lost = sample.as_ref().err().filter(|error| error.ends_the_trial()).cloned();
                 sample
             })
             .collect()

@@ -423,7 +423,9 @@ impl<'a> Climb<'a> {
             // The baseline is made ready in any case: whether it runs at all is worth knowing.
             let is_late = arm > 0 && self.left().is_zero();
             let opened = if is_late { Err(ArmError::Stopped) } else { self.timed(|field| field.open(arm)) };
-            if let Err(error @ ArmError::Host { .. }) = opened {
+            if let Err(error) = opened.as_ref().map_err(Clone::clone)
+                && error.ends_the_trial()
+            {
                 return Err(host_error(error));
             }
             if arm == 0 {
@@ -651,8 +653,10 @@ fn conclude_all(contenders: &mut [Contender], reason: &str) {
     }
 }
 
+/// Why the trial has ended, whichever arm was about to run.
 pub(crate) fn host_error(error: ArmError) -> TrialError {
     match error {
+        ArmError::Refused { what, cure } => TrialError::Refused { what, cure },
         ArmError::Host { detail, restored } => TrialError::Host { detail, restored },
         other => TrialError::Host { detail: other.to_string(), restored: true },
     }

@@ -268,7 +268,7 @@ impl<'c, 'a> Race<'c, 'a> {
             let weather = self.climb.watch.end(&span);
             // Bad weather excuses a block, but no further one may start on a host that could not be put back.
             let lost = |sample: &Result<Sample, ArmError>| match sample {
-                Err(error @ ArmError::Host { .. }) => Some(error.clone()),
+                Err(error) if error.ends_the_trial() => Some(error.clone()),
                 _ => None,
             };
             if let Some(error) = samples.iter().find_map(lost) {
@@ -390,7 +390,7 @@ impl<'c, 'a> Race<'c, 'a> {
         let arm = self.course.reference;
         match error {
             ArmError::Stopped => Ok(()),
-            error @ ArmError::Host { .. } => Err(super::host_error(error)),
+            error if error.ends_the_trial() => Err(super::host_error(error)),
             error => {
                 self.reference_failures += 1;
                 if self.reference_failures >= BASELINE_FAILURES {
@@ -405,7 +405,7 @@ impl<'c, 'a> Race<'c, 'a> {
     fn arm_failed(&mut self, index: usize, run: &mut Run, error: ArmError) -> Result<(), TrialError> {
         match error {
             ArmError::Stopped => {}
-            error @ ArmError::Host { .. } => return Err(super::host_error(error)),
+            error if error.ends_the_trial() => return Err(super::host_error(error)),
             ArmError::Unavailable { reason, .. } => {
                 self.contenders[index].conclude(RungVerdict::Unavailable, reason);
             }

@@ -162,7 +162,7 @@ impl Climb<'_> {
             match pair.into_iter().collect::<Result<Vec<Sample>, ArmError>>() {
                 Ok(pair) => return Ok(Some(pair)),
                 Err(ArmError::Stopped) => return Ok(None),
-                Err(error @ ArmError::Host { .. }) => return Err(super::host_error(error)),
+                Err(error) if error.ends_the_trial() => return Err(super::host_error(error)),
                 Err(error) => {
                     attempts += 1;
                     if attempts == ATTEMPTS {

@@ -17,7 +17,6 @@ use super::contender::Contender;
 use super::race::{Leg, Race, ladder_share};
 use crate::error::TrialError;
 use crate::outcome::{LadderMode, RungVerdict};
-use crate::sample::ArmError;
 
 /// What was kept so far: the arm in which it is put together, and the names of its rungs.
 #[derive(Default)]
@@ -83,7 +82,9 @@ impl Climb<'_> {
         }
         let arm = contender.arm;
         let opened = self.timed(|field| field.open(arm));
-        if let Err(error @ ArmError::Host { .. }) = opened {
+        if let Err(error) = opened.as_ref().map_err(Clone::clone)
+            && error.ends_the_trial()
+        {
             return Err(super::host_error(error));
         }
         contender.take_opened(opened, &mut self.refused);

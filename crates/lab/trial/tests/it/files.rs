@@ -346,6 +346,66 @@ fn a_server_is_started_for_each_unit_and_its_cpu_time_is_measured() {
     assert!(outcome.rungs[0].collectors.contains_key("vmpte_kb"));
 }
 
+/// A trial whose service is to answer at this address, and whose load leaves a mark when it runs.
+fn with_service_at(address: &str, mark: &Path) -> TrialFile {
+    let text = format!(
+        "name = \"t\"\nsummary = \"s\"\nprimary = \"wall_s\"\nhope = 0.999\npairs = 12\n\
+         budget_seconds = 60\nconfirm = false\n\
+         [workload]\nadapter = \"command\"\ncommand = [\"touch\", \"{}\"]\n\
+         [service]\ncommand = [\"sleep\", \"600\"]\nready_tcp = \"{address}\"\nready_seconds = 5\n\
+         [[rung]]\nname = \"env\"\nenv = {{ X = \"1\" }}\n",
+        mark.display()
+    );
+    TrialFile::parse("t.toml", &text).expect("a good file")
+}
+
+#[test]
+fn a_stranger_on_the_port_of_a_service_is_not_measured() {
+    let mut bench = Bench::new();
+    let mark = bench.folder.path().join("mark");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let error = bench.run(&with_service_at(&address, &mark)).expect_err("the port is taken");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.to_string().contains(&format!("(pid {})", std::process::id())), "{error}");
+    assert!(error.hints()[0].contains("another place"), "{:?}", error.hints());
+    assert!(!mark.exists(), "no load ran");
+    assert_eq!(bench.host.applied, 0, "nothing was applied");
+
+    // Gone again, the same trial fails only by its own service, which never listens.
+    drop(listener);
+    let error = bench.run(&with_service_at(&address, &mark)).expect_err("it is never ready");
+    assert!(error.to_string().contains("no answer within 5.0 s"), "{error}");
+}
+
+#[test]
+fn a_stranger_who_comes_in_the_middle_ends_the_trial() {
+    let mut bench = Bench::new();
+    let socket = bench.folder.path().join("s");
+    // The service is ready as soon as it has made the path, and takes it away when it ends; what then takes its place
+    // is a listener.
+    let server = format!("trap 'rm -f {0}; exit 0' TERM; touch {0}; sleep 600 & wait", socket.display());
+    let text = format!(
+        "name = \"t\"\nsummary = \"s\"\nprimary = \"wall_s\"\nhope = 0.999\npairs = 12\n\
+         budget_seconds = 60\nconfirm = false\n\
+         [workload]\nadapter = \"command\"\ncommand = [\"sleep\", \"0.01\"]\n\
+         [service]\ncommand = [\"sh\", \"-c\", {}]\nready_path = \"{}\"\n\
+         [[rung]]\nname = \"env\"\nenv = {{ X = \"1\" }}\n",
+        toml_string(&server),
+        socket.display()
+    );
+    let trial = TrialFile::parse("t.toml", &text).expect("a good file");
+    let mut listener = None;
+    let mut watcher = |tick: &Tick| {
+        if tick.phase == planish_trial::Phase::SelfCheck && tick.done == 3 && listener.is_none() {
+            listener = Some(std::os::unix::net::UnixListener::bind(&socket).expect("the server is gone"));
+        }
+    };
+    let error = bench.run_watched(&trial, &mut watcher).expect_err("another one answers");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.to_string().contains("answers before the service is started"), "{error}");
+}
+
 #[test]
 fn resident_programs_of_a_file_answer_in_slices() {
     let mut bench = Bench::new();
