@@ -126,15 +126,14 @@ impl Sink for LiveSink {
 /// Refuses places outside the kernel's own file systems: a row of a user's catalogue may hold any path, and a
 /// write without truncation would damage an ordinary file.
 pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
-    let normal = !place.split('/').any(|part| part == "..");
-    if normal && (place.starts_with("/proc/") || place.starts_with("/sys/")) {
+    if planish_model::place::is_of_the_kernel(place) {
         return Ok(());
     }
     Err(SinkError {
         operation: Operation::Write,
         place: place.to_owned(),
         refusal: Refusal::OutOfBounds,
-        source: io::Error::other("knobs live in /proc and /sys"),
+        source: io::Error::other("knobs live in /proc/sys, /proc/irq and /sys"),
     })
 }
 
@@ -235,7 +234,15 @@ mod tests {
 
     #[test]
     fn places_outside_proc_and_sys_are_not_written() {
-        for place in ["/etc/passwd", "/proc/../etc/passwd", "proc/sys/vm/swappiness", "/system/x"] {
+        for place in [
+            "/etc/passwd",
+            "/proc/../etc/passwd",
+            "/proc/sys/../sysrq-trigger",
+            "/proc/self/root/etc/passwd",
+            "/proc/sysrq-trigger",
+            "proc/sys/vm/swappiness",
+            "/system/x",
+        ] {
             let error = LiveSink.write(place, "1").expect_err("out of bounds");
             assert_eq!(error.refusal, Refusal::OutOfBounds, "{place}");
         }

@@ -321,6 +321,11 @@ impl<'a> Draft<'a> {
         if verdict.verdict != VerdictKind::Settable {
             return self.skip(knob, place, Some(wanted), verdict);
         }
+        // Where there are no nodes, the pools of all of them and the one of all are the same.
+        if let Some(other) = self.steps.iter().find(|step| step.place == *place) {
+            let reason = format!("{} of this profile raises the same pool: want one of the two", other.knob);
+            return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
+        }
         if let Some(reason) = refused {
             return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
         }

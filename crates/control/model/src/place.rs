@@ -37,6 +37,17 @@ pub fn fill(pattern: &str, captures: &[(&str, &str)]) -> String {
         .fold(pattern.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
 }
 
+/// Folders below which a place is a setting of the kernel. The rest of /proc leads elsewhere: `/proc/self/root` is the
+/// whole disk.
+const KERNEL_FOLDERS: [&str; 3] = ["/proc/sys/", "/proc/irq/", "/sys/"];
+
+/// Whether a path, or the pattern of one, is a file of the kernel that a knob may be.
+#[must_use]
+pub fn is_of_the_kernel(path: &str) -> bool {
+    KERNEL_FOLDERS.iter().any(|folder| path.starts_with(folder))
+        && !path.split('/').any(|part| part == "." || part == "..")
+}
+
 /// The path of a key of `sysctl`. The first separator decides: `net.ipv4.conf.eth0/1.forwarding` or
 /// `net/ipv4/conf/eth0.1/forwarding`.
 #[must_use]

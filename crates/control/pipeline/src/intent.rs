@@ -56,7 +56,22 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
             return Err(forged("no argument of the kernel sets it"));
         }
     }
+    refuse_twice(plan)?;
     refuse_forged_lines(session, plan)
+}
+
+/// Refuses a place that a plan names twice: each step is reviewed, and looked at, as if the others were not there. Two
+/// steps for one pool, each `0 -> 10`, would end at 20.
+fn refuse_twice(plan: &Plan) -> Result<(), PipelineError> {
+    let satisfied = plan.skipped.iter().filter(|skipped| skipped.satisfied).map(|skipped| &skipped.place);
+    let mut seen = BTreeSet::new();
+    for place in plan.steps.iter().chain(&plan.boot).map(|step| &step.place).chain(satisfied) {
+        if !seen.insert(place) {
+            let why = "the plan names it twice".to_owned();
+            return Err(PipelineError::Forged { place: place.clone(), why });
+        }
+    }
+    Ok(())
 }
 
 /// Why the pages of a step are not those that its `now` and `wanted` show, which is what people review. Pages that

@@ -17,6 +17,14 @@ const ONEWAY: &[&str] = &[
 const ACTIONS: &[&str] =
     &["/proc/sys/vm/compact_memory", "/proc/sys/vm/drop_caches", "/proc/sys/vm/stat_refresh"];
 
+/// One file of each kind that holds the size of a pool.
+const POOLS: &[&str] = &[
+    "/proc/sys/vm/nr_hugepages",
+    "/proc/sys/vm/nr_hugepages_mempolicy",
+    "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+];
+
 /// The rule of rows that one breaks.
 pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     let id = knob.id.as_str();
@@ -34,11 +42,12 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
             return Some("a boot parameter takes effect at boot, and has to say so: when = \"boot\"");
         }
     } else {
-        let mut folders = ["/proc/sys/", "/proc/irq/", "/sys/"].into_iter();
-        let kernel_file = folders.any(|folder| knob.path.starts_with(folder));
-        if !kernel_file || knob.path.split('/').any(|part| part == "." || part == "..") {
+        if !place::is_of_the_kernel(&knob.path) {
             return Some("a place is a file below /proc/sys, /proc/irq or /sys");
         }
+    }
+    if let Some(rule) = wrongly_undone(knob) {
+        return Some(rule);
     }
     for (class, paths) in [(Class::Oneway, ONEWAY), (Class::Action, ACTIONS)] {
         // Also through a hole: `/proc/sys/kernel/{any}` is every file there.
@@ -51,6 +60,24 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
         return Some("why, cost, source and proof are said");
     }
     None
+}
+
+/// The rule that the way back of a row breaks. What is called safe is taken back, and by the way that its file needs.
+fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
+    let is_pool = knob.path.ends_with("/nr_hugepages");
+    let reaches_pool = POOLS.iter().any(|path| place::captures(&knob.path, path).is_some());
+    match knob.undo {
+        Undo::None if !matches!(knob.class, Class::Oneway | Class::Action) => Some(
+            "undo = \"none\" is for what cannot be taken back, and its class has to say so: oneway or action",
+        ),
+        Undo::Subtract if !is_pool => Some("undo = \"subtract\" is for pools alone: .../nr_hugepages"),
+        // An absolute original would take the pages of others. This too through a hole.
+        Undo::Restore if is_pool || reaches_pool => {
+            Some("is a pool, which others raise and lower too: undo = \"subtract\"")
+        }
+        Undo::File | Undo::Edit => Some("undo = \"file\" and \"edit\" are for the files of --persist"),
+        Undo::None | Undo::Subtract | Undo::Restore => None,
+    }
 }
 
 /// The rule of wanted values that one breaks, besides its type.

@@ -75,6 +75,39 @@ fn a_row_cannot_reach_outside_the_kernels_files_or_hide_what_it_does() {
 }
 
 #[test]
+fn a_row_cannot_call_safe_what_undo_would_leave_or_take_from_others() {
+    let row = |path: &str, class: &str, undo: &str| {
+        let text = KNOB.replace("/proc/sys/vm/swappiness", path).replace("\"safe\"", class);
+        let text = format!("{text}undo = \"{undo}\"\n");
+        Catalogue::default().add_knobs("own.toml", &text).map_err(|error| error.to_string())
+    };
+    let error = row("/proc/sys/vm/swappiness", "\"safe\"", "none").expect_err("never taken back");
+    assert!(error.starts_with("own.toml:3:6: vm.swappiness: undo = \"none\" is for what cannot"), "{error}");
+    assert!(row("/proc/sys/vm/swappiness", "\"security\"", "none").expect_err("nor so").contains("class"));
+    assert!(row("/proc/sys/vm/drop_caches", "\"action\"", "none").is_ok());
+    for undo in ["file", "edit"] {
+        let error = row("/proc/sys/vm/swappiness", "\"safe\"", undo).expect_err("a file of the kernel");
+        assert!(error.contains("for the files of --persist"), "{error}");
+    }
+    let error = row("/proc/sys/vm/swappiness", "\"safe\"", "subtract").expect_err("no pool");
+    assert!(error.contains("for pools alone"), "{error}");
+    let node = "/sys/devices/system/node/node{node}/hugepages";
+    for path in [
+        "/proc/sys/vm/nr_hugepages".to_owned(),
+        "/proc/sys/vm/nr_hugepages_mempolicy".to_owned(),
+        "/proc/sys/vm/{any}".to_owned(),
+        format!("{node}/hugepages-65536kB/nr_hugepages"),
+        format!("{node}/hugepages-2048kB/{{file}}"),
+        "/sys/kernel/mm/hugepages/{size}/{file}".to_owned(),
+    ] {
+        // A hole that reaches an action has to say so first; an action is in no plan.
+        let error = row(&path, "\"safe\"", "restore").expect_err("pages of others");
+        assert!(error.contains("is a pool") || error.contains("oneway or action"), "{path}: {error}");
+    }
+    assert!(row(&format!("{node}/hugepages-65536kB/nr_hugepages"), "\"safe\"", "subtract").is_ok());
+}
+
+#[test]
 fn twins_name_each_other() {
     let mut catalogue = Catalogue::default();
     let one_sided = COUPLED.replacen("twin = \"vm.dirty_bytes\"\n", "", 1);
