@@ -2,9 +2,10 @@
 //!
 //! The same thing gets the same replacement throughout one recording, so that what belongs together still
 //! does. What is replaced: whole files that hold a serial number; MAC addresses, UUIDs and 32-digit ids; IP
-//! addresses; the host name; on a kernel command line, also one in a boot loader's file, the values of all arguments
-//! but those that are known to hold none of these; passwords of a boot loader, and the machine in the names of its
-//! entries; names of control groups and mounts that no observation needs. Replacements come from ranges that are
+//! addresses; the host name, also as a part of another (`web01-vg`), and what the root lies on; on a kernel command
+//! line, also one in a boot loader's file, the values of all arguments but those that are known to hold none of
+//! these; passwords of a boot loader, and the machine in the names of its entries; names of control groups and mounts
+//! that no observation needs. Replacements come from ranges that are
 //! reserved for documentation (RFC 5737, 3849) or are locally administered, so that nobody takes them for real ones.
 
 use std::collections::HashMap;
@@ -58,6 +59,9 @@ const NAME_FILES: [&str; 4] =
 /// Shorter host names ("vm", "db1") are words that mean other things in other files.
 const NAME_LENGTH_MIN: usize = 4;
 
+/// The length of a UUID as text.
+const UUID_BYTES: usize = 36;
+
 /// Replaces consistently within one recording.
 #[derive(Debug)]
 pub struct Redactor {
@@ -102,8 +106,7 @@ impl Redactor {
                 self.redact_words(&kernel_mounts(text))
             }
             _ if is_boot_file(path) => {
-                let known = self.redact_ids(&without_secrets(path, text));
-                let redacted = self.redact_words(&known);
+                let redacted = self.redact_words(&without_secrets(path, text));
                 if path.ends_with("/grubenv") { as_long_as(text, &redacted) } else { redacted }
             }
             _ if self.redactions.names && path.starts_with("/proc/") && path.ends_with("/cgroup") => {
@@ -118,7 +121,7 @@ impl Redactor {
         if is_boot_file(path) { self.redact_ids(path) } else { path.to_owned() }
     }
 
-    /// The text with every id of 32 digits replaced, also those that are part of a longer name.
+    /// A path with every id of 32 digits replaced, also those that are part of a longer name.
     fn redact_ids(&mut self, text: &str) -> String {
         if !self.redactions.ids {
             return text.to_owned();
@@ -167,18 +170,58 @@ impl Redactor {
 
     /// What to write in the place of `token`; `None` when it identifies nothing.
     ///
-    /// A token with colons that is no address as a whole (`10.0.0.1:5432`, `host:/path`) is looked at in
-    /// parts.
+    /// A token that is no address as a whole (`10.0.0.1:5432`, `host:/path`, `luks-UUID`) is looked at in parts.
     fn replacement(&mut self, token: &str, partition: bool) -> Option<String> {
         if let Some(replacement) = self.replacement_of_whole(token, partition) {
             return Some(replacement);
         }
-        if kind_of(token, partition).is_some() || !token.contains(':') {
+        if kind_of(token, partition).is_some() {
             return None;
         }
-        let parts =
-            token.split(':').map(|part| self.replacement_of_whole(part, false).unwrap_or(part.to_owned()));
-        Some(parts.collect::<Vec<_>>().join(":"))
+        let mut parts = Vec::new();
+        for part in token.split(':') {
+            parts.push(self.replacement_of_whole(part, false).unwrap_or_else(|| self.without_parts(part)));
+        }
+        Some(parts.join(":"))
+    }
+
+    /// A name without what identifies in the middle of it: volumes and mapped disks are called after the machine and
+    /// after what they lie on (`web01--vg-root`, `luks-UUID`).
+    fn without_parts(&mut self, name: &str) -> String {
+        let mut out = String::with_capacity(name.len());
+        let mut rest = name;
+        while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
+            let (before, from) = rest.split_at(start);
+            out.push_str(before);
+            let (replacement, length) = self.replacement_of_part(from);
+            out.push_str(&replacement);
+            rest = &from[length..];
+        }
+        out + rest
+    }
+
+    /// What stands for the beginning of `text`, which begins with a word, and how long that is.
+    fn replacement_of_part(&mut self, text: &str) -> (String, usize) {
+        let word_bytes = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
+        let ends_at = |bytes: usize| {
+            text.is_char_boundary(bytes) && !text[bytes..].starts_with(|c: char| c.is_ascii_alphanumeric())
+        };
+        if text.len() >= UUID_BYTES && ends_at(UUID_BYTES) {
+            let kind = kind_of(&text[..UUID_BYTES], false);
+            if kind == Some(Kind::Uuid) && self.redactions.ids {
+                return (replace(Kind::Uuid, self.number_of(Kind::Uuid, &text[..UUID_BYTES])), UUID_BYTES);
+            }
+        }
+        let name_bytes = self.host_name.len();
+        let named = self.redactions.names && name_bytes >= NAME_LENGTH_MIN;
+        if named && text.starts_with(&self.host_name) && ends_at(name_bytes) {
+            return ("host".to_owned(), name_bytes);
+        }
+        let word = &text[..word_bytes];
+        if self.redactions.ids && kind_of(word, false) == Some(Kind::Id) {
+            return (replace(Kind::Id, self.number_of(Kind::Id, word)), word_bytes);
+        }
+        (word.to_owned(), word_bytes)
     }
 
     fn replacement_of_whole(&mut self, token: &str, partition: bool) -> Option<String> {
@@ -244,7 +287,9 @@ fn as_long_as(before: &str, redacted: &str) -> String {
     format!("{used}{}{end}", "#".repeat(fill))
 }
 
-/// /proc/mounts without anybody's disks, servers and folders: the root and what the kernel itself provides.
+/// /proc/mounts without anybody's disks, servers and folders: the root and what the kernel itself provides. Of the
+/// root stays that it is there, of which kind, and whether it may be written: its source is a disk, a volume that the
+/// installer called after the machine, or a server, and its options name more of them.
 fn kernel_mounts(text: &str) -> String {
     const KERNEL: [&str; 8] =
         ["cgroup", "cgroup2", "cpuset", "debugfs", "hugetlbfs", "proc", "sysfs", "tracefs"];
@@ -252,7 +297,17 @@ fn kernel_mounts(text: &str) -> String {
         let mut words = line.split(' ').skip(1);
         words.next() == Some("/") || words.next().is_some_and(|kind| KERNEL.contains(&kind))
     };
-    text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
+    let told = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            [_, folder, kind, options, end @ ..] if !KERNEL.contains(kind) => {
+                let access = if options.split(',').any(|option| option == "ro") { "ro" } else { "rw" };
+                format!("redacted {folder} {kind} {access} {}\n", end.join(" "))
+            }
+            _ => format!("{line}\n"),
+        }
+    };
+    text.lines().filter(is_kept).map(told).collect()
 }
 
 /// /proc/PID/cgroup without the names of groups, but for what tells a container and for the groups of the
@@ -387,8 +442,17 @@ mod tests {
         );
         let mounts =
             "/dev/sda1 / ext4 rw 0 0\nnas:/home /home nfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
-        let kept = "/dev/sda1 / ext4 rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
+        let kept = "redacted / ext4 rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
         assert_eq!(redact("/proc/mounts", mounts), kept);
+        for root in [
+            "/dev/mapper/orion--vg-root / ext4 rw,relatime 0 0\n",
+            "/dev/mapper/luks-8f3c1d2e-0000-1111-2222-333344445555 / ext4 rw 0 0\n",
+            "filer.example:/orion/acme / ext4 rw,addr=10.1.2.3,user=ann 0 0\n",
+        ] {
+            assert_eq!(redact("/proc/mounts", root), "redacted / ext4 rw 0 0\n", "{root}");
+        }
+        let read_only = "/dev/sda1 / squashfs relatime,ro 0 0\n";
+        assert_eq!(redact("/proc/mounts", read_only), "redacted / squashfs ro 0 0\n");
         assert_eq!(
             redact(
                 "/proc/self/cgroup",
@@ -396,6 +460,25 @@ mod tests {
             ),
             "4:memory:/redacted/docker-7\n3:cpuset:/a/b\n1:cpu:/user.slice\n0::/c\n"
         );
+    }
+
+    #[test]
+    fn what_identifies_is_replaced_within_a_name_too() {
+        let uuid = "8f3c1d2e-0000-1111-2222-333344445555";
+        let id = "0123456789abcdef0123456789abcdef";
+        for (text, told) in [
+            ("orion-admin x-orion orion_db:5432", "host-admin x-host host_db:5432"),
+            ("/dev/mapper/orion--vg-root", "/dev/mapper/host--vg-root"),
+            (&format!("luks-{uuid}"), "luks-00000000-0000-4000-8000-000000000001"),
+            (&format!("CRYPT-LUKS2-{id}-luks"), &format!("CRYPT-LUKS2-{:032x}-luks", 1)),
+            ("orionis-x my-orionis Orion", "orionis-x my-orionis Orion"),
+            // As long as a UUID, or longer, and none.
+            (&format!("a{uuid}"), &format!("a{uuid}")),
+            (&format!("{uuid}a-b"), &format!("{uuid}a-b")),
+            ("orion-\u{e4}\u{f6}-\u{fc} 0000-orion-\u{e4}", "host-\u{e4}\u{f6}-\u{fc} 0000-host-\u{e4}"),
+        ] {
+            assert_eq!(redact("/etc/sysctl.d/90-local.conf", text), told, "{text}");
+        }
     }
 
     #[test]
@@ -458,7 +541,7 @@ mod tests {
             "Linux version 6.12.0-1-amd64 (gcc 12.2.0-14) #1 SMP",
             "0-3,8 ff,ffffffff 0000:00:1f.2 10:20:30",
             "always [madvise] never",
-            "orionis Orion x-orion",
+            "orionis Orion",
             "cpu MHz\t\t: 2400.000\nflags : fpu vme\n",
         ] {
             assert_eq!(redact("/x", text), text);
