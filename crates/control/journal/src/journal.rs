@@ -165,7 +165,8 @@ impl Journal {
         }
         let last = EntryId(self.ledger.next_id().0 - 1);
         let name = format!("journal-{:06}.jsonl", last.0);
-        let (next, bytes, room) = self.continued(name.clone(), last, self.ledger.needed());
+        let (next, bytes, room) =
+            self.continued(name.clone(), last, self.ledger.needed(&self.author.boot_id));
         if next.bytes < self.ledger.bytes / 4 && self.storage.archive(&name, &bytes, room).is_ok() {
             self.ledger = next;
         }

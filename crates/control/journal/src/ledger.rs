@@ -35,11 +35,12 @@ impl Ledger {
         (1..=self.last_archived).contains(&id.0) && self.entry(id).is_none()
     }
 
-    /// The entries that a journal must go on with: the open ones, and closed ones that undoing those asks for.
-    /// An original may be that of an undone entry below it, and a file of ours is known by what others left there.
-    pub(crate) fn needed(&self) -> Vec<Entry> {
-        let mut needed: BTreeSet<EntryId> =
-            self.entries.iter().filter(|entry| entry.is_open()).map(|entry| entry.id).collect();
+    /// The entries that a journal must go on with in a boot: the open ones, those that left a value to somebody else,
+    /// which `undo ENTRY --force` still writes, and closed ones that undoing these asks for. An original may be that of
+    /// an undone entry below it, and a file of ours is known by what others left there.
+    pub(crate) fn needed(&self, boot_id: &str) -> Vec<Entry> {
+        let open = self.entries.iter().filter(|entry| entry.is_open()).map(|entry| entry.id);
+        let mut needed: BTreeSet<EntryId> = open.chain(self.to_be_forced(boot_id)).collect();
         // Newest first: what an entry was applied over is always older.
         for entry in self.entries.iter().rev() {
             if needed.contains(&entry.id) {
@@ -48,9 +49,23 @@ impl Ledger {
             }
         }
         let files = |entry: &Entry| entry.steps.iter().any(|step| step.undo.outlives_boot());
-        let any_file = self.entries.iter().any(|entry| entry.is_open() && files(entry));
+        let any_file = self.entries.iter().any(|entry| needed.contains(&entry.id) && files(entry));
         let is_needed = |entry: &&Entry| needed.contains(&entry.id) || (any_file && files(entry));
         self.entries.iter().filter(is_needed).cloned().collect()
+    }
+
+    /// Closed entries that left something to somebody else which is still there in this boot. Of several that left the
+    /// same place only the newest: a journal in which thousands did would never become shorter.
+    fn to_be_forced(&self, boot_id: &str) -> Vec<EntryId> {
+        let mut places = BTreeSet::new();
+        let mut forced = Vec::new();
+        for entry in self.entries.iter().rev() {
+            let of_now = |step: &&EntryStep| entry.boot_id == boot_id || step.undo.outlives_boot();
+            let left = entry.steps.iter().filter(|step| step.left_theirs()).filter(of_now);
+            let new = left.filter(|step| places.insert(&step.place)).count();
+            forced.extend((new > 0).then_some(entry.id));
+        }
+        forced
     }
 
     /// The number of the next entry.

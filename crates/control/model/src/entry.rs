@@ -254,6 +254,12 @@ impl EntryStep {
             && !self.undo.outlives_boot()
             && self.outcome.as_ref().is_some_and(written)
     }
+
+    /// Whether an undo kept what someone else had set: by force it is still to be taken back.
+    #[must_use]
+    pub fn left_theirs(&self) -> bool {
+        self.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Theirs)
+    }
 }
 
 /// How an entry was closed.

@@ -62,16 +62,40 @@ pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, Pi
         select(journal, target, force)
     })?;
     if undone.entries.is_empty() {
+        let lost = out_of_reach(session, target)?;
+        undone.exit = if lost.is_some() { worse(undone.exit, Exit::Findings) } else { undone.exit };
+        undone.hints.extend(lost);
         undone.hints.extend(kept_theirs(session)?);
     }
     Ok(undone)
 }
 
+/// Where an archived entry is named that left a value to somebody else: what it takes to set that back by hand. The
+/// newest that left the place is in the journal, and can be forced.
+fn out_of_reach(session: &Session, target: Target) -> Result<Option<String>, PipelineError> {
+    let Target::Entry(id) = target else { return Ok(None) };
+    if !session.ledger()?.is_archived(id) {
+        return Ok(None);
+    }
+    let boot_id = session.host().boot_id();
+    let is_left = |entry: &Entry, step: &EntryStep| {
+        step.left_theirs() && (entry.boot_id == boot_id || step.undo.outlives_boot())
+    };
+    let entry = session.history()?.into_iter().find(|entry| entry.id == id);
+    let left = entry.filter(|entry| entry.steps.iter().any(|step| is_left(entry, step)));
+    Ok(left.map(|_| {
+        format!(
+            "entry {id} is archived, and can no longer be forced: planish log --verbose tells its originals"
+        )
+    }))
+}
+
 /// Where nothing is open: the newest entry of this boot that left a value to somebody else, and what undoes it too.
 fn kept_theirs(session: &Session) -> Result<Option<String>, PipelineError> {
     let boot_id = session.host().boot_id();
-    let kept =
-        |entry: &&Entry| !entry.is_open() && entry.boot_id == boot_id && entry.steps.iter().any(left_theirs);
+    let kept = |entry: &&Entry| {
+        !entry.is_open() && entry.boot_id == boot_id && entry.steps.iter().any(EntryStep::left_theirs)
+    };
     let entries = session.ledger()?.entries;
     Ok(entries.iter().rev().find(kept).map(|entry| {
         let id = entry.id;
@@ -149,12 +173,7 @@ fn select(journal: &Journal, target: Target, force: bool) -> Result<Vec<EntryId>
 
 /// Whether a step is still to be taken back.
 fn is_pending(step: &EntryStep, force: bool) -> bool {
-    !step.is_undone() || (force && left_theirs(step))
-}
-
-/// Whether an undo kept what someone else had set.
-fn left_theirs(step: &EntryStep) -> bool {
-    step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Theirs)
+    !step.is_undone() || (force && step.left_theirs())
 }
 
 /// How taking back an entry went.
