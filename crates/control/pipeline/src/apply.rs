@@ -15,7 +15,7 @@ use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{gone, intent, settle, watch};
+use crate::{gone, intent, settle, unconfirmed, watch};
 
 /// How a plan is applied.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +60,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     // After this point no other planish writes this host.
     gone::close(&mut journal, &session.host().boot_id())?;
     settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
+    unconfirmed::refuse(session, &journal.ledger().entries, plan)?;
     let persistence =
         if options.persist { Persistence::of(session, plan, &*sink)? } else { Persistence::default() };
     if is_in_force(&journal, plan, &persistence) {
@@ -102,7 +103,7 @@ fn is_in_force(journal: &Journal, plan: &Plan, persistence: &Persistence) -> boo
         let files = entry.steps.iter().any(|step| step.undo.outlives_boot());
         // An undo that left pages in use keeps its entry open; what it took back is not in force.
         let untouched = entry.steps.iter().all(|step| step.undone.is_none());
-        let whole = untouched && matches!(entry.state, EntryState::Open | EntryState::Unconfirmed);
+        let whole = untouched && entry.state == EntryState::Open;
         whole && entry.plan == plan.hash && (files || persistence.steps.is_empty())
     };
     journal.ledger().entries.iter().any(same) && !plan.steps.is_empty()
@@ -136,7 +137,7 @@ fn steps_to_write(
         }
         let contents = Contents::of(EntryId(0), step, entries);
         contents.refuse_foreign(&step.place, sink)?;
-        if !contents.has(step) {
+        if !contents.has(step, session.sound_catalogue()?) {
             let folders = contents.folders(&step.place, session);
             steps.push(EntryStep { folders, ..step.clone() });
         }

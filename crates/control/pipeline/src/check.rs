@@ -7,12 +7,17 @@ use crate::error::PipelineError;
 use crate::plan::{PlanOptions, plan};
 use crate::session::Session;
 use crate::source::Source;
+use crate::unconfirmed::{self, Unconfirmed};
 
 /// What a check found.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// One row a concrete place.
     pub drift: Drift,
+    /// The profile that was compared with, also where a plan file of it was named.
+    pub profile: Option<String>,
+    /// Entries of this boot that go by themselves unless they are confirmed.
+    pub unconfirmed: Vec<Unconfirmed>,
     /// Done, or findings.
     pub exit: Exit,
 }
@@ -24,7 +29,9 @@ pub struct Checked {
 pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, PipelineError> {
     session.sound_catalogue()?;
     let plan = source.map(|source| plan(session, source, &PlanOptions::default())).transpose()?;
-    let drift = look_again(session, plan.as_ref(), &session.ledger()?.entries);
+    let entries = session.ledger()?.entries;
+    let drift = look_again(session, plan.as_ref(), &entries);
     let exit = if drift.is_clean() { Exit::Done } else { Exit::Findings };
-    Ok(Checked { drift, exit })
+    let profile = plan.map(|plan| plan.profile);
+    Ok(Checked { drift, profile, unconfirmed: unconfirmed::all(session, &entries), exit })
 }

@@ -4,7 +4,7 @@
 //! made for it. A file of that name that planish did not write is refused.
 
 use planish_act::{Sink, boot, files};
-use planish_model::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo, place};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -28,6 +28,22 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
 fn key(line: &str) -> &str {
     let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
     &line[..end]
+}
+
+/// The place that a line sets.
+fn place_of(line: &str) -> String {
+    match key(line).strip_prefix("w ") {
+        Some(path) => path.replace("%%", "%").replace("\\\\", "\\"),
+        None => place::of_sysctl(key(line)),
+    }
+}
+
+/// The place that loses its value when this one is set.
+fn twin_of(place: &str, catalogue: &Catalogue) -> Option<String> {
+    catalogue.knobs().find_map(|knob| {
+        let twin = catalogue.knob(knob.twin.as_ref()?).ok()?;
+        Some(place::fill(&twin.path, &place::captures(&knob.path, place)?))
+    })
 }
 
 /// The whole of a file of ours that one step alone has lines in.
@@ -81,10 +97,15 @@ impl Contents {
         written.chain([self.with.as_deref(), self.without.as_deref()]).collect()
     }
 
-    /// Whether the file has every line of the entry already.
-    pub fn has(&self, step: &EntryStep) -> bool {
-        let there = self.without.as_deref().unwrap_or_default();
-        step.wanted.lines().all(|line| there.lines().any(|other| other == line))
+    /// Whether the file has every line of the entry already, and none behind it that sets its twin: the boot that reads
+    /// both would leave the twin's value, and clear this one.
+    pub fn has(&self, step: &EntryStep, catalogue: &Catalogue) -> bool {
+        let there: Vec<&str> = self.without.as_deref().unwrap_or_default().lines().collect();
+        step.wanted.lines().all(|line| {
+            let Some(at) = there.iter().position(|other| *other == line) else { return false };
+            let twin = twin_of(&place_of(line), catalogue);
+            !there[at + 1..].iter().any(|later| twin.is_some() && twin == Some(place_of(later)))
+        })
     }
 
     /// Folders on the way to the file that go with it: those that are not there yet, and those that an entry which is
@@ -163,5 +184,11 @@ mod tests {
     fn a_line_is_known_by_what_it_sets() {
         assert_eq!(key("vm.swappiness = 10"), "vm.swappiness");
         assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
+        assert_eq!(place_of("vm.swappiness = 10"), "/proc/sys/vm/swappiness");
+        assert_eq!(
+            place_of("net/ipv4/conf/eth0.1/rp_filter = 0"),
+            "/proc/sys/net/ipv4/conf/eth0.1/rp_filter"
+        );
+        assert_eq!(place_of("w /sys/a%%b\\\\c - - - - 1"), "/sys/a%b\\c");
     }
 }

@@ -11,6 +11,8 @@ use planish_journal::{JournalError, LockError};
 use planish_model::{CatalogueError, EntryId, Exit};
 use thiserror::Error;
 
+use crate::unconfirmed::Unconfirmed;
+
 /// Why a command did not do what was asked.
 #[derive(Debug, Error)]
 pub enum PipelineError {
@@ -20,6 +22,12 @@ pub enum PipelineError {
     /// A wrong row of the user, or a name that does not exist.
     #[error("the catalogue or a name in it is wrong")]
     Catalogue(#[from] Arc<CatalogueError>),
+    /// What `--state` names is a file or a device.
+    #[error("{} is no folder", path.display())]
+    NotAFolder {
+        /// As it was named.
+        path: PathBuf,
+    },
     /// No plan can be made from what was asked.
     #[error("no plan can be made")]
     Decide(#[from] DecideError),
@@ -137,6 +145,14 @@ pub enum PipelineError {
     /// A recorded host that is no fixture for writing.
     #[error("this host cannot be written")]
     Act(#[from] ActError),
+    /// A place of the plan has a value that goes by itself unless somebody confirms it.
+    #[error("{place} is on trial: {unconfirmed}")]
+    Unconfirmed {
+        /// The place.
+        place: String,
+        /// The entry that holds it.
+        unconfirmed: Unconfirmed,
+    },
     /// Another planish is at work, or the lock cannot be had.
     #[error("cannot lock the host")]
     Lock(#[from] LockError),
@@ -225,6 +241,7 @@ impl PipelineError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Host(_)
+            | Self::NotAFolder { .. }
             | Self::Catalogue(_)
             | Self::Decide(_)
             | Self::Unreadable { .. }
@@ -245,6 +262,7 @@ impl PipelineError {
             | Self::BootFile { .. }
             | Self::Linked { .. }
             | Self::Installed { .. }
+            | Self::Unconfirmed { .. }
             | Self::Act(_)
             | Self::Lock(_)
             | Self::Journal(_)
@@ -286,6 +304,7 @@ impl PipelineError {
                 format!("look at {path}, mend it, then try again; apply without --persist leaves it alone")
             }
             Self::NoMemory { .. } => "see what fits now: planish plan PROFILE".to_owned(),
+            Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotForAUnit { what: "time", .. } => {
                 "name a calendar event of systemd, such as hourly, or *:0/15 (systemd.time(7))".to_owned()
@@ -331,6 +350,7 @@ impl PipelineError {
                     .to_owned()
             }
             Self::RootsJournal { .. } => "sudo planish ...".to_owned(),
+            Self::NotAFolder { .. } => "name a folder: it is made where there is none".to_owned(),
             Self::Host(_) => "planish host record DIR makes a folder that can be read".to_owned(),
         };
         vec![hint]
@@ -391,8 +411,13 @@ mod tests {
                 path: "/etc/x".to_owned(),
                 source: planish_boot::Odd::CutOff { what: "a quote has no end" },
             },
+            PipelineError::NotAFolder { path: path() },
             PipelineError::Linked { path: path() },
             PipelineError::Installed { entry: EntryId(3), path: "/etc/x".to_owned() },
+            PipelineError::Unconfirmed {
+                place: place(),
+                unconfirmed: Unconfirmed { entry: EntryId(3), seconds_left: 57, is_whole: true },
+            },
             PipelineError::NotForAUnit { what: "time", text: service() },
             PipelineError::NotForAUnit { what: "program", text: service() },
             LockError::Held { path: path(), pid: None }.into(),

@@ -38,6 +38,7 @@ mod settle;
 mod size;
 mod source;
 mod state;
+mod unconfirmed;
 mod undo;
 mod watch;
 
@@ -54,6 +55,7 @@ pub use plan::{PlanOptions, plan};
 pub use session::{Seams, Session, SessionOptions, TrialAtWork};
 pub use size::{Service, SizeRequest, size};
 pub use source::Source;
+pub use unconfirmed::Unconfirmed;
 pub use undo::{Target, Undone, undo};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;

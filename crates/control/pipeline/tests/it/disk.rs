@@ -219,7 +219,7 @@ fn a_state_folder_that_cannot_be_made_refuses_before_the_first_write() {
     let start = tree.snapshot();
     let plan = plan_of(&tree.session(), &everything());
     let options =
-        planish_pipeline::SessionOptions { state: Some(tree.root().join("blocked")), ..tree.options() };
+        planish_pipeline::SessionOptions { state: Some(tree.root().join("blocked/state")), ..tree.options() };
     let session = Session::open(options).expect("a host");
     let error = apply(&session, &plan, &ApplyOptions::default()).expect_err("no state");
     assert_eq!(error.exit(), Exit::Refused);

@@ -239,6 +239,45 @@ fn theirs_is_kept_and_told_until_it_is_forced() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// An entry that is undone, and so long that the next writer archives the journal.
+fn talk(tree: &Tree) {
+    let session = tree.session();
+    let long = ApplyOptions { reason: Some("x".repeat(300 << 10)), ..ApplyOptions::default() };
+    let quick = profile("quick", &[("vm.zone_reclaim_mode", Want::Int(0))]);
+    apply(&session, &plan_of(&session, &quick), &long).expect("applied");
+    undo(&session, Target::Newest, false).expect("undone");
+}
+
+#[test]
+fn what_undo_left_to_others_can_be_forced_after_the_journal_was_archived() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    for (wanted, theirs) in [(10, "33"), (11, "60")] {
+        apply_here(&tree, &profile("first", &[("vm.swappiness", Want::Int(wanted))]));
+        tree.edit(SWAPPINESS, theirs);
+        // The second time somebody else sets what was there at the beginning, which is no original of that entry.
+        assert_eq!(undo_all(&tree).exit, Exit::Findings);
+    }
+    talk(&tree);
+    assert_eq!(undo_all(&tree).entries.len(), 0, "nothing is open");
+    let archive = "/var/lib/planish/journal-000003.jsonl";
+    assert!(tree.get(archive).len() > 256 << 10, "a writer came by");
+    let force = |id| undo(&tree.session(), Target::Entry(EntryId(id)), true).expect("forced");
+    // The newest that left a place stands for those before it: the journal would grow without end.
+    let older = force(1);
+    assert_eq!((older.exit, older.entries.len()), (Exit::Findings, 0));
+    assert!(
+        older.hints[0].starts_with("entry 1 is archived, and can no longer be forced"),
+        "{:?}",
+        older.hints
+    );
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    let forced = force(2);
+    assert_eq!((forced.exit, forced.entries.len()), (Exit::Done, 1), "{:?}", forced.hints);
+    assert_eq!(tree.get(SWAPPINESS), "33\n");
+    assert_eq!(force(3).exit, Exit::Done, "it was undone to its end");
+}
+
 #[test]
 fn nothing_to_undo_is_no_error_and_an_unknown_entry_is() {
     let tree = Tree::new();
@@ -463,6 +502,62 @@ fn confirm_keeps_what_was_applied_on_trial_and_only_then_persists_it() {
 }
 
 #[test]
+fn what_nobody_confirmed_is_neither_called_done_nor_persisted() {
+    let tree = Tree::new();
+    let session = crate::watch::without_watcher(&tree);
+    let ratio = profile("ratio", &[("vm.swappiness", Want::Int(10)), ("vm.dirty_ratio", Want::Int(30))]);
+    let before = plan_of(&session, &ratio);
+    let on_trial = ApplyOptions { confirm_seconds: Some(3600), ..ApplyOptions::default() };
+    let entry = apply(&session, &before, &on_trial).expect("applied").entry.expect("written");
+    let after = tree.snapshot();
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let twin = profile("bytes", &[("vm.dirty_bytes", Want::Int(1 << 29))]);
+    for plan in [before.clone(), plan_of(&session, &ratio), plan_of(&session, &twin)] {
+        for options in [&ApplyOptions::default(), &persist, &on_trial] {
+            let error = apply(&session, &plan, options).expect_err("it is on trial");
+            assert!(matches!(error, PipelineError::Unconfirmed { .. }), "{error}");
+            assert_eq!(error.exit(), Exit::Refused);
+            assert!(
+                error.to_string().ends_with("entry 1 is undone in 3600 s unless it is confirmed"),
+                "{error}"
+            );
+            assert!(error.hints()[0].contains("planish confirm"), "{error}");
+        }
+    }
+    let checked = check(&session, None).expect("any user may");
+    let told = planish_pipeline::Unconfirmed { entry, seconds_left: 3600, is_whole: true };
+    assert_eq!(checked.unconfirmed, [told]);
+    assert_eq!(differences(&after, &tree.snapshot()), [""; 0]);
+    // What has nothing to do with it is applied as ever.
+    let other = profile("other", &[("vm.stat_interval", Want::Int(10))]);
+    apply(&session, &plan_of(&session, &other), &persist).expect("applied");
+    confirm(&session).expect("confirmed");
+    assert_eq!(check(&session, None).expect("any user may").unconfirmed, []);
+    let applied = apply(&session, &plan_of(&session, &ratio), &persist).expect("it is ours to keep now");
+    assert!(applied.entry.is_some() && tree.get(SYSCTL_FILE).contains("vm.swappiness = 10"));
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+}
+
+#[test]
+fn what_a_kill_left_of_an_apply_on_trial_can_only_be_taken_back() {
+    let tree = Tree::new();
+    let session = crate::watch::without_watcher(&tree);
+    let on_trial = ApplyOptions { confirm_seconds: Some(3600), ..ApplyOptions::default() };
+    let plan = plan_of(&session, &profile("first", &[("vm.swappiness", Want::Int(10))]));
+    apply(&session, &plan, &on_trial).expect("applied");
+    // Killed before it could say that every step was tried.
+    let journal = "/var/lib/planish/journal.jsonl";
+    let lines = tree.get(journal);
+    let kept: Vec<&str> = lines.lines().filter(|line| !line.contains("\"kind\":\"applied\"")).collect();
+    assert_eq!(kept.len() + 1, lines.lines().count());
+    tree.put(journal, &(kept.join("\n") + "\n"));
+    let error = apply(&session, &plan_of(&session, &everything()), &ApplyOptions::default());
+    let error = error.expect_err("its timer will come");
+    assert_eq!(error.hints(), ["take back what a kill left of it: planish undo 1"], "{error}");
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+}
+
+#[test]
 fn a_plan_that_was_forged_is_refused() {
     let tree = Tree::new();
     let session = tree.session();
@@ -538,6 +633,20 @@ fn a_pool_grows_by_the_pages_that_were_reviewed() {
     assert!(matches!(error, PipelineError::Moved { .. }), "{error}");
     let value = plan_of(&session, &profile("one", &[("vm.swappiness", Want::Int(10))]));
     refused(&remade(&value, |step| step.raise_pages = Some(8)));
+    // Each of these lines says `5 -> 13`, and so does the end of none of them but the first.
+    let again = |steps: Vec<planish_model::Step>, skipped| {
+        let (host, boot) = (plan.host_id.clone(), plan.boot_id.clone());
+        planish_model::Plan::new(plan.profile.clone(), host, boot, steps, skipped)
+    };
+    refused(&again([&plan.steps[..], &plan.steps[..], &plan.steps[..]].concat(), vec![]));
+    let as_it_is = planish_model::Skipped {
+        knob: value.steps[0].knob.clone(),
+        place: SWAPPINESS.to_owned(),
+        wanted: Some("60".to_owned()),
+        verdict: value.steps[0].verdict.clone(),
+        satisfied: true,
+    };
+    refused(&again(value.steps.clone(), vec![as_it_is]));
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
     assert!(tree.entries().is_empty());
 }

@@ -124,3 +124,33 @@ fn a_folder_of_ours_that_somebody_uses_stays() {
     assert_eq!(tree.get("/etc/sysctl.d/50-theirs.conf"), "vm.overcommit_ratio = 50\n");
     assert!(!tree.root().join("etc/tmpfiles.d").exists(), "nobody uses that one");
 }
+
+#[test]
+fn of_two_twins_the_one_that_was_wanted_last_is_set_last_at_boot() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let session = tree.session();
+    let ratio = profile("ratio", &[("vm.dirty_ratio", planish_model::Want::Int(30))]);
+    let bytes = profile("bytes", &[("vm.dirty_bytes", planish_model::Want::Int(1 << 29))]);
+    let lines = || -> Vec<String> {
+        let text = tree.get(SYSCTL_FILE);
+        text.lines().filter(|line| line.starts_with("vm.dirty")).map(str::to_owned).collect()
+    };
+    let (ratio_line, bytes_line) = ("vm.dirty_ratio = 30", "vm.dirty_bytes = 536870912");
+    for (profile, expected) in [
+        (&ratio, &[ratio_line][..]),
+        (&bytes, &[ratio_line, bytes_line]),
+        (&ratio, &[bytes_line, ratio_line]),
+    ] {
+        let applied = apply(&session, &plan_of(&session, profile), &options).expect("applied");
+        assert_eq!(applied.exit, Exit::Done, "{:?}", applied.hints);
+        assert_eq!(lines(), expected);
+    }
+    let again = apply(&session, &plan_of(&session, &ratio), &options).expect("as it is");
+    assert_eq!(again.entry, None, "the file has its line where it counts");
+    undo(&session, Target::Newest, false).expect("undone");
+    assert_eq!(lines(), [ratio_line, bytes_line]);
+    assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}

@@ -1,0 +1,76 @@
+//! Entries that go by themselves unless somebody confirms them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan};
+
+use crate::error::PipelineError;
+use crate::session::Session;
+
+/// An entry that its timer takes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// The entry.
+    pub entry: EntryId,
+    /// Seconds until then; 0 where that moment is over and the timer waits for its turn.
+    pub seconds_left: u64,
+    /// Whether `planish confirm` keeps it. What a kill left half done can only be taken back.
+    pub is_whole: bool,
+}
+
+impl Unconfirmed {
+    /// The entry, if a timer waits for it in this boot of the host.
+    fn of(session: &Session, boot_id: &str, entry: &Entry) -> Option<Self> {
+        let deadline = entry.confirm_by.filter(|_| entry.is_open() && entry.boot_id == boot_id)?;
+        Some(Self {
+            entry: entry.id,
+            seconds_left: deadline.saturating_sub(session.now()),
+            is_whole: entry.state == EntryState::Unconfirmed,
+        })
+    }
+
+    /// What keeps it, and what takes it back before its time.
+    pub(crate) fn cure(&self) -> String {
+        if self.is_whole {
+            format!("keep what is there: planish confirm; or take it back: planish undo {}", self.entry)
+        } else {
+            format!("take back what a kill left of it: planish undo {}", self.entry)
+        }
+    }
+}
+
+impl fmt::Display for Unconfirmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entry {} is undone in {} s unless it is confirmed", self.entry, self.seconds_left)
+    }
+}
+
+/// All of them, oldest first.
+pub(crate) fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
+    let boot_id = session.host().boot_id();
+    entries.iter().filter_map(|entry| Unconfirmed::of(session, &boot_id, entry)).collect()
+}
+
+/// Refuses a plan that names a place of such an entry. What is as wanted there is so only until the timer comes: to
+/// call it done would be untrue, and to write it into files that are read at every boot would keep what nobody
+/// confirmed.
+pub(crate) fn refuse(session: &Session, entries: &[Entry], plan: &Plan) -> Result<(), PipelineError> {
+    let satisfied = plan.skipped.iter().filter(|skipped| skipped.satisfied).map(|skipped| &skipped.place);
+    let planned: BTreeSet<&String> = plan.steps.iter().map(|step| &step.place).chain(satisfied).collect();
+    let boot_id = session.host().boot_id();
+    for entry in entries {
+        let Some(unconfirmed) = Unconfirmed::of(session, &boot_id, entry) else { continue };
+        let held = entry.steps.iter().filter(|step| !step.is_undone()).flat_map(held);
+        if let Some(place) = held.into_iter().find(|place| planned.contains(place)) {
+            return Err(PipelineError::Unconfirmed { place: place.clone(), unconfirmed });
+        }
+    }
+    Ok(())
+}
+
+/// Places whose values a step brings: its own, and that of a twin, which it cleared.
+fn held(step: &EntryStep) -> impl Iterator<Item = &String> {
+    let twins = step.originals.iter().filter(|original| original.coupling == Some(Coupling::Twin));
+    std::iter::once(&step.place).chain(twins.map(|original| &original.place))
+}
