@@ -1535,7 +1535,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__latency)
-            opts="-q -v -h --cpus --rounds --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --cpus --rounds --html --jitter --seconds --threshold --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1546,6 +1546,18 @@ _planish() {
                     return 0
                     ;;
                 --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threshold)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -254,12 +254,16 @@ complete -c planish -n "__fish_planish_using_subcommand topo" -l timings -d 'Pri
 complete -c planish -n "__fish_planish_using_subcommand topo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand latency" -l cpus -d 'Measure these CPUs only, such as 0-3,8; isolated ones may be named' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l rounds -d 'Rounds of each figure; more of them make intervals shorter' -r
+complete -c planish -n "__fish_planish_using_subcommand latency" -l html -d 'Also draw it into this HTML file, which needs nothing else' -r -F
+complete -c planish -n "__fish_planish_using_subcommand latency" -l seconds -d 'With --jitter: time for everything, of which half is spun and half slept' -r
+complete -c planish -n "__fish_planish_using_subcommand latency" -l threshold -d 'With --jitter: nanoseconds from which on a gap counts as one' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand latency" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
 complete -c planish -n "__fish_planish_using_subcommand latency" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand latency" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand latency" -l jitter -d 'Measure instead how much of each CPU\'s time a thread of its own does not get'
 complete -c planish -n "__fish_planish_using_subcommand latency" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand latency" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand latency" -s v -l verbose -d 'Print every place, source and calculation'

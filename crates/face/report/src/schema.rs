@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
-    HostRecordReport, ImportReport, InstallCheckReport, KnobsReport, LatencyReport, LogReport, MapReport,
-    ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextImportReport,
+    HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport, LatencyReport, LogReport,
+    MapReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextImportReport,
     TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport, TextShowReport,
     TextVerifyReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
 };
@@ -30,6 +30,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<InstallCheckReport>(),
         of::<KnobsReport>(),
         of::<LatencyReport>(),
+        of::<JitterReport>(),
         of::<LogReport>(),
         of::<MapReport>(),
         of::<Plan>(),

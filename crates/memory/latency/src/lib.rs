@@ -8,6 +8,7 @@
 //!  nodes   ── a chase through memory bound to a node, from a CPU of each node; and how fast all of it is read
 //!             page by page                                         ──> hidden interleave
 //!  pages   ── the same chase on base pages, transparent ones and those of the pools that are free
+//!  jitter  ── time that a spinning thread does not get, and by how much a sleeping one is late
 //! ```
 //!
 //! Every figure is a median over rounds in random order with the interval of that median ([`Figure`]); on a machine
@@ -26,6 +27,7 @@ mod cpus;
 mod error;
 mod figure;
 mod interleave;
+mod jitter;
 mod nodes;
 mod pages;
 mod pairs;
@@ -37,6 +39,9 @@ pub use cpus::choose_cpus;
 pub use error::LatencyError;
 pub use figure::{Figure, LEVEL, Spread};
 pub use interleave::{Interleave, TwoHeaps, of_nodes, two_heaps};
+pub use jitter::{
+    Bucket, GapFigures, JitterPlan, JitterRow, Source, SourceFigures, WakeFigures, measure_jitter,
+};
 pub use nodes::{NodeCell, NodeFigures, measure_nodes};
 pub use pages::{PageFigures, PageRow, measure_pages};
 pub use pairs::{PairRow, measure_pairs};

@@ -1,6 +1,6 @@
 //! `planish latency` of the live machine: the answer and its schema, and what is refused with which code.
 
-use crate::planish::run;
+use crate::planish::{command, run};
 
 #[test]
 fn distances_of_this_machine_are_told_with_their_intervals() {
@@ -52,6 +52,18 @@ fn one_cpu_has_no_other_and_says_so() {
 }
 
 #[test]
+fn the_page_is_written_and_a_place_that_has_none_is_known_before() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let args = ["latency", "--jitter", "--seconds", "1", "--rounds", "6", "--html", "jitter.html"];
+    let output = command(home.path(), args).output().expect("the binary starts");
+    assert!(output.status.success(), "{output:?}");
+    let page = std::fs::read_to_string(home.path().join("jitter.html")).expect("it was written");
+    assert!(page.contains("Late wake-ups of a timer") && page.contains("data-at=\"/cpus/0/gaps/max_ns\""));
+    let nowhere = command(home.path(), ["latency", "--html", "no/such/folder.html"]).output();
+    assert_eq!(nowhere.expect("the binary starts").status.code(), Some(2));
+}
+
+#[test]
 fn what_cannot_be_measured_has_its_code_and_cure() {
     let recorded = run(["--json", "--root", ".", "latency"]);
     assert_eq!(recorded.exit, 2);
@@ -64,4 +76,41 @@ fn what_cannot_be_measured_has_its_code_and_cure() {
     for odd in [&["--cpus", "x"][..], &["--cpus", ""], &["--rounds", "5"]] {
         assert_eq!(run(["latency"].iter().chain(odd)).exit, 2, "{odd:?}");
     }
+}
+
+#[test]
+fn the_jitter_of_this_machine_is_told_with_its_sources() {
+    let answer = run(["--json", "latency", "--jitter", "--seconds", "1", "--rounds", "6"]);
+    assert_eq!(answer.exit, 0, "{}", answer.stderr);
+    let envelope = answer.envelope();
+    assert_eq!(envelope["schema"], "planish.latency-jitter/1");
+    let cpus = envelope["result"]["cpus"].as_array().expect("CPUs").clone();
+    assert_eq!(cpus.len(), planish_sys::affinity::get(None).expect("we run somewhere").count());
+    for cpu in cpus {
+        let gaps = &cpu["gaps"];
+        let counted: u64 = gaps["buckets"]
+            .as_array()
+            .expect("buckets")
+            .iter()
+            .map(|it| it["count"].as_u64().expect("a count"))
+            .sum();
+        assert_eq!(gaps["count"], counted, "{gaps}");
+        assert!(gaps["seconds"].as_f64().expect("time") >= 0.49, "half of the time is spun: {gaps}");
+        let by_time = gaps["by_time"].as_array().expect("quantiles");
+        assert_eq!(by_time.len(), 4);
+        assert!(cpu["wake"]["count"].as_u64().expect("a count") > 0);
+        for quantile in cpu["wake"]["late"].as_array().expect("quantiles") {
+            assert_ne!(quantile["ns"].is_null(), quantile["needed"].is_null(), "{quantile}");
+        }
+    }
+}
+
+#[test]
+fn what_belongs_to_jitter_alone_is_refused_without_it() {
+    for args in [&["latency", "--seconds", "3"][..], &["latency", "--jitter", "--seconds", "0"]] {
+        assert_eq!(run(args).exit, 2, "{args:?}");
+    }
+    let missing = run(["--json", "latency", "--jitter", "--cpus", "4000"]);
+    assert_eq!((missing.exit, missing.envelope()["schema"].as_str()), (2, Some("planish.latency-jitter/1")));
+    assert_eq!(run(["--root", ".", "latency", "--jitter"]).exit, 2);
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &["doctor"],
     &["check"],
     &["size", "--bytes", "64M"],
@@ -12,6 +12,7 @@ const COMMANDS: [&[&str]; 9] = [
     &["knobs"],
     &["topo"],
     &["latency", "--rounds", "6"],
+    &["latency", "--jitter", "--seconds", "1"],
 ];
 
 /// Whether a traced call asks to open or change a file of the kernel. That the kernel refused is no excuse: what an

@@ -7,6 +7,7 @@ mod doctor;
 mod exchange;
 mod host;
 mod install;
+mod jitter;
 mod knobs;
 mod lab;
 mod latency;
@@ -32,12 +33,16 @@ pub use doctor::{DoctorReport, KnobCounts};
 pub use exchange::{ExportReport, ExportRow, ImportReport, ImportRow, LeftOutRow};
 pub use host::{Difference, HostDiffReport, HostRecordReport};
 pub use install::{InstallCheckReport, InstallFile};
+pub use jitter::{
+    JitterBucket, JitterCpu, JitterGaps, JitterQuantile, JitterReport, JitterSource, JitterWake,
+};
 pub use knobs::{KnobRow, KnobsReport};
 pub use lab::{HonestyReport, ProveConnReport, TrialNewReport};
 pub use latency::{
     LatencyBacking, LatencyClusters, LatencyFigure, LatencyInterleave, LatencyInterleaveVerdict, LatencyNode,
     LatencyPage, LatencyPair, LatencyPartition, LatencyQuiet, LatencyReport,
 };
+pub(crate) use latency::{range, step};
 pub use log::LogReport;
 pub use map::{
     MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,

@@ -11,6 +11,7 @@
 
 mod details;
 mod figure;
+mod latency;
 mod machine;
 mod map;
 mod markup;
@@ -19,6 +20,7 @@ mod rungs;
 mod svg;
 mod words;
 
+pub use self::latency::{jitter_html, latency_html};
 pub use self::map::map_html;
 
 use askama::Template;

@@ -4,6 +4,7 @@
 
 mod browser;
 mod fixed;
+mod latency;
 mod map;
 mod page;
 mod text;

@@ -49,7 +49,7 @@ fn full() -> MapReport {
 }
 
 /// Holds every figure and quote of a page against the report inside it; how many there were.
-fn check(page: &str) -> Result<usize, String> {
+pub fn check(page: &str) -> Result<usize, String> {
     let report: Value = embedded(page);
     for found in data(page) {
         let told = report.pointer(&found.at).and_then(Value::as_f64).ok_or(found.at.clone())?;

@@ -1,7 +1,9 @@
 //! `planish latency`
 
+mod jitter;
 mod report;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use planish_host::Host;
@@ -10,11 +12,13 @@ use planish_latency::{
     measure_pages, measure_pairs, of_nodes, told_partitions,
 };
 use planish_model::{Catalogue, Exit};
+use planish_report::{Level, Message, latency_html};
 use planish_stats::Rng;
 use planish_sys::CpuSet;
 use planish_topo::Topology;
 
 use crate::answer::Answer;
+use crate::commands::{check_writable, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
 use report::Measured;
@@ -24,6 +28,9 @@ use report::Measured;
 /// From CPU to CPU by a cache line that two threads hand to and fro; from each node to the memory of each node; random
 /// loads on pages of each size that is free already. Nothing is set and no pool is raised. Each figure is a median
 /// over rounds in random order, with its interval.
+///
+/// With --jitter: the time that a spinning thread does not get on each CPU, by how much timers are late, and who
+/// interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Measure these CPUs only, such as 0-3,8; isolated ones may be named
@@ -32,6 +39,20 @@ pub(crate) struct Args {
     /// Rounds of each figure; more of them make intervals shorter
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u16).range(6..=1000))]
     rounds: u16,
+    /// Also draw it into this HTML file, which needs nothing else
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Measure instead how much of each CPU's time a thread of its own does not get
+    #[arg(long)]
+    jitter: bool,
+    /// With --jitter: time for everything, of which half is spun and half slept
+    #[arg(long, value_name = "SECS", default_value = "10", requires = "jitter")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// With --jitter: nanoseconds from which on a gap counts as one
+    #[arg(long, value_name = "NS", default_value = "1000", requires = "jitter")]
+    #[arg(value_parser = clap::value_parser!(u64).range(50..=1_000_000_000))]
+    threshold: u64,
 }
 
 /// How long the others are watched before anything is measured.
@@ -39,7 +60,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 impl Args {
     pub fn name(&self) -> &'static str {
-        "latency"
+        if self.jitter { "latency-jitter" } else { "latency" }
     }
 }
 
@@ -49,6 +70,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let topology = Topology::read(&Host::live());
     let cpus = choose_cpus(args.cpus.as_ref(), &topology)?;
+    args.html.as_deref().map_or(Ok(()), check_writable)?;
+    if args.jitter {
+        return jitter::run(args, cpus, context);
+    }
     run_distances(args, &topology, &cpus, context)
 }
 
@@ -83,8 +108,10 @@ fn run_distances(
         interleave: &interleave,
         pages: &pages,
     });
+    let page = || latency_html(&report);
+    args.html.as_deref().map_or(Ok(()), |path| write_file(path, &page()))?;
     let answer = warn(context.answer(&report, &Catalogue::default()), &quiet, context);
-    Ok(answer.next(context.line("topo")))
+    Ok(answer.next(context.line("latency --jitter")))
 }
 
 /// How wide intervals are made.
@@ -100,7 +127,7 @@ fn warn(answer: Answer, quiet: &Quiet, context: &Context) -> Answer {
     let text = format!("this machine is not quiet: {}", quiet.reasons.join("; "));
     let hint =
         format!("figures hold for it as it is; end what runs beside, then again: {}", context.again(""));
-    answer.message(planish_report::Message::new(planish_report::Level::Warning, text).hint(hint))
+    answer.message(Message::new(Level::Warning, text).hint(hint))
 }
 
 /// What the orders are drawn from: another one each time, and one that a JSON number holds.
