@@ -278,6 +278,7 @@ fn maker(trial: &TrialFile, options: &RunOptions) -> crate::start::Make {
             (AdapterKind::Http, Some(http)) => Load::Http(http.clone()),
             (AdapterKind::Number, _) => Load::Number(launch, workload.metric.clone()),
             (AdapterKind::Pgbench, _) => Load::Pgbench(launch),
+            (AdapterKind::Jitter, _) => Load::Jitter(launch),
             _ => Load::Command(launch),
         };
         (load, server)

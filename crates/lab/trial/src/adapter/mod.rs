@@ -5,10 +5,12 @@
 //! | command | one run of a program | `wall_s` `user_s` `system_s` `cpu_s` `rss_bytes` `faults` |
 //! | number | the same | what a regular expression or a JSON pointer finds in its output, and those |
 //! | pgbench | the same | `tps` `latency_ms` `latency_sd_ms` `error_rate`, in pgbench's words, and those |
+//! | jitter | the same | `gap_p99_99_ns` ... `wake_p99_ns` ... `ticks_per_s` `irqs_per_s` `lost_share`, and those |
 //! | http | requests at a fixed rate | `p50_ns` ... `max_ns` `sd_ns` `iqr_ns` `ops_per_s` `error_rate` |
 //! | slices | one slice of a resident program | `cpu_ns_per_op` `user_ns_per_op` ... and latencies |
 
 mod http;
+mod jitter;
 mod latency;
 mod number;
 mod pgbench;
@@ -21,6 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use http::HttpLoad;
+pub(crate) use jitter::{missing_words, names as jitter_names, unit as jitter_unit};
 pub(crate) use latency::{LATENCIES, put as put_latency};
 pub use number::Number;
 pub(crate) use pgbench::reports_progress;
@@ -43,6 +46,8 @@ pub enum AdapterKind {
     Number,
     /// The same, and reads what pgbench says.
     Pgbench,
+    /// The same, and reads the jitter of CPUs that `planish latency --jitter --json` measures.
+    Jitter,
     /// Sends requests at a fixed rate.
     Http,
     /// Asks a resident program for slices of work, in lines: see `docs/trials.md`.
@@ -55,6 +60,7 @@ pub(crate) enum Load {
     Command(Launch),
     Number(Launch, Vec<Number>),
     Pgbench(Launch),
+    Jitter(Launch),
     Http(HttpLoad),
 }
 
@@ -82,7 +88,7 @@ impl Load {
             Self::Pgbench(launch) => {
                 reports_progress(&launch.command) && pgbench::OF_PROGRESS.contains(&metric)
             }
-            Self::Command(_) | Self::Number(..) => false,
+            Self::Command(_) | Self::Number(..) | Self::Jitter(_) => false,
         }
     }
 
@@ -90,14 +96,18 @@ impl Load {
     pub(crate) fn warm_up(&self, time: Duration, stop: &Stop) -> Result<(), ArmError> {
         match self {
             Self::Http(load) => load.warm_up(time, stop),
-            Self::Command(_) | Self::Number(..) | Self::Pgbench(_) => Ok(()),
+            Self::Command(_) | Self::Number(..) | Self::Pgbench(_) | Self::Jitter(_) => Ok(()),
         }
     }
 
     /// The same load as one of two that run side by side: on these CPUs, and told which one it is.
     pub(crate) fn on_side(&self, side: usize, cpus: &CpuSet) -> Self {
         let mut load = self.clone();
-        if let Self::Command(launch) | Self::Number(launch, _) | Self::Pgbench(launch) = &mut load {
+        if let Self::Command(launch)
+        | Self::Number(launch, _)
+        | Self::Pgbench(launch)
+        | Self::Jitter(launch) = &mut load
+        {
             launch.cpus = Some(cpus.clone());
             launch.env.insert(SIDE.to_owned(), side.to_string());
         }
@@ -121,6 +131,11 @@ impl Load {
                 pgbench::read(&done.stdout, &mut sample)
                     .and_then(|()| pgbench::read_progress(&done.stderr, unit.left_out, &mut sample))
                     .map_err(ArmError::crashed)?;
+                Ok(sample)
+            }
+            Self::Jitter(launch) => {
+                let (mut sample, done) = run_measured(launch, unit)?;
+                jitter::read(&done.stdout, &mut sample).map_err(ArmError::crashed)?;
                 Ok(sample)
             }
             Self::Http(load) => load.run(unit.windows, unit.stop),

@@ -10,7 +10,9 @@ use toml::Spanned;
 
 use super::place::at;
 use super::{ArmSpec, TrialFile, WorkloadSpec};
-use crate::adapter::{AdapterKind, LATENCIES, OF_COMMAND, reports_progress};
+use crate::adapter::{
+    AdapterKind, LATENCIES, OF_COMMAND, jitter_names, jitter_unit, missing_words, reports_progress,
+};
 use crate::build::{BUILD_HOLE, BUILDS_MAX};
 use crate::control::is_time;
 use crate::error::{TrialError, did_you_mean};
@@ -143,6 +145,13 @@ fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> 
         AdapterKind::Number if workload.metric.is_empty() => {
             return wrong("adapter `number` needs at least one [[workload.metric]]");
         }
+        AdapterKind::Jitter if !missing_words(&workload.command).is_empty() => {
+            let missing = missing_words(&workload.command).join(" ");
+            let message = format!(
+                "adapter `jitter` reads `planish latency --jitter --json`, and `command` is without {missing}"
+            );
+            return wrong(&message);
+        }
         AdapterKind::Slices if has_service => {
             return wrong("a program of adapter `slices` is its own service");
         }
@@ -188,7 +197,9 @@ pub(super) fn metric_spec(name: &str, workload: &WorkloadSpec) -> MetricSpec {
     if let Some(number) = workload.metric.iter().find(|number| number.name == name) {
         return MetricSpec { name: name.to_owned(), unit: number.unit.clone(), better: number.better };
     }
+    let is_jitter = workload.adapter == AdapterKind::Jitter && jitter_names().any(|jitter| jitter == name);
     let (unit, better) = match name {
+        _ if is_jitter => (jitter_unit(name), Better::Lower),
         "tps" => ("1/s", Better::Higher),
         _ if name.ends_with("_per_s") => ("1/s", Better::Higher),
         _ if name.ends_with("_ns") || name.ends_with("_per_op") => ("ns", Better::Lower),
@@ -211,6 +222,7 @@ fn metrics(workload: &WorkloadSpec, has_service: bool) -> Vec<String> {
         AdapterKind::Pgbench => {
             ["tps", "latency_ms", "latency_sd_ms", "error_rate"].into_iter().chain(of_command).collect()
         }
+        AdapterKind::Jitter => jitter_names().chain(of_command).collect(),
         AdapterKind::Http => {
             ["p99_ns"].into_iter().chain(LATENCIES).chain(["ops_per_s", "error_rate"]).collect()
         }
@@ -467,6 +479,20 @@ mod tests {
         assert!(wrong.starts_with("t.toml:8:11: `hugetlb-2mm` is no backing"), "{wrong}");
         let wrong = rung("cpus = \"0-\"");
         assert!(wrong.starts_with("t.toml:8:8: `0-` is no list of CPUs"), "{wrong}");
+    }
+
+    #[test]
+    fn the_adapter_jitter_knows_its_words_its_metrics_and_their_direction() {
+        let command = |words: &str| format!("{HEAD}[workload]\nadapter = \"jitter\"\ncommand = [{words}]\n");
+        let wrong = error(&command(r#""planish", "latency", "--json""#));
+        assert!(wrong.contains("is without --jitter"), "{wrong}");
+        let text = command(r#""planish", "latency", "--jitter", "--json""#);
+        let trial = TrialFile::parse("t.toml", &text).expect("good");
+        assert_eq!(trial.primary_name(), "gap_p99_99_ns");
+        let spec = metric_spec("ticks_per_s", &trial.workload);
+        assert_eq!((spec.unit.as_str(), spec.better), ("1/s", Better::Lower), "fewer ticks are better");
+        let wrong = error(&text.replace("[workload]", "primary = \"gap_p99_ms\"\n[workload]"));
+        assert!(wrong.contains("no metric `gap_p99_ms`"), "{wrong}");
     }
 
     #[test]

@@ -29,8 +29,10 @@ use crate::ladder::{GuardSpec, WarmUpPlan};
 use crate::outcome::{LadderMode, MetricSpec};
 
 /// Trials that planish brings along, by name.
-const SHIPPED: [(&str, &str); 1] =
-    [("series", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/series.toml")))];
+const SHIPPED: [(&str, &str); 2] = [
+    ("jitter", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/jitter.toml"))),
+    ("series", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/series.toml"))),
+];
 
 /// An experiment.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
