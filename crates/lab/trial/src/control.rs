@@ -16,24 +16,34 @@ pub(crate) fn is_time(seconds: f64) -> bool {
 /// Set from a signal handler or another thread; the trial ends its children, undoes its host arms and returns
 /// what it knows. Looked at between slices and while waiting, at least ten times a second.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    /// When it is set by itself.
+    end: Option<Instant>,
+}
 
 impl Stop {
     /// A flag that the caller shares, such as one that a signal sets.
     #[must_use]
     pub fn watching(flag: Arc<AtomicBool>) -> Self {
-        Self(flag)
+        Self { flag, end: None }
+    }
+
+    /// The same flag, which is also set from a moment on: for work that must not outlast the time for everything.
+    #[must_use]
+    pub(crate) fn until(&self, end: Instant) -> Self {
+        Self { flag: Arc::clone(&self.flag), end: Some(end) }
     }
 
     /// Asks the trial to end.
     pub fn set(&self) {
-        self.0.store(true, Ordering::Release);
+        self.flag.store(true, Ordering::Release);
     }
 
     /// Whether the trial shall end.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.flag.load(Ordering::Acquire) || self.end.is_some_and(|end| Instant::now() >= end)
     }
 
     /// Sleeps, unless it is told to stop first; false when it was.
@@ -148,5 +158,16 @@ mod tests {
         let waker = std::thread::spawn(move || other.set());
         assert!(!stop.sleep(Duration::from_secs(60)));
         waker.join().expect("the waker only sets a flag");
+    }
+
+    #[test]
+    fn a_stop_with_an_end_is_set_by_it_and_by_the_flag_and_sets_no_other() {
+        let stop = Stop::default();
+        let late = stop.until(Instant::now());
+        assert!(late.is_set() && !late.sleep(Duration::from_secs(60)));
+        let early = stop.until(Instant::now() + Duration::from_secs(3600));
+        assert!(!stop.is_set() && !early.is_set());
+        stop.set();
+        assert!(early.is_set());
     }
 }

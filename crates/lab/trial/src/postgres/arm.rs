@@ -51,7 +51,7 @@ impl<'h> ServerArm<'h> {
     /// Starts server and clients on whatever the host gives at this moment.
     fn run(&mut self) -> Result<Running, ArmError> {
         let stage = Rc::clone(&self.stage);
-        stage.room.copy(&self.name, &stage.stop)?;
+        stage.room.copy(&self.name, &stage.until)?;
         let mut server =
             Server::new(stage.install.clone(), &self.name, &stage.room, self.pages, &stage.budget);
         if let Pages::Huge(bytes) = self.pages {
@@ -112,7 +112,7 @@ impl ResidentArm for ServerArm<'_> {
         let proof = Proof::of(running.clients.backends())?;
         let achieved = proof.achieved(self.pages);
         if !achieved.verified {
-            return Err(ArmError::unavailable(proof.why_not(self.pages)));
+            return Err(proof.refusal(self.pages));
         }
         self.running = Some(running);
         Ok(achieved)

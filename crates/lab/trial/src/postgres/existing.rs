@@ -30,7 +30,8 @@ pub struct Existing {
     pub huge_pages: String,
     /// `huge_pages_status` (PostgreSQL 17): what came of it at the start, in the server's own words.
     pub huge_pages_status: Option<String>,
-    /// Page size that the pool must have: the setting, or the default size of this host.
+    /// Page size that `pages_needed` counts: the setting, or the default size of the server's host, which is known only
+    /// where that is this one.
     pub page_bytes: Option<u64>,
     /// Pages that the next start will need (PostgreSQL 15).
     pub pages_needed: Option<u64>,
@@ -126,7 +127,7 @@ impl Questions {
             shared_buffers_bytes: blocks * block_bytes,
             huge_pages: self.setting("huge_pages")?.unwrap_or_else(|| "off".to_owned()),
             huge_pages_status: self.setting("huge_pages_status")?,
-            page_bytes: set_page_bytes.or(default_page_bytes),
+            page_bytes: set_page_bytes.or(default_page_bytes.filter(|_| local)),
             pages_needed: self.number("shared_memory_size_in_huge_pages")?,
             database_bytes,
             connections_max: self.number("max_connections")?.unwrap_or(0),
@@ -169,29 +170,43 @@ impl Existing {
             "huge_pages = on",
             "fails loudly when the pool is short; `try`, the default, falls back to base pages without a word",
         ));
-        if version.chooses_page_size() {
+        if let (Some(bytes), true) = (self.page_bytes, version.chooses_page_size()) {
             self.conf.push(line(
-                "huge_page_size = 2MB",
+                &format!("huge_page_size = {}", size(bytes, "")),
                 "says which pool is meant, whatever the host's default size",
             ));
         }
-        let pages = self.pages_needed.map_or_else(
-            || {
-                let bytes = self.shared_buffers_bytes / 10 * 11;
-                format!(
-                    "about {} pages of 2 MB (PostgreSQL {version} cannot tell exactly)",
-                    bytes.div_ceil(2 << 20)
-                )
-            },
-            |pages| format!("{pages} pages"),
-        );
         self.remarks.push(format!(
-            "the pool must hold {pages} BEFORE the next start: with huge_pages = on and a short pool the server does \
-             not start (\"could not map anonymous shared memory\"); with try it starts on base pages"
+            "the pool must hold {} BEFORE the next start: with huge_pages = on and a short pool the server does \
+             not start (\"could not map anonymous shared memory\"); with try it starts on base pages",
+            self.pages_in_words(version)
         ));
         self.remarks.push("both settings take effect at a restart of the server only".to_owned());
         self.next = "planish size --bytes, then planish plan postgres --service PID".to_owned();
     }
+
+    /// How many pages of which size. The number holds for pages of the size that it was counted in and for no other.
+    fn pages_in_words(&self, version: Version) -> String {
+        const HERE_UNKNOWN: &str = "of the default size of its host (Hugepagesize in /proc/meminfo there)";
+        match (self.pages_needed, self.page_bytes) {
+            (Some(pages), Some(bytes)) => format!("{pages} pages of {}", size(bytes, " ")),
+            (Some(pages), None) => format!("{pages} pages {HERE_UNKNOWN}"),
+            (None, bytes) => {
+                let bytes = bytes.unwrap_or(2 << 20);
+                let pages = (self.shared_buffers_bytes / 10 * 11).div_ceil(bytes);
+                let size = size(bytes, " ");
+                format!("about {pages} pages of {size} (PostgreSQL {version} cannot tell exactly)")
+            }
+        }
+    }
+}
+
+/// A page size in PostgreSQL's units, which are powers of 1024, in the largest one that has no remainder.
+fn size(bytes: u64, between: &str) -> String {
+    let units = [(30, "GB"), (20, "MB"), (10, "kB")];
+    let (shift, unit) =
+        units.into_iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift)).unwrap_or((10, "kB"));
+    format!("{}{between}{unit}", bytes >> shift)
 }
 
 #[cfg(test)]
@@ -221,7 +236,35 @@ mod tests {
         existing.propose(Version { major: 15, minor: 18 });
         let lines: Vec<_> = existing.conf.iter().map(|it| it.line.as_str()).collect();
         assert_eq!(lines, ["huge_pages = on", "huge_page_size = 2MB"]);
-        assert!(existing.remarks[0].contains("540 pages BEFORE the next start"), "{:?}", existing.remarks);
+        assert!(
+            existing.remarks[0].contains("540 pages of 2 MB BEFORE the next start"),
+            "{:?}",
+            existing.remarks
+        );
+    }
+
+    #[test]
+    fn the_size_that_is_proposed_is_the_one_that_was_counted() {
+        let version = Version { major: 15, minor: 18 };
+        let propose = |page_bytes, pages_needed| {
+            let mut existing = Existing { page_bytes, pages_needed, ..existing() };
+            existing.propose(version);
+            let lines: Vec<_> = existing.conf.iter().map(|it| it.line.clone()).collect();
+            (lines[1..].to_vec(), existing.remarks[0].clone())
+        };
+        for (bytes, pages, line, words) in [
+            (2 << 20, 540, "huge_page_size = 2MB", "must hold 540 pages of 2 MB BEFORE"),
+            (1 << 30, 2, "huge_page_size = 1GB", "must hold 2 pages of 1 GB BEFORE"),
+            (512 << 20, 3, "huge_page_size = 512MB", "must hold 3 pages of 512 MB BEFORE"),
+            (64 << 10, 17_280, "huge_page_size = 64kB", "must hold 17280 pages of 64 kB BEFORE"),
+        ] {
+            let (lines, remark) = propose(Some(bytes), Some(pages));
+            assert_eq!(lines, [line]);
+            assert!(remark.contains(words), "{remark}");
+        }
+        let (lines, remark) = propose(None, Some(540));
+        assert!(lines.is_empty(), "the default size of another machine is not known: {lines:?}");
+        assert!(remark.contains("540 pages of the default size of its host"), "{remark}");
     }
 
     #[test]
@@ -229,7 +272,7 @@ mod tests {
         let mut existing = Existing { pages_needed: None, ..existing() };
         existing.propose(Version { major: 13, minor: 1 });
         assert_eq!(existing.conf.len(), 1);
-        assert!(existing.remarks[0].contains("about 564 pages"), "{:?}", existing.remarks);
+        assert!(existing.remarks[0].contains("about 564 pages of 2 MB"), "{:?}", existing.remarks);
     }
 
     #[test]

@@ -100,6 +100,8 @@ struct Stage {
     work: Work,
     clients: usize,
     stop: Stop,
+    /// Set at the end of the time for everything, too: no data is made or copied beyond it.
+    until: Stop,
 }
 
 /// Proves PostgreSQL on this ground, leaves the host as it was, and stores the proof.
@@ -114,7 +116,15 @@ pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<Tri
     let mut ladder = ladder_options(wishes, options, facts)?;
     let left_seconds = ladder.budget.as_secs_f64();
     ground.progress.tick(&Tick { phase: Phase::Prepare, done: 0, of: 1, left_seconds });
-    let stage = Rc::new(prepare(wishes, options, &ladder.host)?);
+    let budget = ladder.budget;
+    let in_time = |error| match error {
+        TrialError::Stopped if !options.stop.is_set() => {
+            TrialError::TimeUp { pairs: 0, seconds: 2 * budget.as_secs().max(1) }
+        }
+        error => error,
+    };
+    let until = options.stop.until(begun + budget);
+    let stage = Rc::new(prepare(wishes, options, &ladder.host, until).map_err(in_time)?);
     // What the making of the data has left of the time for everything.
     ladder.spent = begun.elapsed();
     ladder.budget = ladder.budget.saturating_sub(ladder.spent);
@@ -129,7 +139,7 @@ pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<Tri
 
     // The servers have ended with their arms, so that their pages are free to go back.
     let restored = host.borrow_mut().undo_all().map_err(host_error);
-    let mut outcome = outcome?;
+    let mut outcome = outcome.map_err(in_time)?;
     restored?;
     outcome.notes.extend(reach::notes(&stage.install, &stage.budget, stage.clients));
     ground.proofs.store(&mut outcome)?;
@@ -137,7 +147,12 @@ pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<Tri
 }
 
 /// Finds the programs, sizes the servers and makes the data set.
-fn prepare(wishes: &PostgresOptions, options: &RunOptions, host: &HostFacts) -> Result<Stage, TrialError> {
+fn prepare(
+    wishes: &PostgresOptions,
+    options: &RunOptions,
+    host: &HostFacts,
+    until: Stop,
+) -> Result<Stage, TrialError> {
     let work = match &wishes.workload {
         Some(file) => Work::Script(read_script(file)?),
         None => Work::Reads,
@@ -152,8 +167,8 @@ fn prepare(wishes: &PostgresOptions, options: &RunOptions, host: &HostFacts) -> 
     let available = kernel::memory_available_bytes().unwrap_or(host.available_bytes);
     let budget = Budget::new(wish, SERVERS, host.memory_bytes, available)?;
     let room = Room::make(Account::choose()?, &budget)?;
-    make_seed(&install, &room, &budget, &options.stop)?;
-    Ok(Stage { install, room, budget, work, clients: wishes.clients, stop: options.stop.clone() })
+    make_seed(&install, &room, &budget, &until)?;
+    Ok(Stage { install, room, budget, work, clients: wishes.clients, stop: options.stop.clone(), until })
 }
 
 fn arms<'h>(stage: &Rc<Stage>, seed: u64, host: &SharedHost<'h>) -> ResidentArms<'h> {

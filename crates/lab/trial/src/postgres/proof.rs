@@ -31,6 +31,9 @@ pub(crate) struct Proof {
     page_tables_bytes: u64,
 }
 
+/// The file of the knob `thp.shmem_enabled`.
+const SHMEM_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+
 impl Proof {
     /// Reads the backends; of several, the one with the least huge memory speaks for the server.
     pub(crate) fn of(backends: impl Iterator<Item = u32>) -> Result<Self, ArmError> {
@@ -92,6 +95,20 @@ impl Proof {
         )
     }
 
+    /// The same as an error. A baseline on huge pages has nothing to be compared with: the host gives them to all shared
+    /// memory, so that this ends the trial.
+    pub(crate) fn refusal(&self, wanted: Pages) -> ArmError {
+        let what = self.why_not(wanted);
+        if wanted == Pages::Base && self.is_base() {
+            let cure = format!(
+                "the host gives huge pages to all shared memory (thp.shmem_enabled is always or force): for the trial, \
+                 echo never > {SHMEM_ENABLED}"
+            );
+            return ArmError::Refused { what, cure };
+        }
+        ArmError::unavailable(what)
+    }
+
     fn is(&self, wanted: Pages) -> bool {
         match wanted {
             Pages::Huge(bytes) => self.page_bytes == bytes,
@@ -135,6 +152,19 @@ mod tests {
         assert!(proof(base, 98 << 20).is(Pages::Thp) && backing(&proof(base, 98 << 20)) == "thp");
         assert!(proof(2 << 20, 0).is(Pages::Huge(2 << 20)) && backing(&proof(2 << 20, 0)) == "hugetlb-2m");
         assert!(proof(1 << 30, 0).is(Pages::Huge(1 << 30)) && backing(&proof(1 << 30, 0)) == "hugetlb-1g");
+    }
+
+    #[test]
+    fn a_baseline_on_huge_pages_names_the_knob() {
+        let base = planish_sys::pages::base_bytes() as u64;
+        let ArmError::Refused { what, cure } = proof(base, 98 << 20).refusal(Pages::Base) else {
+            panic!("there is nothing to compare with")
+        };
+        assert!(what.contains("for base pages") && cure.contains("thp.shmem_enabled"), "{what}: {cure}");
+        assert!(
+            matches!(proof(base, 0).refusal(Pages::Thp), ArmError::Unavailable { .. }),
+            "legal for a rung"
+        );
     }
 
     #[test]

@@ -62,6 +62,15 @@ fn prove(workload: Option<PathBuf>, stop: &Stop) -> Result<TrialOutcome, TrialEr
 }
 
 fn prove_scale(scale: u64, workload: Option<PathBuf>, stop: &Stop) -> Result<TrialOutcome, TrialError> {
+    prove_within(Duration::from_secs_f64(BUDGET_SECONDS), scale, workload, stop)
+}
+
+fn prove_within(
+    budget: Duration,
+    scale: u64,
+    workload: Option<PathBuf>,
+    stop: &Stop,
+) -> Result<TrialOutcome, TrialError> {
     let wishes = PostgresOptions {
         scale: Some(scale),
         shared_buffers_bytes: None,
@@ -74,7 +83,7 @@ fn prove_scale(scale: u64, workload: Option<PathBuf>, stop: &Stop) -> Result<Tri
         keep: false,
         duet: false,
         seed: Some(1),
-        budget: Some(Duration::from_secs_f64(BUDGET_SECONDS)),
+        budget: Some(budget),
         program: PathBuf::from("planish"),
         command: "planish prove postgres".to_owned(),
         stop: stop.clone(),
@@ -140,6 +149,21 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
         (error.exit(), error.to_string().as_str()),
         (Exit::Inconclusive, "stopped before anything was measured")
     );
+    assert_eq!(rooms_of_ours(), 0);
+
+    // A time that is up while the data is made ends the making of it, which would take minutes.
+    let begun = Instant::now();
+    let short = Duration::from_secs(3);
+    match prove_within(short, 100, None, &Stop::default()).expect_err("nothing was measured") {
+        TrialError::Refused { what, .. } => {
+            planish_skip::skip("a_real_postgresql_is_compared_and_leaves_nothing: the time", what);
+        }
+        error => {
+            assert!(matches!(error, TrialError::TimeUp { pairs: 0, seconds: 6 }), "{error}");
+            assert_eq!(error.exit(), Exit::Inconclusive);
+            assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+        }
+    }
     assert_eq!(rooms_of_ours(), 0);
 
     // Told to stop in the middle of a statement that would take minutes.
