@@ -129,21 +129,24 @@ impl Context {
 
     /// The command line as it was typed, to be typed again with something added: `planish apply x --yes`.
     pub fn again(&self, added: &str) -> String {
+        self.again_without(&[], &[], added)
+    }
+
+    /// The same without some flags, and without some options that take a value.
+    pub fn again_without(&self, flags: &[&str], options: &[&str], added: &str) -> String {
         // A fixed clock is for tests and no part of what a person types.
-        let mut typed = self.typed.as_slice();
-        let mut words = Vec::new();
+        let is_left_out = |name: &str| name == "--clock" || options.contains(&name);
+        let (mut typed, mut line) = (self.typed.as_slice(), "planish".to_owned());
         while let [word, rest @ ..] = typed {
-            typed = if word == "--clock" { rest.get(1..).unwrap_or_default() } else { rest };
-            if word != "--clock" {
-                words.push(quoted(&word.to_string_lossy()));
+            let text = word.to_string_lossy();
+            let (name, joined) = text.split_once('=').map_or((&*text, false), |(name, _)| (name, true));
+            let left_out = is_left_out(name);
+            typed = if left_out && !joined { rest.get(1..).unwrap_or_default() } else { rest };
+            if !left_out && !flags.contains(&name) {
+                line += &format!(" {}", quoted(&text));
             }
         }
-        let mut line = "planish".to_owned();
-        for word in words.into_iter().chain((!added.is_empty()).then(|| added.to_owned())) {
-            line.push(' ');
-            line.push_str(&word);
-        }
-        line
+        if added.is_empty() { line } else { format!("{line} {added}") }
     }
 
     /// The same for a command that writes the host.
@@ -185,6 +188,20 @@ mod tests {
         let typed = ["planish"].iter().chain(options).chain(&["doctor"]);
         let cli = Cli::try_parse_from(typed).expect("a sound line");
         Context::new(cli.globals, Vec::new()).here(text)
+    }
+
+    #[test]
+    fn a_line_is_told_again_without_what_it_is_to_change() {
+        let typed =
+            ["prove", "postgres", "--quick", "--scale", "1", "--budget=1", "--clock", "9", "--html", "a b"];
+        let cli = Cli::try_parse_from(["planish", "doctor"]).expect("a sound line");
+        let context = Context::new(cli.globals, typed.into_iter().map(Into::into).collect());
+        assert_eq!(
+            context.again_without(&["--quick"], &["--budget"], "--budget 19"),
+            "planish prove postgres --scale 1 --html 'a b' --budget 19"
+        );
+        let whole = "planish prove postgres --quick --scale 1 --budget=1 --html 'a b'";
+        assert_eq!(context.again(""), whole);
     }
 
     #[test]

@@ -109,7 +109,6 @@ pub(crate) fn outcome_answer(
     answer: Answer,
     outcome: &TrialOutcome,
     running: &Running,
-    longer: &str,
     context: &Context,
 ) -> Answer {
     let exit = exit_of(outcome);
@@ -120,15 +119,10 @@ pub(crate) fn outcome_answer(
     }
     answer = running.page(outcome, answer);
     let pays = outcome.real_rungs().any(|rung| rung.verdict == RungVerdict::Keep);
-    let with_budget = |seconds: u64| match running.budget {
-        None => context.again(&format!("--budget {seconds}")),
-        Some(_) if running.quick => format!("{longer} --quick --budget {seconds}"),
-        Some(_) => format!("{longer} --budget {seconds}"),
-    };
     let next = match (exit, outcome.budget_needed_seconds) {
         (Exit::FailedRestored | Exit::FailedNotRestored, _) => context.line("log --verbose"),
-        (_, Some(seconds)) => with_budget(seconds),
-        _ if running.quick => longer.to_owned(),
+        (_, Some(seconds)) => context.again_without(&[], &["--budget"], &format!("--budget {seconds}")),
+        _ if running.quick => context.again_without(&["--quick"], &["--budget"], ""),
         _ if pays => context.line("doctor"),
         _ => context.line("trial honesty"),
     };

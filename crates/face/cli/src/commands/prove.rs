@@ -70,16 +70,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let session = args.running.session(context)?;
     let (options, mut progress) = args.running.start(context)?;
-    let (outcome, name) = match &args.what {
-        None | Some(What::Series) => (prove::series(&session, &options, &mut progress)?, "series"),
+    let outcome = match &args.what {
+        None | Some(What::Series) => prove::series(&session, &options, &mut progress)?,
         Some(What::Postgres(wishes)) => {
-            (prove::postgres(&session, &wishes.options(), &options, &mut progress)?, "postgres")
+            prove::postgres(&session, &wishes.options(), &options, &mut progress)?
         }
     };
     drop(progress);
-    let longer = context.line(&format!("prove {name}"));
     let answer = context.answer(&ProveReport(outcome.clone()), &Catalogue::default());
-    Ok(outcome_answer(answer, &outcome, &args.running, &longer, context))
+    Ok(outcome_answer(answer, &outcome, &args.running, context))
 }
 
 /// Reads an existing cluster; nothing of it is changed.

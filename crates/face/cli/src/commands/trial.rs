@@ -125,9 +125,8 @@ fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
     (options.keep, options.duet) = (args.keep, args.duet);
     let outcome = planish_trial::run(&trial, &session, &options, &mut progress)?;
     drop(progress);
-    let longer = context.line(&format!("trial run {}", args.trial));
     let answer = context.answer(&TrialRunReport(outcome.clone()), &Catalogue::default());
-    Ok(outcome_answer(answer, &outcome, &args.running, &longer, context))
+    Ok(outcome_answer(answer, &outcome, &args.running, context))
 }
 
 fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure> {
