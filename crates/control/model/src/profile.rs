@@ -44,6 +44,11 @@ pub struct Case {
     pub needs: Conditions,
 }
 
+/// TOML has no word for nothing.
+fn is_spread(nodes: &Nodes) -> bool {
+    *nodes == Nodes::Spread
+}
+
 fn is_unconditional(needs: &Conditions) -> bool {
     *needs == Conditions::default()
 }
@@ -66,7 +71,7 @@ pub enum Want {
         /// Bytes that must fit in the pages we are granted.
         need_bytes: u64,
         /// On which nodes.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_spread")]
         nodes: Nodes,
     },
     /// `"vm.min_free_kbytes" = { from = "min_free_half_percent" }`.

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::child::{Launch, run_once};
 use crate::control::Stop;
@@ -25,7 +25,7 @@ const PRESSURES: [(&str, &str); 3] =
     [("cpu", "/proc/pressure/cpu"), ("memory", "/proc/pressure/memory"), ("io", "/proc/pressure/io")];
 
 /// Rest before each start.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SettleSpec {
     /// A command, run first.
@@ -58,7 +58,7 @@ impl Default for SettleSpec {
 
 /// What undoes the state that outlives an arm: huge pages in pieces, a page cache, pages that were moved to another
 /// node.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResetSpec {
     /// A command, run first.

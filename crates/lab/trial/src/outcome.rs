@@ -1,10 +1,12 @@
 //! The one value that a trial ends with: what was asked, what was seen, what is concluded.
 //!
-//! Everything that a page, a table or a proof shows is in here, down to the single pairs and the order in
-//! which their arms ran, so that each figure can be computed again from the file alone. Gains are fractions
-//! and *positive is better*, whatever the metric: `0.07` is 7 % less CPU time or 7 % more throughput.
+//! Everything that a page, a table or a proof shows is in here, with the line and the file that were run, down to the
+//! single pairs and the order in which their arms ran, so that each gain and its interval can be computed again from
+//! the file alone. Gains are fractions and *positive is better*, whatever the metric: `0.07` is 7 % less CPU time or
+//! 7 % more throughput.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use planish_model::{Exit, HostFacts};
 use schemars::JsonSchema;
@@ -79,7 +81,7 @@ pub struct Gain {
 }
 
 /// A gain from a fresh run of the same arm, made after the verdict: free of the winner's curse.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confirmed {
     /// The gain.
     #[serde(flatten)]
@@ -90,6 +92,16 @@ pub struct Confirmed {
     pub level: Option<f64>,
     /// Pairs behind it.
     pub pairs: usize,
+    /// The log ratio of each of them, in the order they ran; positive is better. Empty, as the two below, in outcomes
+    /// of versions that did not tell.
+    #[serde(default)]
+    pub pair_logs: Vec<f64>,
+    /// Which arm of each pair ran first.
+    #[serde(default)]
+    pub orders: Vec<First>,
+    /// Metrics that must not become worse, in these pairs.
+    #[serde(default)]
+    pub guards: Vec<GuardRow>,
 }
 
 /// What a rung really got, read back from the running program: never what was asked for.
@@ -117,6 +129,10 @@ pub struct MetricRow {
     pub value: Option<f64>,
     /// The gain with a 95 % interval for this metric alone; `null` where a ratio means nothing.
     pub gain: Option<Gain>,
+    /// The log ratios behind the gain, in the order of the pairs; positive is better. Empty without a gain, and in
+    /// outcomes of versions that did not tell.
+    #[serde(default)]
+    pub pair_logs: Vec<f64>,
 }
 
 /// A column that explains a verdict and never decides it.
@@ -147,6 +163,10 @@ pub struct GuardRow {
     pub held: Option<bool>,
     /// The figures behind it, or why it could not be judged.
     pub reason: String,
+    /// What was compared in each pair: a log ratio, of `error_rate` a difference; positive is better. Empty where it
+    /// could not be judged, and in outcomes of versions that did not tell.
+    #[serde(default)]
+    pub pair_values: Vec<f64>,
 }
 
 /// Which of two arms ran first.
@@ -172,6 +192,9 @@ pub struct BuildRow {
     pub pairs: usize,
     /// The gain in these, as a fraction.
     pub effect: f64,
+    /// The log ratios of these, in the order they ran. Empty in outcomes of versions that did not tell.
+    #[serde(default)]
+    pub pair_logs: Vec<f64>,
 }
 
 /// What the builds of a recipe say together: the build is the unit of replication here, not the start.
@@ -232,6 +255,11 @@ pub struct Rung {
     pub pair_logs: Vec<f64>,
     /// Which arm of each pair ran first.
     pub orders: Vec<First>,
+    /// Whether it could have been kept: no unit of it failed, nobody ended the trial before, its pairs were enough for
+    /// the level of a look, and what slices show fresh starts were to confirm. `null` in outcomes of versions that did
+    /// not tell.
+    #[serde(default)]
+    pub tested: Option<bool>,
 }
 
 /// The detectable gain at a number of pairs.
@@ -264,6 +292,9 @@ pub struct SelfCheck {
     pub pairs: usize,
     /// Their log ratios, second member against first as drawn.
     pub pair_logs: Vec<f64>,
+    /// Which of the two ran first. Empty in outcomes of versions that did not tell.
+    #[serde(default)]
+    pub orders: Vec<First>,
     /// Robust standard deviation of a pair's log ratio: 1.4826 x MAD.
     pub sigma_d: f64,
     /// Gain that the budget finds four times out of five, as a fraction.
@@ -418,6 +449,34 @@ pub struct Discard {
     pub reason: String,
 }
 
+/// What was measured, whole: enough to make the same experiment again where the command line alone is not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Setup {
+    /// The trial file as it was run: with the sizes that this machine had to spare, the smallest gain of each rung, and
+    /// defaults spelled out. TOML that `planish trial run` takes.
+    File(String),
+    /// What `planish prove postgres` ran.
+    Postgres(PostgresSetup),
+}
+
+/// The options of `planish prove postgres`, given or chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PostgresSetup {
+    /// Version of the server.
+    pub version: String,
+    /// Folder of its programs.
+    pub bin_folder: PathBuf,
+    /// Rows, in units of 100,000.
+    pub scale: u64,
+    /// `shared_buffers` of each server, in bytes.
+    pub shared_buffers_bytes: u64,
+    /// Clients of each server.
+    pub clients: usize,
+    /// The text of the script; `null` for lookups.
+    pub script: Option<String>,
+}
+
 /// One trial, told whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialOutcome {
@@ -425,6 +484,16 @@ pub struct TrialOutcome {
     pub trial: String,
     /// What it asks, in a sentence.
     pub summary: String,
+    /// The command line that runs it again with the same draws: as it was typed, and its seed where none was. Empty in
+    /// outcomes of versions that did not tell.
+    #[serde(default)]
+    pub command: String,
+    /// What was measured; `null` in outcomes of versions that did not tell.
+    #[serde(default)]
+    pub setup: Option<Setup>,
+    /// Version of planish; empty in outcomes of versions that did not tell.
+    #[serde(default)]
+    pub version: String,
     /// What one replicate is.
     pub unit: UnitKind,
     /// The metric that decides.
@@ -473,7 +542,9 @@ pub struct TrialOutcome {
     pub budget_needed_seconds: Option<u64>,
     /// The exit code of the contract that this outcome stands for.
     pub exit: u8,
-    /// sha256 of this value as it was stored; `null` in the stored value itself, and when nothing was stored.
+    /// sha256 of the file `ID.json` in the folder of proofs, which holds this value without the id and without what
+    /// `--keep` adds after it: `sha256sum` of the file prints its name. `null` in the stored value itself, and when
+    /// nothing was stored.
     pub proof_id: Option<String>,
 }
 
@@ -525,6 +596,9 @@ pub(crate) mod tests {
         TrialOutcome {
             trial: "t".to_owned(),
             summary: "s".to_owned(),
+            command: String::new(),
+            setup: None,
+            version: String::new(),
             unit: UnitKind::Slice,
             primary: MetricSpec {
                 name: "cpu_ns_per_op".to_owned(),
@@ -576,6 +650,7 @@ pub(crate) mod tests {
             guards: Vec::new(),
             pair_logs: Vec::new(),
             orders: Vec::new(),
+            tested: None,
         }
     }
 
@@ -605,12 +680,15 @@ pub(crate) mod tests {
             gain: Gain { effect: 0.1, low: 0.05, high: 0.15 },
             level: Some(0.99),
             pairs: 12,
+            pair_logs: vec![0.1; 12],
+            orders: vec![First::Arm; 12],
+            guards: Vec::new(),
         });
         let text = serde_json::to_string(&outcome).expect("plain data");
         assert_eq!(serde_json::from_str::<TrialOutcome>(&text).expect("the same shape"), outcome);
         let before = text.replace(",\"level\":0.99,", ",");
         assert_ne!(before, text);
         let before: TrialOutcome = serde_json::from_str(&before).expect("proofs of before are still read");
-        assert_eq!(before.rungs[0].confirmed.and_then(|confirmed| confirmed.level), None);
+        assert_eq!(before.rungs[0].confirmed.as_ref().and_then(|confirmed| confirmed.level), None);
     }
 }

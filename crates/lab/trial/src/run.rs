@@ -17,7 +17,7 @@ use crate::file::TrialFile;
 use crate::hooks::{Hooks, has_pressure};
 use crate::host::{HostControl, PipelineHost};
 use crate::ladder::{Confirm, Field, LadderOptions, SEED_LIMIT, check_only, climb, fresh_seed, host_error};
-use crate::outcome::{Refusal, RungVerdict, SelfCheck, TrialOutcome};
+use crate::outcome::{Refusal, RungVerdict, SelfCheck, Setup, TrialOutcome};
 use crate::proof::{Honesty, Proofs};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, ResidentField, Slicing};
 use crate::sample::ArmError;
@@ -53,6 +53,14 @@ impl RunOptions {
         }
         let cure = "give one below 2^53".to_owned();
         Err(TrialError::Refused { what: format!("the seed {seed} is too large"), cure })
+    }
+
+    /// The command line that runs the same again with this seed, which was drawn where none was typed.
+    pub(crate) fn repeated(&self, seed: u64) -> String {
+        match self.seed {
+            None if !self.command.is_empty() => format!("{} --seed {seed}", self.command),
+            _ => self.command.clone(),
+        }
     }
 
     /// The time that was asked for, or that of the trial.
@@ -139,6 +147,8 @@ pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome
     let mut outcome = outcome?;
     restored?;
     // After this point the host is as it was, and no child of ours runs.
+    outcome.command = ground.options.repeated(outcome.seed);
+    outcome.setup = Some(Setup::File(trial.to_text()));
     ground.proofs.store(&mut outcome)?;
     if ground.options.keep {
         keep(&recipes, &mut outcome, ground.host)?;

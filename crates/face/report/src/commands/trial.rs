@@ -140,7 +140,7 @@ fn ladder(outcome: &TrialOutcome) -> Table {
             interval(rung.low, rung.high).into(),
             rung.level.map(|level| format!("{:.1} %", 100.0 * level)).unwrap_or_default().into(),
             if rung.pairs == 0 { "".into() } else { rung.pairs.to_string().into() },
-            rung.confirmed.map(|fresh| confirmed(&fresh)).unwrap_or_default().into(),
+            rung.confirmed.as_ref().map(confirmed).unwrap_or_default().into(),
             got(rung).into(),
             rung.reason.as_str().into(),
         ];

@@ -16,6 +16,7 @@ mod machine;
 mod map;
 mod markup;
 mod noise;
+mod repeat;
 mod rungs;
 mod svg;
 mod words;
@@ -31,6 +32,7 @@ use self::figure::Figure;
 use self::machine::Line;
 use self::markup::{Html, Quote, json_for_script};
 use self::noise::Noise;
+use self::repeat::Repeat;
 use self::rungs::Ladder;
 use self::words::Headline;
 
@@ -55,7 +57,7 @@ struct TrialPage<'a> {
     refused: Vec<Refused>,
     notes: Vec<Quote>,
     method: [Html; 5],
-    repeat: String,
+    repeat: Repeat,
     json: String,
     outcome: &'a TrialOutcome,
 }
@@ -95,7 +97,7 @@ pub fn trial_html(outcome: &TrialOutcome) -> String {
         refused: refused(outcome),
         notes: notes.map(|(index, note)| Quote::new(format!("/notes/{index}"), note)).collect(),
         method: words::method(outcome),
-        repeat: words::repeat(outcome),
+        repeat: Repeat::of(outcome),
         json: json_for_script(&json),
         outcome,
     };

@@ -82,7 +82,7 @@ pub(super) fn gain(rung: &Rung) -> Option<Gain> {
 
 impl Ladder {
     pub(super) fn of(outcome: &TrialOutcome) -> Self {
-        let fresh = |rung: &Rung| rung.confirmed.map(|confirmed| confirmed.gain);
+        let fresh = |rung: &Rung| rung.confirmed.as_ref().map(|confirmed| confirmed.gain);
         let gains: Vec<Gain> =
             outcome.rungs.iter().flat_map(|rung| gain(rung).into_iter().chain(fresh(rung))).collect();
         let ends = || gains.iter().flat_map(|gain| [gain.low, gain.effect, gain.high]);
@@ -122,13 +122,15 @@ impl Row {
             verdict: words::verdict(rung.verdict),
             gain: gain(rung).map(|gain| interval(&at, gain)),
             level: rung.level.map(|level| Figure::chosen_share(format!("{at}/level"), level)),
-            confirmed: rung.confirmed.map(|fresh| interval(&format!("{at}/confirmed"), fresh.gain)),
+            confirmed: rung.confirmed.as_ref().map(|fresh| interval(&format!("{at}/confirmed"), fresh.gain)),
             confirmed_level: rung
                 .confirmed
+                .as_ref()
                 .and_then(|fresh| fresh.level)
                 .map(|level| Figure::chosen_share(format!("{at}/confirmed/level"), level)),
             confirmed_pairs: rung
                 .confirmed
+                .as_ref()
                 .map(|fresh| Figure::count(format!("{at}/confirmed/pairs"), fresh.pairs as u64)),
             pairs: Figure::count(format!("{at}/pairs"), rung.pairs as u64),
             baseline: value("baseline", metric.and_then(|row| row.baseline)),
@@ -165,7 +167,7 @@ fn lane(outcome: &TrialOutcome, at: &str, rung: &Rung, scale: Scale) -> Html {
         let upper = if rung.confirmed.is_some() { ROW_UPPER } else { ROW_ONLY };
         place(&mut lane, at, gain, upper, &format!("span {verdict}"), &format!("mark-{verdict}"));
     }
-    if let Some(fresh) = rung.confirmed {
+    if let Some(fresh) = &rung.confirmed {
         place(&mut lane, &format!("{at}/confirmed"), fresh.gain, ROW_LOWER, "span fresh", "mark-fresh");
     }
     lane.finish()

@@ -149,7 +149,7 @@ fn gain_sentence(outcome: &TrialOutcome, (index, rung, gain): (usize, &Rung, Gai
         .then(figure("low", gain.low))
         .text(" and ")
         .then(figure("high", gain.high));
-    match rung.confirmed {
+    match &rung.confirmed {
         Some(fresh) => {
             let fresh = Figure::plain_gain(format!("{at}/confirmed/effect"), fresh.gain.effect);
             sentence.text("; ").then(fresh).text(" in a fresh run.")
@@ -201,16 +201,6 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
             .then(share("/min_gain", outcome.min_gain))
             .text(" or more) and every guard holds. Everything else is dropped."),
     ]
-}
-
-/// The command that runs the same trial again, with the same draws.
-pub(super) fn repeat(outcome: &TrialOutcome) -> String {
-    let what = match outcome.trial.as_str() {
-        proof @ ("series" | "postgres") => format!("prove {proof}"),
-        _ => "trial run FILE".to_owned(),
-    };
-    let quick = if outcome.quick { " --quick" } else { "" };
-    format!("planish {what}{quick} --seed {}", outcome.seed)
 }
 
 /// The line under the answer: the decisive metric and what everything is compared with.

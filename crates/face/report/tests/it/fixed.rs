@@ -7,8 +7,8 @@ use planish_model::HostFacts;
 use planish_stats::{Rng, Walsh};
 use planish_trial::{
     Achieved, Better, BuildRow, Builds, CollectorRow, Confirmed, Detectable, Discard, First, Frequency, Gain,
-    GuardRow, LadderMode, MetricRow, MetricSpec, Pressure, Quieter, Refusal, Rung, RungVerdict, SelfCheck,
-    SelfCheckVerdict, TrialOutcome, UnitKind, WarmUp, WarmUpState,
+    GuardRow, LadderMode, MetricRow, MetricSpec, PostgresSetup, Pressure, Quieter, Refusal, Rung,
+    RungVerdict, SelfCheck, SelfCheckVerdict, Setup, TrialOutcome, UnitKind, WarmUp, WarmUpState,
 };
 use serde_json::{Value, json};
 
@@ -61,6 +61,11 @@ pub fn series() -> TrialOutcome {
     TrialOutcome {
         trial: "series".to_owned(),
         summary: "What do page sizes and pinning give a memory-bound time-series engine here?".to_owned(),
+        command: "planish prove series --html series.html --seed 7239104412385".to_owned(),
+        setup: Some(Setup::File(
+            "name = \"series\"\nprimary = \"cpu_ns_per_op\"\n\n[workload]\nadapter = \"slices\"\n".to_owned(),
+        )),
+        version: "0.1.0".to_owned(),
         unit: UnitKind::Slice,
         primary: cpu_time(),
         mode: LadderMode::Block,
@@ -111,6 +116,16 @@ pub fn poor() -> TrialOutcome {
         MetricSpec { name: "ops_per_s".to_owned(), unit: "1/s".to_owned(), better: Better::Higher };
     outcome.baseline = "as & is".to_owned();
     outcome.baseline_achieved = None;
+    // Postgres with a script of its own, and words that try to break the page.
+    outcome.command = "planish prove postgres --workload '</pre><b>.sql' --seed 7239104412385".to_owned();
+    outcome.setup = Some(Setup::Postgres(PostgresSetup {
+        version: "15.18".to_owned(),
+        bin_folder: "/usr/lib/postgresql/15/bin".into(),
+        scale: 55,
+        shared_buffers_bytes: 956_301_312,
+        clients: 1,
+        script: Some("SELECT '</pre><script>' -- &\n;\n".to_owned()),
+    }));
     outcome.quick = true;
     outcome.rungs = vec![open, two];
     outcome.rungs.iter_mut().for_each(|rung| rung.against = vec![outcome.baseline.clone()]);
@@ -192,12 +207,13 @@ fn rung(rng: &mut Rng, name: &str, effect: f64, sigma: f64, pairs: usize, verdic
         guards: guards(),
         pair_logs,
         orders,
+        tested: Some(true),
     }
 }
 
 fn build(index: usize, effect: f64) -> BuildRow {
     let sha256 = Some(format!("{index}3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1"));
-    BuildRow { index, seed: Some(17 + index as u64), sha256, pairs: 8, effect }
+    BuildRow { index, seed: Some(17 + index as u64), sha256, pairs: 8, effect, pair_logs: Vec::new() }
 }
 
 fn unavailable(name: &str) -> Rung {
@@ -220,12 +236,14 @@ fn unavailable(name: &str) -> Rung {
         guards: Vec::new(),
         pair_logs: Vec::new(),
         orders: Vec::new(),
+        tested: Some(false),
     }
 }
 
 fn confirmed(effect: f64, half: f64) -> Confirmed {
     let gain = Gain { effect, low: round(effect - half), high: round(effect + half) };
-    Confirmed { gain, level: Some(0.991), pairs: 12 }
+    let (pair_logs, orders) = (vec![round((1.0 + effect).ln()); 12], vec![First::Baseline; 12]);
+    Confirmed { gain, level: Some(0.991), pairs: 12, pair_logs, orders, guards: guards() }
 }
 
 fn achieved(backing: &str, facts: &[(&str, Value)]) -> Option<Achieved> {
@@ -239,7 +257,8 @@ fn metrics(effect: f64) -> BTreeMap<String, MetricRow> {
         let gain = Gain { effect, low: round(effect - 0.015), high: round(effect + 0.015) };
         let value = round(baseline * (1.0 + sign * effect));
         let unit = unit.to_owned();
-        MetricRow { unit, better, baseline: Some(baseline), value: Some(value), gain: Some(gain) }
+        let pair_logs = Vec::new();
+        MetricRow { unit, better, baseline: Some(baseline), value: Some(value), gain: Some(gain), pair_logs }
     };
     let mut rows: BTreeMap<String, MetricRow> = [
         ("cpu_ns_per_op", row("ns", Better::Lower, 82.413, effect)),
@@ -261,6 +280,7 @@ fn metrics(effect: f64) -> BTreeMap<String, MetricRow> {
         baseline: Some(0.0),
         value: Some(0.0),
         gain: None,
+        pair_logs: Vec::new(),
     };
     rows.insert("error_rate".to_owned(), none);
     rows
@@ -302,6 +322,7 @@ fn guards() -> Vec<GuardRow> {
         low,
         held,
         reason: reason.to_owned(),
+        pair_values: Vec::new(),
     };
     vec![
         guard("p99_ns", 0.03, Some(-0.011), Some(true), "within its margin"),
@@ -338,6 +359,7 @@ fn selfcheck(rng: &mut Rng, verdict: SelfCheckVerdict) -> SelfCheck {
         verdict,
         pairs: 12,
         pair_logs: logs(rng, 0.0, sigma_d, 12),
+        orders: vec![First::Arm; 12],
         sigma_d,
         mde: mde(96),
         detectable: [16, 32, 64, 96].map(|pairs| Detectable { pairs, mde: mde(pairs) }).to_vec(),

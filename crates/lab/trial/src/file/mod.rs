@@ -16,7 +16,7 @@ use std::time::Duration;
 use planish_model::{Catalogue, Want};
 use planish_stats::ladder::Strictness;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 pub use new::{NewTrial, new};
@@ -35,7 +35,7 @@ const SHIPPED: [(&str, &str); 2] = [
 ];
 
 /// An experiment.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialFile {
     /// Its name; outcomes and proofs carry it.
@@ -101,7 +101,7 @@ pub struct TrialFile {
 }
 
 /// What is measured, and how.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
     /// How speed becomes metrics.
@@ -136,7 +136,7 @@ pub struct WorkloadSpec {
 }
 
 /// A server that the workload is put on.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceSpec {
     /// The program and its arguments. Rungs change it, not the workload.
@@ -160,7 +160,7 @@ pub struct ServiceSpec {
 }
 
 /// What one arm is: any mix of host settings, launcher options, environment and program.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmSpec {
     /// Its name.
@@ -212,7 +212,7 @@ pub struct ArmSpec {
 }
 
 /// What the short form does otherwise.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuickSpec {
     /// Time for everything, in seconds.
@@ -323,6 +323,12 @@ impl TrialFile {
         Self::shipped(argument)
     }
 
+    /// The file as it was resolved: what [`Self::parse`] makes the same trial of. Comments are not in it.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        toml::to_string(self).expect("a trial file is plain data with text keys")
+    }
+
     /// The metric that decides.
     #[must_use]
     pub fn primary_name(&self) -> String {
@@ -425,6 +431,59 @@ mod tests {
         }
         let error = TrialFile::open("serie", &Catalogue::default()).expect_err("no such trial");
         assert_eq!(error.to_string(), "no trial `serie`; did you mean `series`?");
+    }
+
+    #[test]
+    fn a_resolved_file_is_the_same_trial() {
+        let everything = r#"
+name = "t"
+summary = "s"
+primary = "cost"
+mode = "step"
+hope = 0.3
+strict = true
+budget_seconds = 60
+pairs = 40
+seed = 5
+confirm = false
+guards = [{ metric = "rss_bytes", margin = 0.1 }]
+workload = { adapter = "number", command = ["sh", "-c", "echo 'cost: 1'\n"], settle = { psi_below = 5.0 }, metric = [
+    { name = "cost", better = "lower", regex = "cost: ([0-9]+)" } ] }
+service = { command = ["true"], ready_tcp = "127.0.0.1:1", ready_command = ["true"] }
+reset."vm.swappiness" = { drop_caches = true }
+
+[[rung]]
+name = "swap"
+want = { "vm.swappiness" = 1, "thp.enabled" = [
+    { value = "madvise", needs = { os_min = "15.5" } }, { value = "never" } ] }
+env = { "A" = "b \"c\"" }
+reset = { compact_memory = true }
+
+[[rung]]
+name = "build"
+program = "/tmp/app{build}"
+build = ["make"]
+rebuilds = 4
+min_gain = 0.2
+"#;
+        let warm = "name = \"w\"\nsummary = \"s\"\n[workload]\nadapter = \"slices\"\ncommand = [\"x\"]\nwarmup = W\n";
+        let slices = |word| warm.replace('W', word);
+        let http = "name = \"h\"\nsummary = \"s\"\n[service]\ncommand = [\"x\"]\n[workload]\nadapter = \"http\"\n\
+                    http = { url = \"http://127.0.0.1:1/\", rate = 10, seconds = 1 }\n";
+        let shipped = SHIPPED.map(|(_, text)| text.to_owned());
+        let texts = [everything.to_owned(), slices("2.5"), slices("\"detect\""), http.to_owned()];
+        for text in texts.into_iter().chain(shipped) {
+            let trial = TrialFile::parse("t.toml", &text).expect("a good file");
+            let again = TrialFile::parse("t.toml", &trial.to_text()).expect("what was run can be run");
+            assert_eq!(again.to_text(), trial.to_text());
+            assert_eq!(untold(&again), untold(&trial));
+        }
+    }
+
+    /// Everything of a file but the places of its words.
+    fn untold(trial: &TrialFile) -> String {
+        let spans = regex_lite::Regex::new(r"span: \d+\.\.\d+").expect("a good expression");
+        spans.replace_all(&format!("{trial:?}"), "").into_owned()
     }
 
     #[test]

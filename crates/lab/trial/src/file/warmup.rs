@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::control::is_time;
 
@@ -38,6 +38,15 @@ pub(super) enum Word {
 impl<'de> Deserialize<'de> for WarmUpSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader)
+    }
+}
+
+impl Serialize for WarmUpSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Seconds(seconds) => serializer.serialize_f64(*seconds),
+            Self::Detect => serializer.serialize_str("detect"),
+        }
     }
 }
 

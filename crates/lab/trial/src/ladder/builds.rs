@@ -28,6 +28,7 @@ pub(super) fn builds(run: &Run, better: Better) -> Option<Builds> {
             sha256: fact("program_sha256").and_then(Value::as_str).map(str::to_owned),
             pairs: logs.len(),
             effect: better.gain(hodges_lehmann(logs).unwrap_or(0.0)),
+            pair_logs: logs.clone(),
         }
     };
     let rows: Vec<BuildRow> = of_build.iter().map(row).collect();

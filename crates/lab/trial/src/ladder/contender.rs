@@ -20,6 +20,8 @@ pub(super) struct Contender {
     /// What it is compared with.
     pub(super) against: Vec<String>,
     pub(super) achieved: Option<Achieved>,
+    /// Whether it could have been kept.
+    pub(super) tested: bool,
     verdict: Option<RungVerdict>,
     reason: String,
     run: Option<Run>,
@@ -36,6 +38,7 @@ impl Contender {
             min_gain,
             against: Vec::new(),
             achieved: None,
+            tested: false,
             verdict: None,
             reason: String::new(),
             run: None,
@@ -179,7 +182,8 @@ impl Contender {
             collectors: rows::collectors(pairs),
             guards: rows::guards(&options.guards, self.run.as_ref()),
             pair_logs: self.run.as_ref().map_or_else(Vec::new, |run| run.sequential.logs().to_vec()),
-            orders: pairs.iter().map(|pair| pair.first).collect(),
+            orders: self.run.as_ref().map_or_else(Vec::new, Run::orders),
+            tested: Some(self.tested),
             name: self.name,
         }
     }
@@ -229,6 +233,11 @@ pub(super) fn sentence(conclusion: &Conclusion, min_gain: f64, better: planish_s
 /// Whether so many pairs can have the level that their look asks for; the interval of fewer is only the widest one.
 fn has_level(conclusion: &Conclusion) -> bool {
     conclusion.effect.is_some_and(|effect| effect.interval.level >= 1.0 - 2.0 * conclusion.allowed)
+}
+
+/// Whether pairs that ended by a clock were enough to keep a rung.
+pub(super) fn could_keep(conclusion: &Conclusion) -> bool {
+    has_level(conclusion) && conclusion.reason != Reason::EndedEarly
 }
 
 fn guard_names(conclusion: &Conclusion, state: planish_stats::GuardState) -> String {

@@ -455,8 +455,11 @@ impl<'a> Climb<'a> {
                  that a start got; none was run: {because}"
             );
             self.notes.push(note);
-            for contender in contenders.iter_mut().filter(|contender| contender.is_kept()) {
-                contender.only_this_start();
+            for contender in contenders.iter_mut() {
+                contender.tested = false;
+                if contender.is_kept() {
+                    contender.only_this_start();
+                }
             }
             return Ok(());
         }
@@ -477,8 +480,10 @@ impl<'a> Climb<'a> {
             return Ok(());
         }
         if self.stop.is_set() {
-            let kept = contenders.iter_mut().filter(|contender| contender.is_kept());
-            kept.for_each(|contender| contender.unconfirmed(race::STOPPED.to_owned()));
+            for contender in contenders.iter_mut().filter(|contender| contender.is_kept()) {
+                contender.tested = false;
+                contender.unconfirmed(race::STOPPED.to_owned());
+            }
             return Ok(());
         }
         let min_gain = kept.iter().map(|contender| contender.min_gain).fold(0.0, f64::max);
@@ -550,6 +555,10 @@ impl<'a> Climb<'a> {
         let mut outcome = TrialOutcome {
             trial: self.options.trial.clone(),
             summary: self.options.summary.clone(),
+            // Both are told by whoever made the field out of a file, or out of options.
+            command: String::new(),
+            setup: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             unit: self.field.unit(),
             primary: self.options.primary.clone(),
             mode: self.options.mode,

@@ -8,8 +8,8 @@ use planish_stats::spending::ALPHA;
 use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdict};
 
 use super::builds::builds;
-use super::contender::{Contender, sentence};
-use super::rows::{better, gain};
+use super::contender::{Contender, could_keep, sentence};
+use super::rows::{self, better, gain};
 use super::{Climb, ERROR_RATE, LadderOptions, Refusal, SEED_LIMIT};
 use crate::control::Phase;
 use crate::error::TrialError;
@@ -51,6 +51,13 @@ pub(super) struct Run {
     pub(super) pairs: Vec<Pair>,
     failures: usize,
     last_failure: String,
+}
+
+impl Run {
+    /// Which arm of each pair ran first.
+    pub(super) fn orders(&self) -> Vec<First> {
+        self.pairs.iter().map(|pair| pair.first).collect()
+    }
 }
 
 /// What is fixed before the first block of a race.
@@ -443,8 +450,7 @@ impl<'c, 'a> Race<'c, 'a> {
     /// Time is out, or the user has stopped it: what the pairs have earned so far still counts.
     fn close(mut self) {
         let stopped = self.climb.stop.is_set();
-        for (index, mut run) in std::mem::take(&mut self.runs) {
-            run.sequential.close();
+        for (index, run) in std::mem::take(&mut self.runs) {
             // Somebody who watches may stop at a moment that suits him; the test does not allow for that.
             if stopped && self.course.phase == Phase::Ladder {
                 self.contenders[index].conclude(RungVerdict::Inconclusive, STOPPED.to_owned());
@@ -461,7 +467,12 @@ impl<'c, 'a> Race<'c, 'a> {
         let direction = better(self.climb.options.primary.better);
         let contender = &mut self.contenders[index];
         let min_gain = contender.min_gain;
+        let ended_by_plan = run.sequential.conclusion().is_some();
         let conclusion = run.sequential.close().clone();
+        // What ends early by a clock has asked its question only where its pairs could have answered it.
+        let asked = ended_by_plan || (!self.climb.stop.is_set() && could_keep(&conclusion));
+        contender.tested =
+            asked && run.failures == 0 && contender.verdict() != Some(RungVerdict::Unavailable);
         let spoiled = (run.failures > 0).then(|| {
             format!(
                 "{}, but a unit failed, and its pair has no figure: {}",
@@ -471,11 +482,13 @@ impl<'c, 'a> Race<'c, 'a> {
         });
         if self.course.phase == Phase::Confirm {
             if let Some(effect) = &conclusion.effect {
-                let level = Some(effect.interval.level);
                 contender.confirm(Confirmed {
                     gain: gain(direction, effect),
-                    level,
+                    level: Some(effect.interval.level),
                     pairs: conclusion.pairs,
+                    pair_logs: run.sequential.logs().to_vec(),
+                    orders: run.orders(),
+                    guards: rows::guards(&self.climb.options.guards, Some(&run)),
                 });
             }
             if conclusion.verdict != Verdict::Keep || spoiled.is_some() {
@@ -528,7 +541,7 @@ fn guards(climb: &Climb<'_>) -> Result<(Vec<Guard>, Vec<String>), StatsError> {
 
 /// The value of a guard for one pair: positive is better. A metric that an arm stopped reporting is as bad as
 /// can be.
-fn guard_value(name: &str, pair: &Pair) -> f64 {
+pub(super) fn guard_value(name: &str, pair: &Pair) -> f64 {
     let (baseline, arm) = (pair.baseline.metrics.get(name), pair.arm.value(name));
     let (Some(baseline), Some(arm)) = (baseline, arm) else { return ALMOST_NOTHING.ln() };
     if name == ERROR_RATE {

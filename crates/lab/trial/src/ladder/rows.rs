@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use planish_stats::summary::median;
 use planish_stats::{Estimate, GuardState, Walsh};
 
-use super::race::{Pair, Run};
+use super::race::{Pair, Run, guard_value};
 use super::{ERROR_RATE, GuardSpec};
 use crate::outcome::{Better, CollectorRow, Gain, GuardRow, MetricRow};
 use crate::sample::Sample;
@@ -47,6 +47,7 @@ pub(super) fn metrics(pairs: &[Pair]) -> BTreeMap<String, MetricRow> {
             baseline: median_of(pairs.iter().filter_map(|pair| pair.baseline.value(name))),
             value: median_of(pairs.iter().filter_map(|pair| pair.arm.value(name))),
             gain: estimate.map(|estimate| gain(better(metric.better), &estimate)),
+            pair_logs: if whole { logs } else { Vec::new() },
         })
     };
     first.arm.metrics.keys().filter_map(|name| Some((name.clone(), row(name)?))).collect()
@@ -88,6 +89,7 @@ pub(super) fn guards(specs: &[GuardSpec], run: Option<&Run>) -> Vec<GuardRow> {
                 low: None,
                 held: None,
                 reason,
+                pair_values: Vec::new(),
             };
         };
         let change = finding.change.map(|change| change.interval.low);
@@ -99,7 +101,15 @@ pub(super) fn guards(specs: &[GuardSpec], run: Option<&Run>) -> Vec<GuardRow> {
             GuardState::Breached => (Some(false), "worse than its margin"),
             GuardState::Open => (None, "too noisy to tell"),
         };
-        GuardRow { metric: spec.metric.clone(), margin: spec.margin, low, held, reason: reason.to_owned() }
+        let pairs = run.map_or(&[][..], |run| &run.pairs);
+        GuardRow {
+            metric: spec.metric.clone(),
+            margin: spec.margin,
+            low,
+            held,
+            reason: reason.to_owned(),
+            pair_values: pairs.iter().map(|pair| guard_value(&spec.metric, pair)).collect(),
+        }
     };
     specs.iter().map(row).collect()
 }

@@ -12,7 +12,7 @@ use super::rows::{better, gain};
 use super::{Climb, Refusal, SEED_LIMIT, race, readback};
 use crate::control::Phase;
 use crate::error::TrialError;
-use crate::outcome::{Detectable, Quieter, SelfCheck, SelfCheckVerdict};
+use crate::outcome::{Detectable, First, Quieter, SelfCheck, SelfCheckVerdict};
 use crate::sample::{ArmError, Metric, Sample};
 
 /// Attempts at one pair before the baseline counts as one that does not run.
@@ -216,6 +216,7 @@ impl Climb<'_> {
             verdict,
             pairs: noise.pairs,
             pair_logs: pair_logs(&starts)?,
+            orders: starts.orders.iter().map(|order| first(*order)).collect(),
             sigma_d: noise.sigma_d,
             mde,
             detectable: detectable(noise.sigma_d, alpha, direction),
@@ -252,6 +253,14 @@ impl Climb<'_> {
             cure: outcome.advice.clone(),
         });
         Ok(Check { outcome, hopeless, refusal })
+    }
+}
+
+/// Which of the twins ran first.
+fn first(order: PairOrder) -> First {
+    match order {
+        PairOrder::BaselineFirst => First::Baseline,
+        PairOrder::ArmFirst => First::Arm,
     }
 }
 

@@ -197,7 +197,7 @@ mod tests {
         let part = -(-0.08_f64).exp_m1();
         assert!((rung("3").effect.expect("pairs") - part).abs() < 0.02);
         let whole = -(-0.18_f64).exp_m1();
-        let total = rung(TrialOutcome::STACK).confirmed.expect("run again").gain;
+        let total = rung(TrialOutcome::STACK).confirmed.as_ref().expect("run again").gain;
         assert!(total.low < whole && whole < total.high, "{total:?} and {whole}");
     }
 }

@@ -179,7 +179,7 @@ fn a_confirmation_without_time_for_twelve_pairs_keeps_nothing() {
         let costs = [100.0, 80.0, 80.0, 100.0];
         let outcome = run(&mut Slow::new(8.0, 1.0, &costs), &options(f64::from(budget_seconds), 8));
         let rung = &outcome.rungs[0];
-        let pairs = rung.confirmed.map_or(0, |confirmed| confirmed.pairs);
+        let pairs = rung.confirmed.as_ref().map_or(0, |confirmed| confirmed.pairs);
         if rung.verdict == RungVerdict::Keep {
             assert!(pairs >= 12, "{pairs} in {budget_seconds} s");
         }

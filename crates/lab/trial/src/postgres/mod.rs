@@ -53,7 +53,7 @@ use crate::control::{Phase, Stop, Tick};
 use crate::error::TrialError;
 use crate::kernel;
 use crate::ladder::{Confirm, LadderOptions, WarmUpPlan, host_error};
-use crate::outcome::{Better, LadderMode, MetricSpec, TrialOutcome};
+use crate::outcome::{Better, LadderMode, MetricSpec, PostgresSetup, Setup, TrialOutcome};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, Slicing, run_resident};
 use crate::run::{Ground, RunOptions};
 
@@ -98,10 +98,26 @@ struct Stage {
     room: Room,
     budget: Budget,
     work: Work,
+    /// The text of the script that is the work.
+    script: Option<String>,
     clients: usize,
     stop: Stop,
     /// Set at the end of the time for everything, too: no data is made or copied beyond it.
     until: Stop,
+}
+
+impl Stage {
+    /// What is run, for the outcome.
+    fn setup(&self) -> PostgresSetup {
+        PostgresSetup {
+            version: self.install.version.to_string(),
+            bin_folder: self.install.folder.clone(),
+            scale: self.budget.scale,
+            shared_buffers_bytes: self.budget.shared_buffers_bytes,
+            clients: self.clients,
+            script: self.script.clone(),
+        }
+    }
 }
 
 /// Proves PostgreSQL on this ground, leaves the host as it was, and stores the proof.
@@ -142,6 +158,8 @@ pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<Tri
     let mut outcome = outcome.map_err(in_time)?;
     restored?;
     outcome.notes.extend(reach::notes(&stage.install, &stage.budget, stage.clients));
+    outcome.command = options.repeated(outcome.seed);
+    outcome.setup = Some(Setup::Postgres(stage.setup()));
     ground.proofs.store(&mut outcome)?;
     Ok(outcome)
 }
@@ -153,9 +171,12 @@ fn prepare(
     host: &HostFacts,
     until: Stop,
 ) -> Result<Stage, TrialError> {
-    let work = match &wishes.workload {
-        Some(file) => Work::Script(read_script(file)?),
-        None => Work::Reads,
+    let (work, script) = match &wishes.workload {
+        Some(file) => {
+            let text = read_script(file)?;
+            (Work::Script(Script::parse(file, &text)?), Some(text))
+        }
+        None => (Work::Reads, None),
     };
     let install = Install::find(wishes.bin_folder.as_deref())?;
     let wish = Wish {
@@ -168,7 +189,8 @@ fn prepare(
     let budget = Budget::new(wish, SERVERS, host.memory_bytes, available)?;
     let room = Room::make(Account::choose()?, &budget)?;
     make_seed(&install, &room, &budget, &until)?;
-    Ok(Stage { install, room, budget, work, clients: wishes.clients, stop: options.stop.clone(), until })
+    let (clients, stop) = (wishes.clients, options.stop.clone());
+    Ok(Stage { install, room, budget, work, script, clients, stop, until })
 }
 
 fn arms<'h>(stage: &Rc<Stage>, seed: u64, host: &SharedHost<'h>) -> ResidentArms<'h> {
@@ -228,8 +250,7 @@ fn ladder_options(
     })
 }
 
-fn read_script(file: &std::path::Path) -> Result<Script, TrialError> {
+fn read_script(file: &std::path::Path) -> Result<String, TrialError> {
     let text = planish_sys::file::read_text(file);
-    let text = text.map_err(|source| TrialError::Unreadable { path: file.to_owned(), source })?;
-    Script::parse(file, &text)
+    text.map_err(|source| TrialError::Unreadable { path: file.to_owned(), source })
 }

@@ -137,6 +137,9 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     let pairs = outcome.selfcheck.as_ref().map(|check| check.pairs);
     assert!(is_short || pairs.is_some_and(|pairs| pairs >= 8), "{:?}", outcome.refused);
     assert!(outcome.notes.iter().any(|note| note.contains("PostgreSQL")), "{:?}", outcome.notes);
+    let Some(Setup::Postgres(setup)) = &outcome.setup else { panic!("{:?}", outcome.setup) };
+    assert_eq!((setup.scale, setup.clients, &setup.script), (1, 1, &None));
+    assert!(setup.bin_folder.join("postgres").is_file() && setup.shared_buffers_bytes >= 128 << 20);
     assert_eq!(rooms_of_ours(), 0);
     // The time that the data took was taken from the ladder, so that both end together within the budget.
     let late = outcome.seconds > BUDGET_SECONDS - made_data + 2.0;

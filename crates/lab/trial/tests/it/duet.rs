@@ -44,7 +44,7 @@ fn a_planted_effect_is_found_by_programs_that_run_beside_each_other() {
     let lean = &outcome.rungs[0];
     assert_eq!(lean.verdict, RungVerdict::Keep, "{}", lean.reason);
     assert!((lean.effect.expect("pairs") - 0.1).abs() < 0.01);
-    assert!((lean.confirmed.expect("run again").gain.effect - 0.1).abs() < 0.01);
+    assert!((lean.confirmed.as_ref().expect("run again").gain.effect - 0.1).abs() < 0.01);
     assert_ne!(verdicts(&outcome)["idle"], RungVerdict::Keep);
     assert!(outcome.rungs.iter().all(|rung| rung.against == ["baseline"]), "mode `block` stacks nothing");
     // Nearly always each saw the other; and the share of the time is told.

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, Exit, HostFacts, KnobId, Profile};
 use planish_trial::{
-    Action, Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, SelfCheckVerdict,
+    Action, Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, SelfCheckVerdict, Setup,
     Silent, Stop, Tick, TrialError, TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
 };
+
+use crate::recompute::recompute;
 
 /// A host that remembers what it was asked for. While anything is applied, the file `fast` is there.
 #[derive(Default)]
@@ -144,7 +146,9 @@ impl Bench {
     ) -> Result<TrialOutcome, TrialError> {
         let proofs = Proofs::of_state(self.folder.path());
         let mut ground = Ground { options: &self.options, host: &mut self.host, proofs: &proofs, progress };
-        run_on(trial, &mut ground)
+        let outcome = run_on(trial, &mut ground)?;
+        recompute(&outcome);
+        Ok(outcome)
     }
 }
 
@@ -181,7 +185,7 @@ fn host_arms_are_applied_for_their_units_only_and_the_winner_is_persisted() {
     assert_eq!((outcome.unit, outcome.exit), (UnitKind::Start, Exit::Done.code()));
     let swap = &outcome.rungs[0];
     assert!((swap.effect.expect("pairs") - 0.2).abs() < 0.01);
-    let confirmed = swap.confirmed.expect("run again");
+    let confirmed = swap.confirmed.as_ref().expect("run again");
     // Once for each unit of the arm and no other; disturbed blocks are run again, some of them with it.
     let units = swap.pairs + confirmed.pairs;
     let applied = units..=units + outcome.discarded.len();
@@ -201,6 +205,28 @@ fn host_arms_are_applied_for_their_units_only_and_the_winner_is_persisted() {
 }
 
 #[test]
+fn an_outcome_holds_the_line_and_the_file_that_make_it_again() {
+    let mut bench = Bench::new();
+    let head = "budget_seconds = 20\nmin_gain = 0.03\n";
+    let trial = number_trial(bench.folder.path(), head, &format!("{SWAP}{LEAN}min_gain = 0.05\n"));
+    bench.options.seed = None;
+    let outcome = bench.run(&trial).expect("it runs");
+    assert_eq!(outcome.command, format!("planish trial run t.toml --seed {}", outcome.seed));
+    assert_eq!(outcome.version, env!("CARGO_PKG_VERSION"));
+    let Some(Setup::File(text)) = &outcome.setup else { panic!("{:?}", outcome.setup) };
+    let stored = TrialFile::parse("stored", text).expect("what was run can be run");
+    assert_eq!(stored.to_text(), *text);
+    assert_eq!(stored.rung_gains(), [0.03, 0.05], "each rung has its own");
+
+    // The same line again: nothing is added where the seed was typed.
+    bench.options.seed = Some(outcome.seed);
+    bench.options.command.clone_from(&outcome.command);
+    let again = bench.run(&stored).expect("it runs again");
+    assert_eq!((&again.command, &again.setup), (&outcome.command, &outcome.setup));
+    assert_eq!(again.seed, outcome.seed);
+}
+
+#[test]
 fn what_is_kept_is_confirmed_together() {
     let mut bench = Bench::new();
     let rungs = format!("{SWAP}{LEAN}");
@@ -210,7 +236,7 @@ fn what_is_kept_is_confirmed_together() {
     assert_eq!(names, ["swap", "lean", TrialOutcome::STACK, TrialOutcome::PLACEBO]);
     let stack = &outcome.rungs[2];
     assert_eq!(stack.verdict, RungVerdict::Keep, "{}", stack.reason);
-    let together = stack.confirmed.expect("it has no other pairs").gain;
+    let together = stack.confirmed.as_ref().expect("it has no other pairs").gain;
     assert!((together.effect - 0.28).abs() < 0.01, "{together:?}");
     assert!(outcome.rungs[0].reason.ends_with("confirmed as a part of the stack"));
     assert!(outcome.rungs[0].confirmed.is_none());

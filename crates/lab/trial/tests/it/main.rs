@@ -6,6 +6,7 @@ mod fake;
 mod files;
 mod hooks;
 mod host;
+mod recompute;
 mod resident;
 mod step;
 mod warm;

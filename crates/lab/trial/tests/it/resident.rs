@@ -11,11 +11,15 @@ use planish_trial::{
 };
 
 use crate::fake::{Fake, Fault, arms, options};
+use crate::recompute::recompute;
 
 const SLICES: Slicing = Slicing { slice: Duration::from_millis(1), freshness: Freshness::Resident };
 
 fn run(arms: ResidentArms, seed: u64) -> TrialOutcome {
-    run_resident(arms, SLICES, &options(seed), &mut Silent, &Stop::default()).expect("the baseline runs")
+    let outcome =
+        run_resident(arms, SLICES, &options(seed), &mut Silent, &Stop::default()).expect("the baseline runs");
+    recompute(&outcome);
+    outcome
 }
 
 fn rung<'a>(outcome: &'a TrialOutcome, name: &str) -> &'a Rung {
@@ -31,7 +35,7 @@ fn a_planted_effect_is_found_confirmed_and_explained() {
     assert_eq!(thp.verdict, RungVerdict::Keep, "{}", thp.reason);
     let (low, high) = (thp.low.expect("an interval"), thp.high.expect("an interval"));
     assert!(low < 0.2 && 0.2 < high && low > 0.17, "{low} to {high}");
-    let fresh = thp.confirmed.expect("run again");
+    let fresh = thp.confirmed.as_ref().expect("run again");
     assert!((fresh.gain.effect - 0.2).abs() < 0.02);
     // 12 of 32 pairs may spend 0.025 * (12 / 32)^1.5 on each side; a rank test has the next level above.
     assert_eq!(fresh.pairs, 12);
@@ -256,7 +260,7 @@ fn what_slices_find_is_kept_by_fresh_starts_alone() {
         kept += usize::from(null.verdict == RungVerdict::Keep);
         let thp = rung(&outcome, "thp");
         found += usize::from(thp.verdict == RungVerdict::Keep);
-        assert!((thp.confirmed.expect("run again").gain.effect - 0.4).abs() < 0.05);
+        assert!((thp.confirmed.as_ref().expect("run again").gain.effect - 0.4).abs() < 0.05);
     }
     // Of 100 ladders at most 5 may keep it, and a third of them see it first.
     assert!(kept <= 4 && seen >= 12, "{kept} kept of {seen} seen in {ladders}");
@@ -282,7 +286,7 @@ fn a_pair_of_a_confirmation_is_a_fresh_start_of_both_arms() {
         };
         let outcome =
             run_resident(arms, slicing, &options(5), &mut listen, &Stop::default()).expect("it runs");
-        let confirmed = rung(&outcome, "thp").confirmed.expect("run again");
+        let confirmed = rung(&outcome, "thp").confirmed.as_ref().expect("run again");
         let begun = begun.expect("a confirmation was run");
         for (log, before) in logs.iter().zip(begun) {
             assert_eq!(log.borrow().starts - before, confirmed.pairs, "{freshness:?}");
@@ -298,7 +302,7 @@ fn a_run_that_keeps_its_placebo_keeps_nothing_else() {
     arms.placebo = Fake::new("4k again", 92.0, 0.01, 8).boxed();
     let outcome = run(arms, 1);
     disbelieved(&outcome);
-    assert!(rung(&outcome, "1g").confirmed.expect("run again").gain.low > 0.3);
+    assert!(rung(&outcome, "1g").confirmed.as_ref().expect("run again").gain.low > 0.3);
 }
 
 #[test]
@@ -406,7 +410,7 @@ fn a_stop_while_it_is_confirmed_keeps_nothing() {
         let thp = rung(&outcome, "thp");
         let reason = "seen once and not confirmed: stopped by the user";
         assert_eq!((thp.verdict, thp.reason.as_str()), (RungVerdict::Inconclusive, reason));
-        assert_eq!(thp.confirmed.map_or(0, |confirmed| confirmed.pairs), pairs);
+        assert_eq!(thp.confirmed.as_ref().map_or(0, |confirmed| confirmed.pairs), pairs);
         assert_eq!(outcome.exit, Exit::Inconclusive.code());
     }
 }
@@ -447,6 +451,6 @@ fn every_pair_of_one_seed_is_in_the_blocks() {
     let outcome = run(arms(vec![Fake::new("thp", 80.0, 0.01, 3)], 0.01, 2), 3);
     let thp = rung(&outcome, "thp");
     let in_blocks = outcome.blocks.iter().filter(|block| block.iter().any(|name| name == "thp")).count();
-    let confirmed = thp.confirmed.map_or(0, |confirmed| confirmed.pairs);
+    let confirmed = thp.confirmed.as_ref().map_or(0, |confirmed| confirmed.pairs);
     assert_eq!(in_blocks, thp.pairs + confirmed);
 }
