@@ -14,6 +14,7 @@ use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
 
 pub(crate) mod edit;
+mod menu;
 
 /// A host that can be written. Crash tests put themselves between act and the host here.
 pub trait Sink {
@@ -107,7 +108,7 @@ impl Sink for LiveSink {
     }
 
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
-        edit::generate(generator).map(|()| true)
+        menu::generate(generator).map(|()| true)
     }
 
     fn pause(&self, time: Duration) {
