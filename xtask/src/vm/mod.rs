@@ -35,6 +35,9 @@ pub struct Options {
     /// Reboot a Debian that GRUB starts from a disk instead: slow, and not a part of ci
     #[arg(long, conflicts_with_all = ["full", "kernels", "record"])]
     pub disk: bool,
+    /// Begin the guest with a disk at this stage: cut-N with the power cut of that number
+    #[arg(long, requires = "disk", value_name = "STAGE")]
+    pub from: Option<String>,
 }
 
 /// Boots the guests and counts their results.
@@ -52,7 +55,7 @@ pub fn run(options: &Options) -> Result<Tally> {
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     let programs = Programs::build()?;
     if options.disk {
-        return disk::run(&folder, &programs);
+        return disk::run(&folder, &programs, options.from.as_deref());
     }
     tally.skips.extend(programs.skips.iter().cloned());
     let versions = match options.kernels.as_slice() {

@@ -1,7 +1,7 @@
 //! Boot parameters through GRUB: given, seen in the next boot, taken back, seen gone in the one after.
 
 use super::profiles::{self, REBOOT};
-use super::{MEMORY, files, tool};
+use super::{MEMORY, Next, files, tool};
 use crate::check::{Outcome, Report};
 use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
@@ -9,35 +9,45 @@ use std::fs;
 
 /// Name of the copy of all files from before the first apply.
 pub const BEFORE: &str = "before";
-const APPLY: [&str; 6] = ["apply", REBOOT, "--allow", "availability", "--persist", "--yes"];
+/// The apply of all of it.
+pub const APPLY: [&str; 6] = ["apply", REBOOT, "--allow", "availability", "--persist", "--yes"];
 const MENU: &str = "/boot/grub/grub.cfg";
 
 /// First boot: apply.
-pub fn persist(report: &mut Report) -> Option<&'static str> {
+pub fn persist(report: &mut Report) -> Next {
     report.check("disk.system", system);
     report.check("reboot.before", before);
     report.check("reboot.apply", apply);
     report.check("reboot.pending", pending);
-    Some("booted")
+    Next::Reboot("booted".to_owned())
 }
 
 /// Second boot: everything is in force; undo.
-pub fn booted(report: &mut Report) -> Option<&'static str> {
+pub fn booted(report: &mut Report) -> Next {
     report.check("reboot.cmdline", in_command_line);
     report.check("reboot.values", values);
     report.check("reboot.check", check);
     report.check("reboot.undo", undo);
-    Some("gone")
+    Next::Reboot("gone".to_owned())
 }
 
 /// Third boot: as if nothing had been.
-pub fn gone(report: &mut Report) -> Option<&'static str> {
-    report.check("reboot.gone", || {
-        ensure_as_before()?;
-        let count = files::ensure_as_kept(BEFORE)?;
-        Ok(Outcome::Ok(format!("command line and running values as before, {count} files byte for byte")))
-    });
-    None
+pub fn gone(report: &mut Report) {
+    report.check("reboot.gone", as_before);
+}
+
+/// This boot and every file are as before the first apply.
+pub fn as_before() -> Result<Outcome> {
+    ensure_as_before()?;
+    let count = files::ensure_as_kept(BEFORE)?;
+    Ok(Outcome::Ok(format!("command line and running values as before, {count} files byte for byte")))
+}
+
+/// Whether the running kernel was given the arguments of the profile.
+pub fn is_given() -> Result<bool> {
+    let command_line = profiles::command_line()?;
+    let mut given = profiles::lines().filter_map(|line| line.arguments);
+    Ok(given.all(|arguments| profiles::gives(&command_line, arguments)))
 }
 
 /// This is what it claims to be: started by GRUB, run by systemd, on a disk.
@@ -56,7 +66,8 @@ fn system() -> Result<Outcome> {
     Ok(Outcome::Ok(format!("GRUB, systemd, Linux {kernel}, {}", state.trim())))
 }
 
-fn before() -> Result<Outcome> {
+/// Writes the profiles, and keeps everything that must be so again after each undo.
+pub fn before() -> Result<Outcome> {
     profiles::write()?;
     let (command_line, shown) = (profiles::command_line()?, profiles::shown()?);
     let given = profiles::lines().filter_map(|line| line.arguments);
@@ -78,7 +89,8 @@ fn ensure_as_before() -> Result<()> {
     Ok(())
 }
 
-fn apply() -> Result<Outcome> {
+/// Applies, and looks at the menu that came of it.
+pub fn apply() -> Result<Outcome> {
     let envelope = planish::json(&APPLY, &[0])?;
     let messages = envelope["messages"].to_string();
     ensure!(messages.contains("reboot pending"), "no word of the reboot: {messages}");

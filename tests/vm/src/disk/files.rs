@@ -21,6 +21,11 @@ pub fn keep(name: &str) -> Result<usize> {
     Ok(all(Path::new(&folder))?.len())
 }
 
+/// Whether there is a copy under a name.
+pub fn is_kept(name: &str) -> bool {
+    Path::new(MEMORY).join(name).is_dir()
+}
+
 /// Fails with what differs from the copy of that name: content, mode, owner, target of a link, presence.
 pub fn ensure_as_kept(name: &str) -> Result<usize> {
     let kept = all(Path::new(&format!("{MEMORY}/{name}")))?;

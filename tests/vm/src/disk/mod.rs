@@ -7,12 +7,15 @@
 //! ```text
 //! DMI serial number   planish-stage-<name>       the stage of this boot
 //! second serial port  PLANISH-NEXT <name>        the stage of the next one; none after the last
+//!                     PLANISH-CUT <name>         the same, and the power is to be cut now
 //! ```
 //!
-//! A stage that names its next one leaves by an ordinary reboot, at which QEMU ends and is started anew.
+//! A stage that names its next one leaves by an ordinary reboot, at which QEMU ends and is started anew. One that wants
+//! its power cut waits for that; the next one finds what was flushed to the disk by then.
 
 mod boot;
 mod files;
+mod power;
 mod profiles;
 mod systemd;
 
@@ -32,6 +35,16 @@ pub fn stage() -> Option<String> {
     text.trim().strip_prefix(PREFIX).map(str::to_owned)
 }
 
+/// What comes after a stage.
+enum Next {
+    /// This stage, after an ordinary reboot.
+    Reboot(String),
+    /// This stage, after the power was cut.
+    PowerCut(String),
+    /// Nothing.
+    End,
+}
+
 /// Runs a stage and leaves the machine.
 pub fn run(stage: &str) {
     let mut report = Report::default();
@@ -39,20 +52,29 @@ pub fn run(stage: &str) {
         "persist" => boot::persist(&mut report),
         "booted" => boot::booted(&mut report),
         "gone" => {
-            let next = boot::gone(&mut report);
+            boot::gone(&mut report);
             systemd::run_all(&mut report);
-            next
+            Next::Reboot(power::FIRST.to_owned())
         }
-        _ => {
+        _ => power::stage(stage, &mut report).unwrap_or_else(|| {
             report.fail("stage", &format!("no stage {stage}"));
-            None
-        }
+            Next::End
+        }),
     };
-    if let Some(next) = next {
+    if let Next::Reboot(next) = &next {
         println!("PLANISH-NEXT {next}");
     }
     report.finish();
-    leave(if next.is_some() { "reboot" } else { "poweroff" });
+    match next {
+        Next::Reboot(_) => leave("reboot"),
+        Next::End => leave("poweroff"),
+        Next::PowerCut(next) => {
+            println!("PLANISH-CUT {next}");
+            loop {
+                std::thread::park();
+            }
+        }
+    }
 }
 
 /// In the ordinary way, units stopped and file systems unmounted.

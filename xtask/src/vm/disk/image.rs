@@ -42,13 +42,15 @@ pub fn base(folder: &Path) -> Result<PathBuf> {
 /// The first boot, with the kernel given by QEMU: the guest puts GRUB on its own disk.
 fn install_loader(disk: &Path, folder: &Path) -> Result<()> {
     let log = folder.join("debian-prepare.log");
-    let machine = Machine { disk, tools: None, log: &log };
+    let machine = Machine { disk, writes: None, tools: None, log: &log };
     let kernel = [disk.with_extension("img.vmlinuz"), disk.with_extension("img.initrd")];
     let words = "root=/dev/vda1 ro console=ttyS0 quiet tsc=reliable no_timer_check mitigations=off panic=-1 \
                  init=/usr/local/sbin/planish-prepare";
     match machine.prepare(&kernel, words)? {
         End::Last => Ok(()),
-        End::Next(_) => bail!("the guest that installs GRUB named a stage; see {}", log.display()),
+        End::Next(_) | End::Cut(_) => {
+            bail!("the guest that installs GRUB named a stage; see {}", log.display())
+        }
         End::Lost(why) => bail!("GRUB was not installed: {why}; see {}", log.display()),
     }
 }

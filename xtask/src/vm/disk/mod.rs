@@ -1,8 +1,12 @@
-//! `./x vm --disk`: a Debian that GRUB starts from a disk and systemd runs, and that is rebooted for real.
+//! `./x vm --disk`: a Debian that GRUB starts from a disk and systemd runs, that is rebooted for real, and whose power
+//! is cut.
 //!
 //! The guest's side is `tests/vm/src/disk`: it does one stage at each boot and names the next. Every boot is a QEMU of
-//! its own on the same disk, started afresh; the disk is a copy of a cached image, thrown away at the end.
+//! its own, started afresh, on a copy of the disk as the boot before left it. After a reboot the copy is the disk;
+//! after a power cut the disk gets what the guest had flushed. It begins as a copy of a cached image and is thrown away
+//! at the end.
 
+mod flushed;
 mod image;
 mod stage;
 
@@ -12,6 +16,7 @@ use crate::tally::Tally;
 use anyhow::{Context, Result};
 use stage::{End, Machine};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -20,22 +25,33 @@ use std::time::Instant;
 pub const NAME: &str = "guest-disk";
 const FIRST: &str = "persist";
 
-/// Boots stage after stage, and counts the results.
-pub fn run(folder: &Path, programs: &Programs) -> Result<Tally> {
+/// Boots stage after stage from the first one or from this one, and counts the results.
+pub fn run(folder: &Path, programs: &Programs, from: Option<&str>) -> Result<Tally> {
     let begin = Instant::now();
     let base = image::base(folder)?;
-    let (disk, tools) = (folder.join("disk.img"), folder.join("disk-programs.img"));
-    shell::run(Command::new("cp").args(["--sparse=always", "--reflink=auto"]).arg(&base).arg(&disk))?;
+    let at = |name: &str| folder.join(name);
+    let (disk, live, writes) = (at("disk.img"), at("disk-live.img"), at("disk-live.writes"));
+    let tools = at("disk-programs.img");
+    copy(&base, &disk)?;
     image::of_programs(programs, folder, &tools)?;
     let mut tally = Tally::default();
-    let mut next = Some(FIRST.to_owned());
+    let mut next = Some(from.unwrap_or(FIRST).to_owned());
     let mut boot_count = 0;
     while let Some(name) = next.take() {
         boot_count += 1;
-        let log = folder.join(format!("{NAME}-{boot_count:02}-{name}.log"));
-        let machine = Machine { disk: &disk, tools: Some(&tools), log: &log };
+        copy(&disk, &live)?;
+        let log = at(&format!("{NAME}-{boot_count:02}-{name}.log"));
+        let machine = Machine { disk: &live, writes: Some(&writes), tools: Some(&tools), log: &log };
         match machine.run(&name, &mut tally)? {
-            End::Next(name) => next = Some(name),
+            End::Next(name) => {
+                fs::rename(&live, &disk).with_context(|| format!("name {}", disk.display()))?;
+                next = Some(name);
+            }
+            End::Cut(name) => {
+                let (count, lost_count) = flushed::carry_out(&writes, &disk)?;
+                eprintln!("{NAME}: power cut, {lost_count} of {count} writes to the disk are lost");
+                next = Some(name);
+            }
             End::Last => {}
             End::Lost(why) => {
                 tally.failed_count += 1;
@@ -43,7 +59,18 @@ pub fn run(folder: &Path, programs: &Programs) -> Result<Tally> {
             }
         }
     }
-    fs::remove_file(&disk).with_context(|| format!("remove {}", disk.display()))?;
+    for path in [&disk, &live, &writes] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("remove {}", path.display()));
+            }
+            _ => {}
+        }
+    }
     eprintln!("{NAME}: {boot_count} boots took {:.0} s", begin.elapsed().as_secs_f64());
     Ok(tally)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    shell::run(Command::new("cp").args(["--sparse=always", "--reflink=auto"]).arg(from).arg(to))
 }

@@ -5,6 +5,7 @@ use crate::shell;
 use crate::tally::Tally;
 use crate::vm::guest::count;
 use anyhow::{Context, Result};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(900);
 pub struct Machine<'a> {
     /// The disk that it starts from, and writes.
     pub disk: &'a Path,
+    /// Where QEMU logs what the guest writes to it, if at all.
+    pub writes: Option<&'a Path>,
     /// The disk with the programs; only read.
     pub tools: Option<&'a Path>,
     /// Where the first serial port goes: loader, kernel, systemd.
@@ -28,6 +31,8 @@ pub struct Machine<'a> {
 pub enum End {
     /// It did its stage; this one is next.
     Next(String),
+    /// It did its stage, and its power was cut; this one is next.
+    Cut(String),
     /// It did its stage, and there is none after it.
     Last,
     /// It did not come to the end of its stage.
@@ -38,6 +43,8 @@ pub enum End {
 #[derive(Default)]
 struct Said {
     next: Option<String>,
+    /// The power is to be cut now, and then comes this.
+    cut: Option<String>,
     failed_count: Option<usize>,
     prepared: bool,
 }
@@ -46,14 +53,21 @@ impl Machine<'_> {
     /// Boots a stage from the disk by its loader; prints results as they come.
     pub fn run(&self, stage: &str, tally: &mut Tally) -> Result<End> {
         let begin = Instant::now();
-        let mut command = self.command();
+        let mut command = self.command()?;
         command.args(["-smbios", &format!("type=1,serial=planish-stage-{stage}")]);
         let before = tally.failed_count;
-        let (said, status) = self.follow(command, tally)?;
+        let (said, status) = self.follow(&mut command, tally)?;
         eprintln!("{NAME} {stage} took {:.1} s", begin.elapsed().as_secs_f64());
         let failed_count = tally.failed_count - before;
         let next = || said.next.clone().map_or(End::Last, End::Next);
         Ok(match (&said, status) {
+            (Said { cut: Some(name), failed_count: Some(told), .. }, _) => {
+                if *told == failed_count {
+                    End::Cut(name.clone())
+                } else {
+                    End::Lost(format!("{told} failures were told"))
+                }
+            }
             (_, None) => End::Lost(format!("no word for {} s", TIMEOUT.as_secs())),
             (Said { failed_count: Some(told), .. }, Some(status)) if status.success() => {
                 if *told == failed_count { next() } else { End::Lost(format!("{told} failures were told")) }
@@ -64,16 +78,16 @@ impl Machine<'_> {
 
     /// Boots with a kernel that QEMU loads.
     pub fn prepare(&self, kernel: &[PathBuf; 2], words: &str) -> Result<End> {
-        let mut command = self.command();
+        let mut command = self.command()?;
         command.arg("-kernel").arg(&kernel[0]).arg("-initrd").arg(&kernel[1]).args(["-append", words]);
-        let (said, status) = self.follow(command, &mut Tally::default())?;
+        let (said, status) = self.follow(&mut command, &mut Tally::default())?;
         let ended = status.is_some_and(|status| status.success());
         Ok(if ended && said.prepared { End::Last } else { End::Lost("it did not say so".to_owned()) })
     }
 
     /// Three CPUs, since isolating one leaves no host on two. Memory above 4 GiB, so that a whole aligned GiB of it is
     /// free at boot for a page of that size, and another one for the host.
-    fn command(&self) -> Command {
+    fn command(&self) -> Result<Command> {
         // A guest whose starter was killed must not stay.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
@@ -81,18 +95,28 @@ impl Machine<'_> {
         command.args(["-smp", "3", "-m", "2304M", "-nodefaults", "-nographic", "-no-reboot", "-nic", "none"]);
         // The disk is thrown away with the last boot: this machine need not bring it to its own.
         let drive = |path: &Path, more: &str| format!("file={},format=raw,if=virtio,{more}", path.display());
-        command.args(["-drive", &drive(self.disk, "cache=unsafe")]);
+        if let Some(writes) = self.writes {
+            File::create(writes).with_context(|| format!("make {}", writes.display()))?;
+            let file = |name: &str, path: &Path| {
+                format!("driver=file,node-name={name},filename={},cache.no-flush=on", path.display())
+            };
+            command.args(["-blockdev", &file("live", self.disk), "-blockdev", &file("writes", writes)]);
+            command.args(["-blockdev", "driver=blklogwrites,node-name=disk,file=live,log=writes"]);
+            command.args(["-device", "virtio-blk-pci,drive=disk,write-cache=on,discard=off"]);
+        } else {
+            command.args(["-drive", &drive(self.disk, "cache=unsafe")]);
+        }
         if let Some(tools) = self.tools {
             command.args(["-drive", &drive(tools, "readonly=on")]);
         }
         command.args(["-serial", &format!("file:{}", self.log.display()), "-serial", "stdio"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        command
+        Ok(command)
     }
 
-    /// Reads the guest to its end. No status: it hung, and was killed.
-    fn follow(&self, mut command: Command, tally: &mut Tally) -> Result<(Said, Option<ExitStatus>)> {
-        let mut child = command.spawn().with_context(|| format!("start {}", shell::line(&command)))?;
+    /// Reads the guest to its end. No status: it hung, or asked for it, and was killed.
+    fn follow(&self, command: &mut Command, tally: &mut Tally) -> Result<(Said, Option<ExitStatus>)> {
+        let mut child = command.spawn().with_context(|| format!("start {}", shell::line(command)))?;
         let lines = lines_of(&mut child);
         let mut said = Said::default();
         let deadline = Instant::now() + TIMEOUT;
@@ -100,15 +124,21 @@ impl Machine<'_> {
             match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => said.hear(&line, tally),
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    child.kill().context("kill QEMU")?;
-                    child.wait().context("wait for QEMU")?;
-                    return Ok((said, None));
-                }
+                Err(RecvTimeoutError::Timeout) => return Ok((said, kill(&mut child)?)),
+            }
+            if said.cut.is_some() {
+                return Ok((said, kill(&mut child)?));
             }
         }
         Ok((said, Some(child.wait().context("wait for QEMU")?)))
     }
+}
+
+/// Ends QEMU as a power cut does.
+fn kill(child: &mut Child) -> Result<Option<ExitStatus>> {
+    child.kill().context("kill QEMU")?;
+    child.wait().context("wait for QEMU")?;
+    Ok(None)
 }
 
 /// The lines of the guest as they come; the channel closes when QEMU does.
@@ -132,6 +162,8 @@ impl Said {
             count(NAME, result, tally);
         } else if let Some(name) = line.strip_prefix("PLANISH-NEXT ") {
             self.next = Some(name.trim().to_owned());
+        } else if let Some(name) = line.strip_prefix("PLANISH-CUT ") {
+            self.cut = Some(name.trim().to_owned());
         } else if let Some(count) = line.strip_prefix("PLANISH-DONE ") {
             self.failed_count = count.trim().parse().ok();
         } else if line.starts_with("PLANISH-PREPARED prepared") {
@@ -157,5 +189,8 @@ mod tests {
         }
         assert_eq!((said.next.as_deref(), said.failed_count), (Some("gone"), Some(1)));
         assert_eq!((tally.passed_count, tally.failed_count), (1, 1));
+        assert_eq!(said.cut, None);
+        said.hear("PLANISH-CUT after-0", &mut tally);
+        assert_eq!(said.cut.as_deref(), Some("after-0"));
     }
 }
