@@ -16,7 +16,7 @@ use crate::outcome::{Rung, RungVerdict, TrialOutcome};
 /// How often the placebo was kept, over all proofs of a state folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Honesty {
-    /// Ladders whose placebo got a verdict.
+    /// Ladders whose placebo could have been kept.
     pub placebos: u64,
     /// Placebos that were kept: gains found where there is none.
     pub kept: u64,
@@ -26,6 +26,10 @@ pub struct Honesty {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Proofs of trials in which nothing could have kept the placebo, counted by none of the figures above: stopped,
+    /// out of time before pairs enough for a verdict, failed, in slices of one start only, or of a version that did not
+    /// tell. They would only make the rate smaller.
+    pub left_out: u64,
     /// Files that are no proofs, or were changed since they were stored: counted by none of the figures
     /// above.
     pub damaged: Vec<PathBuf>,
@@ -89,23 +93,25 @@ impl Proofs {
     /// # Errors
     /// The folder is there and cannot be read.
     pub fn honesty(&self) -> Result<Honesty, TrialError> {
-        let (mut placebos, mut kept, mut damaged) = (0, 0, Vec::new());
+        let (mut placebos, mut kept, mut left_out, mut damaged) = (0, 0, 0, Vec::new());
         for path in self.paths()? {
             let Ok(outcome) = load(&path) else {
                 damaged.push(path);
                 continue;
             };
-            // A placebo without a pair was never asked, nor was one that nothing could have kept.
-            let asked = |rung: &&Rung| rung.name == TrialOutcome::PLACEBO && rung.pairs > 0;
-            let could = !outcome.is_one_start() || outcome.placebo_was_kept();
-            if let Some(placebo) = outcome.rungs.iter().find(asked).filter(|_| could) {
-                placebos += 1;
-                kept += u64::from(placebo.verdict == RungVerdict::Keep);
+            // By what the run was, never by how it came out: that would be a choice by outcome.
+            let tested = |rung: &&Rung| rung.name == TrialOutcome::PLACEBO && rung.tested == Some(true);
+            match outcome.rungs.iter().find(tested) {
+                Some(placebo) => {
+                    placebos += 1;
+                    kept += u64::from(placebo.verdict == RungVerdict::Keep);
+                }
+                None => left_out += 1,
             }
         }
         let rate = clopper_pearson(kept, placebos, 0.95).expect("fewer are kept than there are");
         let (low, high) = (rate.interval.low, rate.interval.high);
-        Ok(Honesty { placebos, kept, rate: rate.value, low, high, damaged })
+        Ok(Honesty { placebos, kept, rate: rate.value, low, high, left_out, damaged })
     }
 
     fn unwritable(&self, source: io::Error) -> TrialError {
@@ -171,6 +177,7 @@ mod tests {
         (outcome.seed, outcome.unit) = (seed, UnitKind::Start);
         outcome.rungs.push(rung(TrialOutcome::PLACEBO, verdict));
         outcome.rungs[0].pairs = 12;
+        outcome.rungs[0].tested = Some(true);
         outcome
     }
 
@@ -211,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn honesty_counts_placebos_that_were_asked() {
+    fn honesty_counts_placebos_that_could_have_been_kept_and_how_many_could_not() {
         let state = tempfile::tempdir().expect("a folder");
         let proofs = Proofs::of_state(state.path());
         assert_eq!(proofs.honesty().expect("nothing yet").placebos, 0);
@@ -219,14 +226,21 @@ mod tests {
             proofs.store(&mut with_placebo(seed, RungVerdict::Drop)).expect("stored");
         }
         proofs.store(&mut with_placebo(99, RungVerdict::Keep)).expect("stored");
-        let mut unasked = with_placebo(100, RungVerdict::Inconclusive);
-        unasked.rungs[0].pairs = 0;
-        proofs.store(&mut unasked).expect("stored");
-        let mut of_slices = with_placebo(101, RungVerdict::Inconclusive);
-        of_slices.unit = UnitKind::Slice;
-        proofs.store(&mut of_slices).expect("stored");
+        // Short runs, or stopped ones, however many.
+        for seed in 100..200 {
+            let mut short = with_placebo(seed, RungVerdict::Inconclusive);
+            short.rungs[0].tested = Some(false);
+            proofs.store(&mut short).expect("stored");
+        }
+        // Of a version that did not tell, and it does not matter how it came out.
+        for (seed, verdict) in [(200, RungVerdict::Drop), (201, RungVerdict::Keep)] {
+            let mut before = with_placebo(seed, verdict);
+            before.rungs[0].tested = None;
+            proofs.store(&mut before).expect("stored");
+        }
         let honesty = proofs.honesty().expect("readable");
         assert_eq!((honesty.placebos, honesty.kept, honesty.rate), (20, 1, 0.05));
+        assert_eq!(honesty.left_out, 102);
         assert!(honesty.low > 0.0 && honesty.low < 0.05 && honesty.high > 0.05 && honesty.high < 0.25);
     }
 }

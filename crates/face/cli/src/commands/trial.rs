@@ -151,9 +151,15 @@ fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure>
 fn run_honesty(context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let honesty = planish_trial::honesty(&session)?;
-    let none = honesty.placebos == 0;
+    let none = match (honesty.placebos, honesty.left_out) {
+        (0, 0) => Some("no trial has run here yet"),
+        (0, _) => {
+            Some("no trial here could have kept its placebo: stopped, short, or in slices of one start")
+        }
+        _ => None,
+    };
     let answer = context.answer(&HonestyReport(honesty), &Catalogue::default());
-    let answer = if none { answer.note("no trial has run here yet") } else { answer };
+    let answer = if let Some(note) = none { answer.note(note) } else { answer };
     Ok(answer.next(context.line("prove series --quick")))
 }
 

@@ -43,6 +43,10 @@ impl Report for HonestyReport {
         page.fact("placebos", &format!("{} so far, of which {} were kept", honesty.placebos, honesty.kept));
         let (low, high) = (percent(honesty.low), percent(honesty.high));
         page.fact("false", &format!("keeps {} (95 % interval {low} .. {high})", percent(honesty.rate)));
+        if honesty.left_out > 0 {
+            let left_out = units::counted(honesty.left_out, "trial");
+            page.fact("left out", &format!("{left_out}: nothing could have kept the placebo"));
+        }
         for path in &honesty.damaged {
             page.fact("damaged", &path.display().to_string());
         }

@@ -172,6 +172,21 @@ fn reading_counters_is_our_own_time() {
 }
 
 #[test]
+fn pairs_that_the_clock_ended_count_as_a_test_once_they_could_have_kept_a_rung() {
+    let mut seen = [0, 0];
+    for budget_seconds in (40..160).step_by(4) {
+        let outcome = run(&mut Slow::new(0.0, 1.0, &COSTS), &options(f64::from(budget_seconds), 8));
+        let placebo = outcome.rungs.last().expect("the placebo");
+        let tested = placebo.tested.expect("told");
+        seen[usize::from(tested)] += 1;
+        // Two rungs and the placebo share 0.1, so that seven unanimous pairs are the fewest that keep anything.
+        assert!(!tested || placebo.pairs >= 7, "{} pairs in {budget_seconds} s", placebo.pairs);
+        assert!(tested || placebo.pairs < 16, "{} pairs in {budget_seconds} s", placebo.pairs);
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
+#[test]
 fn a_confirmation_without_time_for_twelve_pairs_keeps_nothing() {
     let mut short = 0;
     for budget_seconds in (100..260).step_by(8) {
@@ -183,6 +198,10 @@ fn a_confirmation_without_time_for_twelve_pairs_keeps_nothing() {
         if rung.verdict == RungVerdict::Keep {
             assert!(pairs >= 12, "{pairs} in {budget_seconds} s");
         }
+        assert!(
+            rung.confirmed.is_none() || rung.tested == Some(pairs >= 12),
+            "{pairs} in {budget_seconds} s"
+        );
         short += usize::from(rung.reason.contains("of at least 12 pairs were run: the time was up"));
         assert_eq!(rung.reason.contains("of at least"), (1..12).contains(&pairs), "{}", rung.reason);
     }

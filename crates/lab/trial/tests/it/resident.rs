@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use planish_model::Exit;
 use planish_trial::{
-    Confirm, Freshness, Phase, ResidentArms, Rung, RungVerdict, SelfCheckVerdict, Silent, Slicing, Stop,
-    Tick, TrialError, TrialOutcome, UnitKind, run_resident,
+    Confirm, Freshness, LadderOptions, Phase, ResidentArms, Rung, RungVerdict, SelfCheckVerdict, Silent,
+    Slicing, Stop, Tick, TrialError, TrialOutcome, UnitKind, run_resident,
 };
 
 use crate::fake::{Fake, Fault, arms, options};
@@ -239,6 +239,7 @@ fn slices_of_one_start_keep_nothing_and_say_so() {
         let outcome = run_resident(with_layouts(seed), SLICES, &options, &mut Silent, &Stop::default());
         let outcome = outcome.expect("the baseline runs");
         assert!(outcome.rungs.iter().all(|rung| rung.verdict != RungVerdict::Keep), "seed {seed}");
+        assert!(outcome.rungs.iter().all(|rung| rung.tested == Some(false)), "one start keeps nothing");
         let thp = rung(&outcome, "thp");
         assert!(thp.reason.starts_with("this start only: pays, by "), "{}", thp.reason);
         assert!(thp.low.expect("its figures stay") > 0.2 && thp.level.is_some());
@@ -392,6 +393,35 @@ fn in_the_slices_of_a_start_every_arm_follows_every_other() {
 }
 
 #[test]
+fn a_placebo_counts_as_tested_only_where_it_could_have_been_kept() {
+    let tested = |outcome: &TrialOutcome| rung(outcome, TrialOutcome::PLACEBO).tested;
+    let arms = || arms(vec![Fake::new("thp", 100.0, 0.01, 3)], 0.01, 1);
+    let stopped_after = |blocks: usize| {
+        let stop = Stop::default();
+        let button = stop.clone();
+        let mut listen = |tick: &Tick| {
+            if tick.phase == Phase::Ladder && tick.done == blocks {
+                button.set();
+            }
+        };
+        // Looks at 16, 24, 32, 40, 48 and 64 pairs.
+        let options = LadderOptions { pairs_max: 64, ..options(1) };
+        run_resident(arms(), SLICES, &options, &mut listen, &stop).expect("a stop is no error")
+    };
+    // Fifteen pairs could have shown a gain, and still somebody chose when to end them.
+    for blocks in [0, 3, 15] {
+        assert_eq!(tested(&stopped_after(blocks)), Some(false), "stopped after {blocks} blocks");
+    }
+    // Whatever the pairs say, also where a look drops it before any gain could have been shown.
+    for seed in 0..10 {
+        let outcome = run(arms(), seed);
+        assert_eq!(tested(&outcome), Some(true), "{}", rung(&outcome, TrialOutcome::PLACEBO).reason);
+    }
+    let crashing = Fake::new("4k again", 100.0, 0.01, 9).fault(Fault::CrashAt(9)).boxed();
+    assert_eq!(tested(&run(ResidentArms { placebo: crashing, ..arms() }, 1)), Some(false));
+}
+
+#[test]
 fn a_stop_while_it_is_confirmed_keeps_nothing() {
     let mut options = options(5);
     // Unanimous pairs between two looks: their own last look would keep the rung.
@@ -411,6 +441,7 @@ fn a_stop_while_it_is_confirmed_keeps_nothing() {
         let reason = "seen once and not confirmed: stopped by the user";
         assert_eq!((thp.verdict, thp.reason.as_str()), (RungVerdict::Inconclusive, reason));
         assert_eq!(thp.confirmed.as_ref().map_or(0, |confirmed| confirmed.pairs), pairs);
+        assert_eq!(thp.tested, Some(false));
         assert_eq!(outcome.exit, Exit::Inconclusive.code());
     }
 }
@@ -426,6 +457,7 @@ fn a_stop_before_it_is_confirmed_is_no_error_and_keeps_nothing() {
             .expect("no error");
         assert_eq!(outcome.rungs[0].verdict, RungVerdict::Inconclusive, "seed {seed}");
         seen += usize::from(outcome.rungs[0].reason.starts_with("seen once and not confirmed: stopped"));
+        assert_eq!(outcome.rungs[0].tested, Some(false));
     }
     assert!(seen > 0, "in some of these the last pair was whole, and the rung was kept by it");
 }
