@@ -142,6 +142,11 @@ fn the_probe_finds_what_is_wrong() {
         (shape.as_str(), "data-at=\"/rungs/1/effect\" data-value=\"0.01\""),
         (figure.as_str(), "value=\"0.01\" data-at=\"/rungs/1/effect\""),
         (shape.as_str(), "data-at=\"/rungs/0/effect\" data-value=\"0.01\""),
+        // What is read, and not what is behind it: a digit, a unit, a day.
+        ("/rungs/1/effect\">+7.2\u{a0}%", "/rungs/1/effect\">+7.3\u{a0}%"),
+        ("82.41\u{a0}ns", "82.41\u{a0}µs"),
+        ("9\u{a0}min\u{a0}23\u{a0}s", "9\u{a0}min\u{a0}32\u{a0}s"),
+        ("20\u{a0}09:40:00", "21\u{a0}09:40:00"),
         ("href=\"#mark-keep\" class=\"mark-keep\" x=\"", "href=\"#mark-keep\" class=\"mark-keep\" x=\"1"),
     ] {
         let changed = page.replace(right, wrong);

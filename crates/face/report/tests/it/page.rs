@@ -184,7 +184,8 @@ fn a_wrong_figure_is_found() {
     assert!(page.contains(&figure), "{figure}");
     let other_value = page.replace(&figure, "value=\"0.5\" data-at=\"/rungs/1/effect\">");
     assert!(check(&other_value).is_err());
-    let other_text = page.replace(&figure, &format!("{figure}9"));
+    let other_text = page.replace(&format!("{figure}+7"), &format!("{figure}+9"));
+    assert_ne!(other_text, page);
     assert!(check(&other_text).is_err());
     let other_pointer = page.replace(&figure, &format!("value=\"{rung}\" data-at=\"/rungs/9/effect\">"));
     assert!(check(&other_pointer).is_err());

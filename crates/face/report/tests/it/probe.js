@@ -26,11 +26,62 @@ function middle(element) {
   return box.left + box.width / 2;
 }
 
+// Seconds, bytes and the like that a printed unit stands for.
+const TIMES = { ns: 1e-9, "\u00b5s": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
+const BYTES = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+const OTHERS = { "%": 0.01, "/s": 1, "M/s": 1e6, "G/s": 1e9 };
+
+// The unit in which the outcome keeps a number: told beside it, else by the end of its name.
+function unitAt(pointer) {
+  const cut = pointer.lastIndexOf("/");
+  const beside = at(`${pointer.slice(0, cut)}/unit`);
+  if (typeof beside === "string") return beside;
+  const ending = pointer.match(/[_/](ns|ms|kb)(?=\/|$)/)?.[1];
+  return pointer.endsWith("hours_needed") ? "h" : ending === "kb" ? "kB" : ending ?? "s";
+}
+
+// What one printed unit is worth in the unit of the outcome.
+function worth(printed, unit) {
+  if (printed in TIMES) return TIMES[printed] / (TIMES[unit] ?? 1);
+  if (printed in BYTES) return BYTES[printed] / (unit === "kB" ? BYTES.KiB : 1);
+  return OTHERS[printed] ?? 1;
+}
+
+// The lowest and the highest number that a rounded text stands for: `+7.1 %`, `3 min 20 s`, `12,134 /s`, `1.20e-8`.
+function said(text, unit) {
+  const words = text.replaceAll("\u2212", "-").replaceAll(",", "").split("\u00a0");
+  let [sum, slack] = [0, 0];
+  for (let index = 0; index < words.length; index += 1) {
+    const number = words[index];
+    if (Number.isNaN(Number(number)) || number === "") continue;
+    const next = words[index + 1] ?? "";
+    const factor = Number.isNaN(Number(next)) ? worth(next, unit) : 1;
+    const [mantissa, power] = number.split("e");
+    const decimals = (mantissa.split(".")[1] ?? "").length;
+    sum += Number(number) * factor;
+    slack = 0.5000001 * 10 ** (Number(power ?? 0) - decimals) * factor;
+  }
+  return slack === 0 ? [NaN, NaN] : [sum - slack, sum + slack];
+}
+
+// Whether the text that a reader sees stands for the number behind it.
+function reads(element, pointer, value) {
+  const text = element.textContent;
+  if (pointer === "/started_at") {
+    const [day, time] = text.replaceAll("\u2010", "-").split("\u00a0");
+    return Date.parse(`${day}T${time}Z`) / 1000 === value;
+  }
+  const [low, high] = said(text, unitAt(pointer));
+  return low <= value && value <= high;
+}
+
 // Texts and figures.
 for (const element of document.querySelectorAll("data[data-at]")) {
   found.checked.figures += 1;
   const pointer = element.dataset.at;
-  if (Number(element.value) !== at(pointer)) found.wrong.push(`${pointer}: ${element.value} is not ${at(pointer)}`);
+  const value = at(pointer);
+  if (Number(element.value) !== value) found.wrong.push(`${pointer}: ${element.value} is not ${value}`);
+  if (!reads(element, pointer, value)) found.wrong.push(`${pointer}: reads "${element.textContent}", is ${value}`);
 }
 for (const element of document.querySelectorAll("span[data-at]")) {
   found.checked.quotes += 1;
