@@ -3,6 +3,8 @@
 //! A load that waits for each answer before the next request stops asking exactly while the server is slow,
 //! and so forgets its worst moments (coordinated omission). Here the schedule is fixed before the first
 //! request; a request that finds all connections busy is sent late, and its lateness is part of its latency.
+//! So does one that forgets what failed: a request that timed out was among the slowest. It stays, with the time that
+//! it took to fail, and counts in `error_rate` too. `ops_per_s` and CPU time per operation are of what was answered.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,6 +75,7 @@ struct Schedule {
 
 /// What one connection has seen.
 struct Seen {
+    /// Of what was answered and of what failed.
     latencies: Histogram<u64>,
     /// The latencies once more, by the window in which each request was meant to be sent.
     windows: Vec<Vec<f64>>,
@@ -160,7 +163,8 @@ impl HttpLoad {
         let before = Snapshot::take();
         let enough = windows.map_or(0.0, |windows| windows as f64 * WINDOW_REQUESTS / self.rate);
         let (seen, elapsed) = self.send(self.seconds.max(enough), stop)?;
-        let done = seen.latencies.len();
+        let sent = seen.latencies.len();
+        let done = sent - seen.failed;
         if done == 0 {
             let error = seen.last_error.unwrap_or_else(|| "no request was sent".to_owned());
             return Err(ArmError::crashed(format!("no request was answered: {error}")));
@@ -169,8 +173,7 @@ impl HttpLoad {
         latency::add(&mut sample, &seen.latencies);
         sample.put("ops_per_s", "1/s", Better::Higher, done as f64 / elapsed.as_secs_f64());
         sample.operations = Some(done as f64);
-        let sent = (done + seen.failed) as f64;
-        sample.put("error_rate", "share", Better::Lower, seen.failed as f64 / sent);
+        sample.put("error_rate", "share", Better::Lower, seen.failed as f64 / sent as f64);
         sample.windows = seen.medians();
         if !sample.windows.is_empty() {
             let length = self.seconds.max(enough) / sample.windows.len() as f64;
@@ -230,16 +233,13 @@ impl HttpLoad {
             if !stop.sleep(meant.saturating_duration_since(Instant::now())) {
                 return seen;
             }
-            match self.request(agent) {
-                Ok(()) => {
-                    let latency = meant.elapsed().as_nanos();
-                    seen.latencies.saturating_record(u64::try_from(latency).unwrap_or(u64::MAX));
-                    seen.windows.get_mut(window).into_iter().for_each(|window| window.push(latency as f64));
-                }
-                Err(error) => {
-                    seen.failed += 1;
-                    seen.last_error = Some(error);
-                }
+            let answered = self.request(agent);
+            let latency = meant.elapsed().as_nanos();
+            seen.latencies.saturating_record(u64::try_from(latency).unwrap_or(u64::MAX));
+            seen.windows.get_mut(window).into_iter().for_each(|window| window.push(latency as f64));
+            if let Err(error) = answered {
+                seen.failed += 1;
+                seen.last_error = Some(error);
             }
         }
     }
@@ -331,6 +331,19 @@ mod tests {
         assert!((errors - 0.25).abs() < 0.01, "{errors}");
         let rate = sample.value("ops_per_s").expect("a rate");
         assert!((200.0..=320.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_request_that_timed_out_is_among_the_slowest() {
+        let mut load = load(server(3, Duration::from_secs(20), 0));
+        (load.rate, load.connections, load.timeout_seconds) = (40.0, 4, 1.0);
+        let sample = load.run(None, &Stop::default()).expect("it answers");
+        let slowest = sample.value("max_ns").expect("a maximum");
+        assert!(slowest >= 0.99e9, "the one that failed after a second is missing: {slowest}");
+        let errors = sample.value("error_rate").expect("a share");
+        let failed = (errors * 20.0).round();
+        assert!(failed >= 1.0 && (errors * 20.0 - failed).abs() < 1e-9, "{errors} of 20");
+        assert_eq!(sample.operations, Some(20.0 - failed), "what failed is no operation");
     }
 
     #[test]
