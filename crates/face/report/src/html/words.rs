@@ -131,10 +131,14 @@ fn best(outcome: &TrialOutcome) -> Option<(usize, &Rung, Gain)> {
     })
 }
 
+/// The figure to quote: that of the fresh run. The one of the ladder chose the rung, and what was chosen as the largest
+/// was lucky more often than not.
 fn gain_sentence(outcome: &TrialOutcome, (index, rung, gain): (usize, &Rung, Gain)) -> Html {
     let at = at_rung(index);
+    let fresh = rung.confirmed.as_ref();
+    let (of, gain) = fresh.map_or((at.clone(), gain), |fresh| (format!("{at}/confirmed"), fresh.gain));
     let name = Quote::new(format!("{at}/name"), &rung.name);
-    let figure = |part: &str, value| Figure::plain_gain(format!("{at}/{part}"), value);
+    let figure = |part: &str, value| Figure::plain_gain(format!("{of}/{part}"), value);
     let falls = match outcome.primary.better {
         Better::Lower => "falls",
         Better::Higher => "rises",
@@ -149,13 +153,14 @@ fn gain_sentence(outcome: &TrialOutcome, (index, rung, gain): (usize, &Rung, Gai
         .then(figure("low", gain.low))
         .text(" and ")
         .then(figure("high", gain.high));
-    match &rung.confirmed {
-        Some(fresh) => {
-            let fresh = Figure::plain_gain(format!("{at}/confirmed/effect"), fresh.gain.effect);
-            sentence.text("; ").then(fresh).text(" in a fresh run.")
+    let level = fresh.map_or(rung.level, |fresh| fresh.level);
+    let sentence = match level {
+        Some(level) => {
+            sentence.text(" at ").then(Figure::chosen_share(format!("{of}/level"), level)).text(" confidence")
         }
-        None => sentence.text("."),
-    }
+        None => sentence,
+    };
+    sentence.text(if fresh.is_some() { ", in a fresh run." } else { "; no fresh run has confirmed it." })
 }
 
 /// How it was measured, in five lines.
@@ -199,7 +204,10 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
         Html::default()
             .text("A rung is kept when its interval is clear of zero, its gain at least what it needs (")
             .then(share("/min_gain", outcome.min_gain))
-            .text(" or more) and every guard holds. Everything else is dropped."),
+            .text(
+                " or more) and every guard holds. What gains too little or harms is dropped; what the pairs cannot \
+                 tell is inconclusive, and set by nobody.",
+            ),
     ]
 }
 
