@@ -10,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use planish_model::Generator;
@@ -22,6 +23,8 @@ use crate::error::{Operation, SinkError};
 
 /// A menu is made in seconds; one that looks for other systems on slow disks takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How long the next of the last words of a program that has ended are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Folders that hold a generator. The path of whoever called us is not asked.
 const PROGRAMS: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -126,10 +129,13 @@ fn sync(path: &Path) -> io::Result<()> {
 /// Waits for a program; one that fails is told by its last words, one that takes too long is ended.
 fn ended(mut child: Child) -> io::Result<()> {
     let mut errors = child.stderr.take().expect("it was piped");
-    let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = errors.read_to_end(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
+    let (tell, told) = mpsc::channel::<String>();
+    std::thread::spawn(move || {
+        let mut bytes = [0_u8; 4096];
+        while let Ok(length @ 1..) = errors.read(&mut bytes) {
+            // Read on also where nobody listens any more: a full pipe would stop the program.
+            let _ = tell.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
+        }
     });
     let begin = Instant::now();
     let status = loop {
@@ -146,7 +152,11 @@ fn ended(mut child: Child) -> io::Result<()> {
     if status.success() {
         return Ok(());
     }
-    let words = reader.join().unwrap_or_default();
+    // What it started may live on with its end of the pipe: then its words are those that came by now.
+    let mut words = String::new();
+    while let Ok(more) = told.recv_timeout(LAST_WORDS) {
+        words += &more;
+    }
     let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Err(io::Error::other(format!("{status}: {last}")))
 }
@@ -239,6 +249,15 @@ mod tests {
         let error =
             run("echo first >&2; echo 'syntax error in grub.cfg.new' >&2; exit 3").expect_err("it failed");
         assert_eq!(error.to_string(), "exit status: 3: syntax error in grub.cfg.new");
+        // What it left behind keeps its end of the pipe, until this test lets go of the other pipe.
+        let (hold, release) = io::pipe().expect("a pipe");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exec 3<&0; cat <&3 & echo 'no room in /boot' >&2; exit 4"]);
+        let child = command.stdin(hold).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        drop(command);
+        let error = ended(child.expect("a shell")).expect_err("it failed");
+        assert_eq!(error.to_string(), "exit status: 4: no room in /boot");
+        drop(release);
     }
 
     #[test]
