@@ -69,6 +69,8 @@ pub enum Advice {
     Collapse,
     /// Fault every page in for writing, reporting failure instead of SIGBUS (Linux 5.14).
     PopulateWrite,
+    /// Leave it out of a child that fork(2) makes.
+    DontFork,
 }
 
 impl Advice {
@@ -78,6 +80,7 @@ impl Advice {
             Self::NoHugePage => raw::MADV_NOHUGEPAGE,
             Self::Collapse => raw::MADV_COLLAPSE,
             Self::PopulateWrite => raw::MADV_POPULATE_WRITE,
+            Self::DontFork => raw::MADV_DONTFORK,
         }
     }
 }

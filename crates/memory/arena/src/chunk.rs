@@ -78,6 +78,12 @@ impl Wish<'_> {
         // Pages that are set aside for a mapping come back to it alone when they are handed back.
         let options = MapOptions { reserve: !tells_short_pool(), ..MapOptions::new(self.page.request()) };
         let mapping = map_anonymous(mapped_bytes, options).map_err(|error| self.map_error(error))?;
+        if let Page::HugeTlb(_) = self.page {
+            // A child shares every page with us until one of the two writes, and for that write the pool must have a
+            // page to spare: where it has none, the writer gets SIGBUS. With pages that are set aside the kernel takes
+            // them from the child instead (mm/hugetlb.c, hugetlb_wp), without them from whoever writes first.
+            mapping.advise_range(0..mapped_bytes, Advice::DontFork).map_err(|error| self.map_error(error))?;
+        }
         let usable = guard_bytes..guard_bytes + bytes;
         if guard_bytes > 0 {
             for start in [0, usable.end] {

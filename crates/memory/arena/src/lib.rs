@@ -19,6 +19,11 @@
 //! What is *had* is never concluded from what was *asked for*: [`Arena::achieved`] reads it back, with bytes
 //! for each page size and node, and the reason wherever a wish was not met.
 //!
+//! A child of fork(2) has no memory of a pool: a page that parent and child share is copied at the first write, and
+//! where the pool has no page to spare, that write ends the writer (SIGBUS). So pools are left out of the child
+//! (MADV_DONTFORK), which must not touch what the arena gave out on such pages before it calls exec, as programs that
+//! are started by fork and exec do not. Slices on base and transparent pages are copied as any memory is.
+//!
 //! Not here: memory shared between processes (that is placement's business) and lazy memory. Raising a pool of huge
 //! pages is the control plane's work; this crate only uses what is there.
 

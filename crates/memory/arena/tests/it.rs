@@ -114,6 +114,37 @@ fn pages_of_a_pool_are_free_again_when_nobody_leases_of_them() {
     assert_eq!(arena.achieved().unwrap().mapped_bytes, 0);
 }
 
+/// Without care the write would need a third page for the copy, and end this program with SIGBUS.
+#[test]
+fn a_program_that_is_started_meanwhile_takes_no_page_of_a_full_pool() {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::process::CommandExt as _;
+
+    let test = "a_program_that_is_started_meanwhile_takes_no_page_of_a_full_pool";
+    let Some(pool) = pool::borrow(test, 2 * MB, 2) else { return };
+    let arena = on(Page::HugeTlb(2 * MB)).capacity(pool.free() as usize * 2 * MB).build().unwrap();
+    assert_eq!(pool.free(), 0);
+    let mut lease = arena.lease::<u8>(4 * MB).unwrap();
+    let (mut forked, mut tell) = std::io::pipe().unwrap();
+    let (mut wait, mut go_on) = std::io::pipe().unwrap();
+    std::thread::scope(|scope| {
+        let started = scope.spawn(move || {
+            let mut command = std::process::Command::new("true");
+            let between = move || {
+                tell.write_all(b"x")?;
+                wait.read_exact(&mut [0])
+            };
+            // SAFETY: between fork and exec only read(2) and write(2) are called, which are safe there.
+            unsafe { command.pre_exec(between) }.status()
+        });
+        forked.read_exact(&mut [0]).unwrap();
+        lease.fill(7);
+        go_on.write_all(b"x").unwrap();
+        assert!(started.join().unwrap().unwrap().success());
+    });
+    assert!(lease.iter().all(|byte| *byte == 7));
+}
+
 #[test]
 fn what_is_given_back_is_leased_again_and_handed_to_the_kernel_when_asked_for() {
     let test = "what_is_given_back_is_leased_again_and_handed_to_the_kernel_when_asked_for";
