@@ -3,7 +3,7 @@
 
 use planish_model::{
     Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, MayCost, Observation, Plan, RuleCost,
-    Severity, Step, units,
+    Severity, Step, quoted, units,
 };
 
 use crate::writers;
@@ -122,8 +122,10 @@ fn missed(steps: &[Step], plan: &Plan, catalogue: &Catalogue) -> Finding {
         why: first.why.clone(),
         // A pool is planned for the service that is named, and for nobody else.
         cure: match &first.service {
-            Some(service) => format!("planish apply {} --service {service}", plan.profile),
-            None => format!("planish apply {}", plan.profile),
+            Some(service) => {
+                format!("planish apply {} --service {}", quoted(&plan.profile), quoted(service))
+            }
+            None => format!("planish apply {}", quoted(&plan.profile)),
         },
         source: first.source.clone(),
     }
@@ -220,5 +222,10 @@ source = "s"
         assert_eq!(found[1].evidence, "thp.enabled is madvise, series wants never");
         assert_eq!(found[2].evidence, "vm.swappiness is 60, series wants 10");
         assert!(found[0].evidence.starts_with("2 places are not performance"), "{}", found[0].evidence);
+        // Any user chooses the name of a process, and root types the cure.
+        let mut plan = plan;
+        plan.steps.iter_mut().for_each(|step| step.service = Some("x;id>/tmp/q".to_owned()));
+        let found = findings(&catalogue, &observation, Some(&plan));
+        assert_eq!(found[2].cure, "planish apply series --service 'x;id>/tmp/q'");
     }
 }

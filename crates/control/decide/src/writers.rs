@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use planish_model::{
     Catalogue, CpuForm, Finding, KnobId, Observation, Persisted, SecondWriter, SeenWriter, Severity, Step,
-    ValueType, Writer, place,
+    ValueType, Writer, place, quoted,
 };
 
 /// Knobs and places that are named before the others are only counted.
@@ -38,7 +38,7 @@ pub(crate) fn beside(
             places: theirs.iter().map(|step| step.place.clone()).collect(),
             hand_over: holes.fill_all(&writer.hand_over),
             exclude: holes.fill_all(&writer.exclude),
-            leave: format!("planish plan {profile} --exclude {}", writer.id),
+            leave: format!("planish plan {} --exclude {}", quoted(profile), quoted(&writer.id)),
         });
     }
     found

@@ -29,6 +29,7 @@ pub mod place;
 mod plan;
 mod profile;
 mod service;
+mod shell;
 mod sizing;
 pub mod units;
 mod unpersisted;
@@ -55,6 +56,7 @@ pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want};
 pub use service::{
     GroupLimit, NodeBytes, SeenService, ServiceCpus, ServiceFaults, ServiceLimit, ServiceMemory, ServiceView,
 };
+pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::Unpersisted;
 pub use value::{CpuForm, ValueError, ValueType};

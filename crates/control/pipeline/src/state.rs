@@ -40,6 +40,10 @@ const ROOT_CONFIG: &str = "/etc/planish";
 
 impl Folders {
     pub fn of(options: &SessionOptions) -> Result<Self, PipelineError> {
+        let is_no_folder = |path: &&PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_dir());
+        if let Some(path) = options.state.as_ref().filter(is_no_folder) {
+            return Err(PipelineError::NotAFolder { path: path.clone() });
+        }
         let is_root = rustix::process::geteuid().is_root();
         let below = |root: &PathBuf| {
             let failed = |source| OpenError::Io { path: root.join("var/lib/planish"), source };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use planish_host::Host;
-use planish_model::{Catalogue, Exit};
+use planish_model::{Catalogue, Exit, quoted};
 use planish_pipeline::{Session, SessionOptions};
 use planish_report::{Page, PageOptions, Report};
 
@@ -155,34 +155,12 @@ impl Context {
     }
 }
 
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
-    use super::{Context, quoted};
+    use super::Context;
     use crate::args::Cli;
-
-    #[test]
-    fn words_survive_a_shell() {
-        for (word, shell) in [
-            ("apply", "apply"),
-            ("two words", "'two words'"),
-            ("", "''"),
-            ("it's", r"'it'\''s'"),
-            ("$x", "'$x'"),
-        ] {
-            assert_eq!(quoted(word), shell);
-        }
-    }
 
     fn told(options: &[&str], text: &str) -> String {
         let typed = ["planish"].iter().chain(options).chain(&["doctor"]);

@@ -1,5 +1,7 @@
 //! A shell script: one line a value, and a loop where many places are meant.
 
+use planish_model::quoted;
+
 use super::{ExportedFile, Head, arguments};
 use crate::item::Item;
 
@@ -26,9 +28,4 @@ pub(super) fn line(item: &Item) -> String {
     } else {
         format!("[ ! -e {place} ] || echo {value} > {place} || failed=1\n")
     }
-}
-
-fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || ".,:_+-/".contains(c);
-    if value.chars().all(plain) { value.to_owned() } else { format!("'{value}'") }
 }

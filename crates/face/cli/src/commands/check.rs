@@ -1,7 +1,7 @@
 //! `planish check`
 
-use planish_model::{DriftState, Exit, KnobCheck};
-use planish_pipeline::{self as pipeline, Source};
+use planish_model::{DriftState, Exit, KnobCheck, quoted};
+use planish_pipeline::{self as pipeline, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
@@ -56,8 +56,14 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
     }
-    let profile = args.source.as_deref().unwrap_or("PROFILE");
-    for note in [lost(&report, &context.root_line(&format!("apply {profile} --persist"))), foreign(&report)] {
+    for waiting in &checked.unconfirmed {
+        answer = answer.note(on_trial(waiting, context));
+    }
+    // A plan file is for the host as it was before its apply, and what is on trial is persisted by no apply.
+    let profile = checked.profile.as_deref().map_or("PROFILE".to_owned(), quoted);
+    let cure = context.root_line(&format!("apply {profile} --persist"));
+    let lost = lost(&report, &cure).filter(|_| checked.unconfirmed.is_empty());
+    for note in [lost, foreign(&report)] {
         answer = note.into_iter().fold(answer, Answer::note);
     }
     if let Some(folder) = session.hidden_state() {
@@ -67,11 +73,18 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let next = match (checked.exit, &args.source) {
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
-        (_, Some(source)) => context.line(&format!("plan {source}")),
+        (_, Some(source)) => context.line(&format!("plan {}", quoted(source))),
         (_, None) if context.globals.verbose => context.line("log"),
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// What goes by itself, when, and what keeps it.
+fn on_trial(waiting: &Unconfirmed, context: &Context) -> String {
+    let Unconfirmed { entry, is_whole, .. } = waiting;
+    let cure = if *is_whole { "confirm".to_owned() } else { format!("undo {entry}") };
+    format!("{waiting}: {}", context.root_line(&cure))
 }
 
 /// What runs as wanted, and only until the next boot.

@@ -1,6 +1,6 @@
 //! `planish doctor`
 
-use planish_model::{Exit, Severity};
+use planish_model::{Exit, Severity, quoted};
 use planish_pipeline as pipeline;
 use planish_report::{DoctorReport, KnobCounts, units};
 
@@ -50,6 +50,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(format!("profiles: {}", names.join(", ")));
     }
     let profile = report.profile.as_deref().unwrap_or("PROFILE");
-    let service = args.service.as_ref().map(|service| format!(" --service {service}"));
+    let service = args.service.as_ref().map(|service| format!(" --service {}", quoted(service)));
     Ok(answer.next(context.line(&format!("plan {profile}{}", service.unwrap_or_default()))))
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use clap::Subcommand;
 use planish_host::{Host, Meta, OpenError, RecordError, Redactions, record};
-use planish_model::{Catalogue, Exit, Observation};
+use planish_model::{Catalogue, Exit, Observation, quoted};
 use planish_report::{Difference, HostDiffReport, HostRecordReport, units};
 
 use crate::answer::Answer;
@@ -89,7 +89,7 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
     };
     let answer = context.answer(&report, &catalogue);
     let answer = answer.warning("look through the copy before it leaves the machine");
-    Ok(answer.next(format!("planish --root {} doctor", args.folder.display())))
+    Ok(answer.next(format!("planish --root {} doctor", quoted(&args.folder.to_string_lossy()))))
 }
 
 fn today() -> String {

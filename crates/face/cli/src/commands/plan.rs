@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use planish_model::{Class, KnobId, Plan};
+use planish_model::{Class, KnobId, Plan, quoted};
 use planish_pipeline::{self as pipeline, PlanOptions, Session, Source};
 
 use crate::answer::Answer;
@@ -51,13 +51,13 @@ impl Choice {
             words.push_str(&format!(" --allow {}", format!("{class:?}").to_lowercase()));
         }
         for knob in &self.allow_knob {
-            words.push_str(&format!(" --allow-knob {knob}"));
+            words.push_str(&format!(" --allow-knob {}", quoted(knob)));
         }
         if let Some(service) = &self.service {
-            words.push_str(&format!(" --service {service}"));
+            words.push_str(&format!(" --service {}", quoted(service)));
         }
         for name in &self.exclude {
-            words.push_str(&format!(" --exclude {name}"));
+            words.push_str(&format!(" --exclude {}", quoted(name)));
         }
         words
     }
@@ -68,7 +68,7 @@ impl Choice {
         if self.service.is_some() || !self.exclude.is_empty() {
             "check".to_owned()
         } else {
-            format!("check {source}")
+            format!("check {}", quoted(source))
         }
     }
 
@@ -110,14 +110,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Some(path) = &args.output {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
-        return Ok(answer.next(context.root_line(&format!("apply {}", file_argument(path)))));
+        return Ok(answer.next(context.root_line(&format!("apply {}", quoted(&file_argument(path))))));
     }
     if plan.steps.is_empty() {
         return Ok(answer
             .note("there is nothing to write")
             .next(context.line(&args.choice.check(&args.source))));
     }
-    Ok(answer.next(context.root_line(&format!("apply {}{}", args.source, args.choice.words()))))
+    Ok(answer.next(context.root_line(&format!("apply {}{}", quoted(&args.source), args.choice.words()))))
 }
 
 /// A path as `apply` takes it for a file: with a slash, or ending in .json.
@@ -154,5 +154,8 @@ mod tests {
             (choice.check("postgres").as_str(), choice.words().as_str()),
             ("check", " --exclude tuned")
         );
+        let choice = Choice { service: Some("x;id".to_owned()), exclude: Vec::new(), ..choice };
+        assert_eq!(choice.words(), " --service 'x;id'");
+        assert_eq!(Choice { service: None, ..choice }.check("/a b/p.json"), "check '/a b/p.json'");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use planish_model::Sizing;
+use planish_model::{Sizing, quoted};
 use planish_pipeline::{self as pipeline, Service, SizeRequest};
 use planish_workload::parse_bytes;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     let program = sizing.service.as_deref().unwrap_or(&named);
     let profile = session.catalogue().profile_for(program).unwrap_or("PROFILE");
-    Ok(answer.next(context.line(&format!("plan {profile} --service {named}"))))
+    Ok(answer.next(context.line(&format!("plan {profile} --service {}", quoted(&named)))))
 }
 
 impl Args {

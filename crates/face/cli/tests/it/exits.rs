@@ -96,6 +96,36 @@ fn a_missing_file_and_a_number_out_of_bounds_are_usage_for_every_command() {
 }
 
 #[test]
+fn a_state_folder_that_is_none_is_a_wrong_word() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("file"), "no folder").expect("a file");
+    for (state, words) in
+        [("file", &["log"][..]), ("file", &["apply", "two", "--yes"]), ("/dev/null", &["log"])]
+    {
+        let args = [&["--json", "--root", "host", "--state", state][..], words].concat();
+        let run: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
+        assert_eq!(run.exit, 2, "{words:?}: {}", run.stdout);
+        assert_eq!(message(&run, "error"), format!("{state} is no folder"));
+    }
+}
+
+#[test]
+fn what_is_told_to_type_survives_a_shell_and_is_not_refused() {
+    let sandbox = sandbox();
+    let folder = sandbox.path().join("a b");
+    std::fs::create_dir(&folder).expect("a folder");
+    let planned = on(sandbox.path(), &["plan", "two", "-o", "a b/p.json"]);
+    assert_eq!(message(&planned, "next"), "planish --root host --state state apply 'a b/p.json'");
+    let applied = on(sandbox.path(), &["apply", "a b/p.json", "--yes"]);
+    assert_eq!(message(&applied, "next"), "planish --root host --state state check 'a b/p.json'");
+    // The plan saw the host as it was before: applied once more it would be refused.
+    let checked = on(sandbox.path(), &["check", "a b/p.json"]);
+    let cure = "2 places will not outlast a reboot: planish --root host --state state apply two --persist";
+    assert_eq!(message(&checked, "note"), cure);
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--persist", "--yes"]).exit, 0);
+}
+
+#[test]
 fn a_fifo_in_the_place_of_a_file_is_told() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let sandbox = sandbox();
@@ -272,8 +302,9 @@ fn a_proof_that_could_not_be_stored_is_known_before_anything_is_measured() {
     // Were it run all the same, its program would be missed first.
     let trial = TRIAL.replace("BUDGET", "600").replace("\"sh\"", "\"no-such-program\"");
     std::fs::write(sandbox.path().join("t.toml"), trial).expect("a trial");
-    std::fs::write(sandbox.path().join("file"), "no folder").expect("a file");
-    let args = ["--json", "--state", "file", "trial", "run", "t.toml"];
+    std::fs::create_dir(sandbox.path().join("own")).expect("a folder");
+    std::fs::write(sandbox.path().join("own/var"), "no folder").expect("a file");
+    let args = ["--json", "--state", "own", "trial", "run", "t.toml"];
     let run: Run = command(sandbox.path(), args).output().expect("the binary starts").into();
     assert_eq!(run.exit, 3, "{} {}", run.stdout, run.stderr);
     let error = message(&run, "error");
@@ -407,6 +438,17 @@ fn an_unconfirmed_apply_goes_back_by_itself_and_a_confirmed_one_stays() {
     }
     let applied = on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "60"]);
     assert_eq!(applied.exit, 0, "{}", applied.stdout);
+    // As wanted, and not to stay: neither done nor to be persisted.
+    for more in [&[][..], &["--persist"]] {
+        let again = on(sandbox.path(), &[&["apply", "two", "--yes"], more].concat());
+        assert_eq!(again.exit, 3, "{}", again.stdout);
+        assert!(message(&again, "error").contains("is on trial: entry 1 is undone in "), "{}", again.stdout);
+        assert!(again.stdout.contains("planish --root host --state state confirm"), "{}", again.stdout);
+    }
+    let checked = on(sandbox.path(), &["check", "two"]);
+    let note = message(&checked, "note");
+    assert!(note.starts_with("entry 1 is undone in ") && note.ends_with(" state confirm"), "{note}");
+    assert!(!checked.stdout.contains("--persist"), "{}", checked.stdout);
     let confirmed = on(sandbox.path(), &["confirm"]);
     assert_eq!(confirmed.envelope()["result"]["entries"][0], 1);
     assert_eq!(now(), "10");

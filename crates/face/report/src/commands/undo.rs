@@ -41,6 +41,15 @@ impl Report for UndoReport {
                 |outcome: &Outcome| (without_place(outcome), entry.original(outcome).map(str::to_owned));
             for group in entry.outcomes.chunk_by(|a, b| key(a) == key(b)) {
                 let first = &group[0];
+                if entry.step(first).is_some_and(|step| step.undo.outlives_boot()) {
+                    // The whole text of a file is no value.
+                    for file in group {
+                        let (path, blank) = (file.place.as_str().into(), Cell::default);
+                        let risk = risk(Class::Safe, When::Now);
+                        table.row([path, blank(), blank(), risk, outcome_cell(file, None)]);
+                    }
+                    continue;
+                }
                 let places: Vec<&str> = group.iter().map(|outcome| outcome.place.as_str()).collect();
                 let value = |text: &str| page.value(&first.knob, text);
                 let class = entry.step(first).map(|step| step.class).or_else(|| page.class(&first.knob));
@@ -102,4 +111,52 @@ pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
         parts.push(format!("held by {}", named.join(", ")));
     }
     Cell::styled(parts.join("; "), style)
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::{Catalogue, EntryState, KnobId, Original, PlanHash, Undo, ValueType};
+
+    use super::*;
+    use crate::page::PageOptions;
+
+    #[test]
+    fn a_file_that_was_edited_is_told_by_its_path() {
+        let text = "GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX=\"quiet\"\n";
+        let (knob, path) = (KnobId::new("persist.boot"), "/etc/default/grub".to_owned());
+        let mut step =
+            EntryStep::new(knob.clone(), path.clone(), "nosmt".to_owned(), Class::Safe, Undo::Edit);
+        step.originals.push(Original {
+            knob: knob.clone(),
+            place: path.clone(),
+            r#type: ValueType::Text { text: true },
+            value: text.to_owned(),
+            coupling: None,
+            over: None,
+        });
+        let mut back = Outcome::new(knob, path.clone(), OutcomeKind::Done);
+        back.read_back = Some(text.to_owned());
+        let plan: PlanHash = serde_json::from_str("\"00\"").expect("a hash is text");
+        let written = Entry {
+            id: EntryId(1),
+            at: 0,
+            boot_id: String::new(),
+            who: String::new(),
+            command: String::new(),
+            reason: None,
+            profile: String::new(),
+            plan,
+            steps: vec![step],
+            confirm_by: None,
+            state: EntryState::Open,
+        };
+        let entry =
+            UndoneEntry { entry: EntryId(1), open: false, outcomes: vec![back], written: Some(written) };
+        let catalogue = Catalogue::default();
+        let mut page = Page::new(PageOptions { width: 100, detailed: false }, &catalogue);
+        UndoReport { entries: vec![entry] }.text(&mut page);
+        let told = page.into_text();
+        assert!(told.contains(&path) && told.contains("done"), "{told}");
+        assert!(!told.contains("GRUB_"), "{told}");
+    }
 }
