@@ -1,6 +1,6 @@
 //! Writes every generated reference below one folder: `docgen DIR`.
 //!
-//! The command line, the catalogue and the result types are the only sources, so that a reference
+//! The command line, the catalogue, the result types and the published outcomes are the only sources, so that a reference
 //! cannot say what the product does not do. `./x docs` runs this over `docs/`, `./x ci` beside it,
 //! and compares. Apart from xtask, because it links the whole product and xtask must not.
 
@@ -10,6 +10,7 @@
 mod cli;
 mod knobs;
 mod profiles;
+mod proofs;
 mod writers;
 
 use anyhow::{Context, Result};
@@ -25,6 +26,9 @@ fn main() -> Result<()> {
     write(&out.join("writers.md"), &writers::reference()?)?;
     cli::man_pages(&command, &folder(&out, "man")?)?;
     cli::completions(command, &folder(&out, "completions")?)?;
+    for (name, page) in proofs::pages(Path::new("docs/proofs"))? {
+        write(&folder(&out, "proofs")?.join(format!("{name}.html")), &page)?;
+    }
     let printed = planish_report::schemas();
     // The one that people write, and the many that planish prints.
     let written = ("trial-file", schemars::schema_for!(planish_trial::TrialFile));
