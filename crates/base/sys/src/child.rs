@@ -1,6 +1,7 @@
 //! Children that we start: how they begin, what they cost, and an end that is certain.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 
@@ -13,6 +14,7 @@ use crate::policy::{self, Policy};
 use crate::process::{self, Usage};
 use crate::raw::check;
 use crate::set::CpuSet;
+use crate::warden;
 
 /// How a child begins. The default changes nothing.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,10 @@ pub struct ChildSetup {
     pub die_with_parent: bool,
     /// Lead a process group of its own, so that [`kill_group`] reaches its children too.
     pub new_group: bool,
+    /// Name that group to this [`crate::warden::Warden`] before the program begins. Who starts the child then says
+    /// whether it came to be ([`crate::warden::Warden::watch`], [`crate::warden::Warden::drop_begun`]), before the next
+    /// one is started.
+    pub warden: Option<RawFd>,
     /// Run on these CPUs only.
     pub cpus: Option<CpuSet>,
     /// Take memory by this policy.
@@ -55,6 +61,9 @@ fn begin(setup: &ChildSetup, parent: Pid) -> std::result::Result<(), Errno> {
         if rustix::process::getppid() != Some(parent) {
             return Err(Errno::SRCH);
         }
+    }
+    if let Some(socket) = setup.warden {
+        warden::name_own_group(socket);
     }
     if let Some(cpus) = &setup.cpus {
         affinity::set(None, cpus).map_err(errno)?;
@@ -104,6 +113,13 @@ pub fn kill_and_wait(mut child: Child) -> io::Result<ExitStatus> {
     // A child that has ended already is not killed: std keeps its status and sends nothing.
     child.kill()?;
     child.wait()
+}
+
+/// Has every descendant whose parent ends become a child of this process, instead of init's
+/// (prctl(2), PR_SET_CHILD_SUBREAPER): it can then be found, and must be waited for.
+pub fn adopt_orphans() -> Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|errno| Error::of("prctl(PR_SET_CHILD_SUBREAPER)", errno))
 }
 
 /// Kills every process of the group that the child `leader` leads (see [`ChildSetup::new_group`]).

@@ -110,15 +110,16 @@ fn silence_streams() -> io::Result<()> {
 }
 
 /// Forks; `None` in the child.
-fn fork() -> std::result::Result<Option<Pid>, Errno> {
+pub(crate) fn fork() -> std::result::Result<Option<Pid>, Errno> {
     // SAFETY: the callers allow the child only what is sound after a fork: `spawn_detached` async-signal-safe
-    // calls up to exec, `detach` anything, because it has made sure that no other thread exists.
+    // calls up to exec, a warden such calls up to its end, `detach` anything, because it has made sure that no other
+    // thread exists.
     let returned = unsafe { libc::fork() };
     check(returned.into())?;
     Ok(Pid::from_raw(returned))
 }
 
-fn wait_for(pid: Pid) -> Result<()> {
+pub(crate) fn wait_for(pid: Pid) -> Result<()> {
     loop {
         match rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()) {
             Ok(_) => return Ok(()),

@@ -25,6 +25,7 @@ pub mod process;
 mod raw;
 pub mod sampling;
 pub mod set;
+pub mod warden;
 
 pub use error::{Error, Result};
 pub use mapping::{Advice, MapOptions, Mapping, PageRequest, map_anonymous};

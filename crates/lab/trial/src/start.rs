@@ -15,7 +15,7 @@ use planish_sys::CpuSet;
 use crate::adapter::{Load, Unit};
 use crate::arm::Recipe;
 use crate::build::{seed_of, turn_of};
-use crate::child::{Launch, Service, padding, run_once};
+use crate::child::{Launch, Service, padding, run_once, watch_descendants};
 use crate::collect::{TreeUsage, Window, tree, tree_usage};
 use crate::control::Stop;
 use crate::duet;
@@ -240,6 +240,7 @@ impl Variant {
             if !stop.sleep(Duration::from_secs_f64(spec.warmup_seconds)) {
                 return Err(ArmError::Stopped);
             }
+            watch_descendants();
             self.load.warm_up(unit.left_out, stop)?;
             let pid = service.pid();
             let begun = Instant::now();

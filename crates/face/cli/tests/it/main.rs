@@ -6,6 +6,7 @@
 
 mod exits;
 mod hosts;
+mod killed;
 mod latency;
 mod machine;
 mod map;

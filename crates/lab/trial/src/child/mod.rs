@@ -1,9 +1,10 @@
 //! Programs that a trial starts: how they begin, what they cost, and an end that is certain.
 //!
-//! Every child leads its own process group and dies with the thread that started it, so that neither a crash
-//! nor a `kill -9` of planish leaves a server behind. A trial therefore starts its children from one thread
-//! only, the one that calls it.
+//! Every child leads its own process group and dies with the thread that started it; what it has started is ended by
+//! [`family`], so that neither a crash nor a `kill -9` of planish leaves a server behind. A trial therefore starts its
+//! children from one thread only, the one that calls it.
 
+mod family;
 mod once;
 mod talk;
 
@@ -11,13 +12,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use planish_sys::child::{ChildSetup, prepare};
 use planish_sys::{CpuSet, NodeSet, Policy};
 
+pub(crate) use family::watch_descendants;
 pub(crate) use once::{Finished, run_once};
 pub(crate) use talk::{Service, Talker};
 
@@ -77,8 +79,14 @@ impl Launch {
         })
     }
 
+    /// Starts it, with its output for us.
+    fn spawn(&self, padding: usize, stdin: Stdio) -> std::io::Result<Child> {
+        let mut command = self.command(padding);
+        family::spawn(command.stdin(stdin).stdout(Stdio::piped()))
+    }
+
     /// The command with everything but its standard input and output.
-    pub(crate) fn command(&self, padding: usize) -> Command {
+    fn command(&self, padding: usize) -> Command {
         let program = self.command.first().map_or("", String::as_str);
         let mut command = Command::new(program);
         command.args(self.command.iter().skip(1)).envs(&self.env);
@@ -95,6 +103,7 @@ impl Launch {
         let setup = ChildSetup {
             die_with_parent: true,
             new_group: true,
+            warden: family::warden_socket(),
             cpus: self.cpus.clone(),
             policy: self.node.map(nodes),
             ..ChildSetup::default()

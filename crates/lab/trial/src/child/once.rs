@@ -1,13 +1,13 @@
 //! A program that runs to its end and is measured whole.
 
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use planish_sys::child::{kill_group, wait_with_usage};
 use planish_sys::perf::{Counters, Start, Target};
 use planish_sys::process::{Usage, pidfd, wait_readable};
 use rustix::process::Pid;
 
+use super::family::{end, spawn};
 use super::{Drain, Launch, STEP, ended};
 use crate::collect::{Counts, EVENTS, Memory, memory, tree};
 use crate::control::Stop;
@@ -33,11 +33,12 @@ pub(crate) fn run_once(
     limit: Duration,
     stop: &Stop,
 ) -> Result<Finished, ArmError> {
+    // All that costs time of ours comes before the clock.
     let mut command = launch.command(padding);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let counters = Counters::open(&EVENTS, Target::Calling, Start::OnExec);
     let begun = Instant::now();
-    let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
+    let mut child = spawn(&mut command).map_err(|error| not_started(launch, &error))?;
     let stdout = Drain::of(child.stdout.take());
     let stderr = Drain::of(child.stderr.take());
     let mut sizes = Sizes::default();
@@ -116,13 +117,6 @@ fn wait(
         }
         sizes.look(child.id(), begun.elapsed());
     }
-}
-
-/// Kills what is left of the child's group and tells what the child has used.
-pub(super) fn end(child: Child) -> Result<(ExitStatus, Usage), ArmError> {
-    let lost = |error: planish_sys::Error| ArmError::crashed(error.to_string());
-    kill_group(&child).map_err(lost)?;
-    wait_with_usage(child).map_err(lost)
 }
 
 #[cfg(test)]

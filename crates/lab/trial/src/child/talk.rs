@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use planish_sys::process::{Usage, pidfd, wait_readable};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::once::{end, not_started};
+use super::family::end;
+use super::once::not_started;
 use super::{Drain, Launch, STEP, ended, refusal};
 use crate::control::Stop;
 use crate::sample::ArmError;
@@ -25,9 +26,7 @@ pub(crate) struct Service {
 impl Service {
     /// Starts it.
     pub(crate) fn start(launch: &Launch, padding: usize) -> Result<Self, ArmError> {
-        let mut command = launch.command(padding);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
+        let mut child = launch.spawn(padding, Stdio::null()).map_err(|error| not_started(launch, &error))?;
         let stdout = Some(Drain::of(child.stdout.take()));
         let stderr = Some(Drain::of(child.stderr.take()));
         Ok(Self { name: launch.name().to_owned(), child: Some(child), stdout, stderr })
@@ -126,9 +125,7 @@ impl Talker {
         limit: Duration,
         stop: &Stop,
     ) -> Result<(Self, String), ArmError> {
-        let mut command = launch.command(padding);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| not_started(launch, &error))?;
+        let mut child = launch.spawn(padding, Stdio::piped()).map_err(|error| not_started(launch, &error))?;
         let (sender, received) = sync_channel(LINES_AHEAD);
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {

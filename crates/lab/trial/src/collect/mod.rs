@@ -10,7 +10,7 @@ mod tree;
 
 pub(crate) use counters::{Counts, EVENTS, add_counts};
 pub(crate) use system::Snapshot;
-pub(crate) use tree::{TreeUsage, tree, tree_usage};
+pub(crate) use tree::{Kin, TreeUsage, family, tree, tree_usage};
 
 use std::time::{Duration, Instant};
 

@@ -18,6 +18,8 @@ pub(crate) struct TreeUsage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     parent: u32,
+    group: u32,
+    session: u32,
     user_ticks: u64,
     system_ticks: u64,
     faults: u64,
@@ -32,6 +34,24 @@ pub(crate) fn tree(root: u32) -> Vec<u32> {
         return Vec::new();
     }
     processes.keys().copied().filter(|&pid| descends(pid, root, &processes)).collect()
+}
+
+/// A process among its kin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kin {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
+    pub(crate) group: u32,
+    pub(crate) session: u32,
+}
+
+/// A process and its descendants; `None` when it does not run.
+pub(crate) fn family(root: u32) -> Option<(Kin, Vec<Kin>)> {
+    let processes = processes();
+    let kin =
+        |(&pid, it): (&u32, &Process)| Kin { pid, parent: it.parent, group: it.group, session: it.session };
+    let below = processes.iter().filter(|(pid, _)| **pid != root && descends(**pid, root, &processes));
+    Some((kin((&root, processes.get(&root)?)), below.map(kin).collect()))
 }
 
 fn processes() -> BTreeMap<u32, Process> {
@@ -74,14 +94,16 @@ fn descends(pid: u32, root: u32, processes: &BTreeMap<u32, Process>) -> bool {
     false
 }
 
-/// Parent, times and faults (own and of children that were waited for) out of `/proc/PID/stat`, whose second field
-/// may hold any character (proc_pid_stat(5)).
+/// Parent, group, session, times and faults (own and of children that were waited for) out of `/proc/PID/stat`, whose
+/// second field may hold any character (proc_pid_stat(5)).
 fn parse(stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     Some(Process {
         parent: u32::try_from(number(1)?).ok()?,
+        group: u32::try_from(number(2)?).ok()?,
+        session: u32::try_from(number(3)?).ok()?,
         user_ticks: number(11)? + number(13)?,
         system_ticks: number(12)? + number(14)?,
         faults: number(7)? + number(8)? + number(9)? + number(10)?,
@@ -94,8 +116,9 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let stat = "77 (a) b (c) S 7 77 77 0 -1 4194304 9 9 0 0 5 6 1 2 20 0 1 0 1 1 1";
-        let process = Process { parent: 7, user_ticks: 6, system_ticks: 8, faults: 18 };
+        let stat = "77 (a) b (c) S 7 78 79 0 -1 4194304 9 9 0 0 5 6 1 2 20 0 1 0 1 1 1";
+        let process =
+            Process { parent: 7, group: 78, session: 79, user_ticks: 6, system_ticks: 8, faults: 18 };
         assert_eq!(parse(stat), Some(process));
         assert_eq!(parse("77 (a"), None);
     }

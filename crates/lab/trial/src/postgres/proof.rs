@@ -95,14 +95,14 @@ impl Proof {
         )
     }
 
-    /// The same as an error. A baseline on huge pages has nothing to be compared with: the host gives them to all shared
-    /// memory, so that this ends the trial.
+    /// The same as an error. A baseline on huge pages has nothing to be compared with: the host gives them to all
+    /// shared memory, so that this ends the trial.
     pub(crate) fn refusal(&self, wanted: Pages) -> ArmError {
         let what = self.why_not(wanted);
         if wanted == Pages::Base && self.is_base() {
             let cure = format!(
-                "the host gives huge pages to all shared memory (thp.shmem_enabled is always or force): for the trial, \
-                 echo never > {SHMEM_ENABLED}"
+                "the host gives huge pages to all shared memory (thp.shmem_enabled is always or force): \
+                 for the trial, echo never > {SHMEM_ENABLED}"
             );
             return ArmError::Refused { what, cure };
         }

@@ -240,10 +240,10 @@ impl Server {
     /// shared buffers and the usual tenth beside them.
     pub(crate) fn pages_needed(&self, bytes: u64, budget: &Budget) -> u64 {
         let told = || {
-            let mut command = self.launch.command(0);
-            command.args(["-C", "shared_memory_size_in_huge_pages"]);
-            let output = command.output().ok().filter(|output| output.status.success())?;
-            String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().ok()
+            let mut launch = self.launch.clone();
+            launch.command.extend(["-C", "shared_memory_size_in_huge_pages"].map(str::to_owned));
+            let done = run_once(&launch, 0, START_LIMIT, &Stop::default()).ok()?;
+            done.stdout.trim().parse::<u64>().ok()
         };
         let told = if self.install.version.counts_pages() { told() } else { None };
         told.unwrap_or_else(|| (budget.shared_buffers_bytes / 10 * 11 + (32 << 20)).div_ceil(bytes))
