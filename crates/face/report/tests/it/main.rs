@@ -1,4 +1,5 @@
-//! The HTML pages of a trial and of a map: as recorded, as parsed, and as a browser draws them; and the text.
+//! The HTML pages of a trial and of a map: as recorded, as parsed, and as a browser draws them; the text; and the
+//! proofs that are published.
 
 #![expect(clippy::disallowed_methods, reason = "the browser reads a copy of the page from a file")]
 
@@ -7,4 +8,7 @@ mod fixed;
 mod latency;
 mod map;
 mod page;
+mod published;
+#[path = "../../../../lab/trial/tests/it/recompute.rs"]
+mod recompute;
 mod text;

@@ -123,11 +123,20 @@ fn factor(shown: &str, unit: &str) -> f64 {
 fn unit_of(outcome: &Value, at: &str) -> String {
     let beside = at.rsplit_once('/').map(|(parent, _)| format!("{parent}/unit"));
     let told = beside.and_then(|beside| outcome.pointer(&beside)?.as_str().map(str::to_owned));
-    told.unwrap_or_else(|| if at.ends_with("hours_needed") { "h".to_owned() } else { "s".to_owned() })
+    told.unwrap_or_else(|| {
+        let unit = if at.ends_with("hours_needed") {
+            "h"
+        } else if at.ends_with("_kb") {
+            "kB"
+        } else {
+            "s"
+        };
+        unit.to_owned()
+    })
 }
 
 /// Holds everything on a page against the outcome inside it.
-fn check(page: &str) -> Result<usize, String> {
+pub fn check(page: &str) -> Result<usize, String> {
     let outcome = embedded(page);
     let at = |at: &str| outcome.pointer(at).ok_or_else(|| format!("{at} leads nowhere"));
     let figures = data(page);
