@@ -141,10 +141,9 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     assert_eq!((setup.scale, setup.clients, &setup.script), (1, 1, &None));
     assert!(setup.bin_folder.join("postgres").is_file() && setup.shared_buffers_bytes >= 128 << 20);
     assert_eq!(rooms_of_ours(), 0);
-    // The time that the data took was taken from the ladder, so that both end together within the budget.
-    // How far the last block may overrun goes by how slow the machine is just now.
-    let late = outcome.seconds > BUDGET_SECONDS - made_data + (made_data / 2.0).max(2.0);
-    assert!(!late, "{} s after {made_data} s", outcome.seconds);
+    // The time of the data was taken from the ladder's; a slow machine lets the last block overrun by more.
+    let most = BUDGET_SECONDS - made_data + (made_data / 2.0).max(2.0);
+    assert!(outcome.seconds <= most, "{} s after {made_data} s", outcome.seconds);
 
     // Told to stop before it begins: an error, and still nothing left.
     stop.set();
