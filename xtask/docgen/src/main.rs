@@ -1,7 +1,7 @@
 //! Writes every generated reference below one folder: `docgen DIR`.
 //!
-//! The command line, the catalogue, the result types and the published outcomes are the only sources, so that a reference
-//! cannot say what the product does not do. `./x docs` runs this over `docs/`, `./x ci` beside it,
+//! The command line, the catalogue, the result types and the published outcomes are the only sources,
+//! so that a reference cannot say what the product does not do. `./x docs` runs this over `docs/`, `./x ci` beside it,
 //! and compares. Apart from xtask, because it links the whole product and xtask must not.
 
 #![forbid(unsafe_code)]

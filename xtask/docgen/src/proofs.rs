@@ -1,5 +1,5 @@
-//! The pages of the published proofs: each is drawn from the outcome that lies beside it, so that a page and its figures
-//! cannot drift apart when the page learns to say more.
+//! The pages of the published proofs: each is drawn from the outcome that lies beside it, so that a page and its
+//! figures cannot drift apart when the page learns to say more.
 
 use anyhow::{Context, Result};
 use planish_trial::TrialOutcome;

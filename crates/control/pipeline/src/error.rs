@@ -224,6 +224,16 @@ pub enum PipelineError {
     },
 }
 
+/// The cure of a file of a boot loader that is not changed.
+fn of_boot_file(path: &str, odd: &planish_boot::Odd) -> String {
+    match odd {
+        planish_boot::Odd::Arguments { .. } => {
+            "give them to the boot loader by hand, and apply without --persist".to_owned()
+        }
+        _ => format!("look at {path}, mend it, then try again; apply without --persist leaves it alone"),
+    }
+}
+
 /// Entries in a row of words.
 fn listed(entries: &[EntryId]) -> String {
     entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -297,12 +307,7 @@ impl PipelineError {
             Self::BootLoader { cure, .. } => {
                 format!("{cure}; apply without --persist sets what can be set now")
             }
-            Self::BootFile { source: planish_boot::Odd::Arguments { .. }, .. } => {
-                "give them to the boot loader by hand, and apply without --persist".to_owned()
-            }
-            Self::BootFile { path, .. } => {
-                format!("look at {path}, mend it, then try again; apply without --persist leaves it alone")
-            }
+            Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { .. } => "see what fits now: planish plan PROFILE".to_owned(),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),

@@ -135,8 +135,8 @@ fn insist(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineEr
 /// One way to take an entry back; `None` where nothing of it is left to be taken.
 type Take = fn(&Session, &Entry) -> Result<Option<Undone>, PipelineError>;
 
-/// Takes back what the kernel refused at the deadline. The entry is open as one that `planish undo` left so: an operator
-/// who is there by now may have taken it back, or applied something over it.
+/// Takes back what the kernel refused at the deadline. The entry is open as one that `planish undo` left so: an
+/// operator who is there by now may have taken it back, or applied something over it.
 fn take_refused(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
     let is_refused =
         |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed);

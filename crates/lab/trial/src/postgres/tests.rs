@@ -116,6 +116,17 @@ fn rooms_of_ours() -> usize {
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).count()
 }
 
+/// A stop that comes by itself, and the thread that brings it.
+fn stop_in(time: Duration) -> (Stop, std::thread::JoinHandle<()>) {
+    let stop = Stop::default();
+    let set = stop.clone();
+    let waker = std::thread::spawn(move || {
+        std::thread::sleep(time);
+        set.set();
+    });
+    (stop, waker)
+}
+
 /// One test for all that needs servers: two of them at once would count each other's rooms.
 #[test]
 fn a_real_postgresql_is_compared_and_leaves_nothing() {
@@ -170,14 +181,7 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     assert_eq!(rooms_of_ours(), 0);
 
     // Told to stop in the middle of a statement that would take minutes.
-    let stop = Stop::default();
-    let waker = std::thread::spawn({
-        let stop = stop.clone();
-        move || {
-            std::thread::sleep(Duration::from_secs(3));
-            stop.set();
-        }
-    });
+    let (stop, waker) = stop_in(Duration::from_secs(3));
     let begun = Instant::now();
     let error = prove_scale(100, None, &stop).expect_err("nothing was measured");
     waker.join().expect("it only sets a flag");
