@@ -6,6 +6,7 @@
 //!
 //! - [`verdict`]: can this knob be set here, and what is the evidence?
 //! - [`plan`]: profile in, writes out, in the order of their dependencies;
+//! - [`PlacementError`]: why services and interrupts are not placed as asked: whole or not at all;
 //! - [`findings`]: what the machine loses, why, and the cure; and which other programs set knobs too;
 //! - [`beyond_memory`]: why the host cannot give the pages of a plan any more;
 //! - [`size`]: how many huge pages a service needs, with the arithmetic.
@@ -19,6 +20,7 @@ mod budget;
 mod error;
 mod findings;
 mod order;
+mod placement;
 mod plan;
 mod pool;
 mod size;
@@ -29,6 +31,7 @@ pub use budget::beyond_memory;
 pub use error::DecideError;
 pub use findings::findings;
 pub use order::in_order;
+pub use placement::PlacementError;
 pub use plan::{Options, coupled, forbidden, plan};
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
 pub use verdict::{unmet, verdict};

@@ -4,12 +4,12 @@
 //! leaves memory more scattered. A value that the kernel recomputes when another one is set (`derives`) comes
 //! after it, or it would be overwritten at once. The other face of an alias comes before: once the governor
 //! `performance` pins the energy hint, writes of the hint are refused, on the way there and, in reverse
-//! order, on the way back.
+//! order, on the way back. What a row names in `after` comes before it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use planish_model::{Catalogue, KnobId, Step, Undo};
+use planish_model::{Catalogue, Knob, KnobId, Step, Undo};
 
 /// Knobs in the order in which they are set: dependencies first, then by id.
 #[must_use]
@@ -43,7 +43,8 @@ fn depth(id: &KnobId, wanted: &BTreeSet<KnobId>, catalogue: &Catalogue, path: &m
         .filter(|other| *other != id)
         .filter(|other| {
             let derives = catalogue.knob(other).is_ok_and(|knob| knob.derives.contains(id));
-            derives || catalogue.knob(id).is_ok_and(|knob| knob.alias.contains(other))
+            let own = |knob: &Knob| knob.alias.contains(other) || knob.after.contains(other);
+            derives || catalogue.knob(id).is_ok_and(own)
         })
         .map(|other| depth(other, wanted, catalogue, path) + 1)
         .max();

@@ -1,13 +1,14 @@
 //! From a profile to a plan: which writes, in which order, and what is left alone for which reason.
 
 use planish_model::{
-    Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, Knob, KnobId,
-    Observation, OutcomeKind, Plan, Profile, Reading, Sizing, Skipped, Step, Undo, Verdict, VerdictKind,
-    Want, place,
+    Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, Knob, KnobId,
+    NOT_GIVEN, Nodes, Observation, OutcomeKind, Plan, Profile, Reading, Sizing, Skipped, Step, Undo, Verdict,
+    VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;
 use crate::error::DecideError;
+use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{boot, order, verdict, writers};
@@ -32,7 +33,8 @@ pub struct Options {
 /// that those of this boot hold for the same profile are not asked for again.
 ///
 /// # Errors
-/// A knob in the profile or in the options that the catalogue does not have.
+/// A knob in the profile or in the options that the catalogue does not have; a placement that this host cannot have
+/// whole.
 pub fn plan(
     catalogue: &Catalogue,
     observation: &Observation,
@@ -47,11 +49,26 @@ pub fn plan(
         catalogue.knob_or_writer(name)?;
     }
     let mut draft = Draft::new(catalogue, observation, profile, open, options);
+    let (placement, asks) = match &profile.placement {
+        Some(request) => placement::place(observation, request).map(|(placed, asks)| (Some(placed), asks))?,
+        None => (None, Vec::new()),
+    };
     for (id, want) in &profile.want {
-        draft.add(catalogue.knob(id)?, want);
+        let knob = catalogue.knob(id)?;
+        match (asks.iter().any(|ask| ask.knob == *id), knob.undo) {
+            (false, _) => draft.add(knob, want),
+            // Pools are sized for the services that are placed, and not for the one that was named.
+            (true, Undo::Subtract) => {}
+            (true, _) => return Err(PlacementError::Twice { knob: id.clone() }.into()),
+        }
     }
+    let allowed = draft.add_placement(&asks)?;
     draft.grant_pools();
-    Ok(draft.finish())
+    let plan = draft.finish();
+    if allowed {
+        placement::refuse_half(&asks, &plan)?;
+    }
+    Ok(Plan { placement, ..plan })
 }
 
 /// Why the user has not allowed a knob.
@@ -140,7 +157,7 @@ impl<'a> Draft<'a> {
         let readings = observation.knobs.get(&knob.id).map_or(&[][..], Vec::as_slice);
         let mut found = false;
         for reading in readings {
-            let here = reading.access != planish_model::Access::Absent;
+            let here = reading.access != Access::Absent;
             let meant = |case: &&Case| {
                 let only = case.only.as_deref().filter(|_| here);
                 only.is_none_or(|only| place::is_meant(&knob.path, &reading.place, only))
@@ -261,6 +278,56 @@ impl<'a> Draft<'a> {
         for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
             self.add_place(knob, reading, &wanted.to_string(), Some(because.clone()));
         }
+    }
+
+    /// Adds what a placement wants: all of it, or, where one part is not allowed, none.
+    fn add_placement(&mut self, asks: &[Ask]) -> Result<bool, DecideError> {
+        let catalogue = self.catalogue;
+        let mut refused = None;
+        for ask in asks {
+            let reason = forbidden(catalogue.knob(&ask.knob)?, self.options);
+            refused = refused.or(reason.map(|reason| (&ask.knob, reason)));
+        }
+        for Ask { knob, what, because } in asks {
+            let knob = catalogue.knob(knob)?;
+            if let Some((id, reason)) = &refused {
+                let verdict =
+                    Verdict::new(VerdictKind::Blocked, format!("placed whole or not at all: {id} {reason}"));
+                match what {
+                    What::Value { place, value, .. } => self.skip(knob, place, Some(value.clone()), verdict),
+                    What::Pool { .. } => self.skip(knob, &knob.path, None, verdict),
+                }
+                continue;
+            }
+            match what {
+                What::Pool { node, bytes } => {
+                    self.add_pool(knob, Need::Bytes(*bytes, &Nodes::Each(vec![*node])))
+                }
+                What::Value { place, value, .. } => match self.reading_of(knob, place) {
+                    Some(reading) => self.add_place(knob, &reading, value, Some(because.clone())),
+                    None => {
+                        let verdict = Verdict::new(VerdictKind::Absent, "this host does not have it");
+                        self.skip(knob, place, Some(value.clone()), verdict);
+                    }
+                },
+            }
+        }
+        Ok(refused.is_none())
+    }
+
+    /// What a place shows. A file of ours that is not there yet can be made.
+    fn reading_of(&self, knob: &Knob, place: &str) -> Option<Reading> {
+        let seen = self.observation.reading(&knob.id, place).cloned();
+        let access = if self.observation.host.root { Access::Writable } else { Access::NeedsRoot };
+        seen.or_else(|| {
+            knob.is_own_file().then(|| Reading {
+                place: place.to_owned(),
+                value: Some(NOT_GIVEN.to_owned()),
+                unread: None,
+                offered: Vec::new(),
+                access,
+            })
+        })
     }
 
     /// Pools are only noted here: what they may take is decided when all are known, the largest pages first.

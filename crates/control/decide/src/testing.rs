@@ -17,6 +17,7 @@ pub(crate) fn knob(id: &str, path: &str) -> Knob {
         twin: None,
         alias: Vec::new(),
         derives: Vec::new(),
+        after: Vec::new(),
         when: When::Now,
         class: Class::Safe,
         undo: Undo::Restore,
@@ -185,6 +186,7 @@ pub(crate) fn profile(want: &[(&str, Want)]) -> Profile {
         summary: "a test".to_owned(),
         inherits: Vec::new(),
         want: want.iter().map(|(id, want)| (KnobId::new(*id), want.clone())).collect(),
+        placement: None,
         guide: Vec::new(),
     }
 }

@@ -163,6 +163,12 @@ fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
     if needs.guest && host.guest.is_none() {
         return Verdict::new(VerdictKind::Absent, "bare metal: it is for guests");
     }
+    if knob.is_own_file() {
+        return Verdict::new(
+            VerdictKind::Absent,
+            "no unit has one yet: a profile with a [placement] writes it",
+        );
+    }
     if knob.boot_parameter().is_some() {
         return Verdict::new(VerdictKind::Absent, "there is no /proc/cmdline to read it from");
     }

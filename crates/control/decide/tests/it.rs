@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use planish_decide::{DEFAULT_HEADROOM_PERCENT, Options, Region, SizeRequest, findings, plan, size};
 use planish_host::Host;
-use planish_model::{Catalogue, Observation, Plan, Profile, Skipped, Step};
+use planish_model::{
+    Catalogue, Class, MemoryPolicy, Observation, PlacementRequest, Plan, Profile, ServiceRequest, Skipped,
+    Step,
+};
 
 /// Recorded machines, by name.
 #[expect(clippy::disallowed_methods, reason = "the test lists its own fixtures")]
@@ -137,6 +140,76 @@ fn plans_are_stable_and_intact() {
             assert!(first.is_intact());
         }
     }
+}
+
+/// A service on each node that has CPUs, each with all that it can have.
+fn one_a_node(observation: &Observation) -> PlacementRequest {
+    let service = |node: &u32| ServiceRequest {
+        unit: format!("engine@{node}.service"),
+        node: Some(*node),
+        cores: None,
+        cpus: None,
+        memory: MemoryPolicy::Bind,
+        isolate: *node == 0,
+        devices: Vec::new(),
+        pools: [(planish_model::KnobId::new("hugepages.2m"), 64 << 20)].into(),
+    };
+    let service = observation.host.cpu_nodes.iter().map(service).collect();
+    PlacementRequest { service, ..PlacementRequest::default() }
+}
+
+/// The sets, the interrupts and the steps of a placement, or why there is none.
+fn placed(catalogue: &Catalogue, folder: &Path) -> String {
+    let mut observation = observed(folder, catalogue);
+    let request = one_a_node(&observation);
+    let units: Vec<String> = request.service.iter().map(|service| service.unit.clone()).collect();
+    let mut machine = planish_observe::machine(&Host::open(folder).expect("a recorded machine"), &[]);
+    // No recording holds the units of services that nobody has installed.
+    (machine.units, machine.systemd) = (units, true);
+    observation.machine = Some(machine);
+    let profile = Profile {
+        name: "one-a-node".to_owned(),
+        summary: "a test".to_owned(),
+        inherits: Vec::new(),
+        want: Default::default(),
+        placement: Some(request),
+        guide: Vec::new(),
+    };
+    let options = Options { allow_classes: vec![Class::Availability], ..Options::default() };
+    let plan = match plan(catalogue, &observation, &profile, &[], &options) {
+        Ok(plan) => plan,
+        Err(error) => {
+            let reason = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            return format!("{error}: {reason}\n");
+        }
+    };
+    let placement = plan.placement.as_ref().expect("a placement");
+    let mut text = format!("  {:28} {}\n", "housekeeping", placement.housekeeping);
+    for service in &placement.services {
+        text += &format!("  {:28} {} of {:?}\n", service.unit, service.cpus, service.nodes);
+    }
+    for irq in placement.interrupts.iter().filter(|irq| irq.left.is_some()) {
+        let reason = irq.left.as_deref().unwrap_or_default();
+        text += &format!("  left alone: {} {}: {reason}\n", irq.id, irq.users.join(", "));
+    }
+    let alike = |a: &Step, b: &Step| (&a.knob, &a.now, &a.wanted) == (&b.knob, &b.now, &b.wanted);
+    for steps in plan.steps.chunk_by(alike).chain(plan.boot.chunk_by(alike)) {
+        text += &(step_line(steps) + "\n");
+    }
+    for skipped in plan.skipped.chunk_by(|a, b| (&a.knob, a.satisfied) == (&b.knob, b.satisfied)) {
+        text += &(skip_line(skipped) + "\n");
+    }
+    text
+}
+
+#[test]
+fn one_instance_a_node_on_every_recorded_machine() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut text = String::new();
+    for (name, folder) in machines() {
+        text += &format!("{name}\n{}", placed(&catalogue, &folder));
+    }
+    insta::assert_snapshot!("placement", text);
 }
 
 /// What a plan leaves behind when every write goes through: the pools grew, the values are there.

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, Writer, nearest, nearest_listed};
 
+mod placement;
 mod position;
 mod rules;
 mod writers;
@@ -245,7 +246,7 @@ impl Catalogue {
     /// The first name that does not exist, or value that a knob cannot have.
     pub fn check(&self) -> Result<(), CatalogueError> {
         for knob in self.knobs.values() {
-            for other in knob.coupled() {
+            for other in knob.coupled().chain(&knob.after) {
                 self.knob_in(&format!("knob {}", knob.id), other)?;
             }
             let twin = knob.twin.as_ref().and_then(|twin| self.knobs.get(twin));
@@ -383,16 +384,22 @@ impl Catalogue {
         by_us: bool,
     ) -> Result<Profile, CatalogueError> {
         let mut want = BTreeMap::new();
+        let mut placement = None;
         for parent in &profile.inherits {
             let at = || located(file, text, of_parent(text, parent));
             let inherited = self.flatten(parent, path, by_us).map_err(|error| error.inherited_at(at))?;
             self.lay_over(&mut want, inherited.want);
+            placement = inherited.placement.or(placement);
         }
         for (id, wanted) in &profile.want {
             let at = || located(file, text, of_want(text, id.as_str()));
             self.check_want(&at, id, wanted, profile)?;
         }
         self.lay_over(&mut want, profile.want.clone());
+        if let Some(own) = &profile.placement {
+            self.check_placement(file, text, own)?;
+            placement = Some(own.clone());
+        }
         for line in &profile.guide {
             let Some(id) = &line.knob else { continue };
             let at = || located(file, text, text.find(&line.says));
@@ -404,7 +411,7 @@ impl Catalogue {
                 return Err(CatalogueError::Rule { file: at(), id: id.to_string(), rule });
             }
         }
-        Ok(Profile { inherits: Vec::new(), want, ..profile.clone() })
+        Ok(Profile { inherits: Vec::new(), want, placement, ..profile.clone() })
     }
 
     /// Lays wanted values over others: a value takes the place of its own knob's and of its twin's.

@@ -168,6 +168,9 @@ pub struct Knob {
     /// Knobs that the kernel recomputes when this one is set (THP changes `vm.min_free_kbytes`).
     #[serde(default)]
     pub derives: Vec<KnobId>,
+    /// Knobs that are set before this one, where a plan sets both: an interrupt is moved once its service is pinned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<KnobId>,
     /// When a new value takes effect.
     #[serde(default)]
     pub when: When,
@@ -225,6 +228,12 @@ impl Knob {
     pub fn argument(&self, value: &str) -> Option<String> {
         let by_row = || Some(format!("{}={}", self.boot_arg.as_ref()?, self.r#type.normal(value)));
         if self.boot_parameter().is_some() { self.boot_argument(value) } else { by_row() }
+    }
+
+    /// Whether its places are files of ours, which are there only once they were written.
+    #[must_use]
+    pub fn is_own_file(&self) -> bool {
+        self.undo == Undo::File
     }
 
     /// Knobs whose originals must be kept before this one is written: twin, aliases and derived ones.

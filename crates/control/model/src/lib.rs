@@ -7,25 +7,28 @@
 //! | noun | made by | read by |
 //! |---|---|---|
 //! | [`Knob`], [`Profile`], [`FindingRule`], [`Writer`] | the catalogue | every stage |
-//! | [`Observation`] | observe | decide, verify |
+//! | [`Observation`], [`Machine`] | observe | decide, verify |
 //! | [`Plan`], [`Step`], [`Finding`] | decide | act, verify, report |
 //! | [`Outcome`] | act | journal, report |
 //! | [`Drift`] | verify | report |
 //! | [`Entry`] | journal | decide (undo), report |
-//! | [`Sizing`] | decide | report |
+//! | [`Sizing`], [`Placement`] | decide | report |
 
 #![forbid(unsafe_code)]
 
 mod boot;
 mod catalogue;
+mod cpus;
 mod drift;
 mod entry;
 mod exit;
 mod finding;
 mod knob;
+mod machine;
 mod nearest;
 mod observation;
 pub mod place;
+mod placement;
 mod plan;
 mod profile;
 mod service;
@@ -38,6 +41,7 @@ mod writer;
 
 pub use boot::{BootFile, BootFiles, BootFormat, BootLoader, Generator};
 pub use catalogue::{Catalogue, CatalogueError};
+pub use cpus::Cpus;
 pub use drift::{Drift, DriftState, KnobCheck};
 pub use entry::{
     Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind,
@@ -46,10 +50,14 @@ pub use entry::{
 pub use exit::Exit;
 pub use finding::{Comparison, Finding, FindingRule, Limit, MayCost, RuleCost, Severity};
 pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Undo, Vendor, When};
+pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
     VerdictKind, fitting,
+};
+pub use placement::{
+    Interrupts, MemoryPolicy, PlacedIrq, PlacedService, Placement, PlacementRequest, ServiceRequest,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want};
@@ -59,5 +67,5 @@ pub use service::{
 pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::Unpersisted;
-pub use value::{CpuForm, ValueError, ValueType};
+pub use value::{CpuForm, ValueError, ValueType, drop_in};
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BootLoader, KnobId, SeenWriter, Vendor};
+use crate::{BootLoader, KnobId, Machine, SeenWriter, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -204,11 +204,16 @@ impl Persisted {
     /// What it calls its file among those that GRUB's menu is made from.
     pub const OWN_BOOT_FILE: &'static str = "90-planish.cfg";
 
+    /// What its drop-ins of units are called. It sorts behind the names of others, so that what it says counts.
+    pub const OWN_DROP_IN: &'static str = "zz-planish.conf";
+
     /// Whether a file that planish wrote says so.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         let path = self.source.rsplit_once(':').map_or(self.source.as_str(), |(path, _)| path);
-        path.rsplit('/').next().is_some_and(|name| name == Self::OWN_FILE || name == Self::OWN_BOOT_FILE)
+        path.rsplit('/')
+            .next()
+            .is_some_and(|name| [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_DROP_IN].contains(&name))
     }
 }
 
@@ -242,6 +247,9 @@ pub struct Observation {
     /// Other programs that set knobs here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writers: Vec<SeenWriter>,
+    /// What the machine is made of, where a placement asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 impl Observation {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Class, KnobId, SecondWriter, Undo, Verdict, When};
+use crate::{Class, KnobId, Placement, SecondWriter, Undo, Verdict, When};
 
 /// How another place depends on the one that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -126,6 +126,9 @@ pub struct Plan {
     /// whoever starts or stops one does not change what the plan writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub second_writers: Vec<SecondWriter>,
+    /// Where services and interrupts are to be, which the steps carry out; it tells, and is no part of the hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
 }
 
 impl Plan {
@@ -140,7 +143,7 @@ impl Plan {
     ) -> Self {
         let hash = hash(&steps, &[], &host_id, &boot_id);
         let (boot, second_writers) = (Vec::new(), Vec::new());
-        Self { hash, profile, host_id, boot_id, steps, skipped, boot, second_writers }
+        Self { hash, profile, host_id, boot_id, steps, skipped, boot, second_writers, placement: None }
     }
 
     /// The plan with boot parameters for `apply --persist`: its hash covers them too.

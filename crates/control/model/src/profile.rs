@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Conditions, KnobId};
+use crate::{Conditions, KnobId, PlacementRequest};
 
 mod read;
 
@@ -95,6 +95,9 @@ pub struct Profile {
     /// Wanted values by knob.
     #[serde(default)]
     pub want: BTreeMap<KnobId, Want>,
+    /// Where services, interrupts and memory are to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementRequest>,
     /// What became of each setting of the guide that the profile follows, where it follows one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guide: Vec<GuideLine>,

@@ -8,9 +8,11 @@ use serde::Serialize;
 use thiserror::Error;
 
 mod cpus;
+mod directives;
 mod read;
 
 pub use cpus::CpuForm;
+pub use directives::drop_in;
 
 /// The type of a knob's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -51,6 +53,11 @@ pub enum ValueType {
         /// Whether no CPU at all is legal; it then means that the mechanism is off.
         #[serde(default)]
         empty: bool,
+    },
+    /// `{ directives = ["CPUAffinity", "NUMAMask"] }`: settings of a unit of systemd, `CPUAffinity=1,5 NUMAMask=0`.
+    Directives {
+        /// Those that may be set.
+        directives: Vec<String>,
     },
     /// `{ text = true }`: anything; white space is folded for comparison.
     Text {
@@ -115,6 +122,14 @@ pub enum ValueError {
         /// What it should be, for people.
         what: &'static str,
     },
+    /// Not settings that a unit may be given.
+    #[error("`{value}` is not made of settings such as CPUAffinity=0-3; they are {known}")]
+    NotDirectives {
+        /// The text.
+        value: String,
+        /// The settings that there are.
+        known: String,
+    },
     /// Empty, or with a line break that the kernel would cut at.
     #[error("the value is empty or has a line break")]
     NotOneLine,
@@ -134,6 +149,7 @@ impl ValueType {
                 _ => folded,
             },
             Self::Cpus { cpus, .. } => cpus.normal(&folded).unwrap_or(folded),
+            Self::Directives { .. } => directives::normal(raw).unwrap_or(folded),
             Self::Ints { .. } | Self::Text { .. } => folded,
         }
     }
@@ -182,6 +198,10 @@ impl ValueType {
                 let found = cpus.normal(&value).filter(|set| *empty || set != cpus.none());
                 found.map(|_| ()).ok_or(ValueError::NotCpus { value, what: cpus.describe() })
             }
+            Self::Directives { directives } if directives::are_legal(&value, directives) => Ok(()),
+            Self::Directives { directives } => {
+                Err(ValueError::NotDirectives { value, known: directives.join(", ") })
+            }
             Self::Text { .. } => Ok(()),
         }
     }
@@ -195,6 +215,7 @@ impl ValueType {
             Self::Flag { .. } => "0 or 1".to_owned(),
             Self::Ints { ints, count } => format!("{count} whole numbers ({ints})"),
             Self::Cpus { cpus, .. } => cpus.describe().to_owned(),
+            Self::Directives { directives } => format!("settings of a unit: {}", directives.join(", ")),
             Self::Text { .. } => "text".to_owned(),
         }
     }

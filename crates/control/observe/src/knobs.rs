@@ -64,6 +64,9 @@ fn absent(place: &str) -> Reading {
 fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
     let access = match host.access(path) {
         HostAccess::Absent => return absent(path),
+        // A file of ours is replaced by root, whatever mode it has.
+        _ if knob.is_own_file() && root => Access::Writable,
+        _ if knob.is_own_file() => Access::NeedsRoot,
         HostAccess::Writable => Access::Writable,
         HostAccess::WriteOnly => Access::Writable,
         HostAccess::ReadOnly => Access::ReadOnly("the kernel lets nobody write it".to_owned()),

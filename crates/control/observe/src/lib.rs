@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`facts`] | the named facts of finding rules; the list is there |
 //! | `knobs` | every place of every knob: value, offered words, who may write |
+//! | `layout` | CPUs, devices, interrupts and units, when a placement asks for them by [`machine()`] |
 //! | `pools` | huge-page pools and free blocks |
 //! | `machine` | kernel, CPUs, nodes, memory; guest and container by evidence |
 //! | `boot` | which boot loader starts this machine, and what it gives the next kernel |
@@ -25,6 +26,7 @@ mod boot;
 mod bootline;
 pub mod facts;
 mod knobs;
+mod layout;
 mod machine;
 mod observe;
 mod persisted;
@@ -33,5 +35,6 @@ mod service;
 mod tables;
 mod writers;
 
+pub use layout::machine;
 pub use observe::{glance, observe};
 pub use service::{ServiceName, service};

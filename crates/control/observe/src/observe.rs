@@ -57,5 +57,6 @@ fn places(
         persisted: BTreeMap::new(),
         boot: BootLoader::default(),
         writers: Vec::new(),
+        machine: None,
     }
 }

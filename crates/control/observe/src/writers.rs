@@ -29,6 +29,15 @@ pub(crate) fn read(host: &Host, catalogue: &Catalogue) -> Vec<SeenWriter> {
     catalogue.writers().iter().filter_map(seen).collect()
 }
 
+/// Whether a host has a unit: a file of systemd's folders, or the template that it is an instance of.
+pub(crate) fn has_unit(host: &Host, unit: &str) -> bool {
+    let template = unit.split_once('@').map(|(name, _)| format!("{name}@.service"));
+    let names = [Some(unit.to_owned()), template].into_iter().flatten();
+    names
+        .flat_map(|name| unit::FOLDERS.map(|folder| format!("{folder}/{name}")))
+        .any(|path| host.exists(&path))
+}
+
 fn comm(program: &str) -> &str {
     program.get(..COMM_BYTES).unwrap_or(program)
 }

@@ -15,7 +15,7 @@ use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{gone, intent, settle, unconfirmed, watch};
+use crate::{gone, intent, settle, unconfirmed, units, watch};
 
 /// How a plan is applied.
 #[derive(Clone, Debug, Default)]
@@ -85,9 +85,11 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
 
     // After this point every step is written and read back; the fresh look trusts none of that.
-    let drift = look_again(session, Some(plan), &journal.ledger().entries);
+    let drift = look_again(session, Some(&as_written(plan, to_be_confirmed)), &journal.ledger().entries);
     let exit = exit_of(&written.outcomes, &drift);
     let mut hints = hints(&written.outcomes, entry, options);
+    hints.extend(units::to_restart(&written.outcomes));
+    hints.extend(units::to_confirm(plan).filter(|_| to_be_confirmed));
     hints.extend(journal.torn_note());
     if options.persist && options.confirm_seconds.is_none() {
         hints.extend(lost_at_boot(&drift));
@@ -100,7 +102,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
 /// Whether exactly this plan is in force already: a plan file that is applied twice.
 fn is_in_force(journal: &Journal, plan: &Plan, persistence: &Persistence) -> bool {
     let same = |entry: &Entry| {
-        let files = entry.steps.iter().any(|step| step.undo.outlives_boot());
+        let files = entry.steps.iter().any(|step| step.knob.is_persistence());
         // An undo that left pages in use keeps its entry open; what it took back is not in force.
         let untouched = entry.steps.iter().all(|step| step.undone.is_none());
         let whole = untouched && entry.state == EntryState::Open;
@@ -129,20 +131,28 @@ fn steps_to_write(
     let boot_id = session.host().boot_id();
     let open: Vec<Entry> =
         entries.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).cloned().collect();
-    let mut steps = intent::steps(session, plan, &open, persist, sink)?;
-    for step in &persistence.steps {
-        if step.undo == Undo::Edit {
-            steps.push(step.clone());
+    let mut steps = Vec::new();
+    let planned = intent::steps(session, plan, &open, persist, sink)?;
+    for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
+        if step.undo != Undo::File {
+            steps.push(step);
             continue;
         }
-        let contents = Contents::of(EntryId(0), step, entries);
+        let contents = Contents::of(EntryId(0), &step, entries);
         contents.refuse_foreign(&step.place, sink)?;
-        if !contents.has(step, session.sound_catalogue()?) {
+        if !contents.has(&step, session.sound_catalogue()?) {
             let folders = contents.folders(&step.place, session);
-            steps.push(EntryStep { folders, ..step.clone() });
+            steps.push(EntryStep { folders, ..step });
         }
     }
     Ok(steps)
+}
+
+/// A plan as far as its steps are on the host: files wait for the confirm, where there is one.
+fn as_written(plan: &Plan, to_be_confirmed: bool) -> Plan {
+    let mut plan = plan.clone();
+    plan.steps.retain(|step| !(to_be_confirmed && step.undo.outlives_boot()));
+    plan
 }
 
 fn announce(

@@ -66,6 +66,7 @@ pub fn doctor(
         None => None,
         Some(name) => {
             let profile = catalogue.profile(name)?;
+            session.observe_placement(&profile, &mut observation);
             let options = planish_decide::Options { sizing, ..planish_decide::Options::default() };
             Some(planish_decide::plan(catalogue, &observation, &profile, &open, &options)?)
         }

@@ -253,13 +253,14 @@ impl PipelineError {
             Self::Host(_)
             | Self::NotAFolder { .. }
             | Self::Catalogue(_)
-            | Self::Decide(_)
+            | Self::Decide(DecideError::Catalogue(_))
             | Self::Unreadable { .. }
             | Self::NotAPlan { .. }
             | Self::NoService { .. }
             | Self::NotForAUnit { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
-            Self::Edited { .. }
+            Self::Decide(DecideError::Placement(_))
+            | Self::Edited { .. }
             | Self::Forged { .. }
             | Self::Elsewhere { .. }
             | Self::Moved { .. }
@@ -341,7 +342,7 @@ impl PipelineError {
                 "a plan file is what `planish plan PROFILE -o FILE` writes".to_owned()
             }
             Self::Catalogue(error) => error.cure(),
-            Self::Decide(DecideError::Catalogue(error)) => error.cure(),
+            Self::Decide(error) => error.cure(),
             Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
             Self::Deed(_) => "see what this kernel has: planish knobs".to_owned(),
             Self::ServiceMaps { source: planish_residency::ResidencyError::LeftAlone { .. }, .. } => {
@@ -402,6 +403,7 @@ mod tests {
         vec![
             unknown().into(),
             DecideError::Catalogue(CatalogueError::Cycle { file: None, name: service() }).into(),
+            DecideError::Placement(planish_decide::PlacementError::NoService).into(),
             PipelineError::Unreadable { path: path(), source: denied() },
             PipelineError::NotAPlan { path: path(), source: no_plan() },
             PipelineError::Edited { hash: service() },

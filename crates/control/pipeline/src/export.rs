@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use planish_exchange::Item;
-use planish_model::{Case, Conditions, Knob, KnobId, Plan, Profile, VerdictKind, Want};
+use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Plan, Profile, VerdictKind, Want};
 use serde::Serialize;
 
 use crate::error::PipelineError;
@@ -66,7 +66,7 @@ fn of_profile(
     made: &Plan,
     options: &PlanOptions,
 ) -> Result<Outgoing, PipelineError> {
-    let (catalogue, observation) = (session.catalogue(), session.observe());
+    let (catalogue, observation) = (session.catalogue(), session.observe_for(&profile));
     let host = &observation.host;
     let allowed = planish_decide::Options {
         allow_classes: options.allow_classes.clone(),
@@ -74,7 +74,7 @@ fn of_profile(
         exclude: options.exclude.clone(),
         sizing: None,
     };
-    let mut out = Outgoing::new(profile.name, profile.summary);
+    let mut out = Outgoing::new(profile.name.clone(), profile.summary.clone());
     let wanted: BTreeSet<KnobId> = profile.want.keys().cloned().collect();
     for id in planish_decide::in_order(&wanted, catalogue) {
         let knob = catalogue.knob(&id)?;
@@ -93,7 +93,23 @@ fn of_profile(
             }
         }
     }
+    if profile.placement.is_some() {
+        out.placed(&profile, made, catalogue)?;
+    }
     Ok(out)
+}
+
+/// Why no other tool is given a part of a placement: it would be half of one there.
+fn beyond_export(knob: &Knob, plan: &Plan) -> Option<&'static str> {
+    let rows = plan.steps.iter().map(|step| &step.place).chain(plan.skipped.iter().map(|row| &row.place));
+    let pins = rows.into_iter().any(|place| place.starts_with("/etc/systemd/system/"));
+    if knob.is_own_file() {
+        return Some("a drop-in of a unit, which other tools do not take back: planish apply writes it");
+    }
+    let moved = pins && knob.path.starts_with("/proc/irq/{");
+    moved.then_some(
+        "half a plan without the service pinned, and numbered anew at each boot: planish apply moves it",
+    )
 }
 
 impl Outgoing {
@@ -114,8 +130,22 @@ impl Outgoing {
         }
     }
 
+    /// What a placement sets besides what the profile wants by itself.
+    fn placed(&mut self, profile: &Profile, made: &Plan, catalogue: &Catalogue) -> Result<(), PipelineError> {
+        let rows = made.steps.iter().map(|step| &step.knob).chain(made.skipped.iter().map(|row| &row.knob));
+        let placed: BTreeSet<KnobId> = rows.filter(|id| !profile.want.contains_key(id)).cloned().collect();
+        for id in planish_decide::in_order(&placed, catalogue) {
+            self.computed(catalogue.knob(&id)?, made);
+        }
+        Ok(())
+    }
+
     /// Values for the places of a plan: what it writes, what is so already, and what a boot is to bring.
     fn computed(&mut self, knob: &Knob, plan: &Plan) {
+        if let Some(reason) = beyond_export(knob, plan) {
+            let (knob, reason) = (knob.id.clone(), reason.to_owned());
+            return self.left_out.push(LeftOut { knob, reason });
+        }
         let steps = plan.steps.iter().filter(|step| step.knob == knob.id);
         self.items.extend(steps.map(|step| Item::at(knob, &step.place, &step.wanted)));
         for row in plan.skipped.iter().filter(|row| row.knob == knob.id) {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use planish_act::{Sink, stack};
 use planish_host::Access;
 use planish_model::{
-    Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, Observation, Original, Plan, Skipped, Step,
-    Undo, VerdictKind, place,
+    Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Plan,
+    Skipped, Step, Undo, VerdictKind, drop_in, place,
 };
 
 use crate::error::PipelineError;
@@ -196,6 +196,10 @@ pub(crate) fn steps(
     }
     let observation = planish_observe::glance(session.host(), catalogue, |knob| asked.contains(&knob.id));
     for step in &plan.steps {
+        if step.undo == Undo::File {
+            steps.push(own_file(step, catalogue.knob(&step.knob)?, sink, &mut moved)?);
+            continue;
+        }
         refuse_unwritable(session, &step.place)?;
         let mut originals = vec![look(session, sink, &step.knob, &step.place, &step.now, None, &mut moved)?];
         for other in &step.coupled {
@@ -261,6 +265,23 @@ fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
         },
         ..EntryStep::new(knob, place, wanted, step.class, step.undo)
     }
+}
+
+/// A step for a file of ours; notes one that is not what the plan saw. What was there before us is kept by whoever
+/// knows the lines of all entries: see [`crate::contents`].
+fn own_file(
+    step: &Step,
+    knob: &Knob,
+    sink: &dyn Sink,
+    moved: &mut Vec<String>,
+) -> Result<EntryStep, PipelineError> {
+    let text = sink.read_file(&step.place).map_err(PipelineError::Before)?;
+    let now = text.as_deref().unwrap_or(NOT_GIVEN);
+    if !knob.r#type.same(now, &step.now) {
+        let (now, seen) = (knob.r#type.normal(now), knob.r#type.normal(&step.now));
+        moved.push(format!("{} is `{now}`, the plan saw `{seen}`", step.place));
+    }
+    Ok(EntryStep { wanted: drop_in(&step.wanted), ..entry_step(step, Vec::new()) })
 }
 
 /// The original at a place; notes when it is not what the plan saw.

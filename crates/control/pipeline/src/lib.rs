@@ -40,6 +40,7 @@ mod source;
 mod state;
 mod unconfirmed;
 mod undo;
+mod units;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply};

@@ -26,6 +26,8 @@ enum Route {
     Tmpfiles(String),
     /// An argument of the kernel, from the boot loader.
     Boot,
+    /// Nothing more: it is a file that is read at boot.
+    Itself,
     /// Nothing that planish writes.
     Nothing {
         /// Why.
@@ -73,6 +75,7 @@ impl Persistence {
                     let observation = observation.get_or_insert_with(|| session.observe());
                     wishes.add(session.sound_catalogue()?.knob(knob)?, place, value, observation);
                 }
+                Route::Itself => {}
                 Route::Nothing { reason, cure } => left_out.push(Unpersisted {
                     knob: knob.clone(),
                     place: place.clone(),
@@ -123,6 +126,9 @@ fn route(place: &str, value: &str) -> Route {
     if place.starts_with("cmdline:") {
         return Route::Boot;
     }
+    if place.starts_with("/etc/systemd/system/") {
+        return Route::Itself;
+    }
     Route::Nothing {
         reason: "no file that is read at boot sets this place",
         cure: "apply again after each boot, from a unit of your own",
@@ -155,6 +161,7 @@ mod tests {
         let line = |place, value| match route(place, value) {
             Route::Sysctl(line) | Route::Tmpfiles(line) => line,
             Route::Boot => "boot".to_owned(),
+            Route::Itself => "itself".to_owned(),
             Route::Nothing { reason, cure } => {
                 assert!(!reason.is_empty() && !cure.is_empty());
                 String::new()
@@ -170,6 +177,7 @@ mod tests {
             assert_eq!(line(place, "1"), "", "{place}");
         }
         assert_eq!(line("cmdline:nosmt", "1"), "boot");
+        assert_eq!(line("/etc/systemd/system/a.service.d/zz-planish.conf", "CPUAffinity=1"), "itself");
         assert_eq!(line("/proc/sys/kernel/core_pattern", "a\nb"), "");
     }
 }

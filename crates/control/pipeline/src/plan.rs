@@ -30,7 +30,7 @@ pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result
         Named::Plan(plan) => return Ok(plan),
         Named::Profile(profile) => profile,
     };
-    let observation = session.observe();
+    let observation = session.observe_for(&profile);
     let request = options.service.clone().map(SizeRequest::Service);
     let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose()?;
     let options = planish_decide::Options {

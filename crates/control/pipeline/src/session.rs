@@ -10,7 +10,7 @@ use planish_host::Host;
 use planish_journal::{
     Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
 };
-use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Observation};
+use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Observation, Profile};
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -139,6 +139,22 @@ impl Session {
     pub fn observe(&self) -> Observation {
         let _stage = info_span!("observe").entered();
         planish_observe::observe(&self.host, &self.catalogue)
+    }
+
+    /// The same for a profile: with what its placement asks of the machine, where it has one.
+    #[must_use]
+    pub fn observe_for(&self, profile: &Profile) -> Observation {
+        let mut observation = self.observe();
+        self.observe_placement(profile, &mut observation);
+        observation
+    }
+
+    /// Reads what the placement of a profile asks of the machine, where it has one.
+    pub(crate) fn observe_placement(&self, profile: &Profile, observation: &mut Observation) {
+        let Some(placement) = &profile.placement else { return };
+        let _stage = info_span!("observe").entered();
+        let units: Vec<&str> = placement.service.iter().map(|service| service.unit.as_str()).collect();
+        observation.machine = Some(planish_observe::machine(&self.host, &units));
     }
 
     /// The catalogue for commands that must not go on without the user's own rows.

@@ -69,8 +69,10 @@ fn plan_in(path: &Path, text: &str) -> Result<Plan, PipelineError> {
     if !plan.is_intact() {
         return Err(PipelineError::Edited { hash: plan.hash.to_string() });
     }
-    // No hash covers what the file says to type about other programs, so none of it is shown as if we had said it.
+    // No hash covers what the file says to type about other programs, or where services are to be, so none of it is
+    // shown as if we had said it.
     plan.second_writers.clear();
+    plan.placement = None;
     Ok(plan)
 }
 

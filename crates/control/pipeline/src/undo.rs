@@ -10,7 +10,7 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{gone, install, settle};
+use crate::{gone, install, settle, units};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,7 @@ pub(crate) fn undo_selected(
         }
         undone.hints.extend(hints(&entry, &back.outcomes));
         undone.hints.extend(install::after_undo(session, &back.outcomes));
+        undone.hints.extend(units::to_restart(&back.outcomes));
         undone.exit = worse(undone.exit, exit_of(&entry, &back));
         if journal.is_unrecorded() {
             let end = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };

@@ -1,6 +1,6 @@
 //! The comparison of a whole host.
 
-use planish_model::{Access, Catalogue, Class, Drift, Entry, Observation, Plan, Reading};
+use planish_model::{Access, Catalogue, Class, Drift, Entry, NOT_GIVEN, Observation, Plan, Reading};
 
 use crate::compare::Bench;
 use crate::wish::{of_entries, of_plan};
@@ -38,7 +38,8 @@ pub fn verify(
             continue;
         }
         let Ok(knob) = catalogue.knob(id) else { continue };
-        let reading = seen.cloned().unwrap_or_else(|| gone(place));
+        let reading =
+            seen.cloned().unwrap_or_else(|| if knob.is_own_file() { not_made(place) } else { gone(place) });
         knobs.push(bench.check(knob, &reading, Some(wish)));
     }
     // Stable: places of one knob stay in the order in which they were seen.
@@ -55,6 +56,11 @@ fn gone(place: &str) -> Reading {
         offered: Vec::new(),
         access: Access::Absent,
     }
+}
+
+/// A file of ours that is not there: it can be, and gives nothing.
+fn not_made(place: &str) -> Reading {
+    Reading { value: Some(NOT_GIVEN.to_owned()), access: Access::Writable, ..gone(place) }
 }
 
 #[cfg(test)]

@@ -176,6 +176,7 @@ fn legal(kind: &ValueType) -> String {
         ValueType::Ints { count, .. } => format!("{count} numbers"),
         ValueType::Cpus { cpus: CpuForm::List, .. } => "CPU list".to_owned(),
         ValueType::Cpus { cpus: CpuForm::Mask, .. } => "CPU mask".to_owned(),
+        ValueType::Directives { directives } => directives.join("= ") + "=",
         ValueType::Text { .. } => "text".to_owned(),
     }
 }

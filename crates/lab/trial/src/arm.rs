@@ -59,6 +59,7 @@ impl Recipe {
             name: format!("trial-{trial}-{}", self.name),
             summary: format!("arm `{}` of trial `{trial}`", self.name),
             inherits: self.profiles.clone(),
+            placement: None,
             guide: Vec::new(),
             want: self.want.clone(),
         })

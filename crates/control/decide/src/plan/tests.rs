@@ -291,7 +291,7 @@ fn min_free_is_half_a_percent_and_never_less_than_now() {
 fn an_allowed_knob_that_does_not_exist_is_an_error_with_the_nearest_name() {
     let options = Options { allow_knobs: vec![KnobId::new("vm.swapiness")], ..Options::default() };
     let error = plan(&catalogue(), &observation(), &profile(&[]), &[], &options).expect_err("no such knob");
-    let DecideError::Catalogue(source) = error;
+    let DecideError::Catalogue(source) = error else { panic!("{error:?}") };
     assert!(source.to_string().ends_with("did you mean `vm.swappiness`?"), "{source}");
 }
 

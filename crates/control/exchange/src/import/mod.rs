@@ -122,7 +122,8 @@ pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportForma
         lines.iter().filter(|line| line.is_accepted()).count(),
         lines.len()
     );
-    let profile = Profile { name: name.to_owned(), summary, inherits: Vec::new(), want, guide: Vec::new() };
+    let (inherits, guide) = (Vec::new(), Vec::new());
+    let profile = Profile { name: name.to_owned(), summary, inherits, want, placement: None, guide };
     Imported { format, profile, lines }
 }
 

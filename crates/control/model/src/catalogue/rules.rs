@@ -3,7 +3,10 @@
 //! They hold for the rows of users as well as for ours: a row is data, and data must not be able to turn
 //! planish into something that writes anywhere, or that calls safe what cannot be taken back.
 
-use crate::{Class, Computation, Knob, Profile, Undo, Want, When, place};
+use crate::{Class, Computation, Knob, Profile, Undo, ValueType, Want, When, place};
+
+/// The only file of its own that a plan writes: what systemd adds to a unit.
+const DROP_IN: &str = "/etc/systemd/system/{unit}.service.d/zz-planish.conf";
 
 /// Files that cannot be set back before a reboot, whatever a row says of them.
 const ONEWAY: &[&str] = &[
@@ -41,10 +44,15 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
         if knob.when != When::Boot {
             return Some("a boot parameter takes effect at boot, and has to say so: when = \"boot\"");
         }
-    } else {
-        if !place::is_of_the_kernel(&knob.path) {
-            return Some("a place is a file below /proc/sys, /proc/irq or /sys");
+    } else if knob.path == DROP_IN {
+        let directives = matches!(knob.r#type, ValueType::Directives { .. });
+        if !knob.is_own_file() || !directives || knob.when != When::Process {
+            return Some(
+                "a drop-in of a unit is a file of ours, with its directives, for processes that start later",
+            );
         }
+    } else if !place::is_of_the_kernel(&knob.path) {
+        return Some("a place is a file below /proc/sys, /proc/irq or /sys");
     }
     if let Some(rule) = wrongly_undone(knob) {
         return Some(rule);
@@ -75,6 +83,8 @@ fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
         Undo::Restore if is_pool || reaches_pool => {
             Some("is a pool, which others raise and lower too: undo = \"subtract\"")
         }
+        // The one file that a plan writes: see the rules of places above.
+        Undo::File if knob.path == DROP_IN => None,
         Undo::File | Undo::Edit => Some("undo = \"file\" and \"edit\" are for the files of --persist"),
         Undo::None | Undo::Subtract | Undo::Restore => None,
     }
@@ -93,6 +103,7 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
         Want::From { from: Computation::MinFreeHalfPercent } if knob.id.as_str() != "vm.min_free_kbytes" => {
             Some("min_free_half_percent is for vm.min_free_kbytes alone")
         }
+        _ if knob.is_own_file() => Some("is a file of ours: it follows from the table [placement]"),
         _ if knob.twin.as_ref().is_some_and(|twin| profile.want.contains_key(twin)) => {
             Some("is wanted together with its twin, and setting one clears the other")
         }

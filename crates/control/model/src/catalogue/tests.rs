@@ -72,6 +72,10 @@ fn a_row_cannot_reach_outside_the_kernels_files_or_hide_what_it_does() {
     assert!(row("/proc/sys/vm/drop_caches", "\"availability\"").expect_err("an action").contains("action"));
     assert!(row("/proc/sys/vm/drop_caches", "\"action\"").is_ok());
     assert!(row("/proc/sys/kernel/{any}", "\"safe\"").expect_err("through a hole").contains("oneway"));
+    let file =
+        |path: &str| row(path, "\"safe\"\nundo = \"file\"\nwhen = \"process\"").expect_err("no row of ours");
+    assert!(file("/etc/systemd/system/{unit}.service.d/zz-planish.conf").contains("with its directives"));
+    assert!(file("/etc/cron.d/planish").contains("below /proc/sys, /proc/irq or /sys"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub enum CpuForm {
 
 impl CpuForm {
     /// The same set as everybody else would write it; `None` for what is no set.
-    pub(super) fn normal(self, text: &str) -> Option<String> {
+    pub(crate) fn normal(self, text: &str) -> Option<String> {
         match self {
             Self::List => list(text),
             Self::Mask => mask(text),
@@ -30,7 +30,7 @@ impl CpuForm {
         }
     }
 
-    pub(super) fn describe(self) -> &'static str {
+    pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::List => "list of CPUs, such as 0-3,8",
             Self::Mask => "mask of CPUs in hexadecimal digits, such as ff00",
@@ -61,14 +61,20 @@ fn list(text: &str) -> Option<String> {
     Some(merged.iter().map(part).collect::<Vec<_>>().join(","))
 }
 
-/// A CPU mask without commas, prefix and leading zeros.
+/// A CPU mask without prefix and leading zeros, with commas as the kernel wants them: of more than eight digits in a
+/// row it takes none (`lib/bitmap-str.c`, `bitmap_parse`).
 fn mask(text: &str) -> Option<String> {
     let digits = text.strip_prefix("0x").unwrap_or(text).replace(',', "").to_ascii_lowercase();
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
     let short = digits.trim_start_matches('0');
-    Some(if short.is_empty() { "0" } else { short }.to_owned())
+    if short.is_empty() {
+        return Some("0".to_owned());
+    }
+    let groups: Vec<&[u8]> = short.as_bytes().rchunks(8).rev().collect();
+    let groups: Vec<&str> = groups.into_iter().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    Some(groups.join(","))
 }
 
 #[cfg(test)]
@@ -85,6 +91,8 @@ mod tests {
         }
         let mask = ValueType::Cpus { cpus: CpuForm::Mask, empty: false };
         assert!(mask.same("00000000,0000FF00", "ff00"));
+        assert_eq!(mask.normal("0fffffffff"), "f,ffffffff", "the kernel refuses nine digits in a row");
+        assert_eq!(mask.normal("00000001,00000000,00000000"), "1,00000000,00000000");
         assert_eq!(
             mask.validate("0").expect_err("nobody left").to_string(),
             "`0` is not a mask of CPUs in hexadecimal digits, such as ff00"

@@ -20,6 +20,7 @@ struct Keys {
     empty: Option<bool>,
     flag: Option<bool>,
     text: Option<bool>,
+    directives: Option<Vec<String>>,
 }
 
 impl Keys {
@@ -32,6 +33,7 @@ impl Keys {
             self.cpus.is_some(),
             self.flag.is_some(),
             self.text.is_some(),
+            self.directives.is_some(),
         ];
         let stray = self.int.is_none() && (self.min.is_some() || self.max.is_some())
             || self.ints.is_some() != self.count.is_some()
@@ -44,7 +46,7 @@ impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { ints = UNIT, count = N }, \
                               { choice = [WORD, ...] }, { cpus = \"list\" or \"mask\", empty = true }, \
-                              { flag = true } and { text = true }";
+                              { flag = true }, { directives = [WORD, ...] } and { text = true }";
         let keys = Keys::deserialize(deserializer)?;
         if !keys.go_together() {
             return Err(D::Error::custom(WANTED));
@@ -56,6 +58,7 @@ impl<'de> Deserialize<'de> for ValueType {
             Keys { cpus: Some(cpus), empty, .. } => Ok(Self::Cpus { cpus, empty: empty.unwrap_or_default() }),
             Keys { flag: Some(flag), .. } => Ok(Self::Flag { flag }),
             Keys { text: Some(text), .. } => Ok(Self::Text { text }),
+            Keys { directives: Some(directives), .. } => Ok(Self::Directives { directives }),
             _ => Err(D::Error::custom(WANTED)),
         }
     }

@@ -92,6 +92,13 @@ pub(crate) fn read(
             }
         }
     }
+    for knob in catalogue.knobs().filter(|knob| knob.is_own_file()) {
+        for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
+            let Some(value) = reading.value.clone() else { continue };
+            let (source, overridden) = (reading.place.clone(), Vec::new());
+            persisted.insert(reading.place.clone(), Persisted { value, source, at_boot: None, overridden });
+        }
+    }
     if let Some(next) = &boot.next {
         let menu = next.menu.as_deref().map(arguments);
         for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()) {

@@ -12,6 +12,7 @@ mod life;
 mod links;
 mod live;
 mod persist;
+mod placement;
 mod random;
 mod speed;
 mod tree;

@@ -280,6 +280,7 @@ pub fn profile(name: &str, want: &[(&str, Want)]) -> Source {
         summary: "a test".to_owned(),
         inherits: vec![],
         want,
+        placement: None,
         guide: vec![],
     })
 }

@@ -13,10 +13,11 @@ use crate::failure::Failure;
 
 /// Show before and after of every step, and what it may cost
 ///
-/// Nothing is written to the host. The plan can be saved, reviewed, and applied exactly as it was shown.
+/// Nothing is written to the host. The plan can be saved, reviewed, and applied exactly as it was shown. A profile of
+/// your own with a table [placement] puts services, interrupts and memory where they belong: docs/placement.md.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A profile; with a slash or the ending .json, a plan file
+    /// A profile; with a slash or the ending .json, a plan file, or a profile in a file that ends in .toml
     #[arg(value_name = "PROFILE")]
     source: String,
     /// Save the plan to F, for `planish apply F`

@@ -13,6 +13,7 @@ mod lab;
 mod latency;
 mod log;
 mod map;
+mod placement;
 mod plan;
 mod run;
 mod service;

@@ -2,6 +2,7 @@
 
 use planish_model::{Plan, SecondWriter, Skipped, Step, VerdictKind, When};
 
+use crate::commands::placement;
 use crate::page::{Page, Report, risk, verdict_text};
 use crate::table::Table;
 use crate::units;
@@ -13,6 +14,9 @@ impl Report for Plan {
         page.table(&steps(&self.steps, &self.second_writers, page));
         if page.is_detailed() {
             self.steps.iter().for_each(|step| details(step, page));
+        }
+        if let Some(placement) = &self.placement {
+            placement::text(placement, page);
         }
         not_written(&self.skipped, page);
         self.second_writers.iter().for_each(|writer| second_writer(writer, page));

@@ -408,6 +408,7 @@ fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
             summary: String::new(),
             inherits: Vec::new(),
             want: [(knob, want.clone())].into(),
+            placement: None,
             guide: Vec::new(),
         };
         catalogue.resolve("trial", &lone).map_err(|error| (id.span(), chain(&error)))?;

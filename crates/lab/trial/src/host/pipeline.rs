@@ -162,7 +162,8 @@ impl HostControl for PipelineHost<'_> {
 
     fn rehearse(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
-        let nothing = Profile { inherits: Vec::new(), want: BTreeMap::new(), ..profile.clone() };
+        let nothing =
+            Profile { inherits: Vec::new(), want: BTreeMap::new(), placement: None, ..profile.clone() };
         let mut applied = self.apply(&nothing)?;
         let observation = self.session.observe();
         let value = |step: &Step| observation.reading(&step.knob, &step.place)?.value.clone();

@@ -145,6 +145,7 @@ fn wish(arm: &str, knob: &str, want: Want) -> Profile {
         summary: format!("What the server `{arm}` of a trial needs."),
         inherits: Vec::new(),
         want: BTreeMap::from([(KnobId::new(knob), want)]),
+        placement: None,
         guide: Vec::new(),
     }
 }

@@ -74,6 +74,7 @@ fn lone(id: &str, want: Want) -> Profile {
         summary: "an arm".to_owned(),
         inherits: Vec::new(),
         want,
+        placement: None,
         guide: Vec::new(),
     }
 }

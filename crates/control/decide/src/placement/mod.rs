@@ -1,0 +1,185 @@
+//! Placement as one plan: CPUs, siblings, interrupts, nodes, pools, boot parameters and units, decided together.
+//!
+//! ```text
+//!   [placement] ──> solve ──> Placement ──> asks ──> steps, in the order of their dependencies:
+//!   Machine     ──>  (sets, interrupts)              pools, units, then masks and interrupts; boot parameters
+//! ```
+//!
+//! The parts hold each other up. Interrupts that leave the CPUs of a service that is not pinned make it several times
+//! slower, and a service that is pinned among the interrupts of others gains nothing: so all of it is planned, or none.
+//!
+//! Non-goals: threads of a service among themselves, and processes that no unit starts (`planish run --cpus` does).
+
+mod error;
+mod irqs;
+mod solve;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use planish_model::{
+    Cpus, KnobId, Machine, MemoryPolicy, Observation, Persisted, PlacedService, Placement, PlacementRequest,
+    Plan, VerdictKind,
+};
+
+pub use error::PlacementError;
+
+/// One value that a placement wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ask {
+    /// The knob.
+    pub(crate) knob: KnobId,
+    /// Where, and what.
+    pub(crate) what: What,
+    /// What it follows from, for people.
+    pub(crate) because: String,
+}
+
+/// Where a value is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A value at a place.
+    Value {
+        /// The place.
+        place: String,
+        /// The value.
+        value: String,
+        /// Whether the rest makes no sense without it. Else it is left out where a kernel does not have it.
+        required: bool,
+    },
+    /// Bytes of a pool on a node.
+    Pool {
+        /// The node.
+        node: u32,
+        /// The bytes.
+        bytes: u64,
+    },
+}
+
+/// Where everything is to be, and what has to be set for that.
+pub(crate) fn place(
+    observation: &Observation,
+    request: &PlacementRequest,
+) -> Result<(Placement, Vec<Ask>), PlacementError> {
+    let machine = observation.machine.as_ref().ok_or(PlacementError::Unseen)?;
+    let placement = solve::solve(machine, request)?;
+    if !machine.systemd {
+        return Err(PlacementError::NoSystemd);
+    }
+    let missing = placement.services.iter().find(|service| !machine.units.contains(&service.unit));
+    if let Some(service) = missing {
+        return Err(PlacementError::NoUnit { unit: service.unit.clone() });
+    }
+    let asks = asks(machine, request, &placement);
+    Ok((placement, asks))
+}
+
+/// Everything that has to be set. Their order is that of the plan's steps, which follows from the rows.
+fn asks(machine: &Machine, request: &PlacementRequest, placement: &Placement) -> Vec<Ask> {
+    let mut asks = pools(request, placement);
+    let kept = &placement.housekeeping;
+    let keeps = format!("CPU {kept} keeps house");
+    for service in &placement.services {
+        let because = format!("{}; {keeps}", whereabouts(service));
+        let value = settings(machine, service);
+        asks.push(ask("unit.placement", &drop_in(&service.unit), value, true, because));
+    }
+    asks.push(ask(
+        "irq.default_affinity",
+        "/proc/irq/default_smp_affinity",
+        kept.mask(),
+        false,
+        keeps.clone(),
+    ));
+    for irq in placement.interrupts.iter().filter(|irq| irq.left.is_none()) {
+        let place = format!("/proc/irq/{}/smp_affinity_list", irq.id);
+        asks.push(ask("irq.affinity", &place, irq.cpus.to_string(), true, irq.users.join(", ")));
+    }
+    asks.extend(at_boot(placement, &keeps));
+    asks
+}
+
+/// Boot parameters, and the mask of work that is bound to no CPU, which the kernel derives from them at boot.
+fn at_boot(placement: &Placement, keeps: &str) -> Vec<Ask> {
+    let (isolated, kept) = (placement.isolated(), &placement.housekeeping);
+    let boot = |name: &str, value: String, because: &str| {
+        ask(&format!("boot.{name}"), &format!("cmdline:{name}"), value, true, because.to_owned())
+    };
+    let mut asks = vec![boot("irqaffinity", kept.to_string(), keeps)];
+    if !isolated.is_empty() {
+        let because = format!("CPUs of services that pin their threads; {keeps}");
+        let work = "/sys/devices/virtual/workqueue/cpumask";
+        asks.push(ask("workqueue.cpumask", work, kept.mask(), false, keeps.to_owned()));
+        asks.push(boot("isolcpus", format!("domain,managed_irq,{isolated}"), &because));
+        asks.push(boot("nohz_full", isolated.to_string(), &because));
+        asks.push(boot("rcu_nocbs", isolated.to_string(), &because));
+    }
+    asks
+}
+
+fn ask(knob: &str, place: &str, value: String, required: bool, because: String) -> Ask {
+    let what = What::Value { place: place.to_owned(), value, required };
+    Ask { knob: KnobId::new(knob), what, because }
+}
+
+/// Pools of the services, those of one node together: a pool is raised once.
+fn pools(request: &PlacementRequest, placement: &Placement) -> Vec<Ask> {
+    let mut sums: BTreeMap<(KnobId, u32), (u64, Vec<&str>)> = BTreeMap::new();
+    for (asked, placed) in request.service.iter().zip(&placement.services) {
+        for (knob, bytes) in &asked.pools {
+            for node in &placed.nodes {
+                let (sum, units) = sums.entry((knob.clone(), *node)).or_default();
+                *sum = sum.saturating_add(*bytes);
+                units.push(&placed.unit);
+            }
+        }
+    }
+    let ask = |((knob, node), (bytes, units)): ((KnobId, u32), (u64, Vec<&str>))| Ask {
+        knob,
+        what: What::Pool { node, bytes },
+        because: units.join(", "),
+    };
+    sums.into_iter().map(ask).collect()
+}
+
+/// The drop-in of a unit. Its name sorts behind those of others, `systemctl edit` among them: the last one counts.
+fn drop_in(unit: &str) -> String {
+    format!("/etc/systemd/system/{unit}.d/{}", Persisted::OWN_DROP_IN)
+}
+
+/// What a unit is given, in the words of systemd.exec(5).
+fn settings(machine: &Machine, service: &PlacedService) -> String {
+    let nodes: Cpus = service.nodes.iter().copied().collect();
+    let memory = match service.memory {
+        // On a machine of one node there is nothing to choose, and some kernels know no policy then.
+        _ if machine.nodes.len() < 2 => "NUMAPolicy=default".to_owned(),
+        MemoryPolicy::Any => "NUMAPolicy=default".to_owned(),
+        MemoryPolicy::Bind => format!("NUMAPolicy=bind NUMAMask={nodes}"),
+        MemoryPolicy::Preferred => format!("NUMAPolicy=preferred NUMAMask={nodes}"),
+    };
+    format!("CPUAffinity={} {memory}", service.cpus)
+}
+
+fn whereabouts(service: &PlacedService) -> String {
+    let nodes: Cpus = service.nodes.iter().copied().collect();
+    format!("{} on node {nodes}", service.unit)
+}
+
+/// Refuses a plan that holds only a part of what a placement needs.
+pub(crate) fn refuse_half(asks: &[Ask], plan: &Plan) -> Result<(), PlacementError> {
+    for ask in asks {
+        let What::Value { place, required: true, .. } = &ask.what else { continue };
+        let planned = plan.steps.iter().chain(&plan.boot);
+        if planned.into_iter().any(|step| step.knob == ask.knob && step.place == *place) {
+            continue;
+        }
+        let skipped = plan.skipped.iter().find(|row| row.knob == ask.knob && row.place == *place);
+        if skipped.is_some_and(|row| row.satisfied || row.verdict.verdict == VerdictKind::Reboot) {
+            continue;
+        }
+        let reason = skipped.map_or("it is not on this host", |row| row.verdict.reason.as_str()).to_owned();
+        return Err(PlacementError::Half { knob: ask.knob.clone(), place: place.clone(), reason });
+    }
+    Ok(())
+}

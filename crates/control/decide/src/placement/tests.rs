@@ -1,0 +1,408 @@
+//! What a placement never does, on machines of any shape, and what it refuses.
+
+use planish_model::{
+    Catalogue, HostFacts, Interrupts, MachineCpu, MachineDevice, MachineIrq, MachineNode, ServiceRequest,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::solve::{nodes_of, solve};
+use super::*;
+use crate::{DecideError, Options, plan};
+
+const GIB: u64 = 1 << 30;
+
+/// Nodes with so many cores each, of so many threads. Linux numbers the first threads of all cores before the second.
+fn machine(cores: &[u32], threads: u32) -> Machine {
+    let all: u32 = cores.iter().sum();
+    let mut cpus = Vec::new();
+    let mut core = 0;
+    for (node, count) in cores.iter().enumerate() {
+        for own in core..core + count {
+            let siblings: Cpus = (0..threads).map(|thread| thread * all + own).collect();
+            let node = u32::try_from(node).ok();
+            cpus.extend(siblings.iter().map(|id| MachineCpu {
+                id,
+                node,
+                online: true,
+                threads: siblings.clone(),
+            }));
+        }
+        core += count;
+    }
+    cpus.sort_by_key(|cpu| cpu.id);
+    let nodes = (0..).zip(cores).map(|(id, _)| MachineNode { id, memory_bytes: 8 * GIB }).collect();
+    let device =
+        |name: &str, node| MachineDevice { name: name.to_owned(), node, pci: None, irqs: Vec::new() };
+    let irq = |id: u32, user: &str, node: u32, fixed: bool| MachineIrq {
+        id,
+        users: vec![user.to_owned()],
+        cpus: cpus.iter().map(|cpu| cpu.id).collect(),
+        node: Some(node),
+        fixed: fixed.then(|| "managed".to_owned()),
+    };
+    let irqs = vec![
+        irq(10, "ahci[0000:00:17.0]", 0, false),
+        irq(20, "nvme0q0", 0, false),
+        irq(21, "nvme0q1", 0, true),
+        irq(30, "eth0-TxRx-0", 1, false),
+        irq(31, "eth0-TxRx-1", 1, false),
+        irq(32, "eth0-TxRx-2", 1, false),
+    ];
+    let devices = vec![device("nvme0n1", Some(0)), device("eth0", Some(1))];
+    Machine { cpus, nodes, devices, irqs, units: units(), systemd: true }
+}
+
+fn units() -> Vec<String> {
+    ["a.service", "b.service", "c.service"].map(str::to_owned).to_vec()
+}
+
+fn on_node(unit: &str, node: u32, cores: Option<u32>) -> ServiceRequest {
+    ServiceRequest { unit: unit.to_owned(), node: Some(node), cores, ..on_cpus(unit, "") }
+}
+
+/// A service on CPUs that are named; on none where the list is empty.
+fn on_cpus(unit: &str, cpus: &str) -> ServiceRequest {
+    ServiceRequest {
+        unit: unit.to_owned(),
+        node: None,
+        cores: None,
+        cpus: Some(list(cpus)).filter(|cpus| !cpus.is_empty()),
+        memory: MemoryPolicy::Bind,
+        isolate: false,
+        devices: Vec::new(),
+        pools: BTreeMap::new(),
+    }
+}
+
+fn request(service: Vec<ServiceRequest>) -> PlacementRequest {
+    PlacementRequest { service, ..PlacementRequest::default() }
+}
+
+fn list(text: &str) -> Cpus {
+    Cpus::parse(text).expect("a list")
+}
+
+fn refused(machine: &Machine, request: &PlacementRequest) -> String {
+    let error = solve(machine, request).expect_err("refused");
+    assert!(!error.cure().is_empty());
+    error.to_string()
+}
+
+#[test]
+fn one_instance_a_node() {
+    let both = request(vec![on_node("a.service", 0, None), on_node("b.service", 1, None)]);
+    let placed = solve(&machine(&[4, 4], 2), &both).expect("it fits");
+    assert_eq!(placed.housekeeping, list("0,4,8,12"), "a core of each node");
+    assert_eq!(placed.services[0].cpus, list("1-3,9-11"));
+    assert_eq!(placed.services[1].cpus, list("5-7,13-15"));
+    assert_eq!(placed.services[1].nodes, [1]);
+}
+
+#[test]
+fn cores_that_nobody_wants_keep_house() {
+    let small = request(vec![on_node("a.service", 1, Some(1))]);
+    let placed = solve(&machine(&[4, 4], 1), &small).expect("it fits");
+    assert_eq!((placed.services[0].cpus.clone(), placed.housekeeping), (list("5"), list("0-4,6-7")));
+    let none_kept = PlacementRequest { housekeeping_cores: Some(0), ..small };
+    let placed = solve(&machine(&[4, 4], 1), &none_kept).expect("it fits");
+    assert_eq!(placed.services[0].cpus, list("4"), "CPU 0 keeps house on node 0 alone");
+}
+
+#[test]
+fn interrupts_keep_to_housekeeping_near_their_device() {
+    let near = request(vec![on_node("a.service", 0, None), on_node("b.service", 1, None)]);
+    let placed = solve(&machine(&[4, 4], 1), &near).expect("it fits");
+    let of = |id: u32| placed.interrupts.iter().find(|irq| irq.id == id).expect("known").clone();
+    assert_eq!((of(10).cpus, of(20).cpus, of(30).cpus), (list("0"), list("0"), list("4")));
+    assert_eq!((of(21).left.as_deref(), of(21).cpus), (Some("managed"), list("0-7")), "left where it is");
+    // No housekeeping on the node of the card: all of it.
+    let far = PlacementRequest { housekeeping_cores: Some(0), ..near.clone() };
+    let placed = solve(&machine(&[4, 4], 1), &far).expect("it fits");
+    assert_eq!(placed.interrupts[3].cpus, list("0"));
+    let left = PlacementRequest { leave: vec!["ahci*".to_owned(), "31".to_owned()], ..near };
+    let placed = solve(&machine(&[4, 4], 1), &left).expect("it fits");
+    let names: Vec<u32> =
+        placed.interrupts.iter().filter(|irq| irq.left.is_some()).map(|irq| irq.id).collect();
+    assert_eq!(names, [10, 21, 31]);
+}
+
+#[test]
+fn queues_go_to_the_cores_of_their_service_one_by_one_when_asked() {
+    let mut service = on_node("a.service", 1, Some(2));
+    service.devices = vec!["eth0".to_owned(), "nvme0n1".to_owned()];
+    let asked = PlacementRequest { interrupts: Interrupts::Service, ..request(vec![service]) };
+    let placed = solve(&machine(&[4, 4], 2), &asked).expect("it fits");
+    let of = |id: u32| placed.interrupts.iter().find(|irq| irq.id == id).expect("known").cpus.clone();
+    assert_eq!(placed.services[0].cpus, list("5-6,13-14"));
+    assert_eq!([of(20), of(30), of(31), of(32)].map(|cpus| cpus.to_string()), ["5", "6", "5", "6"]);
+    assert!(of(10).is_within(&placed.housekeeping), "no device of a service");
+    assert_eq!(
+        placed.services[0].remarks,
+        ["nvme0n1 is on node 0: every byte of it crosses between the nodes"]
+    );
+}
+
+#[test]
+fn half_a_plan_is_refused() {
+    let two = machine(&[4, 4], 2);
+    assert!(refused(&two, &PlacementRequest::default()).starts_with("no service is placed"));
+    let of_boot_cpu = request(vec![on_cpus("a.service", "0,8")]);
+    assert!(refused(&two, &of_boot_cpu).starts_with("CPU 0 keeps house"));
+    let without_it =
+        PlacementRequest { housekeeping: Some(list("1,9")), ..request(vec![on_node("a.service", 1, None)]) };
+    assert!(refused(&two, &without_it).starts_with("CPU 0 keeps house"));
+    assert!(refused(&two, &request(vec![on_cpus("a.service", "0-15")])).starts_with("CPU 0 keeps house"));
+}
+
+#[test]
+fn a_host_of_two_cpus_or_one_core_is_refused() {
+    let any = request(vec![on_node("a.service", 0, None)]);
+    assert!(refused(&machine(&[2], 1), &any).starts_with("2 CPUs on 2 cores cannot be shared out"));
+    assert!(refused(&machine(&[1], 2), &any).starts_with("2 CPUs on 1 core cannot"));
+    assert!(refused(&machine(&[1], 4), &any).starts_with("4 CPUs on 1 core cannot"));
+    assert!(solve(&machine(&[3], 1), &any).is_ok());
+}
+
+#[test]
+fn what_is_not_there_or_offline_is_refused() {
+    let mut two = machine(&[4, 4], 2);
+    let on = |service| request(vec![service]);
+    assert!(
+        refused(&two, &on(on_cpus("a.service", "1,9,16"))).contains("CPU 16, which this host does not have")
+    );
+    assert!(
+        refused(&two, &on(on_node("a.service", 2, None))).contains("names node 2; this host has node 0-1")
+    );
+    two.nodes.push(MachineNode { id: 2, memory_bytes: GIB });
+    assert!(
+        refused(&two, &on(on_node("a.service", 2, None)))
+            .contains("node 2, which has memory and no CPU online")
+    );
+    for id in [1, 9] {
+        two.cpus[id].online = false;
+    }
+    assert!(refused(&two, &on(on_cpus("a.service", "1,9"))).contains("CPU 1,9, which is offline"));
+    let device = ServiceRequest { devices: vec!["eth1".to_owned()], ..on_node("a.service", 0, None) };
+    assert!(
+        refused(&two, &on(device))
+            .contains("eth1, which is no disk and no network card of this host; did you")
+    );
+    two.nodes[1].memory_bytes = 0;
+    assert!(refused(&two, &on(on_node("a.service", 1, None))).contains("node 1, which has no memory"));
+}
+
+#[test]
+fn cores_are_not_split_nor_given_twice() {
+    let two = machine(&[4, 4], 2);
+    let half = request(vec![on_cpus("a.service", "1-2,9")]);
+    assert!(refused(&two, &half).contains("takes CPU 2 and not 10"));
+    let twice = request(vec![on_cpus("a.service", "1,9"), on_cpus("b.service", "1-2,9-10")]);
+    assert!(refused(&two, &twice).contains("CPU 1,9 is wanted by b.service and by a.service"));
+    let kept = PlacementRequest {
+        housekeeping: Some(list("0,8,1,9")),
+        ..request(vec![on_cpus("a.service", "1,9")])
+    };
+    assert!(refused(&two, &kept).contains("CPU 1,9 is wanted by a.service and by housekeeping"));
+    let both = request(vec![on_node("a.service", 0, None), on_node("b.service", 0, None)]);
+    assert!(refused(&two, &both).contains("both want what is left of node 0"));
+    let many = request(vec![on_node("a.service", 0, Some(4))]);
+    assert!(refused(&two, &many).contains("wants 4 cores, and node 0 has 3 left"));
+}
+
+#[test]
+fn a_pool_larger_than_its_node_is_refused() {
+    let pool = |unit: &str, bytes: u64| {
+        let pools = BTreeMap::from([(KnobId::new("hugepages.2m"), bytes)]);
+        ServiceRequest { pools, cores: Some(1), ..on_node(unit, 0, None) }
+    };
+    let two = machine(&[4, 4], 1);
+    assert!(solve(&two, &request(vec![pool("a.service", 4 * GIB), pool("b.service", 4 * GIB)])).is_ok());
+    let both = request(vec![pool("a.service", 4 * GIB), pool("b.service", 5 * GIB)]);
+    assert_eq!(refused(&two, &both), "pools of 9 GiB on node 0 are more than its memory of 8 GiB");
+    let wide = ServiceRequest { node: None, cores: None, cpus: Some(list("1,5")), ..pool("a.service", GIB) };
+    assert!(
+        refused(&two, &request(vec![wide])).contains("has CPUs on several nodes, and a pool is of one node")
+    );
+}
+
+/// An observation of a machine with the places that a placement writes.
+fn observation(machine: Machine) -> Observation {
+    let reading = |place: &str, value: &str| crate::testing::reading(place, value);
+    let mut knobs: BTreeMap<KnobId, Vec<planish_model::Reading>> = BTreeMap::new();
+    let mut add = |id: &str, place: &str, value: &str| {
+        knobs.entry(KnobId::new(id)).or_default().push(reading(place, value));
+    };
+    for irq in &machine.irqs {
+        add("irq.affinity", &format!("/proc/irq/{}/smp_affinity_list", irq.id), &irq.cpus.to_string());
+    }
+    add("irq.default_affinity", "/proc/irq/default_smp_affinity", &machine.online().mask());
+    for name in ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"] {
+        add(&format!("boot.{name}"), &format!("cmdline:{name}"), planish_model::NOT_GIVEN);
+    }
+    let online = u32::try_from(machine.online().count()).expect("few");
+    let host = HostFacts { cpus_online: online, root: true, ..crate::testing::observation().host };
+    Observation { host, knobs, machine: Some(machine), ..Observation::default() }
+}
+
+fn planned(observation: &Observation, options: &Options) -> Result<Plan, DecideError> {
+    let isolated = ServiceRequest { isolate: true, ..on_node("a.service", 0, None) };
+    let both = request(vec![isolated, on_node("b.service", 1, None)]);
+    let profile = planish_model::Profile { placement: Some(both), ..crate::testing::profile(&[]) };
+    plan(&Catalogue::embedded().expect("sound"), observation, &profile, &[], options)
+}
+
+fn all_allowed() -> Options {
+    Options { allow_classes: vec![planish_model::Class::Availability], ..Options::default() }
+}
+
+#[test]
+fn services_are_pinned_before_interrupts_move() {
+    let plan = planned(&observation(machine(&[4, 4], 2)), &all_allowed()).expect("a plan");
+    let ids: Vec<&str> = plan.steps.iter().map(|step| step.knob.as_str()).collect();
+    let last_unit = ids.iter().rposition(|id| *id == "unit.placement").expect("units are written");
+    let first_irq = ids.iter().position(|id| id.starts_with("irq.")).expect("interrupts are moved");
+    assert!(last_unit < first_irq, "{ids:?}");
+    assert_eq!(plan.steps[0].wanted, "CPUAffinity=1-3,9-11 NUMAPolicy=bind NUMAMask=0");
+    assert_eq!(plan.steps[0].place, "/etc/systemd/system/a.service.d/zz-planish.conf");
+    let at_boot: Vec<String> =
+        plan.boot.iter().map(|step| format!("{}={}", &step.place["cmdline:".len()..], step.wanted)).collect();
+    assert_eq!(
+        at_boot,
+        [
+            "irqaffinity=0,4,8,12",
+            "isolcpus=domain,managed_irq,1-3,9-11",
+            "nohz_full=1-3,9-11",
+            "rcu_nocbs=1-3,9-11"
+        ],
+        "the other service balances its threads"
+    );
+    assert!(!plan.steps.iter().any(|step| step.place.contains("/21/")), "managed");
+}
+
+#[test]
+fn a_placement_is_planned_whole_or_not_at_all() {
+    let seen = observation(machine(&[4, 4], 2));
+    // What is not allowed at all is no error: nothing of it is written.
+    let plan = planned(&seen, &Options::default()).expect("a plan");
+    assert!(plan.steps.is_empty() && plan.boot.is_empty(), "{:?}", plan.steps);
+    assert!(plan.skipped.iter().all(|row| row.verdict.reason.contains("placed whole or not at all")));
+    let some = Options { allow_knobs: vec![KnobId::new("irq.affinity")], ..Options::default() };
+    assert!(planned(&seen, &some).expect("a plan").steps.is_empty());
+    let without = Options { exclude: vec!["unit.placement".to_owned()], ..all_allowed() };
+    let error = planned(&seen, &without).expect_err("interrupts without services");
+    assert!(matches!(error, DecideError::Placement(PlacementError::Half { .. })), "{error:?}");
+    let mut locked = seen.clone();
+    for reading in locked.knobs.get_mut(&KnobId::new("irq.affinity")).expect("seen") {
+        reading.access = planish_model::Access::ReadOnly("mounted read-only".to_owned());
+    }
+    let error = planned(&locked, &all_allowed()).expect_err("services without interrupts");
+    assert!(matches!(error, DecideError::Placement(PlacementError::Half { .. })), "{error:?}");
+}
+
+#[test]
+fn a_unit_that_nobody_could_pin_is_refused() {
+    let mut seen = observation(machine(&[4, 4], 2));
+    let refusal = |seen: &Observation| match planned(seen, &all_allowed()).expect_err("refused") {
+        DecideError::Placement(error) => error,
+        other => panic!("{other:?}"),
+    };
+    seen.machine.as_mut().expect("seen").units.retain(|unit| unit != "b.service");
+    assert_eq!(refusal(&seen), PlacementError::NoUnit { unit: "b.service".to_owned() });
+    seen.machine.as_mut().expect("seen").systemd = false;
+    assert_eq!(refusal(&seen), PlacementError::NoSystemd);
+    seen.machine = None;
+    assert_eq!(refusal(&seen), PlacementError::Unseen);
+}
+
+/// A machine of any shape: some nodes without CPUs, some CPUs offline, interrupts anywhere.
+fn machines() -> impl Strategy<Value = Machine> {
+    let shape = (proptest::collection::vec(0_u32..6, 1..5), 1_u32..=4);
+    let rest = (proptest::collection::vec(any::<Index>(), 0..4), proptest::collection::vec(any::<bool>(), 6));
+    (shape, rest).prop_map(|((cores, threads), (offline, fixed))| {
+        let mut machine = machine(&cores, threads);
+        let count = machine.cpus.len();
+        for index in offline.iter().filter(|_| count > 0) {
+            let cpu = &mut machine.cpus[index.index(count)];
+            (cpu.online, cpu.threads) = (false, Cpus::default());
+        }
+        let online = machine.online();
+        for (irq, fixed) in machine.irqs.iter_mut().zip(fixed) {
+            irq.fixed = fixed.then(|| "managed".to_owned());
+            irq.cpus = irq.cpus.intersection(&online);
+        }
+        machine
+    })
+}
+
+fn requests() -> impl Strategy<Value = PlacementRequest> {
+    let service = (0_u32..5, proptest::option::of(1_u32..4), 0_usize..3);
+    let services = proptest::collection::vec(service, 0..4);
+    (services, proptest::option::of(0_u32..3), any::<bool>()).prop_map(|(services, kept, own)| {
+        let devices = [vec![], vec!["eth0".to_owned()], vec!["nvme0n1".to_owned()]];
+        let services =
+            services.into_iter().zip(units()).map(|((node, cores, device), unit)| ServiceRequest {
+                devices: devices[device].clone(),
+                memory: MemoryPolicy::Any,
+                ..on_node(&unit, node, cores)
+            });
+        let interrupts = if own { Interrupts::Service } else { Interrupts::Housekeeping };
+        PlacementRequest { housekeeping_cores: kept, interrupts, ..request(services.collect()) }
+    })
+}
+
+proptest! {
+    #[test]
+    fn sets_are_whole_and_disjoint(machine in machines(), request in requests()) {
+        let Ok(placed) = solve(&machine, &request) else { return Ok(()) };
+        let online = machine.online();
+        let mut sets = vec![&placed.housekeeping];
+        sets.extend(placed.services.iter().map(|service| &service.cpus));
+        for cpu in online.iter() {
+            prop_assert_eq!(sets.iter().filter(|set| set.contains(cpu)).count(), 1, "CPU {}", cpu);
+            let siblings = machine.cpu(cpu).expect("online").threads.intersection(&online);
+            let home = sets.iter().find(|set| set.contains(cpu)).expect("one");
+            prop_assert!(siblings.is_within(home), "CPU {} is split from {}", cpu, siblings);
+        }
+        prop_assert_eq!(sets.iter().map(|set| set.count()).sum::<usize>(), online.count());
+        prop_assert!(placed.housekeeping.contains(online.first().expect("some")));
+        for (asked, got) in request.service.iter().zip(&placed.services) {
+            prop_assert!(!got.cpus.is_empty());
+            prop_assert_eq!(Some(&got.nodes[..]), asked.node.as_ref().map(std::slice::from_ref));
+            prop_assert_eq!(&nodes_of(&machine, &got.cpus), &got.nodes);
+        }
+    }
+
+    #[test]
+    fn interrupts_are_in_housekeeping_or_with_their_service(machine in machines(), request in requests()) {
+        let Ok(placed) = solve(&machine, &request) else { return Ok(()) };
+        for irq in &placed.interrupts {
+            let seen = machine.irqs.iter().find(|seen| seen.id == irq.id).expect("of the machine");
+            if irq.left.is_some() {
+                prop_assert_eq!(&irq.cpus, &seen.cpus, "left alone");
+                continue;
+            }
+            prop_assert!(!irq.cpus.is_empty() && seen.fixed.is_none());
+            let devices = [("eth0", "eth0-"), ("nvme0n1", "nvme0q")];
+            let device = devices.iter().find(|(_, user)| irq.users[0].starts_with(user)).map(|(name, _)| *name);
+            let owner = request.service.iter().position(|service| {
+                device.is_some_and(|device| service.devices.iter().any(|own| own == device))
+            });
+            match owner.filter(|_| request.interrupts == Interrupts::Service) {
+                Some(owner) => prop_assert!(irq.cpus.is_within(&placed.services[owner].cpus)),
+                None => prop_assert!(irq.cpus.is_within(&placed.housekeeping)),
+            }
+        }
+        prop_assert_eq!(placed.interrupts.len(), machine.irqs.len());
+    }
+
+    /// Whatever has a core to spare on each node is never refused.
+    #[test]
+    fn what_fits_is_placed(cores in proptest::collection::vec(2_u32..6, 1..4), threads in 1_u32..=4) {
+        let machine = machine(&cores, threads);
+        prop_assume!(machine.cpus.len() > 2);
+        let services = (0..).zip(&cores).zip(units()).map(|((node, _), unit)| on_node(&unit, node, None));
+        let placed = solve(&machine, &request(services.collect())).expect("a core keeps house on each node");
+        prop_assert_eq!(placed.services.len(), cores.len().min(units().len()));
+    }
+}

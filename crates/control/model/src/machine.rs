@@ -1,0 +1,93 @@
+//! What a machine is made of, as far as a placement asks for it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Cpus;
+
+/// CPUs, nodes, devices, interrupts and units of one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Logical CPUs by number, offline ones too.
+    pub cpus: Vec<MachineCpu>,
+    /// NUMA nodes by number.
+    pub nodes: Vec<MachineNode>,
+    /// Disks and network cards that are more than software.
+    pub devices: Vec<MachineDevice>,
+    /// Interrupts that somebody asked for.
+    pub irqs: Vec<MachineIrq>,
+    /// Units of systemd that a placement names, as far as this host has them.
+    pub units: Vec<String>,
+    /// Whether process 1 is systemd.
+    pub systemd: bool,
+}
+
+/// A logical CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineCpu {
+    /// Its number.
+    pub id: u32,
+    /// Its node.
+    pub node: Option<u32>,
+    /// Whether the kernel uses it.
+    pub online: bool,
+    /// The hardware threads of its core, itself included; empty while it is offline.
+    pub threads: Cpus,
+}
+
+/// A NUMA node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineNode {
+    /// Its number.
+    pub id: u32,
+    /// Its memory in bytes; 0 where it has none.
+    pub memory_bytes: u64,
+}
+
+/// A disk or a network card.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineDevice {
+    /// The kernel's name: `nvme0n1`, `eth0`.
+    pub name: String,
+    /// The node that it is attached to, where the firmware tells.
+    pub node: Option<u32>,
+    /// Its PCI address.
+    pub pci: Option<String>,
+    /// Its interrupts, where its folder lists them.
+    pub irqs: Vec<u32>,
+}
+
+/// An interrupt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineIrq {
+    /// Its number.
+    pub id: u32,
+    /// Who asked for it: `nvme0q1`, `eth0-TxRx-3`.
+    pub users: Vec<String>,
+    /// The CPUs to which it may be delivered.
+    pub cpus: Cpus,
+    /// The node of its device.
+    pub node: Option<u32>,
+    /// Why it cannot be moved: the kernel places it by itself, or nobody may write it.
+    pub fixed: Option<String>,
+}
+
+impl Machine {
+    /// CPUs that the kernel uses.
+    #[must_use]
+    pub fn online(&self) -> Cpus {
+        self.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect()
+    }
+
+    /// A CPU by its number.
+    #[must_use]
+    pub fn cpu(&self, id: u32) -> Option<&MachineCpu> {
+        self.cpus.iter().find(|cpu| cpu.id == id)
+    }
+
+    /// A node by its number.
+    #[must_use]
+    pub fn node(&self, id: u32) -> Option<&MachineNode> {
+        self.nodes.iter().find(|node| node.id == id)
+    }
+}

@@ -1,0 +1,109 @@
+//! Settings of a unit of systemd, in one line for people and plans, and as the lines of a drop-in.
+//!
+//! ```text
+//!   CPUAffinity=1,5 NUMAPolicy=bind NUMAMask=0        [Service]
+//!                                               <->   CPUAffinity=
+//!                                                     CPUAffinity = 1,5
+//!                                                     NUMAPolicy = bind  ...
+//! ```
+//!
+//! systemd adds the CPUs of a second `CPUAffinity=` to those of the first: the empty line before each value takes away
+//! what the unit itself, or another drop-in, has said (`systemd.exec(5)`).
+
+/// The lines of a drop-in that gives a unit these settings. Blanks around the sign tell a value from what only resets
+/// one.
+#[must_use]
+pub fn drop_in(settings: &str) -> String {
+    let lines = settings.split_whitespace().filter_map(|word| word.split_once('='));
+    let reset = |name: &str| match name {
+        "NUMAPolicy" => String::new(),
+        list => format!("{list}=\n"),
+    };
+    lines.fold("[Service]\n".to_owned(), |text, (name, value)| {
+        text + &reset(name) + name + " = " + value + "\n"
+    })
+}
+
+/// The settings in one line, of a line or of a drop-in; `None` for a text that has none.
+pub(super) fn normal(text: &str) -> Option<String> {
+    // What a drop-in says before its first section is ignored.
+    let text = text.split_once("[Service]\n").map_or(text, |(_, service)| service);
+    let mut words: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';', '['])) {
+        match line.split_once(" = ") {
+            Some((name, value)) if !name.contains('=') => {
+                words.push(format!("{}={}", name.trim(), value.trim()))
+            }
+            _ => words.extend(line.split_whitespace().filter(|word| is_setting(word)).map(str::to_owned)),
+        }
+    }
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// A name and a value; without one it only takes away what was said before.
+fn is_setting(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, value)| !name.is_empty() && !value.is_empty())
+}
+
+/// Whether every word sets one of the directives, once, to nothing but numbers and words.
+pub(super) fn are_legal(settings: &str, directives: &[String]) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ",-".contains(c);
+    let mut seen: Vec<&str> = Vec::new();
+    !settings.is_empty()
+        && settings.split(' ').all(|word| {
+            let Some((name, value)) = word.split_once('=') else { return false };
+            let first = !seen.contains(&name);
+            seen.push(name);
+            first
+                && directives.iter().any(|known| known == name)
+                && !value.is_empty()
+                && value.chars().all(plain)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ValueType;
+
+    const SETTINGS: &str = "CPUAffinity=1,5 NUMAPolicy=bind NUMAMask=0";
+
+    fn kind() -> ValueType {
+        let directives = ["CPUAffinity", "NUMAPolicy", "NUMAMask"].map(str::to_owned).to_vec();
+        ValueType::Directives { directives }
+    }
+
+    #[test]
+    fn a_drop_in_and_its_line_are_the_same() {
+        let text = drop_in(SETTINGS);
+        assert_eq!(
+            text,
+            "[Service]\nCPUAffinity=\nCPUAffinity = 1,5\nNUMAPolicy = bind\nNUMAMask=\nNUMAMask = 0\n"
+        );
+        assert!(kind().same(&text, SETTINGS));
+        assert!(
+            kind().same(&format!("# ours\nNUMAMask = 7\n{text}"), SETTINGS),
+            "before the section nothing counts"
+        );
+        assert!(!kind().same(&text, "CPUAffinity=1 NUMAPolicy=bind NUMAMask=0"));
+        assert_eq!(kind().normal(&kind().normal(&text)), SETTINGS);
+        assert_eq!(kind().normal("(not given)"), "(not given)");
+    }
+
+    #[test]
+    fn nothing_else_gets_into_a_unit() {
+        assert!(kind().validate(SETTINGS).is_ok());
+        for wrong in [
+            "",
+            "ExecStart=/bin/sh",
+            "CPUAffinity=1,5 ExecStart=x",
+            "CPUAffinity=",
+            "CPUAffinity=1 CPUAffinity=2",
+            "CPUAffinity=$(x)",
+            "CPUAffinity",
+            "CPUAffinity=1\nExecStart=x",
+        ] {
+            assert!(kind().validate(wrong).is_err(), "{wrong}");
+        }
+    }
+}

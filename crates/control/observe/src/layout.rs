@@ -1,0 +1,93 @@
+//! What a machine is made of, for a placement: asked for by itself, since most commands place nothing.
+
+use planish_host::{Access, Host};
+use planish_model::{Cpus, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode};
+use planish_sys::CpuSet;
+use planish_topo::{Device, Irq, Topology};
+
+use crate::writers;
+
+/// CPUs, nodes, devices and interrupts, and those of the units that are there.
+#[must_use]
+pub fn machine(host: &Host, units: &[&str]) -> Machine {
+    let topology = Topology::read(host);
+    let cpus = topology.cpus.iter().map(|cpu| MachineCpu {
+        id: cpu.id,
+        node: cpu.node,
+        online: cpu.online,
+        threads: cpus(&cpu.threads),
+    });
+    let nodes =
+        topology.nodes.iter().map(|node| MachineNode { id: node.id, memory_bytes: node.memory_bytes });
+    let devices = topology.disks.iter().chain(&topology.nics).filter(|device| !device.is_virtual);
+    let there = units.iter().filter(|unit| writers::has_unit(host, unit));
+    Machine {
+        cpus: cpus.collect(),
+        nodes: nodes.collect(),
+        devices: devices.map(|found| device(host, found)).collect(),
+        irqs: topology
+            .irqs
+            .iter()
+            .filter(|irq| !irq.users.is_empty())
+            .map(|found| irq(host, found))
+            .collect(),
+        units: there.map(|unit| (*unit).to_owned()).collect(),
+        systemd: host.exists("/run/systemd/system"),
+    }
+}
+
+fn cpus(set: &CpuSet) -> Cpus {
+    set.iter().collect()
+}
+
+fn device(host: &Host, device: &Device) -> MachineDevice {
+    let folder = device.pci.as_ref().map(|address| format!("/sys/bus/pci/devices/{address}/msi_irqs"));
+    let irqs = folder.map(|folder| host.list(&folder)).unwrap_or_default();
+    MachineDevice {
+        name: device.name.clone(),
+        node: device.node,
+        pci: device.pci.clone(),
+        irqs: irqs.iter().filter_map(|number| number.parse().ok()).collect(),
+    }
+}
+
+fn irq(host: &Host, irq: &Irq) -> MachineIrq {
+    let place = format!("/proc/irq/{}/smp_affinity_list", irq.id);
+    // Recent kernels take the right to write away from those that cannot be moved (kernel/irq/proc.c).
+    let locked =
+        matches!(host.access(&place), Access::ReadOnly).then(|| "the kernel lets nobody move it".to_owned());
+    let by_kernel = || "the kernel places it by itself (managed)".to_owned();
+    let managed = irq.managed.unwrap_or_else(|| irq.users.iter().any(|user| is_managed_by_name(user)));
+    MachineIrq {
+        id: irq.id,
+        users: irq.users.clone(),
+        cpus: cpus(&irq.cpus),
+        node: irq.node,
+        fixed: if managed { Some(by_kernel()) } else { locked },
+    }
+}
+
+/// Whether an interrupt is one that its driver hands to the kernel to place, where debugfs cannot be asked: the queues
+/// of NVMe disks but the first (`drivers/nvme/host/pci.c`), and those of virtio disks (`drivers/block/virtio_blk.c`).
+fn is_managed_by_name(user: &str) -> bool {
+    let number = |text: &str| text.parse::<u32>().ok();
+    let nvme = user.strip_prefix("nvme").and_then(|rest| rest.split_once('q'));
+    let queue = nvme.and_then(|(disk, queue)| number(disk).and(number(queue)));
+    let virtio = user.strip_prefix("virtio").and_then(|rest| rest.split_once("-req."));
+    queue.is_some_and(|queue| queue > 0) || virtio.is_some_and(|(device, _)| number(device).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_that_the_kernel_places_are_known_by_name() {
+        for name in ["nvme0q1", "nvme10q64", "virtio1-req.0"] {
+            assert!(is_managed_by_name(name), "{name}");
+        }
+        for name in ["nvme0q0", "eno1-TxRx-1", "virtio0-input.0", "nvmeq1", "ahci[0000:00:17.0]", ""] {
+            assert!(!is_managed_by_name(name), "{name}");
+        }
+    }
+}
