@@ -58,13 +58,33 @@ fn irq(host: &Host, irq: &Irq) -> MachineIrq {
         matches!(host.access(&place), Access::ReadOnly).then(|| "the kernel lets nobody move it".to_owned());
     let by_kernel = || "the kernel places it by itself (managed)".to_owned();
     let managed = irq.managed.unwrap_or_else(|| irq.users.iter().any(|user| is_managed_by_name(user)));
+    let tied = || is_tied(host, irq).then(|| "it belongs to one CPU, or to the clock".to_owned());
     MachineIrq {
         id: irq.id,
         users: irq.users.clone(),
         cpus: cpus(&irq.cpus),
         node: irq.node,
-        fixed: if managed { Some(by_kernel()) } else { locked },
+        fixed: if managed { Some(by_kernel()) } else { tied().or(locked) },
     }
+}
+
+/// Whether an interrupt is of one CPU, or of a clock that must not wander: older kernels let its file be opened for
+/// writing and refuse the write (`kernel/irq/manage.c`, `irq_can_set_affinity_usr`). debugfs tells; without it the
+/// names of chips and of those who ask for such interrupts do.
+fn is_tied(host: &Host, irq: &Irq) -> bool {
+    let text = |path: String| host.read(&path).unwrap_or_default();
+    let state = text(format!("/sys/kernel/debug/irq/irqs/{}", irq.id));
+    let flagged = ["IRQD_PER_CPU", "IRQD_NO_BALANCING"].into_iter().any(|flag| state.contains(flag));
+    flagged
+        || text(format!("/sys/kernel/irq/{}/chip_name", irq.id)).contains("percpu")
+        || irq.users.iter().any(|user| is_tied_by_name(user))
+}
+
+/// The timer of the machine, and those of single CPUs.
+fn is_tied_by_name(user: &str) -> bool {
+    let number = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
+    let per_cpu = ["arch_timer", "arm-pmu", "arm_pmu", "arch_mem_timer", "kvm guest vtimer"];
+    user == "timer" || per_cpu.contains(&user) || user.strip_prefix("hpet").is_some_and(number)
 }
 
 /// Whether an interrupt is one that its driver hands to the kernel to place, where debugfs cannot be asked: the queues
@@ -80,6 +100,16 @@ fn is_managed_by_name(user: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_stay_where_they_are() {
+        for name in ["timer", "arch_timer", "hpet2", "arm-pmu"] {
+            assert!(is_tied_by_name(name), "{name}");
+        }
+        for name in ["rtc0", "hpet", "acpi", "timer-eth0", "eno1-TxRx-1", ""] {
+            assert!(!is_tied_by_name(name), "{name}");
+        }
+    }
 
     #[test]
     fn queues_that_the_kernel_places_are_known_by_name() {
