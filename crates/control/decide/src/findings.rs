@@ -2,8 +2,8 @@
 //! misses.
 
 use planish_model::{
-    Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, MayCost, Observation, Plan, RuleCost,
-    Severity, Step, quoted, units,
+    Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, MayCost, Observation, PlacedService,
+    Placement, Plan, RuleCost, Severity, Step, quoted, units,
 };
 
 use crate::writers;
@@ -16,6 +16,7 @@ pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&
         catalogue.findings().iter().filter_map(|rule| judge(rule, observation)).collect();
     findings.extend(writers::findings(catalogue, observation));
     if let Some(plan) = plan {
+        findings.extend(plan.placement.iter().flat_map(far_devices));
         findings
             .extend(plan.steps.chunk_by(|a, b| a.knob == b.knob).map(|steps| missed(steps, plan, catalogue)));
     }
@@ -96,6 +97,32 @@ fn say(name: &str, fact: &FactValue) -> String {
         FactValue::Number(number) if name.ends_with("_us") => format!("{number:.0} µs"),
         FactValue::Number(number) => format!("{number:.0}"),
     }
+}
+
+/// Disks and cards that are not on the node of the service that works with them. Where the firmware does not tell a
+/// node nothing is known to be lost.
+fn far_devices(placement: &Placement) -> Vec<Finding> {
+    let far = placement.services.iter().flat_map(|service| service.far.iter().map(move |far| (service, far)));
+    far.map(|(service, device)| Finding {
+        id: "placement.far_device".to_owned(),
+        knob: None,
+        severity: if device.node.is_some() { Severity::Warning } else { Severity::Note },
+        may_cost: None,
+        class: None,
+        evidence: format!("{} is placed on node {}, and {}", service.unit, nodes(service), device.remark()),
+        why:
+            "What a device writes into memory, and what is read of it, crosses the link between the packages."
+                .to_owned(),
+        cure: "place the service on the node of its device, or let it use one on its own: planish topo"
+            .to_owned(),
+        source: "Documentation/ABI/testing/sysfs-bus-pci: numa_node (unread)".to_owned(),
+    })
+    .collect()
+}
+
+fn nodes(service: &PlacedService) -> String {
+    let nodes: Vec<String> = service.nodes.iter().map(u32::to_string).collect();
+    nodes.join(",")
 }
 
 /// One finding for all places of a knob that are not as wanted.

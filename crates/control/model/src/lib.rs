@@ -57,7 +57,8 @@ pub use observation::{
     VerdictKind, fitting,
 };
 pub use placement::{
-    Interrupts, MemoryPolicy, PlacedIrq, PlacedService, Placement, PlacementRequest, ServiceRequest,
+    FarDevice, Interrupts, MemoryPolicy, PlacedIrq, PlacedService, Placement, PlacementRequest,
+    ServiceRequest,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want};

@@ -109,9 +109,31 @@ pub struct PlacedService {
     pub memory: MemoryPolicy,
     /// Whether the kernel keeps everything else off its CPUs.
     pub isolated: bool,
-    /// What it is to know about its devices: one on another node, or one whose node nobody tells.
+    /// Devices that it works with and that are not known to be on one of its nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<String>,
+    pub far: Vec<FarDevice>,
+}
+
+/// A device that is not known to be near its service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FarDevice {
+    /// The kernel's name: `nvme0n1`, `eth0`.
+    pub name: String,
+    /// The node that it is on; `None` where the firmware does not tell.
+    pub node: Option<u32>,
+}
+
+impl FarDevice {
+    /// What is to be known about it.
+    #[must_use]
+    pub fn remark(&self) -> String {
+        match self.node {
+            Some(node) => {
+                format!("{} is on node {node}: every byte of it crosses between the nodes", self.name)
+            }
+            None => format!("the firmware does not tell which node {} is on", self.name),
+        }
+    }
 }
 
 /// Where an interrupt goes.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use planish_host::{Host, Pattern};
-use planish_model::{FactValue, KnobId, Observation};
+use planish_model::{FactValue, KnobId, Observation, units};
 use planish_sys::CpuSet;
 
 use crate::observe::Shared;
@@ -37,6 +37,8 @@ pub const FACTS: &[(&str, &str)] = &[
     ("numa.balancing", "the knob `kernel.numa_balancing`"),
     ("numa.free_spread_percent", "difference in free memory between the emptiest and the fullest node"),
     ("numa.hint_faults", "faults that the balancing made to sample, since boot"),
+    ("numa.memory_only", "nodes with memory and no CPU, each with what the firmware rates it at"),
+    ("numa.memory_only_count", "how many those are"),
     ("numa.nodes_count", "nodes with memory"),
     ("numa.zone_reclaim_mode", "the knob `vm.zone_reclaim_mode`"),
     ("service.allocator", "the allocator that the service has loaded"),
@@ -246,8 +248,30 @@ fn numa(facts: &mut Facts, host: &Host, observation: &Observation) {
             percent(*table.get("MemFree")?, *table.get("MemTotal")?)
         })
         .collect();
+    let remote: Vec<u32> =
+        nodes.iter().copied().filter(|node| !observation.host.cpu_nodes.contains(node)).collect();
+    facts.number("numa.memory_only_count", Some(remote.len() as f64));
+    let told: Vec<String> = remote.iter().map(|node| rated(host, *node)).collect();
+    facts.text("numa.memory_only", Some(told.join(", ")));
     let spread = free.iter().copied().reduce(f64::max).zip(free.iter().copied().reduce(f64::min));
     facts.number("numa.free_spread_percent", spread.map(|(most, least)| most - least));
+}
+
+/// A node with what the firmware rates its memory at, read from the nearest CPU (ACPI HMAT;
+/// Documentation/admin-guide/mm/numaperf.rst: nanoseconds and MiB a second).
+fn rated(host: &Host, node: u32) -> String {
+    let number = |name: &str| {
+        let path = format!("/sys/devices/system/node/node{node}/access0/initiators/{name}");
+        host.read(&path).ok()?.trim().parse::<u64>().ok().filter(|number| *number > 0)
+    };
+    let latency = number("read_latency").map(|ns| format!("{ns} ns"));
+    let bandwidth =
+        number("read_bandwidth").map(|mib| format!("{} a second", units::bytes(mib.saturating_mul(1 << 20))));
+    let told: Vec<String> = [latency, bandwidth].into_iter().flatten().collect();
+    match told.as_slice() {
+        [] => format!("node {node} (the firmware rates nothing)"),
+        told => format!("node {node} (rated at {})", told.join(" and ")),
+    }
 }
 
 fn cpus(facts: &mut Facts, host: &Host, observation: &Observation) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use planish_host::Host;
-use planish_model::{Access, Catalogue, KnobId, Observation};
+use planish_model::{Access, Catalogue, FactValue, KnobId, Observation};
 
 const CPUS: u32 = 256;
 
@@ -120,6 +120,28 @@ fn a_guest_is_told_by_its_cpu_and_a_cloud_vendor_alone_is_no_evidence() {
     );
     write(tree.path(), "/proc/cpuinfo", "Features\t: fp asimd\n");
     assert_eq!(observe(tree.path()).host.guest.as_deref(), Some("product_name KVM"));
+}
+
+#[test]
+fn memory_without_cpus_is_told_with_what_the_firmware_rates_it_at() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/version", "Linux\n");
+    let node = |path: &str, text: &str| {
+        write(tree.path(), &format!("/sys/devices/system/node/{path}"), text);
+    };
+    node("has_memory", "0-3\n");
+    node("has_cpu", "0-1\n");
+    node("node2/access0/initiators/read_latency", "215\n");
+    node("node2/access0/initiators/read_bandwidth", "24576\n");
+    node("node3/access0/initiators/read_latency", "0\n");
+    let facts = observe(tree.path()).facts;
+    assert_eq!(facts["numa.memory_only_count"], FactValue::Number(2.0));
+    let told = "node 2 (rated at 215 ns and 24 GiB a second), node 3 (the firmware rates nothing)";
+    assert_eq!(facts["numa.memory_only"], FactValue::Text(told.to_owned()));
+    node("has_cpu", "0-3\n");
+    let facts = observe(tree.path()).facts;
+    assert_eq!(facts["numa.memory_only_count"], FactValue::Number(0.0));
+    assert!(!facts.contains_key("numa.memory_only"));
 }
 
 #[test]

@@ -11,7 +11,8 @@
 //! holds the CPU that boots.
 
 use planish_model::{
-    Cpus, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, ServiceRequest, nearest,
+    Cpus, FarDevice, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, ServiceRequest,
+    nearest,
 };
 
 use super::error::PlacementError;
@@ -256,21 +257,16 @@ fn placed(machine: &Machine, service: &ServiceRequest, cpus: &Cpus) -> PlacedSer
     let nodes = nodes_of(machine, cpus);
     let far = |name: &String| {
         let device = machine.devices.iter().find(|device| device.name == *name)?;
-        match device.node {
-            Some(node) if nodes.contains(&node) => None,
-            Some(node) => {
-                Some(format!("{name} is on node {node}: every byte of it crosses between the nodes"))
-            }
-            None if machine.nodes.len() > 1 => {
-                Some(format!("the firmware does not tell which node {name} is on"))
-            }
-            None => None,
-        }
+        let is_near = match device.node {
+            Some(node) => nodes.contains(&node),
+            None => machine.nodes.len() < 2,
+        };
+        (!is_near).then(|| FarDevice { name: name.clone(), node: device.node })
     };
-    let remarks = service.devices.iter().filter_map(far).collect();
+    let far = service.devices.iter().filter_map(far).collect();
     let (unit, cpus, memory, isolated) =
         (service.unit.clone(), cpus.clone(), service.memory, service.isolate);
-    PlacedService { unit, cpus, nodes, memory, isolated, remarks }
+    PlacedService { unit, cpus, nodes, memory, isolated, far }
 }
 
 /// Refuses memory that its nodes cannot give.

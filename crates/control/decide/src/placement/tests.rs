@@ -137,10 +137,8 @@ fn queues_go_to_the_cores_of_their_service_one_by_one_when_asked() {
     assert_eq!(placed.services[0].cpus, list("5-6,13-14"));
     assert_eq!([of(20), of(30), of(31), of(32)].map(|cpus| cpus.to_string()), ["5", "6", "5", "6"]);
     assert!(of(10).is_within(&placed.housekeeping), "no device of a service");
-    assert_eq!(
-        placed.services[0].remarks,
-        ["nvme0n1 is on node 0: every byte of it crosses between the nodes"]
-    );
+    let far: Vec<String> = placed.services[0].far.iter().map(planish_model::FarDevice::remark).collect();
+    assert_eq!(far, ["nvme0n1 is on node 0: every byte of it crosses between the nodes"]);
 }
 
 #[test]
@@ -278,6 +276,24 @@ fn services_are_pinned_before_interrupts_move() {
         "the other service balances its threads"
     );
     assert!(!plan.steps.iter().any(|step| step.place.contains("/21/")), "managed");
+}
+
+#[test]
+fn a_device_on_another_node_is_a_finding_and_one_on_its_own_is_none() {
+    let found = |node: Option<u32>| {
+        let mut seen = observation(machine(&[4, 4], 2));
+        seen.machine.as_mut().expect("seen").devices[1].node = node;
+        let service = ServiceRequest { devices: vec!["eth0".to_owned()], ..on_node("a.service", 0, None) };
+        let placement = Some(request(vec![service]));
+        let profile = planish_model::Profile { placement, ..crate::testing::profile(&[]) };
+        let catalogue = Catalogue::embedded().expect("sound");
+        let plan = plan(&catalogue, &seen, &profile, &[], &Options::default()).expect("a plan");
+        let mut found = crate::findings(&catalogue, &seen, Some(&plan)).into_iter();
+        found.find(|finding| finding.id == "placement.far_device").map(|finding| finding.severity)
+    };
+    assert_eq!(found(Some(1)), Some(planish_model::Severity::Warning));
+    assert_eq!(found(None), Some(planish_model::Severity::Note));
+    assert_eq!(found(Some(0)), None);
 }
 
 #[test]

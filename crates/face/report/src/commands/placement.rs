@@ -22,8 +22,8 @@ pub(crate) fn text(placement: &Placement, page: &mut Page<'_>) {
     }
     page.table(&table);
     page.gap();
-    for remark in placement.services.iter().flat_map(|service| &service.remarks) {
-        page.fact("remark", remark);
+    for device in placement.services.iter().flat_map(|service| &service.far) {
+        page.fact("remark", &device.remark());
     }
     let (moved, left): (Vec<&PlacedIrq>, Vec<&PlacedIrq>) =
         placement.interrupts.iter().partition(|irq| irq.left.is_none());
