@@ -1,17 +1,11 @@
-//! The pages of the published proofs: each is drawn from the outcome that lies beside it, so that a page and its
-//! figures cannot drift apart when the page learns to say more.
+//! The pages of the published proofs: each is drawn from the proof that lies beside it, as it was stored, so that a
+//! page and its figures cannot drift apart when the page learns to say more.
 
 use anyhow::{Context, Result};
 use planish_trial::TrialOutcome;
-use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::Path;
-
-/// What `planish prove --json` printed.
-#[derive(Deserialize)]
-struct Envelope {
-    result: TrialOutcome,
-}
 
 /// The names of the proofs in a folder, each with its page.
 pub fn pages(folder: &Path) -> Result<Vec<(String, String)>> {
@@ -23,9 +17,12 @@ pub fn pages(folder: &Path) -> Result<Vec<(String, String)>> {
             continue;
         };
         let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        let proof: Envelope =
+        let mut outcome: TrialOutcome =
             serde_json::from_str(&text).with_context(|| format!("{} is no outcome", path.display()))?;
-        pages.push((name.to_string_lossy().into_owned(), planish_report::trial_html(&proof.result)));
+        // A proof cannot hold its own hash; the page names it.
+        let id = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        outcome.proof_id = Some(id);
+        pages.push((name.to_string_lossy().into_owned(), planish_report::trial_html(&outcome)));
     }
     Ok(pages)
 }
