@@ -60,7 +60,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(on_trial(waiting, context));
     }
     // A plan file is for the host as it was before its apply, and what is on trial is persisted by no apply.
-    let profile = checked.profile.as_deref().map_or("PROFILE".to_owned(), quoted);
+    // A profile in a file of its own goes by that file; a plan file is for this moment, and its profile is named.
+    let typed = args.source.as_deref().filter(|source| source.ends_with(".toml"));
+    let profile = typed.or(checked.profile.as_deref()).map_or("PROFILE".to_owned(), quoted);
     let cure = context.root_line(&format!("apply {profile} --persist"));
     let lost = lost(&report, &cure).filter(|_| checked.unconfirmed.is_empty());
     for note in [lost, foreign(&report)] {
