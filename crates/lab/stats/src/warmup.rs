@@ -53,6 +53,9 @@ const PRICE_PER_LOG: f64 = 2.5;
 /// Price of a slope, as a share of that of a piece: it has no place to be chosen.
 const SLOPE_SHARE: f64 = 0.5;
 
+/// Costs that differ by a smaller share than this are the same, but for rounding.
+const TIE: f64 = 1e-9;
+
 /// How the windows of one start went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "course")]
@@ -240,7 +243,9 @@ impl Pieces {
                     continue;
                 }
                 let cost = cheapest[begin] + deviance(sum, scale) + price;
-                if cost < cheapest[end] {
+                // A window between two levels often costs the same in either piece, up to the last bit; it goes to
+                // the later one then, or the unit of the metric would decide.
+                if cost < cheapest[end] - TIE * cost.abs() {
                     (cheapest[end], begins[end]) = (cost, begin);
                 }
             }
@@ -419,6 +424,15 @@ mod tests {
         let uneven = [vec![1.0; 16], vec![1.0; 17]];
         assert!(matches!(WarmUp::of(&uneven), Err(StatsError::Length { given: 17, wanted: 16, .. })));
         assert_eq!(WarmUp::of(&[]).map(|found| found.finding), Ok(Finding::None));
+    }
+
+    #[test]
+    fn a_window_that_costs_the_same_in_either_piece_goes_to_the_later_one() {
+        let one = windows(61, 30, |place| if place < 3 { 0.024501250028209957 } else { 0.0 });
+        for factor in [1.0, 0.001, 0.3, 7.0, 1000.0] {
+            let other: Vec<f64> = one.iter().map(|window| window * factor).collect();
+            assert_eq!(course(&other), Ok(Course::Steady { from: 4 }), "in units of {factor}");
+        }
     }
 
     proptest! {
