@@ -1,6 +1,7 @@
 //! `./x soak`: the same few things, over and over, in search of what is left behind.
 //!
-//! A process that fills a table is killed two hundred times, and so is one that corrects a table.
+//! Property tests are asked many more cases than `./x test` has time for. A process that fills a table is killed two
+//! hundred times, and so is one that corrects a table.
 //!
 //! Writable recorded hosts are applied to and undone, one time in two killed on the way; quick proofs
 //! run on this machine. After each, everything must be as before: files of the host, huge pages,
@@ -24,7 +25,10 @@ pub struct Options {
     /// Recorded hosts only: no proof on this machine
     #[arg(long)]
     no_prove: bool,
-    /// How often a process that fills a durable table is killed, before all else
+    /// Cases that each property test of a library draws, before all else
+    #[arg(long, value_name = "N", default_value_t = 2500)]
+    cases: u32,
+    /// How often a process that fills a durable table is killed, after them
     #[arg(long, value_name = "N", default_value_t = 200)]
     kills: u32,
 }
@@ -42,6 +46,7 @@ const EXIT_INCONCLUSIVE: i32 = 6;
 
 /// Loops until the time is up; the first thing left behind ends it.
 pub fn run(options: &Options) -> Result<ExitCode> {
+    ask_properties(options.cases)?;
     kill_ingest(options.kills)?;
     let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
     let hosts = writable_hosts()?;
@@ -64,6 +69,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         hosts.len()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks each property test this often, of cases that nobody has seen; the failed one prints its smallest case.
+fn ask_properties(cases: u32) -> Result<()> {
+    if cases == 0 {
+        return Ok(());
+    }
+    let mut test = ground::cargo();
+    test.args(["test", "--workspace", "--profile", "ci", "--lib", "--no-fail-fast", "--quiet"]);
+    shell::run(test.env("PROPTEST_CASES", cases.to_string()))
 }
 
 /// Kills ingest into a table, and corrections of one, at seeded moments: no acknowledged row is lost, none is there

@@ -21,7 +21,7 @@ pub struct SuiteOptions {
 /// Runs everything and says how it went.
 pub fn test(options: &SuiteOptions) -> Result<ExitCode> {
     setup::ensure(setup::TESTS, setup::Without::asked(options.skip_missing))?;
-    let mut tally = workspace()?;
+    let mut tally = workspace(None)?;
     if !options.no_vm {
         tally.add(vm::run(&vm::Options::default())?);
     }
@@ -29,13 +29,17 @@ pub fn test(options: &SuiteOptions) -> Result<ExitCode> {
     Ok(code(&tally))
 }
 
-/// The tests of all crates; failures are counted, not an error: all of them are to be seen.
-pub fn workspace() -> Result<Tally> {
+/// The tests of all crates; failures are counted, not an error: all of them are to be seen. Property tests draw their
+/// cases from `seed`, and other ones each time without it.
+pub fn workspace(seed: Option<u64>) -> Result<Tally> {
     let skips = ground::target_dir()?.join("planish-skips.txt");
     let _ = fs::remove_file(&skips);
     let mut command = ground::cargo();
     command.args(["test", "--workspace", "--profile", "ci", "--no-fail-fast"]);
     command.env("PLANISH_SKIPS", &skips);
+    if let Some(seed) = seed {
+        command.env("PROPTEST_RNG_SEED", seed.to_string());
+    }
     let mut tally = Tally::default();
     let success = stream(&mut command, &mut std::io::stdout(), |line| tally.add_libtest_line(line))?;
     tally.add_skip_file(&skips)?;
