@@ -78,7 +78,9 @@ fn ask_properties(cases: u32) -> Result<()> {
     }
     let mut test = ground::cargo();
     test.args(["test", "--workspace", "--profile", "ci", "--lib", "--no-fail-fast", "--quiet"]);
-    shell::run(test.env("PROPTEST_CASES", cases.to_string()))
+    let cases = cases.to_string();
+    // As many may be drawn in vain as are asked: the limit does not grow by itself.
+    shell::run(test.env("PROPTEST_MAX_GLOBAL_REJECTS", &cases).env("PROPTEST_CASES", &cases))
 }
 
 /// Kills ingest into a table, and corrections of one, at seeded moments: no acknowledged row is lost, none is there
