@@ -148,9 +148,7 @@ fn take_refused(session: &Session, entry: &Entry) -> Result<Option<Undone>, Pipe
             .into_iter()
             .collect())
     };
-    let known = std::slice::from_ref(entry);
-    let undone =
-        undo_selected(session, Manner { patience: PATIENCE, force: false, salvage: Some(known) }, still)?;
+    let undone = undo_selected(session, unattended(entry), still)?;
     Ok((!undone.entries.is_empty()).then_some(undone))
 }
 
@@ -190,8 +188,13 @@ pub fn take_unconfirmed(session: &Session, entry: &Entry) -> Result<Option<Undon
         let found = journal.ledger().entry(entry.id).filter(|entry| must_go(entry));
         Ok(found.map(|entry| entry.id).into_iter().collect())
     };
-    let known = std::slice::from_ref(entry);
-    undo_selected(session, Manner { patience: PATIENCE, force: false, salvage: Some(known) }, still).map(Some)
+    undo_selected(session, unattended(entry), still).map(Some)
+}
+
+/// How this entry is taken back with nobody there: others are waited for and their values kept, and a journal that was
+/// damaged since does not hold it up.
+fn unattended(entry: &Entry) -> Manner<'_> {
+    Manner { patience: PATIENCE, force: false, salvage: Some(std::slice::from_ref(entry)) }
 }
 
 /// The entry to watch over, from the sound lines where the journal is damaged by now.
