@@ -17,6 +17,7 @@ mod edges;
 mod fuzz;
 mod ground;
 mod licences;
+mod lock;
 mod prove;
 mod setup;
 mod shell;
@@ -55,24 +56,29 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let result = match Task::parse() {
-        Task::Prove(options) => prove::run(&options),
-        Task::Test(options) => suite::test(&options),
-        Task::Ci(options) => ci::run(&options),
-        Task::Bench(options) => bench::run(&options),
-        Task::Docs(options) => docs::run(&options),
-        Task::Fuzz(options) => fuzz::run(&options),
-        Task::Soak(options) => soak::run(&options),
-        Task::Dist(options) => dist::run(&options),
-        Task::Vm(options) => vm_alone(&options),
-    };
-    match result {
+    match run(&Task::parse()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("x: {error:#}");
             // The codes of the product (`planish_model::Exit`): 3 refused, 1 found something wrong.
             ExitCode::from(if error.is::<setup::Refused>() { 3 } else { 1 })
         }
+    }
+}
+
+/// Runs a task, and holds the build folder for as long.
+fn run(task: &Task) -> anyhow::Result<ExitCode> {
+    let held = lock::Held::take()?;
+    match task {
+        Task::Prove(options) => prove::run(options, held.as_ref()),
+        Task::Test(options) => suite::test(options),
+        Task::Ci(options) => ci::run(options),
+        Task::Bench(options) => bench::run(options),
+        Task::Docs(options) => docs::run(options),
+        Task::Fuzz(options) => fuzz::run(options),
+        Task::Soak(options) => soak::run(options),
+        Task::Dist(options) => dist::run(options),
+        Task::Vm(options) => vm_alone(options),
     }
 }
 

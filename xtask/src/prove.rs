@@ -1,5 +1,6 @@
 //! `./x prove`: the release binary, then `planish prove` with the words of the user.
 
+use crate::lock::Held;
 use crate::{ground, setup, shell, target};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
@@ -16,8 +17,9 @@ pub struct Options {
     args: Vec<OsString>,
 }
 
-/// Builds and becomes `planish prove`, so that Ctrl-C and the exit code are planish's own.
-pub fn run(options: &Options) -> Result<ExitCode> {
+/// Builds and becomes `planish prove`, so that Ctrl-C and the exit code are planish's own. The lock goes along: what is
+/// measured starts from the build folder, again and again.
+pub fn run(options: &Options, held: Option<&Held>) -> Result<ExitCode> {
     const POSTGRES: setup::Need = setup::POSTGRES.required();
     let words = Words::split(&options.args)?;
     if words.says("postgres") {
@@ -32,6 +34,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
         planish.arg("--html").arg(folder.join(words.page()));
     }
+    held.map_or(Ok(()), Held::keep_over_exec)?;
     shell::say(&planish);
     let error = planish.exec();
     Err(anyhow::Error::from(error).context("start planish"))
