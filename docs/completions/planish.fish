@@ -25,7 +25,7 @@ function __fish_planish_using_subcommand
 end
 
 complete -c planish -n "__fish_planish_needs_command" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_needs_command" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_needs_command" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_needs_command" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -62,7 +62,7 @@ complete -c planish -n "__fish_planish_needs_command" -f -a "version" -d 'Print 
 complete -c planish -n "__fish_planish_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l service -d 'Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand doctor" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -78,7 +78,7 @@ complete -c planish -n "__fish_planish_using_subcommand plan" -l allow-knob -d '
 complete -c planish -n "__fish_planish_using_subcommand plan" -l service -d 'Size pools for this service: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand plan" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand plan" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand plan" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -95,7 +95,7 @@ complete -c planish -n "__fish_planish_using_subcommand apply" -l allow-knob -d 
 complete -c planish -n "__fish_planish_using_subcommand apply" -l service -d 'Size pools for this service: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand apply" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand apply" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand apply" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -108,7 +108,7 @@ complete -c planish -n "__fish_planish_using_subcommand apply" -s v -l verbose -
 complete -c planish -n "__fish_planish_using_subcommand apply" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand apply" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand confirm" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand confirm" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -119,7 +119,7 @@ complete -c planish -n "__fish_planish_using_subcommand confirm" -s v -l verbose
 complete -c planish -n "__fish_planish_using_subcommand confirm" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand confirm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand check" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand check" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -131,7 +131,7 @@ complete -c planish -n "__fish_planish_using_subcommand check" -s v -l verbose -
 complete -c planish -n "__fish_planish_using_subcommand check" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand undo" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand undo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand undo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand undo" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -144,7 +144,7 @@ complete -c planish -n "__fish_planish_using_subcommand undo" -s v -l verbose -d
 complete -c planish -n "__fish_planish_using_subcommand undo" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -155,7 +155,7 @@ complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s v -l v
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand watch-confirm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand log" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand log" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand log" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand log" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -166,7 +166,7 @@ complete -c planish -n "__fish_planish_using_subcommand log" -s v -l verbose -d 
 complete -c planish -n "__fish_planish_using_subcommand log" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand knobs" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand knobs" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand knobs" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand knobs" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -185,7 +185,7 @@ kernel-args\t'Arguments of the kernel command line'"
 complete -c planish -n "__fish_planish_using_subcommand import" -l name -d 'The name of the profile; the file\'s own without its ending' -r
 complete -c planish -n "__fish_planish_using_subcommand import" -s o -l output -d 'Save the profile to F' -r -F
 complete -c planish -n "__fish_planish_using_subcommand import" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand import" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand import" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand import" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -201,7 +201,7 @@ complete -c planish -n "__fish_planish_using_subcommand export" -l allow-knob -d
 complete -c planish -n "__fish_planish_using_subcommand export" -l service -d 'Size pools for this service: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand export" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand export" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -217,7 +217,7 @@ complete -c planish -n "__fish_planish_using_subcommand size" -l postgres -d 'Wh
 complete -c planish -n "__fish_planish_using_subcommand size" -l postgres-program -d 'The PostgreSQL server program; found by the version in the folder without this' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l headroom -d 'Add this much to what is needed' -r
 complete -c planish -n "__fish_planish_using_subcommand size" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand size" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand size" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -230,7 +230,7 @@ complete -c planish -n "__fish_planish_using_subcommand size" -s h -l help -d 'P
 complete -c planish -n "__fish_planish_using_subcommand map" -l postgres -d 'Ask the PostgreSQL server behind this connection string what its shared memory holds, and lay it over the map of all its processes' -r
 complete -c planish -n "__fish_planish_using_subcommand map" -l html -d 'Also draw the address space into this HTML file' -r -F
 complete -c planish -n "__fish_planish_using_subcommand map" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand map" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand map" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand map" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -242,7 +242,7 @@ complete -c planish -n "__fish_planish_using_subcommand map" -s v -l verbose -d 
 complete -c planish -n "__fish_planish_using_subcommand map" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand map" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand topo" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand topo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand topo" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand topo" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -258,7 +258,7 @@ complete -c planish -n "__fish_planish_using_subcommand latency" -l html -d 'Als
 complete -c planish -n "__fish_planish_using_subcommand latency" -l seconds -d 'With --jitter: time for everything, of which half is spun and half slept' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l threshold -d 'With --jitter: nanoseconds from which on a gap counts as one' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand latency" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand latency" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand latency" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -281,7 +281,7 @@ complete -c planish -n "__fish_planish_using_subcommand run" -l min -d 'Leave sh
 complete -c planish -n "__fish_planish_using_subcommand run" -l verify-after -d 'Look at its memory after so long; without it when its segments are placed, or after two seconds' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l report -d 'Also write what was achieved to F, as JSON' -r -F
 complete -c planish -n "__fish_planish_using_subcommand run" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand run" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -294,7 +294,7 @@ complete -c planish -n "__fish_planish_using_subcommand run" -s v -l verbose -d 
 complete -c planish -n "__fish_planish_using_subcommand run" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -309,7 +309,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_see
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l note -d 'What the machine is, in a sentence' -r
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -320,7 +320,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -334,7 +334,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -349,7 +349,7 @@ complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l every -d 'When: a calendar event of systemd, such as hourly, daily or *:0/15' -r
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l program -d 'Start this program; without it, the one that runs (with --root: /usr/bin/planish)' -r
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -363,7 +363,7 @@ complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags check verify help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -397,7 +397,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -s o -l output -d 'Write the profile to F' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l report -d 'Also write the JSON object of --json to F: with a command, stdout is the command\'s' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -423,7 +423,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l duty -d 'The share of time that was recorded, where the recorder ran now and then' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s o -l output -d 'Write to F instead of stdout' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -437,7 +437,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l host-cap -d 'The most that one host may count, in percent' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s o -l output -d 'Write to F instead of stdout' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -450,7 +450,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l program -d 'The program; without it, the file that was sampled if it is still the same build' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l top -d 'Show so many functions' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -476,7 +476,7 @@ bolt\t''"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l margin -d 'An order must save this much of the cycles of fetching to replace the one that is there, in percent' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s o -l output -d 'Write to F instead of stdout' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -502,7 +502,7 @@ bazel\t''
 buck2\t''
 dockerfile\t''"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -516,7 +516,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l page -d 'Check for huge pages of SIZE; without it, for those of this kernel' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -530,7 +530,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l inside -d 'Samples that must lie inside of the hot range, in percent' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l huge -d 'Hot bytes of a process that must lie on huge pages, in percent' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -550,7 +550,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -566,10 +566,10 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_se
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "honesty" -d 'Tell how often the hidden placebo was kept, over all trials whose proofs are here'
 complete -c planish -n "__fish_planish_using_subcommand trial; and not __fish_seen_subcommand_from new run selfcheck honesty help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l cmd -d 'The command to measure, as one line of a shell' -r
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l profile -d 'The profile whose worth is asked for' -r
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l profile -d 'The profile whose worth is asked for; with a slash, a profile in a file that ends in .toml, whose wanted values the trial file then holds itself' -r
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -s o -l output -d 'Write to F, which must not be there yet, instead of stdout' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from new" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -583,7 +583,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l budget -d 'Time for everything' -r
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l html -d 'Also write the report as one HTML page' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -600,7 +600,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l budget -d 'Time for everything' -r
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l html -d 'Also write the report as one HTML page' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -613,7 +613,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from honesty" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -632,7 +632,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_se
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l budget -d 'Time for everything' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l html -d 'Also write the report as one HTML page' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -650,7 +650,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l budget -d 'Time for everything' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l html -d 'Also write the report as one HTML page' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -671,7 +671,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l budget -d 'Time for everything' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l html -d 'Also write the report as one HTML page' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -686,7 +686,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -710,7 +710,7 @@ complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_see
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l seconds -d 'Run timed for so long' -r
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l rounds -d 'Run this many rounds instead of for a time' -r
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
@@ -724,7 +724,7 @@ complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_see
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand version" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand version" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc' -r -F
+complete -c planish -n "__fish_planish_using_subcommand version" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand version" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"

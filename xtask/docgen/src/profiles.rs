@@ -5,10 +5,51 @@ use anyhow::{Context, Result};
 use planish_model::{Case, Catalogue, Conditions, Profile, Want};
 use std::fmt::Write as _;
 
+/// How to have a profile of one's own, around an example that is checked when this page is made.
+const OWN: [&str; 2] = [
+    "
+A profile is named wanted values, and nothing else. Those that planish brings along are below; `planish knobs` lists
+what can be wanted.
+
+## Profiles of your own
+
+```toml
+",
+    "```
+
+- **Try it from anywhere.** `plan`, `apply`, `check`, `doctor`, `export` and `trial new --profile` take a file where its
+  name has a slash and ends in `.toml`: `planish plan ./mine.toml`.
+- **Keep it** in `/etc/planish/profiles/mine.toml`, and it has a name: `planish plan mine`, `profile = \"mine\"` in a
+  trial file, `planish install check mine`. An ordinary user may keep theirs in `~/.config/planish/profiles`. With
+  `--state DIR` they are in `DIR/etc/profiles` and nowhere else; with `--root DIR` alone in
+  `DIR/etc/planish/profiles`.
+- One of yours takes the place of ours of the same name. What is wrong in a file is told with line and column.
+- What `[want]` and `[placement]` may say: [schema/profile-file.json](schema/profile-file.json),
+  [placement.md](placement.md). Rows of your own for settings that planish does not know yet go into a folder `knobs`
+  beside `profiles`, written as those of `catalogue/knobs`.
+- `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d or a script sets.
+",
+];
+
+/// The example of [`OWN`].
+const EXAMPLE: &str = "\
+name     = \"mine\"                       # and of the file: mine.toml
+summary  = \"What our order book wants.\"
+inherits = [\"series\"]                   # starts from these, in order; what follows wins
+
+[want]
+\"vm.swappiness\"   = 1
+\"thp.enabled\"     = \"madvise\"
+\"block.scheduler\" = { value = \"none\", only = \"nvme*\" }
+\"hugepages.2m\"    = { need_bytes = 536870912 }
+";
+
 /// All profiles by name, with everything that they inherit.
 pub fn reference() -> Result<String> {
     let catalogue = Catalogue::embedded().context("load the catalogue")?;
     let mut text = String::from("# Profiles\n\nWritten by `./x docs` from `catalogue/`; do not edit.\n");
+    catalogue.parse_profile("the example", EXAMPLE).context("read the example of a profile")?;
+    text.push_str(&OWN.join(EXAMPLE));
     for name in catalogue.profile_names() {
         section(&catalogue.profile(name)?, &mut text)?;
     }

@@ -104,7 +104,11 @@ impl CatalogueError {
     pub fn cure(&self) -> String {
         match self {
             Self::UnknownKnob { .. } => "list the knobs: planish knobs".to_owned(),
-            Self::UnknownProfile { known, .. } => format!("the profiles are {}", known.join(", ")),
+            Self::UnknownProfile { file, known, .. } => {
+                let own = "; one in a file is named with a slash: ./mine.toml";
+                let own = if file.is_none() { own } else { "" };
+                format!("the profiles are {}{own}", known.join(", "))
+            }
             Self::BadValue { knob, .. } => format!("see what it may be: planish knobs {knob}"),
             Self::Cycle { .. } => "take one of the names out of `inherits`".to_owned(),
             Self::Twice { .. } => "rename or remove the second one".to_owned(),
@@ -336,6 +340,16 @@ impl Catalogue {
     /// Malformed text, and as [`Self::profile`].
     pub fn parse_profile(&self, file: &str, text: &str) -> Result<Profile, CatalogueError> {
         self.merge_alone(file, text, &parse_profile(file, text)?)
+    }
+
+    /// The same as it stands in the file, checked: what it inherits is named and not laid under it.
+    ///
+    /// # Errors
+    /// As [`Self::parse_profile`].
+    pub fn read_profile(&self, file: &str, text: &str) -> Result<Profile, CatalogueError> {
+        let profile = parse_profile(file, text)?;
+        self.merge_alone(file, text, &profile)?;
+        Ok(profile)
     }
 
     /// Checks a profile that is not in the catalogue (a trial's, a file of the user) and flattens it.

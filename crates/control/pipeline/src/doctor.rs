@@ -8,6 +8,7 @@ use tracing::info_span;
 use crate::error::PipelineError;
 use crate::session::Session;
 use crate::size::{Service, SizeRequest, size_on};
+use crate::source::Source;
 
 /// What was found on a host.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ pub fn doctor(
     let plan = match &profile {
         None => None,
         Some(name) => {
-            let profile = catalogue.profile(name)?;
+            let profile = Source::named(name).profile(session)?;
             session.observe_placement(&profile, &mut observation);
             let options = planish_decide::Options { sizing, ..planish_decide::Options::default() };
             Some(planish_decide::plan(catalogue, &observation, &profile, &open, &options)?)

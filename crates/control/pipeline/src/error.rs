@@ -8,7 +8,7 @@ use planish_act::{ActError, SinkError};
 use planish_decide::DecideError;
 use planish_host::OpenError;
 use planish_journal::{JournalError, LockError};
-use planish_model::{CatalogueError, EntryId, Exit};
+use planish_model::{CatalogueError, EntryId, Exit, quoted};
 use thiserror::Error;
 
 use crate::unconfirmed::Unconfirmed;
@@ -48,6 +48,18 @@ pub enum PipelineError {
         /// Line and column, and what is wrong there.
         #[source]
         source: serde_json::Error,
+    },
+    /// The name of a file where a profile's is asked for: it has no slash, so that a profile was looked for.
+    #[error("no profile `{name}`, but a file of that name")]
+    FileByName {
+        /// As it was named.
+        name: String,
+    },
+    /// A plan, or something else, where a profile is asked for.
+    #[error("{} is no profile: a file of one ends in .toml", path.display())]
+    NotAProfile {
+        /// The file.
+        path: PathBuf,
     },
     /// A plan was changed after it was made.
     #[error("the plan was changed: its steps do not have the hash {hash}")]
@@ -256,6 +268,8 @@ impl PipelineError {
             | Self::Decide(DecideError::Catalogue(_))
             | Self::Unreadable { .. }
             | Self::NotAPlan { .. }
+            | Self::FileByName { .. }
+            | Self::NotAProfile { .. }
             | Self::NoService { .. }
             | Self::NotForAUnit { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
@@ -338,9 +352,10 @@ impl PipelineError {
             }
             Self::Watch(_) => "apply without --confirm, or look why processes cannot be started".to_owned(),
             Self::NoService { .. } => "name a process id, or a name as `ps -C NAME` finds it".to_owned(),
-            Self::NotAPlan { .. } | Self::Unreadable { .. } => {
-                "a plan file is what `planish plan PROFILE -o FILE` writes".to_owned()
-            }
+            Self::NotAPlan { .. }
+            | Self::Unreadable { .. }
+            | Self::FileByName { .. }
+            | Self::NotAProfile { .. } => self.of_source(),
             Self::Catalogue(error) => error.cure(),
             Self::Decide(error) => error.cure(),
             Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
@@ -360,6 +375,19 @@ impl PipelineError {
             Self::Host(_) => "planish host record DIR makes a folder that can be read".to_owned(),
         };
         vec![hint]
+    }
+
+    /// The cure of a name or file that is no source of a plan.
+    fn of_source(&self) -> String {
+        match self {
+            Self::FileByName { name } => {
+                format!("with a slash it is that file: {}", quoted(&format!("./{name}")))
+            }
+            Self::NotAProfile { .. } => {
+                "name a profile, or a file of one: docs/profiles.md tells how to write it".to_owned()
+            }
+            _ => "a plan file is what `planish plan PROFILE -o FILE` writes".to_owned(),
+        }
     }
 
     /// Whether an ordinary user lacks the right that root has.
@@ -459,7 +487,9 @@ mod tests {
 
     #[test]
     fn every_error_has_a_cure() {
-        for error in all() {
+        let by_name = PipelineError::FileByName { name: "x.toml".to_owned() };
+        let no_profile = PipelineError::NotAProfile { path: "x.json".into() };
+        for error in all().into_iter().chain([by_name, no_profile]) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");
         }

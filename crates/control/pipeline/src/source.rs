@@ -38,15 +38,47 @@ impl Source {
         }
     }
 
+    /// Whether it names no profile, and would name a file that is there if it had a slash.
+    #[must_use]
+    pub fn is_file_by_name(&self, session: &Session) -> bool {
+        let Self::Profile(name) = self else { return false };
+        !session.catalogue().profile_names().any(|known| known == name) && Path::new(name).is_file()
+    }
+
+    /// The profile in a file as it stands there, checked: what it inherits is named and not laid under it. `None` for a
+    /// source that is no file.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is a plan; a profile that is wrong, with line and column.
+    pub fn own_profile(&self, session: &Session) -> Result<Option<Profile>, PipelineError> {
+        let Self::File(path) = self else { return Ok(None) };
+        if !is_profile(path) {
+            return Err(PipelineError::NotAProfile { path: path.clone() });
+        }
+        let text = text_of(path)?;
+        Ok(Some(session.sound_catalogue()?.read_profile(&path.display().to_string(), &text)?))
+    }
+
+    /// The profile that it names, with everything that it inherits.
+    pub(crate) fn profile(&self, session: &Session) -> Result<Profile, PipelineError> {
+        match (self.load(session)?, self) {
+            (Named::Profile(profile), _) => Ok(profile),
+            (Named::Plan(_), Self::File(path)) => Err(PipelineError::NotAProfile { path: path.clone() }),
+            (Named::Plan(_), _) => unreachable!("only a file holds a plan"),
+        }
+    }
+
     pub(crate) fn load(&self, session: &Session) -> Result<Named, PipelineError> {
         let catalogue = session.sound_catalogue()?;
         match self {
+            Self::Profile(name) if self.is_file_by_name(session) => {
+                Err(PipelineError::FileByName { name: name.clone() })
+            }
             Self::Profile(name) => Ok(Named::Profile(catalogue.profile(name)?)),
             Self::Inline(profile) => Ok(Named::Profile(catalogue.resolve("inline profile", profile)?)),
             Self::File(path) => {
-                let text = file::read_text(path)
-                    .map_err(|source| PipelineError::Unreadable { path: path.clone(), source })?;
-                if path.extension().is_some_and(|extension| extension == "toml") {
+                let text = text_of(path)?;
+                if is_profile(path) {
                     let profile = catalogue.parse_profile(&path.display().to_string(), &text)?;
                     return Ok(Named::Profile(profile));
                 }
@@ -54,6 +86,15 @@ impl Source {
             }
         }
     }
+}
+
+/// Whether a file holds a profile: what else a source names is a plan.
+fn is_profile(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml")
+}
+
+fn text_of(path: &Path) -> Result<String, PipelineError> {
+    file::read_text(path).map_err(|source| PipelineError::Unreadable { path: path.to_owned(), source })
 }
 
 /// The plan in a file: the result of `planish plan`, alone or in its whole JSON answer.

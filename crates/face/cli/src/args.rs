@@ -45,7 +45,7 @@ pub(crate) struct Globals {
     /// Take the recorded host in DIR for this machine; what is set is set in its files
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc
+    /// Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs
     #[arg(long, global = true, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Use colour: on terminals, always or never

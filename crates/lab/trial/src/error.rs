@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use planish_model::Exit;
+use planish_model::{CatalogueError, Exit};
 use planish_stats::StatsError;
 use thiserror::Error;
 
@@ -43,6 +43,15 @@ pub enum TrialError {
         nearest: Option<String>,
         /// The names of all profiles.
         known: Vec<String>,
+    },
+    /// A profile that the user handed over is wrong.
+    #[error("the profile is wrong")]
+    Profile(#[source] CatalogueError),
+    /// A profile that places services, where only wanted values can be held.
+    #[error("profile `{name}` has a placement, which no trial file can hold")]
+    Placement {
+        /// The profile.
+        name: String,
     },
     /// A file cannot be read or written.
     #[error("{}", path.display())]
@@ -144,6 +153,8 @@ impl TrialError {
             Self::Malformed { .. }
             | Self::UnknownTrial { .. }
             | Self::UnknownProfile { .. }
+            | Self::Profile(_)
+            | Self::Placement { .. }
             | Self::NoMetric { .. }
             | Self::Unreadable { .. }
             | Self::Design(_) => Exit::Usage,
@@ -169,7 +180,14 @@ impl TrialError {
             Self::UnknownTrial { known, .. } => {
                 vec![format!("the shipped trials are {}; a file is named with a slash", known.join(", "))]
             }
-            Self::UnknownProfile { known, .. } => vec![format!("the profiles are {}", known.join(", "))],
+            Self::UnknownProfile { known, .. } => vec![format!(
+                "the profiles are {}; one in a file is named with a slash: ./mine.toml",
+                known.join(", ")
+            )],
+            Self::Profile(error) => vec![error.cure()],
+            Self::Placement { name } => vec![format!(
+                "keep it as {name}.toml among your own profiles (docs/profiles.md), and name it --profile {name}"
+            )],
             Self::NoMetric { .. } => vec!["name a metric that is reported as `primary`".to_owned()],
             Self::File { .. } | Self::Unreadable { .. } => {
                 vec!["name a file that you may read, in a folder that is there".to_owned()]

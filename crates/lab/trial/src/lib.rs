@@ -28,7 +28,7 @@ pub use adapter::{AdapterKind, HttpLoad, Number, SliceArm};
 pub use child::Launch;
 pub use control::{Phase, Progress, SECONDS_MAX, Silent, Stop, Tick};
 pub use error::TrialError;
-pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec, new};
+pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec, Worth, new};
 pub use hooks::{ResetSpec, SettleSpec};
 pub use host::{Action, Applied, HostControl, PipelineHost};
 pub use ladder::{Confirm, GuardSpec, LadderOptions, SEED_LIMIT, WarmUpPlan, fresh_seed};

@@ -20,7 +20,7 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 /// The plan is shown first. Without a terminal to ask at, --yes is needed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A profile; with a slash or the ending .json, a plan file
+    /// A profile; with a slash or the ending .json, a plan file, or a profile in a file that ends in .toml
     #[arg(value_name = "PROFILE|F")]
     source: String,
     /// Write without asking
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let plan = args.choice.plan(&args.source, &session)?;
+    let plan = args.choice.plan(&args.source, &session, context)?;
     // From here on the plan leaves no choice: what is shown is what will be written, or nothing.
     let count = plan.steps.len() + if args.persist { plan.boot.len() } else { 0 };
     if count > 0 && !args.yes {

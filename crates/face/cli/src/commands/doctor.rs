@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// somebody has measured. With a profile, or a service that one is made for, its wanted values are compared too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Also compare with this profile
+    /// Also compare with this profile; with a slash, a profile in a file that ends in .toml
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
     /// Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let names: Vec<&str> = session.catalogue().profile_names().collect();
         answer = answer.note(format!("profiles: {}", names.join(", ")));
     }
-    let profile = report.profile.as_deref().unwrap_or("PROFILE");
+    let profile = report.profile.as_deref().map_or("PROFILE".to_owned(), quoted);
     let service = args.service.as_ref().map(|service| format!(" --service {}", quoted(service)));
     Ok(answer.next(context.line(&format!("plan {profile}{}", service.unwrap_or_default()))))
 }

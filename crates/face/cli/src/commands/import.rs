@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use planish_exchange::{ImportFormat, import};
-use planish_model::Exit;
+use planish_model::{Exit, quoted};
 use planish_report::{ImportReport, ImportRow};
 
 use crate::answer::Answer;
+use crate::commands::plan::file_argument;
 use crate::commands::{read_file, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -88,13 +89,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     if let Some(path) = &args.output {
         write_file(path, &report.text)?;
-        return Ok(answer.next(context.line(&format!("plan {}", path.display()))));
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            answer = answer.note("a file is taken for a profile where its name ends in .toml");
+        }
+        return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
-    Ok(answer.next(context.line(&format!(
-        "import {} --output ./{}.toml",
-        args.file.display(),
-        report.profile
-    ))))
+    let output = quoted(&format!("./{}.toml", report.profile));
+    Ok(answer.next(context.again(&format!("--output {output}"))))
 }
 
 fn row(line: planish_exchange::ImportedLine) -> ImportRow {

@@ -74,8 +74,13 @@ impl Choice {
     }
 
     /// The plan of a profile, or the one in a file.
-    pub fn plan(&self, source: &str, session: &Session) -> Result<Plan, Failure> {
-        Ok(pipeline::plan(session, &Source::named(source), &self.options())?)
+    pub fn plan(&self, source: &str, session: &Session, context: &Context) -> Result<Plan, Failure> {
+        let mut plan = pipeline::plan(session, &Source::named(source), &self.options())?;
+        for writer in &mut plan.second_writers {
+            let words = format!("plan {}{} --exclude {}", quoted(source), self.words(), quoted(&writer.id));
+            writer.leave = context.line(&words);
+        }
+        Ok(plan)
     }
 
     /// What the user allows and names.
@@ -91,9 +96,7 @@ impl Choice {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let mut plan = args.choice.plan(&args.source, &session)?;
-    plan.second_writers.iter_mut().for_each(|writer| writer.leave = context.here(&writer.leave));
-    let plan = plan;
+    let plan = args.choice.plan(&args.source, &session, context)?;
     let mut answer = context.answer(&plan, session.catalogue());
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
@@ -111,7 +114,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Some(path) = &args.output {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
-        return Ok(answer.next(context.root_line(&format!("apply {}", quoted(&file_argument(path))))));
+        return Ok(answer.next(context.root_line(&format!("apply {}", quoted(&file_argument(path, "json"))))));
     }
     if plan.steps.is_empty() {
         return Ok(answer
@@ -121,10 +124,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(context.root_line(&format!("apply {}{}", quoted(&args.source), args.choice.words()))))
 }
 
-/// A path as `apply` takes it for a file: with a slash, or ending in .json.
-fn file_argument(path: &Path) -> String {
+/// A path as a command takes it for a file: with a slash, or of the ending that makes it one.
+pub(crate) fn file_argument(path: &Path, ending: &str) -> String {
     let text = path.display().to_string();
-    if text.contains('/') || text.ends_with(".json") { text } else { format!("./{text}") }
+    let ends = text.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'));
+    if text.contains('/') || ends { text } else { format!("./{text}") }
 }
 
 /// A class that may be allowed as a whole.

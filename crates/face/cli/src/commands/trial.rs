@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use planish_model::{Catalogue, Exit};
+use planish_model::{Catalogue, Exit, quoted};
+use planish_pipeline::{PipelineError, Session, Source};
 use planish_report::{HonestyReport, SelfCheckReport, TrialNewReport, TrialRunReport};
-use planish_trial::{NewTrial, SelfCheckVerdict, TrialError, TrialFile};
+use planish_trial::{NewTrial, SelfCheckVerdict, TrialError, TrialFile, Worth};
 
 use crate::answer::Answer;
+use crate::commands::plan::file_argument;
 use crate::commands::write_new_file;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -35,7 +37,8 @@ struct New {
     /// The command to measure, as one line of a shell
     #[arg(long, value_name = "CMD", value_parser = shell_line)]
     cmd: String,
-    /// The profile whose worth is asked for
+    /// The profile whose worth is asked for; with a slash, a profile in a file that ends in .toml, whose wanted values
+    /// the trial file then holds itself
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
     /// Write to F, which must not be there yet, instead of stdout
@@ -101,7 +104,8 @@ fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let stem = args.output.as_ref().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
     let name = stem.map_or_else(|| "mine".to_owned(), |stem| stem.into_owned());
-    let wanted = NewTrial { name, command: args.cmd.clone(), profile: args.profile.clone() };
+    let worth = args.profile.as_deref().map(|named| worth(named, &session)).transpose()?;
+    let wanted = NewTrial { name, command: args.cmd.clone(), worth };
     let text = planish_trial::new(&wanted, session.catalogue())?;
     let Some(path) = &args.output else {
         let report = TrialNewReport { file: None, text };
@@ -109,9 +113,21 @@ fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
     };
     write_new_file(path, &text)?;
     let report = TrialNewReport { file: Some(path.display().to_string()), text };
-    let argument = path.display().to_string();
+    let argument = quoted(&file_argument(path, "toml"));
     let answer = context.answer(&report, session.catalogue());
     Ok(answer.next(context.line(&format!("trial selfcheck {argument}"))))
+}
+
+/// What a first rung is to be of: a profile of the catalogue, or what one in a file wants.
+fn worth(named: &str, session: &Session) -> Result<Worth, Failure> {
+    let source = Source::named(named);
+    Ok(match source.own_profile(session)? {
+        Some(profile) => Worth::Own(profile),
+        None if source.is_file_by_name(session) => {
+            return Err(PipelineError::FileByName { name: named.to_owned() }.into());
+        }
+        None => Worth::Profile(named.to_owned()),
+    })
 }
 
 fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {

@@ -11,7 +11,7 @@ use crate::planish::{Run, command, run};
 use crate::recorded::{copy_tree, repository};
 
 /// A writable copy of a two-socket server and a state folder, with a profile of two knobs.
-fn sandbox() -> tempfile::TempDir {
+pub fn sandbox() -> tempfile::TempDir {
     let sandbox = tempfile::tempdir().expect("a temporary folder");
     copy_tree(&repository().join("hosts/metal-2s"), &sandbox.path().join("host"));
     let profiles = sandbox.path().join("state/etc/profiles");
@@ -29,13 +29,13 @@ fn answer(sandbox: &Path, place: &str, rule: &str) {
         .expect("a description");
 }
 
-fn on(sandbox: &Path, args: &[&str]) -> Run {
+pub fn on(sandbox: &Path, args: &[&str]) -> Run {
     let globals = ["--json", "--root", "host", "--state", "state"];
     command(sandbox, [&globals, args].concat()).output().expect("the binary starts").into()
 }
 
 /// The first message of the wanted level.
-fn message(run: &Run, level: &str) -> String {
+pub fn message(run: &Run, level: &str) -> String {
     let messages = run.envelope()["messages"].clone();
     let found =
         messages.as_array().expect("messages").iter().find(|message| message["level"] == level).cloned();

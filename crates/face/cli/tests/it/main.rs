@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests make and change copies of recorded hosts")]
 
+mod advice;
 mod exits;
 mod hosts;
 mod killed;

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-pub use new::{NewTrial, new};
+pub use new::{NewTrial, Worth, new};
 pub use warmup::WarmUpSpec;
 
 use crate::adapter::{AdapterKind, Number};

@@ -1,6 +1,6 @@
 //! A first trial file for the user's own workload.
 
-use planish_model::{Catalogue, nearest};
+use planish_model::{Catalogue, Profile, nearest};
 
 use crate::error::TrialError;
 
@@ -11,27 +11,29 @@ pub struct NewTrial {
     pub name: String,
     /// The command to be measured, as one line of a shell.
     pub command: String,
-    /// The profile whose worth is asked for.
-    pub profile: Option<String>,
+    /// What is asked for the worth of.
+    pub worth: Option<Worth>,
+}
+
+/// What the first rung sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Worth {
+    /// A profile of the catalogue, by its name.
+    Profile(String),
+    /// A profile that the catalogue does not have, as its file says it. The trial file holds what it wants itself: it
+    /// is then whole, and so is the proof, whatever becomes of the other file.
+    Own(Profile),
 }
 
 /// The text of a first trial file: it runs as it is, and its comments say what to change.
 ///
 /// # Errors
-/// The profile does not exist; the nearest one is named.
+/// The profile does not exist; the nearest one is named. Or it is one in a file that has a placement, which no trial
+/// file can hold.
 pub fn new(wanted: &NewTrial, catalogue: &Catalogue) -> Result<String, TrialError> {
-    if let Some(profile) = &wanted.profile
-        && !catalogue.profile_names().any(|name| name == profile)
-    {
-        return Err(TrialError::UnknownProfile {
-            name: profile.clone(),
-            nearest: nearest(profile, catalogue.profile_names()).map(str::to_owned),
-            known: catalogue.profile_names().map(str::to_owned).collect(),
-        });
-    }
-    let quote = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let rung = match &wanted.profile {
-        Some(profile) => format!("name = {0}\nprofile = {0}", quote(profile)),
+    let rung = match &wanted.worth {
+        Some(Worth::Profile(name)) => of_profile(name, catalogue)?,
+        Some(Worth::Own(profile)) => of_own(profile, catalogue)?,
         None => "name = \"no-thp\"\nwant = { \"thp.enabled\" = \"never\" }".to_owned(),
     };
     let (file, name) = (&wanted.name, quote(&wanted.name));
@@ -75,6 +77,41 @@ name = \"as-it-is\"
     ))
 }
 
+/// A text as TOML says it.
+fn quote(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn of_profile(name: &str, catalogue: &Catalogue) -> Result<String, TrialError> {
+    if catalogue.profile_names().any(|known| known == name) {
+        return Ok(format!("name = {0}\nprofile = {0}", quote(name)));
+    }
+    Err(TrialError::UnknownProfile {
+        name: name.to_owned(),
+        nearest: nearest(name, catalogue.profile_names()).map(str::to_owned),
+        known: catalogue.profile_names().map(str::to_owned).collect(),
+    })
+}
+
+/// A rung that wants what a profile in a file wants. What the file wants itself must be had for the rung to count; a
+/// single profile that it inherits stays one, taken as far as this host has it. Of several only the sum is known.
+fn of_own(profile: &Profile, catalogue: &Catalogue) -> Result<String, TrialError> {
+    let whole = catalogue.resolve(&profile.name, profile).map_err(TrialError::Profile)?;
+    if whole.placement.is_some() {
+        return Err(TrialError::Placement { name: profile.name.clone() });
+    }
+    let (parent, want) = match profile.inherits.as_slice() {
+        [parent] => (format!("profile = {}\n", quote(parent)), &profile.want),
+        _ => (String::new(), &whole.want),
+    };
+    let mut rung = format!("name = {}\n{parent}\n[rung.want]", quote(&profile.name));
+    for (id, want) in want {
+        let value = toml::Value::try_from(want).expect("what was read from TOML can be written as TOML");
+        rung.push_str(&format!("\n{} = {value}", quote(id.as_str())));
+    }
+    Ok(rung)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,8 +121,47 @@ mod tests {
         NewTrial {
             name: "my-app".to_owned(),
             command: "./app --say \"hello\\n\" | tail -1".to_owned(),
-            profile: profile.map(str::to_owned),
+            worth: profile.map(|name| Worth::Profile(name.to_owned())),
         }
+    }
+
+    /// What the trial file of a profile in a file wants: of a parent, and itself.
+    fn own(text: &str) -> Result<(Option<String>, Vec<String>), TrialError> {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let profile = catalogue.read_profile("own.toml", text).expect("sound");
+        let text = new(&NewTrial { worth: Some(Worth::Own(profile)), ..wanted(None) }, &catalogue)?;
+        let trial = TrialFile::parse_with("my-app.toml", &text, &catalogue).expect(&text);
+        let rung = &trial.rung[0];
+        let want = rung.want.iter().map(|(id, want)| format!("{} {want:?}", id.get_ref())).collect();
+        Ok((rung.profile.as_ref().map(|name| name.get_ref().clone()), want))
+    }
+
+    #[test]
+    fn a_profile_in_a_file_is_wanted_by_the_trial_file_itself() {
+        let want =
+            "[want]\n\"vm.swappiness\" = 5\n\"block.scheduler\" = { value = \"none\", only = \"nvme*\" }\n";
+        let (parent, wanted) = own(&format!("name = \"own\"\nsummary = \"s\"\n{want}")).expect("sound");
+        assert_eq!(parent, None);
+        assert_eq!(wanted[1], "vm.swappiness Int(5)");
+        assert!(
+            wanted[0].starts_with("block.scheduler Case(Case { value: \"none\", only: Some(\"nvme*\")"),
+            "{wanted:?}"
+        );
+        let child =
+            |parents: &str| format!("name = \"own\"\nsummary = \"s\"\ninherits = [{parents}]\n{want}");
+        let (parent, wanted) = own(&child("\"series\"")).expect("sound");
+        assert_eq!((parent.as_deref(), wanted.len()), (Some("series"), 2));
+        let (parent, wanted) = own(&child("\"series\", \"low-latency\"")).expect("sound");
+        assert!(parent.is_none() && wanted.len() > 2, "{parent:?} {wanted:?}");
+    }
+
+    #[test]
+    fn a_placement_does_not_fit_into_a_trial_file() {
+        let placed = "[placement]\n[[placement.service]]\nunit = \"a.service\"\nnode = 0\n";
+        let text = &format!("name = \"own\"\nsummary = \"s\"\n{placed}");
+        let error = own(text).expect_err("no rung has a placement");
+        assert!(error.to_string().starts_with("profile `own` has a placement"), "{error}");
+        assert_eq!(error.exit(), planish_model::Exit::Usage);
     }
 
     fn catalogue() -> Catalogue {
