@@ -114,10 +114,10 @@ impl HttpLoad {
     /// Checks the numbers before anything runs.
     ///
     /// # Errors
-    /// What is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    /// The field that is wrong, and why.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
         if !self.url.starts_with("http://") {
-            return Err(format!("only http:// is spoken here, not `{}`", self.url));
+            return Err(("url", format!("only http:// is spoken here, not `{}`", self.url)));
         }
         let positive = [
             ("rate", self.rate),
@@ -128,16 +128,16 @@ impl HttpLoad {
         if let Some((name, value)) =
             positive.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0))
         {
-            return Err(format!("`{name}` must be above zero, not {value}"));
+            return Err((name, format!("`{name}` must be above zero, not {value}")));
         }
         if !(RATE_MIN..=RATE_MAX).contains(&self.rate) {
-            return Err(format!(
-                "`rate` is from {RATE_MIN} to {RATE_MAX} requests a second, not {}",
-                self.rate
-            ));
+            let message =
+                format!("`rate` is from {RATE_MIN} to {RATE_MAX} requests a second, not {}", self.rate);
+            return Err(("rate", message));
         }
         if self.connections > CONNECTIONS_MAX {
-            return Err(format!("`connections` is {CONNECTIONS_MAX} at most, not {}", self.connections));
+            let message = format!("`connections` is {CONNECTIONS_MAX} at most, not {}", self.connections);
+            return Err(("connections", message));
         }
         let times = [
             ("seconds", self.seconds),
@@ -146,7 +146,7 @@ impl HttpLoad {
         ];
         match times.into_iter().find(|(_, value)| !is_time(*value)) {
             Some((name, value)) => {
-                Err(format!("`{name}` is a time from zero to 30 days, in seconds, not {value}"))
+                Err((name, format!("`{name}` is a time from zero to 30 days, in seconds, not {value}")))
             }
             None => Ok(()),
         }
@@ -189,6 +189,9 @@ impl HttpLoad {
         let config = Agent::config_builder()
             .timeout_global(Some(Duration::from_secs_f64(self.timeout_seconds)))
             .http_status_as_error(false)
+            // The server that is named is measured, and neither a proxy that the shell names nor where it leads to.
+            .proxy(None)
+            .max_redirects(0)
             .max_idle_connections_per_host(self.connections)
             .build();
         let agent = Agent::from(config);
@@ -307,6 +310,51 @@ mod tests {
             body: None,
             timeout_seconds: 10.0,
         }
+    }
+
+    #[test]
+    fn a_redirect_is_an_answer_and_leads_nowhere() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
+        let requests = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let seen = Arc::clone(&seen);
+                std::thread::spawn(move || {
+                    let mut lines =
+                        BufReader::new(stream.try_clone().expect("a socket can be cloned")).lines();
+                    while let Some(Ok(line)) = lines.next() {
+                        if line.is_empty() {
+                            seen.fetch_add(1, Ordering::SeqCst);
+                            let head = "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n";
+                            let _ = stream.write_all(head.as_bytes());
+                        }
+                    }
+                });
+            }
+        });
+        let load = HttpLoad { rate: 20.0, ..load(url) };
+        let sample = load.run(None, &Stop::default()).expect("it answers");
+        assert_eq!(sample.value("error_rate"), Some(0.0));
+        assert_eq!(requests.load(Ordering::SeqCst), 10, "one for each operation");
+    }
+
+    #[test]
+    fn a_proxy_of_the_shell_is_not_asked() {
+        let proxy = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        proxy.set_nonblocking(true).expect("a socket can be told so");
+        let address = format!("http://{}", proxy.local_addr().expect("it is bound"));
+        // The environment is the process's, so the load runs in one of its own.
+        let mut command = std::process::Command::new(std::env::current_exe().expect("this is a program"));
+        command.args(["--exact", "adapter::http::tests::a_redirect_is_an_answer_and_leads_nowhere"]);
+        for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+            command.env(name, &address);
+        }
+        let output = command.env_remove("no_proxy").env_remove("NO_PROXY").output().expect("it starts");
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        assert!(proxy.accept().is_err(), "the proxy was asked");
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! What the types of a trial file cannot say.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use planish_model::{Catalogue, KnobId, Profile, Want, nearest};
 use planish_stats::builds::BUILDS_MIN;
 use planish_sys::CpuSet;
 use toml::Spanned;
 
-use super::place::at;
+use super::place::{Place, at};
 use super::{ArmSpec, TrialFile, WorkloadSpec};
 use crate::adapter::{
     AdapterKind, LATENCIES, OF_COMMAND, jitter_names, jitter_unit, missing_words, reports_progress,
@@ -39,7 +38,7 @@ const OF_SERVICE: [&str; 7] = [
 const PAIRS_MAX: usize = 4096;
 
 /// A finding at a place of the file.
-type Found = Result<(), (Range<usize>, String)>;
+type Found = Result<(), (Place, String)>;
 
 /// Checks a whole file, the names of knobs and profiles by this catalogue.
 pub(super) fn check(
@@ -48,130 +47,154 @@ pub(super) fn check(
     trial: &TrialFile,
     catalogue: &Catalogue,
 ) -> Result<(), TrialError> {
-    let whole = trial.name.span();
-    numbers(trial, whole.clone())
-        .and_then(|()| workload(&trial.workload, trial.service.is_some(), whole.clone()))
+    numbers(trial)
+        .and_then(|()| workload(&trial.workload, trial.service.is_some()))
         .and_then(|()| metrics_named(trial))
+        .and_then(|()| margins(trial))
         .and_then(|()| names(trial))
         .and_then(|()| arms(trial, catalogue))
         .and_then(|()| resets(trial, catalogue))
         .and_then(|()| mode(trial))
         .and_then(|()| duet(trial))
-        .map_err(|(span, message)| at(file, text, span, message))
+        .map_err(|(place, message)| at(file, text, place.span(text), message))
 }
 
-fn numbers(trial: &TrialFile, place: Range<usize>) -> Found {
-    let gains = [&trial.min_gain].into_iter().chain(trial.rung.iter().map(|rung| &rung.min_gain));
-    let gains = gains.flatten().map(|gain| ("min_gain", *gain));
-    let mut shares = gains.chain([("hope", trial.hope)]);
-    if let Some((name, value)) = shares.find(|(_, value)| !(*value > 0.0 && *value < 1.0)) {
-        return Err((place, format!("`{name}` is a fraction between 0 and 1, not {value}")));
+/// A finding under a key of the file.
+fn wrong(key: &str, message: impl Into<String>) -> Found {
+    Err((key.into(), message.into()))
+}
+
+/// The name that a key ends with.
+fn name_of(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+fn numbers(trial: &TrialFile) -> Found {
+    let of_rungs = trial.rung.iter().enumerate();
+    let of_rungs = of_rungs.map(|(index, rung)| (format!("rung.{index}.min_gain"), rung.min_gain));
+    let own = [("min_gain".to_owned(), trial.min_gain), ("hope".to_owned(), Some(trial.hope))];
+    let mut shares = own.into_iter().chain(of_rungs).filter_map(|(key, value)| Some((key, value?)));
+    if let Some((key, value)) = shares.find(|(_, value)| !(*value > 0.0 && *value < 1.0)) {
+        return wrong(&key, format!("`{}` is a fraction between 0 and 1, not {value}", name_of(&key)));
     }
     if trial.baseline.min_gain.is_some() {
-        return Err((place, "the baseline gains nothing over itself: `min_gain` is for rungs".to_owned()));
+        return wrong("baseline.min_gain", "the baseline gains nothing over itself: `min_gain` is for rungs");
     }
-    times(trial, &place)?;
-    counts(trial, &place)?;
+    times(trial)?;
+    counts(trial)?;
     if trial.selfcheck_pairs < 8 {
-        return Err((place, "fewer than 8 pairs can raise no alarm: `selfcheck_pairs`".to_owned()));
+        return wrong("selfcheck_pairs", "fewer than 8 pairs can raise no alarm: `selfcheck_pairs`");
     }
     if trial.seed.is_some_and(|seed| seed >= crate::ladder::SEED_LIMIT) {
-        return Err((place, "`seed` must be below 2^53".to_owned()));
+        return wrong("seed", "`seed` must be below 2^53");
     }
     Ok(())
 }
 
 /// Every time of the file, but for the two that know their own place.
-fn times(trial: &TrialFile, place: &Range<usize>) -> Found {
+fn times(trial: &TrialFile) -> Found {
     let (workload, settle) = (&trial.workload, &trial.workload.settle);
     let above_zero = [
         ("budget_seconds", trial.budget_seconds),
-        ("timeout_seconds", workload.timeout_seconds),
+        ("workload.timeout_seconds", workload.timeout_seconds),
         ("quick.budget_seconds", trial.quick.budget_seconds),
     ];
     let of_service = trial.service.iter().flat_map(|service| {
         [
-            ("ready_seconds", service.ready_seconds),
-            ("warmup_seconds", service.warmup_seconds),
-            ("stop_seconds", service.stop_seconds),
+            ("service.ready_seconds", service.ready_seconds),
+            ("service.warmup_seconds", service.warmup_seconds),
+            ("service.stop_seconds", service.stop_seconds),
         ]
     });
     let any = [
-        ("settle.psi_seconds", settle.psi_seconds),
-        ("settle.seconds", settle.seconds),
-        ("settle_seconds", workload.settle_seconds),
-        ("slice_ms", workload.slice_ms as f64 / 1e3),
+        ("workload.settle.psi_seconds", settle.psi_seconds),
+        ("workload.settle.seconds", settle.seconds),
+        ("workload.settle_seconds", workload.settle_seconds),
+        ("workload.slice_ms", workload.slice_ms as f64 / 1e3),
     ];
-    let wrong = |&(_, value): &(&str, f64)| !is_time(value);
-    let slip = above_zero.into_iter().find(|it| wrong(it) || it.1 == 0.0).map(|it| (it, "above zero"));
-    let slip = slip.or_else(|| any.into_iter().chain(of_service).find(wrong).map(|it| (it, "from zero")));
+    let is_wrong = |&(_, value): &(&str, f64)| !is_time(value);
+    let slip = above_zero.into_iter().find(|it| is_wrong(it) || it.1 == 0.0).map(|it| (it, "above zero"));
+    let slip = slip.or_else(|| any.into_iter().chain(of_service).find(is_wrong).map(|it| (it, "from zero")));
     match slip {
-        Some(((name, value), least)) => {
-            let message = format!("`{name}` is a time {least} to 30 days, and not {value} s");
-            Err((place.clone(), message))
+        Some(((key, value), least)) => {
+            let name = name_of(key);
+            wrong(key, format!("`{name}` is a time {least} to 30 days, and not {value} s"))
         }
         None => Ok(()),
     }
 }
 
 /// Numbers of pairs that can be planned for.
-fn counts(trial: &TrialFile, place: &Range<usize>) -> Found {
+fn counts(trial: &TrialFile) -> Found {
     let counts = [("pairs", trial.pairs), ("selfcheck_pairs", trial.selfcheck_pairs)];
     if let Some((name, count)) = counts.into_iter().find(|(_, count)| *count > PAIRS_MAX) {
-        return Err((place.clone(), format!("`{name}` is {PAIRS_MAX} at most, not {count}")));
+        return wrong(name, format!("`{name}` is {PAIRS_MAX} at most, not {count}"));
     }
     let slices = [
-        ("slices_per_start", trial.workload.slices_per_start),
+        ("workload.slices_per_start", trial.workload.slices_per_start),
         ("quick.slices_per_start", trial.quick.slices_per_start),
     ];
     match slices.into_iter().find(|(_, slices)| *slices == Some(0)) {
-        Some((name, _)) => Err((place.clone(), format!("a start has slices: `{name}` is 0"))),
+        Some((key, _)) => wrong(key, format!("a start has slices: `{}` is 0", name_of(key))),
         None => Ok(()),
     }
 }
 
-fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> Found {
-    let wrong = |message: &str| Err((place.clone(), message.to_owned()));
+fn workload(workload: &WorkloadSpec, has_service: bool) -> Found {
+    let of_command = |message: String| wrong("workload.command", message);
     match workload.adapter {
         AdapterKind::Http => {
-            let Some(load) = &workload.http else { return wrong("adapter `http` needs [workload.http]") };
+            let Some(load) = &workload.http else {
+                return wrong("workload", "adapter `http` needs [workload.http]");
+            };
             if !workload.command.is_empty() {
-                return wrong("adapter `http` has no command: the program belongs into [service]");
+                return of_command(
+                    "adapter `http` has no command: the program belongs into [service]".to_owned(),
+                );
             }
-            load.check().map_err(|message| (place.clone(), message))?;
+            load.check().map_err(|(name, message)| (format!("workload.http.{name}").into(), message))?;
         }
-        _ if workload.command.is_empty() => return wrong("[workload] has no `command`"),
-        _ if workload.http.is_some() => return wrong("[workload.http] is for adapter `http`"),
+        _ if workload.command.is_empty() => return of_command("[workload] has no `command`".to_owned()),
+        _ if workload.http.is_some() => {
+            return wrong("workload.http", "[workload.http] is for adapter `http`");
+        }
         AdapterKind::Number if workload.metric.is_empty() => {
-            return wrong("adapter `number` needs at least one [[workload.metric]]");
+            return wrong("workload", "adapter `number` needs at least one [[workload.metric]]");
         }
         AdapterKind::Jitter if !missing_words(&workload.command).is_empty() => {
             let missing = missing_words(&workload.command).join(" ");
-            let message = format!(
+            return of_command(format!(
                 "adapter `jitter` reads `planish latency --jitter --json`, and `command` is without {missing}"
-            );
-            return wrong(&message);
+            ));
         }
         AdapterKind::Slices if has_service => {
-            return wrong("a program of adapter `slices` is its own service");
+            return wrong("service", "a program of adapter `slices` is its own service");
         }
-        AdapterKind::Slices if workload.slice_ms == 0 => return wrong("a slice has a length: `slice_ms`"),
+        AdapterKind::Slices if workload.slice_ms == 0 => {
+            return wrong("workload.slice_ms", "a slice has a length: `slice_ms`");
+        }
         _ => {}
     }
-    if workload.adapter == AdapterKind::Slices
-        && (workload.settle != SettleSpec::default() || workload.settle_seconds > 0.0)
-    {
-        return wrong(
-            "programs of adapter `slices` are resident beside each other: there is no rest before a start",
-        );
+    settle(workload)?;
+    warmup(workload)?;
+    for (index, number) in workload.metric.iter().enumerate() {
+        number.check().map_err(|message| (format!("workload.metric.{index}").into(), message))?;
+    }
+    Ok(())
+}
+
+/// A rest before a start, where there are starts.
+fn settle(workload: &WorkloadSpec) -> Found {
+    let is_asked = workload.settle != SettleSpec::default() || workload.settle_seconds > 0.0;
+    if workload.adapter == AdapterKind::Slices && is_asked {
+        let key = if workload.settle_seconds > 0.0 { "workload.settle_seconds" } else { "workload.settle" };
+        let message =
+            "programs of adapter `slices` are resident beside each other: there is no rest before a start";
+        return wrong(key, message);
     }
     let psi_below = workload.settle.psi_below.unwrap_or(1.0);
     if !(psi_below > 0.0 && psi_below <= 100.0) {
-        return wrong("`psi_below` is a share in percent, above 0");
-    }
-    warmup(workload)?;
-    for number in &workload.metric {
-        number.check().map_err(|message| (place.clone(), message))?;
+        return wrong("workload.settle.psi_below", "`psi_below` is a share in percent, above 0");
     }
     Ok(())
 }
@@ -179,7 +202,7 @@ fn workload(workload: &WorkloadSpec, has_service: bool, place: Range<usize>) -> 
 /// A warm-up can only be run where a unit consists of pieces that we ask for.
 fn warmup(workload: &WorkloadSpec) -> Found {
     let Some(warmup) = &workload.warmup else { return Ok(()) };
-    let wrong = |message: &str| Err((warmup.span(), message.to_owned()));
+    let wrong = |message: &str| Err((warmup.span().into(), message.to_owned()));
     match (workload.adapter, &workload.http) {
         (AdapterKind::Slices, _) => Ok(()),
         (AdapterKind::Http, Some(load)) if load.warmup_seconds == 0.0 => Ok(()),
@@ -250,7 +273,19 @@ fn metrics_named(trial: &TrialFile) -> Found {
         }
         let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
         let hint = did_you_mean(nearest.as_ref());
-        return Err((span, format!("this workload has no metric `{name}`{hint}")));
+        return Err((span.into(), format!("this workload has no metric `{name}`{hint}")));
+    }
+    Ok(())
+}
+
+/// A margin of no size guards nothing for ever, and one of the whole has no logarithm.
+fn margins(trial: &TrialFile) -> Found {
+    for (index, guard) in trial.guards.iter().flatten().enumerate() {
+        let margin = guard.get_ref().margin;
+        if !(0.0..1.0).contains(&margin) {
+            let message = format!("`margin` is a fraction from 0 to below 1, not {margin}");
+            return wrong(&format!("guards.{index}.margin"), message);
+        }
     }
     Ok(())
 }
@@ -265,23 +300,29 @@ fn is_latency(name: &str) -> bool {
 
 fn names(trial: &TrialFile) -> Found {
     let mut seen = BTreeSet::from([trial.baseline.name(), TrialOutcome::PLACEBO, TrialOutcome::STACK]);
-    for rung in &trial.rung {
+    for (index, rung) in trial.rung.iter().enumerate() {
         let Some(name) = &rung.name else {
-            return Err((trial.name.span(), "a [[rung]] has no `name`".to_owned()));
+            return wrong(&format!("rung.{index}"), "a [[rung]] has no `name`");
         };
         if !seen.insert(name.get_ref()) {
-            return Err((name.span(), format!("the name `{}` is taken", name.get_ref())));
+            return Err((name.span().into(), format!("the name `{}` is taken", name.get_ref())));
         }
     }
     Ok(())
 }
 
+/// Every arm with its key in the file.
+fn keyed(trial: &TrialFile) -> impl Iterator<Item = (String, &ArmSpec)> {
+    let rungs = trial.rung.iter().enumerate().map(|(index, rung)| (format!("rung.{index}"), rung));
+    std::iter::once(("baseline".to_owned(), &trial.baseline)).chain(rungs)
+}
+
 fn arms(trial: &TrialFile, catalogue: &Catalogue) -> Found {
-    for arm in [&trial.baseline].into_iter().chain(&trial.rung) {
+    for (key, arm) in keyed(trial) {
         cpus(arm)?;
         backing(arm)?;
         profile(arm, catalogue)?;
-        rebuilds(arm, &trial.workload, trial.name.span())?;
+        rebuilds(&key, arm, &trial.workload)?;
         if trial.workload.adapter == AdapterKind::Slices {
             only_pools(arm)?;
         }
@@ -294,60 +335,54 @@ fn resets(trial: &TrialFile, catalogue: &Catalogue) -> Found {
     let arms = || [&trial.baseline].into_iter().chain(&trial.rung);
     for id in trial.reset.keys() {
         let knob = KnobId::new(id.get_ref().as_str());
-        catalogue.knob(&knob).map_err(|error| (id.span(), short(&error)))?;
+        catalogue.knob(&knob).map_err(|error| (id.span().into(), short(&error)))?;
         if !arms().any(|arm| super::gain::knobs(arm, catalogue).contains(&knob)) {
-            return Err((id.span(), format!("no arm sets `{knob}`, so nothing of it is to be reset")));
+            return Err((id.span().into(), format!("no arm sets `{knob}`, so nothing of it is to be reset")));
         }
     }
-    let own = arms().find(|arm| !arm.reset.is_empty());
-    match own.map(ArmSpec::name).or(trial.reset.keys().next().map(|id| id.get_ref().as_str())) {
-        Some(what) if trial.workload.adapter == AdapterKind::Slices => {
-            let message =
-                format!("`{what}` has a reset, and programs of adapter `slices` stay beside each other");
-            Err((trial.name.span(), message))
-        }
+    let own = keyed(trial).find(|(_, arm)| !arm.reset.is_empty());
+    let own = own.map(|(key, arm)| (format!("{key}.reset"), arm.name()));
+    let shared = trial.reset.keys().next().map(|id| ("reset".to_owned(), id.get_ref().as_str()));
+    match own.or(shared) {
+        Some((key, what)) if trial.workload.adapter == AdapterKind::Slices => wrong(
+            &key,
+            format!("`{what}` has a reset, and programs of adapter `slices` stay beside each other"),
+        ),
         _ => Ok(()),
     }
 }
 
 fn duet(trial: &TrialFile) -> Found {
     let wanted = trial.duet.as_ref().filter(|duet| *duet.get_ref());
-    let objection = wanted.and_then(|duet| Some((duet.span(), crate::duet::objection(trial)?)));
+    let objection = wanted.and_then(|duet| Some((duet.span().into(), crate::duet::objection(trial)?)));
     objection.map_or(Ok(()), Err)
 }
 
 /// Builds of one recipe need places of their own, and a program that is one of them.
-fn rebuilds(arm: &ArmSpec, workload: &WorkloadSpec, place: Range<usize>) -> Found {
+fn rebuilds(key: &str, arm: &ArmSpec, workload: &WorkloadSpec) -> Found {
     let name = arm.name();
-    let wrong = |span: &Range<usize>, message: String| Err((span.clone(), message));
     let Some(count) = &arm.rebuilds else {
         let words = arm.program.iter().chain(&arm.args).chain(&arm.build).chain(arm.env.values());
         if words.into_iter().any(|word| word.contains(BUILD_HOLE)) {
-            return wrong(
-                &place,
-                format!("`{name}` names {BUILD_HOLE}, which only arms with `rebuilds` have"),
-            );
+            return wrong(key, format!("`{name}` names {BUILD_HOLE}, which only arms with `rebuilds` have"));
         }
         if workload.adapter == AdapterKind::Slices && !arm.build.is_empty() {
-            return wrong(&place, format!("`{name}` has a `build`, which adapter `slices` does not run"));
+            let message = format!("`{name}` has a `build`, which adapter `slices` does not run");
+            return wrong(&format!("{key}.build"), message);
         }
         return Ok(());
     };
-    let span = count.span();
+    let wrong = |message: &str| Err((count.span().into(), message.to_owned()));
     if workload.adapter == AdapterKind::Slices {
-        return wrong(
-            &span,
-            "programs of adapter `slices` stay resident: they have no builds in turn".to_owned(),
-        );
+        return wrong("programs of adapter `slices` stay resident: they have no builds in turn");
     }
     if !(BUILDS_MIN..=BUILDS_MAX).contains(count.get_ref()) {
-        return wrong(&span, format!("`rebuilds` is a number of builds from {BUILDS_MIN} to {BUILDS_MAX}"));
+        return wrong(&format!("`rebuilds` is a number of builds from {BUILDS_MIN} to {BUILDS_MAX}"));
     }
     if arm.build.is_empty() || !arm.program.as_ref().is_some_and(|program| program.contains(BUILD_HOLE)) {
-        return wrong(
-            &span,
-            format!("`rebuilds` needs a `build` command, and a `program` with {BUILD_HOLE} in its path"),
-        );
+        return wrong(&format!(
+            "`rebuilds` needs a `build` command, and a `program` with {BUILD_HOLE} in its path"
+        ));
     }
     Ok(())
 }
@@ -360,7 +395,7 @@ fn mode(trial: &TrialFile) -> Found {
         {
             let message = "mode `step` puts rungs together, and arms that are resident together exclude each other: \
                            leave it out, or run them one after the other with the adapter `number`";
-            Err((mode.span(), message.to_owned()))
+            Err((mode.span().into(), message.to_owned()))
         }
         _ => Ok(()),
     }
@@ -370,8 +405,10 @@ fn cpus(arm: &ArmSpec) -> Found {
     match &arm.cpus {
         Some(list) if list.get_ref() != "one" => match list.get_ref().parse::<CpuSet>() {
             Ok(set) if !set.is_empty() => Ok(()),
-            Ok(_) => Err((list.span(), "an arm needs a CPU".to_owned())),
-            Err(error) => Err((list.span(), format!("`{}` is no list of CPUs: {error}", list.get_ref()))),
+            Ok(_) => Err((list.span().into(), "an arm needs a CPU".to_owned())),
+            Err(error) => {
+                Err((list.span().into(), format!("`{}` is no list of CPUs: {error}", list.get_ref())))
+            }
         },
         _ => Ok(()),
     }
@@ -390,7 +427,7 @@ fn backing(arm: &ArmSpec) -> Found {
         other => {
             let message =
                 format!("`{other}` is no backing: base, thp, or hugetlb- and a size, as in hugetlb-2m");
-            Err((word.span(), message))
+            Err((word.span().into(), message))
         }
     }
 }
@@ -398,11 +435,11 @@ fn backing(arm: &ArmSpec) -> Found {
 /// Profiles and knobs exist, and their values are legal.
 fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
     if let Some(name) = &arm.profile {
-        catalogue.profile(name.get_ref()).map_err(|error| (name.span(), error.to_string()))?;
+        catalogue.profile(name.get_ref()).map_err(|error| (name.span().into(), error.to_string()))?;
     }
     for (id, want) in &arm.want {
         let knob = KnobId::new(id.get_ref().as_str());
-        catalogue.knob(&knob).map_err(|error| (id.span(), short(&error)))?;
+        catalogue.knob(&knob).map_err(|error| (id.span().into(), short(&error)))?;
         let lone = Profile {
             name: "trial".to_owned(),
             summary: String::new(),
@@ -411,7 +448,7 @@ fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
             placement: None,
             guide: Vec::new(),
         };
-        catalogue.resolve("trial", &lone).map_err(|error| (id.span(), chain(&error)))?;
+        catalogue.resolve("trial", &lone).map_err(|error| (id.span().into(), chain(&error)))?;
     }
     Ok(())
 }
@@ -422,7 +459,7 @@ fn only_pools(arm: &ArmSpec) -> Found {
     let other = arm.want.iter().find(|(_, want)| !matches!(want, Want::Need { .. })).map(|(id, _)| id.span());
     match place.or(other) {
         Some(span) => Err((
-            span,
+            span.into(),
             "arms that are resident together share the host: only pools of huge pages can be wanted; \
              the adapter `number` runs them one after the other"
                 .to_owned(),
@@ -524,6 +561,34 @@ mod tests {
     }
 
     #[test]
+    fn an_impossible_number_is_told_where_it_stands() {
+        let of_service = "[service]\ncommand = [\"a\"]\n";
+        for (before, inside, after, place) in [
+            ("min_gain = 3\n", "", "", "3:12"),
+            ("pairs = 99999\n", "", "", "3:9"),
+            ("hope = 0.1\nselfcheck_pairs = 4\n", "", "", "4:19"),
+            ("seed = 9007199254740992\n", "", "", "3:8"),
+            ("", "timeout_seconds = -5\n", "", "6:19"),
+            ("", "settle_seconds = nan\n", "", "6:18"),
+            ("", "settle.psi_below = 200\n", "", "6:20"),
+            ("", "slices_per_start = 0\n", "", "6:20"),
+            ("", "", "[quick]\nbudget_seconds = 0\n", "7:18"),
+            ("", "", "[baseline]\nmin_gain = 0.1\n", "7:12"),
+            ("", "", "[[rung]]\nname = \"a\"\n[[rung]]\nname = \"b\"\nmin_gain = 7\n", "10:12"),
+            ("", "", &format!("{of_service}ready_seconds = 1e300\n"), "8:17"),
+            ("guards = [{ metric = \"cpu_s\", margin = -3 }]\n", "", "", "3:40"),
+            ("guards = [{ metric = \"cpu_s\", margin = nan }]\n", "", "", "3:40"),
+            ("guards = [{ metric = \"cpu_s\", margin = 1.0 }]\n", "", "", "3:40"),
+        ] {
+            let wrong = error(&format!("{HEAD}{before}{COMMAND}{inside}{after}"));
+            assert!(wrong.starts_with(&format!("t.toml:{place}: ")), "{before}{inside}{after}: {wrong}");
+        }
+        let http = "[workload]\nadapter = \"http\"\n[workload.http]\nurl = \"http://127.0.0.1/\"\n";
+        let wrong = error(&format!("{HEAD}{http}rate = -1\nseconds = 1\n"));
+        assert!(wrong.starts_with("t.toml:7:8: `rate`"), "{wrong}");
+    }
+
+    #[test]
     fn impossible_numbers_and_halves_are_refused() {
         assert!(error(&format!("{HEAD}min_gain = 3\n{COMMAND}")).contains("fraction"));
         assert!(error(&format!("{HEAD}selfcheck_pairs = 4\n{COMMAND}")).contains("8 pairs"));
@@ -597,12 +662,11 @@ mod tests {
             TrialFile::parse("t.toml", &format!("{HEAD}{workload}[[rung]]\nname = \"a\"\n{quick}"))
         };
         assert!(slices("slices_per_start = 1", "slices_per_start = 1").is_ok());
-        for (workload, quick, name) in [
-            ("slices_per_start = 0", "", "`slices_per_start`"),
-            ("", "slices_per_start = 0", "`quick.slices_per_start`"),
-        ] {
-            let wrong = slices(workload, quick).expect_err(name).to_string();
-            assert!(wrong.contains(name), "{wrong}");
+        for (workload, quick, place) in
+            [("slices_per_start = 0", "", "6:20"), ("", "slices_per_start = 0", "10:20")]
+        {
+            let wrong = slices(workload, quick).expect_err(place).to_string();
+            assert_eq!(wrong, format!("t.toml:{place}: a start has slices: `slices_per_start` is 0"));
         }
     }
 

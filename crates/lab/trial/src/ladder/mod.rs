@@ -60,7 +60,8 @@ pub const SEED_LIMIT: u64 = 1 << 53;
 pub struct GuardSpec {
     /// The metric. One that the program does not report guards nothing, and the outcome says so.
     pub metric: String,
-    /// By which fraction it may be worse; for `error_rate`, by how much in absolute terms.
+    /// By which fraction it may be worse, below 1; for `error_rate`, by how much in absolute terms.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub margin: f64,
 }
 
