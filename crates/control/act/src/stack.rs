@@ -60,22 +60,26 @@ fn left_at(entry: &Entry, place: &str) -> Option<String> {
 
 /// The newer open entry that set the place of a step, or its twin, after the step did: undoing that one
 /// brings the step's original back, and the step itself must write nothing.
+///
+/// That is one which was applied over it, and one which set the same place anew after somebody had put these originals
+/// back. `step` has the originals that count now: see [`resolved`].
 #[must_use]
 pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
-    let places: Vec<&str> = step
-        .originals
-        .iter()
-        .filter(|original| own_or_twin(original))
-        .map(|original| original.place.as_str())
-        .collect();
-    let covers = |other: &EntryStep| {
-        !other.is_undone()
-            && other
-                .originals
-                .iter()
-                .filter(|original| own_or_twin(original))
-                .any(|original| original.over == Some(id) && places.contains(&original.place.as_str()))
+    let own: Vec<&Original> = step.originals.iter().filter(|original| own_or_twin(original)).collect();
+    let is_over = |other: &EntryStep| {
+        let mut over = other.originals.iter().filter(|other| own_or_twin(other) && other.over == Some(id));
+        over.any(|other| own.iter().any(|original| original.place == other.place))
     };
+    let found_again = |other: &EntryStep| {
+        let same = |original: &&Original| {
+            let found = other.originals.iter().find(|found| found.place == original.place);
+            found.is_some_and(|found| {
+                found.over.is_none() && original.r#type.same(&found.value, &original.value)
+            })
+        };
+        step.undo == Undo::Restore && other.place == step.place && own.iter().all(same)
+    };
+    let covers = |other: &EntryStep| !other.is_undone() && (is_over(other) || found_again(other));
     let newer = entries.iter().filter(|entry| entry.id > id && entry.is_open());
     newer.filter(|entry| entry.steps.iter().any(covers)).map(|entry| entry.id).next()
 }

@@ -63,7 +63,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     unconfirmed::refuse(session, &journal.ledger().entries, plan)?;
     let persistence =
         if options.persist { Persistence::of(session, plan, &*sink)? } else { Persistence::default() };
-    if is_in_force(&journal, plan, &persistence) {
+    if is_in_force(session, &journal, plan, &persistence, &*sink)? {
         return Ok(nothing_to_write(session, plan, persistence, &journal));
     }
     let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
@@ -100,15 +100,50 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
 }
 
 /// Whether exactly this plan is in force already: a plan file that is applied twice.
-fn is_in_force(journal: &Journal, plan: &Plan, persistence: &Persistence) -> bool {
-    let same = |entry: &Entry| {
+///
+/// An entry of the same plan is no proof: a profile whose values somebody set back makes that plan once more, and what
+/// it prints is to be written. Pools count by the journal alone, since others raise and lower them too. Refuses a plan
+/// file of which a part is in force, by the places that are not.
+fn is_in_force(
+    session: &Session,
+    journal: &Journal,
+    plan: &Plan,
+    persistence: &Persistence,
+    sink: &dyn Sink,
+) -> Result<bool, PipelineError> {
+    let same = |entry: &&Entry| {
         let files = entry.steps.iter().any(|step| step.knob.is_persistence());
         // An undo that left pages in use keeps its entry open; what it took back is not in force.
         let untouched = entry.steps.iter().all(|step| step.undone.is_none());
         let whole = untouched && entry.state == EntryState::Open;
         whole && entry.plan == plan.hash && (files || persistence.steps.is_empty())
     };
-    journal.ledger().entries.iter().any(same) && !plan.steps.is_empty()
+    let Some(entry) = journal.ledger().entries.iter().rev().find(same) else { return Ok(false) };
+    if plan.steps.is_empty() {
+        return Ok(false);
+    }
+    let mut moved = Vec::new();
+    let values = || plan.steps.iter().filter(|step| step.undo != Undo::Subtract);
+    for step in values() {
+        let kind = &session.sound_catalogue()?.knob(&step.knob)?.r#type;
+        let now = match step.undo {
+            Undo::File => sink.read_file(&step.place).ok().flatten(),
+            _ => sink.read(&step.place).ok(),
+        };
+        let own = entry.steps.iter().find(|own| own.place == step.place && own.undo != Undo::File);
+        // What the host made of our value is ours, too: writing it again would bring nothing.
+        let ours = own.map_or(step.wanted.as_str(), EntryStep::ours);
+        if !now.as_deref().is_some_and(|now| kind.same(now, ours) || kind.same(now, &step.wanted)) {
+            let now = now.map_or_else(|| "gone".to_owned(), |now| format!("`{}`", kind.normal(&now)));
+            let (place, ours, id) = (&step.place, kind.normal(ours), entry.id);
+            moved.push(format!("{place} is {now}, and entry {id}, which is this plan, had left `{ours}`"));
+        }
+    }
+    // Some are still ours and some are not: no plan of such a host has this hash, so that it comes from a file.
+    if !moved.is_empty() && moved.len() < values().count() {
+        return Err(PipelineError::Moved { moved });
+    }
+    Ok(moved.is_empty())
 }
 
 fn nothing_to_write(session: &Session, plan: &Plan, persistence: Persistence, journal: &Journal) -> Applied {

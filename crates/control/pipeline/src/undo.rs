@@ -249,11 +249,15 @@ pub(crate) fn take_back(
             gone::outcome(step)
         } else if step.undo == Undo::File {
             Contents::of(entry.id, step, entries).remove(step, force, sink)
-        } else if let Some(newer) = stack::covering(entry.id, step, entries) {
-            handed_over(step, newer)
         } else {
             let resolved = stack::resolved(entry, index, entries);
-            take_back_step(&resolved, force, sink, &mut |write| Ok(journal.pool(entry.id, index, write)?))
+            match stack::covering(entry.id, &resolved.step, entries) {
+                Some(newer) => handed_over(step, newer),
+                None => {
+                    let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
+                    take_back_step(&resolved, force, sink, record)
+                }
+            }
         };
         // A place that vanished may come back with our value; force gives it up.
         back.left |= matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed)

@@ -49,6 +49,62 @@ fn applying_twice_writes_nothing() {
     assert_eq!(tree.entries().len(), 1);
 }
 
+/// A service of the host that writes its own values at each of its restarts, and somebody who applies again.
+#[test]
+fn a_profile_whose_values_were_set_back_is_applied_once_more() {
+    for order in [[1, 2], [2, 1]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let values =
+            profile("values", &[("vm.dirty_bytes", Want::Int(1 << 29)), ("vm.swappiness", Want::Int(10))]);
+        apply_here(&tree, &values);
+        let applied = tree.snapshot();
+        tree.edit(DIRTY_RATIO, "20");
+        tree.edit(SWAPPINESS, "60");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "as before the first apply");
+        let again = apply_here(&tree, &values);
+        assert_eq!((again.entry, again.exit), (Some(EntryId(2)), Exit::Done), "what plan prints is written");
+        assert_eq!(differences(&applied, &tree.snapshot()), [""; 0]);
+        let third = apply_here(&tree, &values);
+        assert_eq!(
+            (third.entry, third.exit),
+            (None, Exit::Done),
+            "and a third time there is nothing to write"
+        );
+
+        let undone = undo(&tree.session(), Target::Entry(EntryId(order[0])), false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "{order:?} {:#?}", undone.entries);
+        // The older one has nothing on the host any more, and must not take the newer one's values.
+        let left = if order[0] == 1 { &applied } else { &start };
+        assert_eq!(differences(left, &tree.snapshot()), [""; 0], "{order:?}");
+        let undone = undo(&tree.session(), Target::Entry(EntryId(order[1])), false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "{order:?} {:#?}", undone.entries);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+        assert!(tree.entries().iter().all(|entry| entry.state == EntryState::Closed(Closure::Undone)));
+    }
+}
+
+/// A plan file is for the host that its reader saw: after somebody set one of two values back, that is no more.
+#[test]
+fn a_plan_file_of_which_one_value_was_set_back_is_refused_and_its_profile_is_not() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let session = tree.session();
+    let values = profile("values", &[("vm.stat_interval", Want::Int(10)), ("vm.swappiness", Want::Int(10))]);
+    let plan = plan_of(&session, &values);
+    apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+    let applied = tree.snapshot();
+    tree.edit(SWAPPINESS, "60");
+    let error = apply(&session, &plan, &ApplyOptions::default()).expect_err("the host moved");
+    let PipelineError::Moved { moved } = &error else { panic!("{error}") };
+    let told = format!("{SWAPPINESS} is `60`, and entry 1, which is this plan, had left `10`");
+    assert_eq!(moved, &[told], "and not those that are as the plan left them");
+    assert_eq!(apply_here(&tree, &values).exit, Exit::Done);
+    assert_eq!(differences(&applied, &tree.snapshot()), [""; 0]);
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 #[test]
 fn an_action_is_done_once_and_told_and_nothing_else_is_one() {
     let tree = Tree::new();
