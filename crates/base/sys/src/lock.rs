@@ -46,6 +46,27 @@ impl LockFile {
     /// It cannot be made or opened, or what lies there is no lock file: a symbolic link, a FIFO, a folder, a file that
     /// has a second name.
     pub fn try_acquire(path: &Path) -> io::Result<TryLock> {
+        Self::try_lock(path, FlockOperation::NonBlockingLockExclusive)?.named()
+    }
+
+    /// The same beside others who share it, and never beside one who has acquired it. The file then tells who came
+    /// last.
+    ///
+    /// # Errors
+    /// As [`Self::try_acquire`].
+    pub fn try_share(path: &Path) -> io::Result<TryLock> {
+        Self::try_lock(path, FlockOperation::NonBlockingLockShared)?.named()
+    }
+
+    /// Whether it could be shared, without a trace of who has asked.
+    ///
+    /// # Errors
+    /// As [`Self::try_acquire`].
+    pub fn look(path: &Path) -> io::Result<TryLock> {
+        Self::try_lock(path, FlockOperation::NonBlockingLockShared)
+    }
+
+    fn try_lock(path: &Path, operation: FlockOperation) -> io::Result<TryLock> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(OWN);
         options.custom_flags(PLAIN.bits().cast_signed());
@@ -65,13 +86,8 @@ impl LockFile {
         if found.mode() & 0o777 != OWN && found.uid() == rustix::process::geteuid().as_raw() {
             rustix::fs::fchmod(&file, Mode::from_raw_mode(OWN))?;
         }
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {
-                // Only to tell others who holds it; the lock itself is in the kernel.
-                file.set_len(0)?;
-                write!(file, "{}", std::process::id())?;
-                Ok(TryLock::Ours(Self { file }))
-            }
+        match rustix::fs::flock(&file, operation) {
+            Ok(()) => Ok(TryLock::Ours(Self { file })),
             Err(Errno::WOULDBLOCK) => {
                 let mut text = Vec::new();
                 file.rewind()?;
@@ -81,6 +97,17 @@ impl LockFile {
             }
             Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+impl TryLock {
+    /// Writes who holds it, where that is us: only to tell others, the lock itself is in the kernel.
+    fn named(mut self) -> io::Result<Self> {
+        if let Self::Ours(LockFile { file }) = &mut self {
+            file.set_len(0)?;
+            write!(file, "{}", std::process::id())?;
+        }
+        Ok(self)
     }
 }
 
@@ -174,5 +201,29 @@ mod tests {
         assert_eq!(holder, None, "a file that says nothing still holds");
         drop(lock);
         assert!(matches!(LockFile::try_acquire(&path).unwrap(), TryLock::Ours(_)));
+    }
+
+    #[test]
+    fn a_shared_lock_keeps_out_only_who_wants_it_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let ours = |held: io::Result<TryLock>| match held.unwrap() {
+            TryLock::Ours(lock) => lock,
+            TryLock::Held(_) => panic!("nobody is in the way"),
+        };
+        let (one, other) = (ours(LockFile::try_share(&path)), ours(LockFile::try_share(&path)));
+        drop(ours(LockFile::look(&path)));
+        let TryLock::Held(holder) = LockFile::try_acquire(&path).unwrap() else { panic!("it is shared") };
+        assert_eq!(holder, Some(rustix::process::getpid()));
+        drop((one, other));
+        let alone = ours(LockFile::try_acquire(&path));
+        assert!(matches!(LockFile::try_share(&path).unwrap(), TryLock::Held(Some(_))));
+        (&alone.file).rewind().unwrap();
+        (&alone.file).write_all(b"another ").unwrap();
+        drop(alone);
+        drop(ours(LockFile::look(&path)));
+        let mut text = String::new();
+        File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("another "), "who only looks leaves no name: {text}");
     }
 }

@@ -47,6 +47,30 @@ impl HostLock {
     /// # Errors
     /// Names the process that has it.
     pub fn acquire(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        Self::take(path, patience, LockFile::try_acquire)
+    }
+
+    /// The same beside others who share it, and never beside one who has acquired it.
+    ///
+    /// # Errors
+    /// As [`Self::acquire`].
+    pub fn share(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        Self::take(path, patience, LockFile::try_share)
+    }
+
+    /// Whether nobody has acquired it, where it is there at all; who shares it does not count.
+    ///
+    /// # Errors
+    /// As [`Self::acquire`].
+    pub fn look(path: &Path) -> Result<(), LockError> {
+        Self::take(path, Duration::ZERO, LockFile::look).map(drop)
+    }
+
+    fn take(
+        path: &Path,
+        patience: Duration,
+        try_lock: impl Fn(&Path) -> io::Result<TryLock>,
+    ) -> Result<Self, LockError> {
         let failed = |source| LockError::Open { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
             planish_sys::file::make_private_folders(folder).map_err(failed)?;
@@ -54,7 +78,7 @@ impl HostLock {
         let start = Instant::now();
         let mut pause = POLL;
         loop {
-            match LockFile::try_acquire(path).map_err(failed)? {
+            match try_lock(path).map_err(failed)? {
                 TryLock::Ours(file) => return Ok(Self { _file: file }),
                 TryLock::Held(pid) if start.elapsed() >= patience => {
                     let pid = pid.map(|pid| pid.as_raw_pid());

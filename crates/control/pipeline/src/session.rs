@@ -57,6 +57,16 @@ impl Seams for Direct {}
 #[derive(Debug)]
 pub struct TrialAtWork(#[expect(dead_code, reason = "held, never read")] HostLock);
 
+impl TrialAtWork {
+    fn of(lock: Result<HostLock, LockError>) -> Result<Option<Self>, PipelineError> {
+        match lock {
+            Ok(lock) => Ok(Some(Self(lock))),
+            Err(LockError::Open { .. }) => Ok(None),
+            Err(held @ LockError::Held { .. }) => Err(held.into()),
+        }
+    }
+}
+
 /// How long a trial waits for an undo that is just looking whether there is one.
 const TRIAL_PATIENCE: Duration = Duration::from_millis(200);
 
@@ -235,11 +245,21 @@ impl Session {
     }
 
     /// Says that a trial has values on the host, between its writes too, until the answer is dropped or the
-    /// process ends in any way: what it applied is not the newest entry of whoever types `undo` meanwhile. `None`
-    /// where another trial says so already, or where no lock can be made.
-    #[must_use]
-    pub fn begin_trial(&self) -> Option<TrialAtWork> {
-        HostLock::acquire(&self.folders.trial, TRIAL_PATIENCE).ok().map(TrialAtWork)
+    /// process ends in any way: what it applied is not the newest entry of whoever types `undo` meanwhile, and no
+    /// other trial may measure it. `None` where no lock can be made.
+    ///
+    /// # Errors
+    /// Another trial is at work, whether it sets the host or not.
+    pub fn begin_trial(&self) -> Result<Option<TrialAtWork>, PipelineError> {
+        TrialAtWork::of(HostLock::acquire(&self.folders.trial, TRIAL_PATIENCE))
+    }
+
+    /// Says that a trial measures on the host and leaves its values alone. Several may do so at once.
+    ///
+    /// # Errors
+    /// A trial is at work that sets the host: its values would be measured here as well.
+    pub fn begin_measuring(&self) -> Result<Option<TrialAtWork>, PipelineError> {
+        TrialAtWork::of(HostLock::share(&self.folders.trial, TRIAL_PATIENCE))
     }
 
     /// Refuses to guess what to undo while a trial has values on the host.
@@ -247,10 +267,10 @@ impl Session {
         if !self.folders.trial.exists() {
             return Ok(());
         }
-        match HostLock::acquire(&self.folders.trial, Duration::ZERO) {
+        match HostLock::look(&self.folders.trial) {
             Err(held @ LockError::Held { .. }) => Err(held.into()),
             // The journal's own lock was taken before: a file that cannot be opened guards nothing.
-            Ok(_) | Err(LockError::Open { .. }) => Ok(()),
+            Ok(()) | Err(LockError::Open { .. }) => Ok(()),
         }
     }
 

@@ -37,7 +37,7 @@ pub fn series(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
-    on_session(session, options, progress, series_on)
+    on_session(session, options, true, progress, series_on)
 }
 
 /// `planish prove postgres` on the host of a session.
@@ -50,7 +50,7 @@ pub fn postgres(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
-    on_session(session, options, progress, |ground| postgres::prove_on(wishes, ground))
+    on_session(session, options, true, progress, |ground| postgres::prove_on(wishes, ground))
 }
 
 /// Runs the trial `series`, at a size that this machine has to spare.

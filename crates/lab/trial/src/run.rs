@@ -96,7 +96,7 @@ pub fn run(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
-    on_session(session, options, progress, |ground| run_on(trial, ground))
+    on_session(session, options, sets_host(trial), progress, |ground| run_on(trial, ground))
 }
 
 /// Runs only the self-check of a trial, on the host of a session; `None` when it was stopped.
@@ -109,7 +109,7 @@ pub fn selfcheck(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<Option<SelfCheck>, TrialError> {
-    on_session(session, options, progress, |ground| selfcheck_on(trial, ground))
+    on_session(session, options, sets_host(trial), progress, |ground| selfcheck_on(trial, ground))
 }
 
 /// The false-keep rate of all placebos whose proofs are in the state folder of a session.
@@ -120,14 +120,25 @@ pub fn honesty(session: &Session) -> Result<Honesty, TrialError> {
     Proofs::of_state(session.state_folder()).honesty()
 }
 
-/// The ground of a session.
+/// Whether a trial changes the host for an arm, or between its units.
+fn sets_host(trial: &TrialFile) -> bool {
+    let name = trial.name.get_ref();
+    recipes(trial).iter().any(|recipe| recipe.profile(name).is_some()) || !trial.hooks().actions().is_empty()
+}
+
+/// The ground of a session, on which no other trial is at work that would be in the way. `sets` says whether this one
+/// changes the host.
 pub(crate) fn on_session<T>(
     session: &Session,
     options: &RunOptions,
+    sets: bool,
     progress: &mut dyn Progress,
     run: impl FnOnce(&mut Ground<'_>) -> Result<T, TrialError>,
 ) -> Result<T, TrialError> {
+    // A slip of the hand is told whoever else is at work.
+    options.checked_budget(Duration::ZERO)?;
     let mut host = PipelineHost::new(session, &options.command);
+    host.begin(sets)?;
     let proofs = Proofs::of_state(session.state_folder());
     run(&mut Ground { options, host: &mut host, proofs: &proofs, progress })
 }

@@ -808,7 +808,15 @@ fn an_undo_that_names_no_entry_leaves_a_running_trial_alone() {
     let tree = Tree::new();
     let start = tree.snapshot();
     apply_here(&tree, &everything());
-    let trial = tree.session().begin_trial().expect("no other trial");
+    // One that sets nothing is in nobody's way, and one that does may not begin beside it.
+    let measuring = tree.session().begin_measuring().expect("no other trial");
+    assert!(undo(&tree.session(), Target::Newest, false).is_ok());
+    let beside = tree.session().begin_trial().expect_err("it would be measured");
+    assert_eq!((beside.exit(), beside.hints().len()), (Exit::Refused, 1));
+    drop(measuring);
+    apply_here(&tree, &everything());
+    let trial = tree.session().begin_trial().expect("no other trial").expect("a lock can be made");
+    assert!(tree.session().begin_trial().is_err() && tree.session().begin_measuring().is_err());
     for target in [Target::Newest, Target::All] {
         let error = undo(&tree.session(), target, false).expect_err("a trial runs");
         let why = std::error::Error::source(&error).expect("a lock that is held").to_string();

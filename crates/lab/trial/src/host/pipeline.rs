@@ -37,6 +37,28 @@ impl<'s> PipelineHost<'s> {
         Self { session, command: command.to_owned(), open: Vec::new(), at_work: None }
     }
 
+    /// Keeps other trials off the host until this is dropped: where this one `sets` values, all of them, else those
+    /// that do. What one trial sets for a unit would be measured by the other, and be told as its own.
+    ///
+    /// # Errors
+    /// Another trial is at work; its process is named.
+    pub fn begin(&mut self, sets: bool) -> Result<(), TrialError> {
+        let begun = if sets { self.session.begin_trial() } else { self.session.begin_measuring() };
+        self.at_work = begun.map_err(|error| TrialError::Refused {
+            what: format!("two trials would measure each other's settings: {}", chain(&error)),
+            cure: error.hints().into_iter().next().unwrap_or_default(),
+        })?;
+        Ok(())
+    }
+
+    /// Says that this has values on the host, where [`Self::begin`] was not asked to.
+    fn be_at_work(&mut self) -> Result<(), ArmError> {
+        if self.at_work.is_none() {
+            self.at_work = self.session.begin_trial().map_err(|error| refused(&error))?;
+        }
+        Ok(())
+    }
+
     fn plan(&self, profile: &Profile) -> Result<Plan, PipelineError> {
         planish_pipeline::plan(self.session, &Source::Inline(profile.clone()), &PlanOptions::default())
     }
@@ -155,7 +177,7 @@ impl HostControl for PipelineHost<'_> {
     fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
         let options = ApplyOptions { reason: Some(profile.summary.clone()), ..ApplyOptions::default() };
-        self.at_work = self.at_work.take().or_else(|| self.session.begin_trial());
+        self.be_at_work()?;
         let done = planish_pipeline::apply(self.session, &plan, &options).map_err(|error| refused(&error))?;
         self.settled(&plan, done)
     }
@@ -232,7 +254,7 @@ impl HostControl for PipelineHost<'_> {
     fn act(&mut self, action: Action) -> Result<(), ArmError> {
         let (knob, value) = action.knob();
         let reason = "between the units of a trial";
-        self.at_work = self.at_work.take().or_else(|| self.session.begin_trial());
+        self.be_at_work()?;
         planish_pipeline::do_once(self.session, &knob, value, Some(reason))
             .map(drop)
             .map_err(|error| ArmError::Host { detail: chain(&error), restored: true })

@@ -33,6 +33,16 @@ impl Machine {
         Self { _folder: folder, root, session }
     }
 
+    /// Somebody else's session of the same machine, with a state folder of its own.
+    fn another(&self) -> Session {
+        let options = SessionOptions {
+            root: Some(self.root.clone()),
+            state: Some(self.root.with_file_name("other")),
+            ..SessionOptions::default()
+        };
+        Session::open(options).expect("a recorded host")
+    }
+
     fn read(&self, path: &str) -> String {
         self.session.host().read(path).expect("it is recorded").trim().to_owned()
     }
@@ -106,6 +116,60 @@ fn an_arm_is_on_the_host_for_its_units_only_and_the_winner_for_good() {
     let proof = outcome.proof_id.expect("stored");
     assert_eq!(open[0].reason.as_deref(), Some(format!("trial t, proof {proof}").as_str()));
     assert!(Proofs::of_state(machine.session.state_folder()).load(&proof).is_ok());
+}
+
+/// A trial that leaves the host alone.
+fn plain() -> TrialFile {
+    let text = "name = \"p\"\nsummary = \"s\"\nprimary = \"wall_s\"\n\
+                [workload]\nadapter = \"command\"\ncommand = [\"true\"]\n\
+                [[rung]]\nname = \"x\"\nenv = { X = \"1\" }\n";
+    TrialFile::parse("p.toml", text).expect("a good file")
+}
+
+fn assert_refused<T: std::fmt::Debug>(tried: Result<T, planish_trial::TrialError>) {
+    let error = tried.expect_err("another trial is at work");
+    assert!(error.to_string().contains(&format!("(pid {})", std::process::id())), "{error}");
+    assert_eq!(error.exit(), planish_model::Exit::Refused);
+    assert_eq!(error.hints(), ["wait until it has finished, then try again"]);
+}
+
+#[test]
+fn no_trial_runs_beside_one_that_sets_the_host() {
+    let machine = Machine::new();
+    let other = machine.another();
+    let stop = Stop::default();
+    let short = options(false, stop.clone());
+    let mut tried = false;
+    let mut beside = |tick: &Tick| {
+        if tick.phase != planish_trial::Phase::Ladder || std::mem::replace(&mut tried, true) {
+            return;
+        }
+        for trial in [machine.trial(), plain()] {
+            assert_refused(run(&trial, &other, &short, &mut Silent));
+            assert_refused(planish_trial::selfcheck(&trial, &other, &short, &mut Silent));
+        }
+        assert_refused(planish_trial::prove::series(&other, &short, &mut Silent));
+        stop.set();
+    };
+    run(&machine.trial(), &machine.session, &options(false, stop.clone()), &mut beside).expect("it is first");
+    assert!(tried, "the ladder was reached");
+    assert!(!other.state_folder().exists(), "neither journal nor proofs");
+}
+
+#[test]
+fn a_trial_that_sets_the_host_does_not_begin_beside_any_other() {
+    let machine = Machine::new();
+    let other = machine.another();
+    let measuring = other.begin_measuring().expect("nobody else is at work");
+    let stopped = Stop::default();
+    stopped.set();
+    assert_refused(run(&machine.trial(), &machine.session, &options(false, stopped.clone()), &mut Silent));
+    // One that leaves the host alone gets past the door, to its stop.
+    let besides = run(&plain(), &machine.session, &options(false, stopped.clone()), &mut Silent);
+    assert!(matches!(besides, Err(planish_trial::TrialError::Stopped)), "{besides:?}");
+    drop(measuring);
+    let alone = run(&machine.trial(), &machine.session, &options(false, stopped), &mut Silent);
+    assert!(matches!(alone, Err(planish_trial::TrialError::Stopped)), "{alone:?}");
 }
 
 #[test]
