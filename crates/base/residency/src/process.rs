@@ -180,9 +180,16 @@ impl Process {
         self.regions.iter().find(|region| region.area.range.contains(&address))
     }
 
-    /// The segments that it shares with others, the largest first.
+    /// The segments that a pool must hold: those that it shares with others, and those that it has from a pool already;
+    /// the largest first.
     pub fn segments(&self) -> Vec<Segment> {
         rows::segments(&self.regions)
+    }
+
+    /// Resident bytes of its private memory in mappings of at least `least` bytes that no pool holds: heaps and caches,
+    /// which lie on reserved pages only where the program itself asks for them.
+    pub fn private_bytes(&self, least: u64) -> u64 {
+        rows::private_bytes(&self.regions, least)
     }
 }
 

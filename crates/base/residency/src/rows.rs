@@ -53,7 +53,8 @@ impl Backings {
     }
 }
 
-/// A piece of memory that processes share, put together from its mappings.
+/// A piece of memory that a pool must hold, or holds: one that processes share, or that has huge pages of its own. It is
+/// put together from its mappings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Name of its mappings in maps.
@@ -165,15 +166,28 @@ fn split(bytes: u64, nodes: &[(u32, u64)]) -> Vec<(Option<u32>, u64)> {
     parts
 }
 
-/// The shared segments, the largest first. Mappings of one segment that do not overlap in it add up.
+/// What lies in a pool or could, the largest first: shared segments, and private memory that was asked from a pool, which
+/// nobody but the program could put there. Mappings of one segment that do not overlap in it add up.
 pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
     let mut by_object: BTreeMap<((u32, u32), u64), Vec<&Region>> = BTreeMap::new();
-    for region in regions.iter().filter(|region| region.area.kind == Kind::Shared) {
+    for region in regions.iter().filter(|region| is_for_a_pool(region)) {
         by_object.entry((region.area.device, region.area.inode)).or_default().push(region);
     }
     let mut segments: Vec<Segment> = by_object.into_values().map(|mappings| segment(&mappings)).collect();
     segments.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
     segments
+}
+
+fn is_for_a_pool(region: &Region) -> bool {
+    region.area.kind == Kind::Shared || region.is_hugetlb()
+}
+
+/// Resident bytes of private memory in mappings of at least `least` bytes that no pool holds.
+pub(crate) fn private_bytes(regions: &[Region], least: u64) -> u64 {
+    let is_private = |region: &&Region| {
+        matches!(region.area.kind, Kind::Anon | Kind::Heap) && !region.is_hugetlb() && region.bytes() >= least
+    };
+    regions.iter().filter(is_private).fold(0, |sum, region| sum.saturating_add(region.resident_bytes))
 }
 
 fn segment(mappings: &[&Region]) -> Segment {
@@ -207,6 +221,23 @@ mod tests {
     use super::*;
     use crate::numa_maps::parse_numa_maps;
     use crate::smaps::parse_smaps;
+
+    #[test]
+    fn what_a_program_has_from_a_pool_counts_and_its_heap_does_not() {
+        let regions = parse_smaps(
+            "100000-500000 rw-p 00000000 00:00 0\nRss: 3072 kB\n\
+             500000-508000 rw-p 00000000 00:00 0 [heap]\nRss: 32 kB\n\
+             600000-a00000 rw-p 00000000 00:0f 9   /anon_hugepage (deleted)\n\
+             KernelPageSize: 2048 kB\nPrivate_Hugetlb: 2048 kB\n\
+             b00000-c00000 rw-s 00000000 00:01 7   /dev/zero (deleted)\nRss: 4 kB\n",
+        )
+        .unwrap();
+        let found: Vec<_> =
+            segments(&regions).iter().map(|segment| (segment.bytes, segment.is_hugetlb)).collect();
+        assert_eq!(found, [(4 << 20, true), (1 << 20, false)]);
+        assert_eq!(private_bytes(&regions, 2 << 20), 3 << 20);
+        assert_eq!(private_bytes(&regions, 1), (3 << 20) + (32 << 10));
+    }
 
     #[test]
     fn rows_join_pages_and_nodes() {

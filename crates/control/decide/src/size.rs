@@ -41,6 +41,8 @@ pub struct SizeRequest {
     pub service: Option<String>,
     /// The regions.
     pub regions: Vec<Region>,
+    /// Bytes of private memory beside them, which no pool helps unless the program asks for it.
+    pub private_bytes: u64,
     /// Headroom on top, in percent.
     pub headroom_percent: u32,
 }
@@ -57,6 +59,12 @@ pub fn size(observation: &Observation, request: &SizeRequest) -> Sizing {
             format!("{}: {} x {} ({} B)", region.name, region.count, bytes(region.bytes), region.bytes)
         })
         .collect();
+    if request.private_bytes > 0 {
+        let private = bytes(request.private_bytes);
+        arithmetic.push(format!(
+            "not counted: {private} of private memory, which lies in a pool only where the program asks for huge pages"
+        ));
+    }
     let mut sizes: Vec<u64> = observation.pools.iter().map(|pool| pool.page_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -133,12 +141,26 @@ mod tests {
         Region { name: "region".to_owned(), count: 1, bytes: 0, pool_page_bytes: None }
     }
 
+    #[test]
+    fn private_memory_is_told_and_not_counted() {
+        let with = SizeRequest { private_bytes: 200 << 20, ..request(&[(1, 64 << 20)], 0) };
+        let sizing = size(&observation(), &with);
+        assert_eq!(sizing.need_bytes, 64 << 20);
+        assert!(sizing.arithmetic[1].starts_with("not counted: 200 MiB of private"), "{sizing:?}");
+    }
+
     fn request(regions: &[(u64, u64)], headroom_percent: u32) -> SizeRequest {
         let regions = regions
             .iter()
             .map(|(count, bytes)| Region { count: *count, bytes: *bytes, ..region() })
             .collect();
-        SizeRequest { subject: "engine".to_owned(), service: None, regions, headroom_percent }
+        SizeRequest {
+            subject: "engine".to_owned(),
+            service: None,
+            regions,
+            private_bytes: 0,
+            headroom_percent,
+        }
     }
 
     #[test]

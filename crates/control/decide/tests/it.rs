@@ -36,6 +36,7 @@ fn observed(folder: &Path, catalogue: &Catalogue) -> Observation {
 fn planned(catalogue: &Catalogue, observation: &Observation, profile: &Profile) -> Plan {
     let region = Region { name: "segment".to_owned(), count: 1, bytes: 512 << 20, pool_page_bytes: None };
     let request = SizeRequest {
+        private_bytes: 0,
         subject: "engine".to_owned(),
         service: Some("engine".to_owned()),
         regions: vec![region],

@@ -227,10 +227,12 @@ pub enum PipelineError {
         source: planish_residency::ResidencyError,
     },
     /// PostgreSQL does not say how much shared memory it wants.
-    #[error("{} does not tell shared_memory_size_in_huge_pages: {message}", program.display())]
+    #[error("{} does not tell {setting}: {message}", program.display())]
     Postgres {
         /// The server program.
         program: PathBuf,
+        /// What it was asked.
+        setting: &'static str,
         /// Its own words, or the kernel's.
         message: String,
     },
@@ -477,7 +479,7 @@ mod tests {
             PipelineError::RootsJournal { folder: path() },
             PipelineError::NoService { service: service() },
             PipelineError::ServiceMaps { service: service(), source: gone },
-            PipelineError::Postgres { program: path(), message: service() },
+            PipelineError::Postgres { program: path(), setting: "huge_page_size", message: service() },
             CatalogueError::Twice { file: "a.toml:1:1".to_owned(), id: service() }.into(),
             CatalogueError::Rule { file: "a.toml:1:1".to_owned(), id: service(), rule: "r" }.into(),
             CatalogueError::UnknownKnob { file: service(), id: KnobId::new("a").to_string(), nearest: None }

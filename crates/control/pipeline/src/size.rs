@@ -67,35 +67,37 @@ pub(crate) fn size_on(
     headroom_percent: Option<u32>,
 ) -> Result<Sizing, PipelineError> {
     let _stage = info_span!("size").entered();
-    let (subject, service, regions) = regions(session.host(), observation, request)?;
     let headroom_percent = headroom_percent.unwrap_or(DEFAULT_HEADROOM_PERCENT);
-    Ok(planish_decide::size(observation, &Regions { subject, service, regions, headroom_percent }))
+    let regions = Regions { headroom_percent, ..regions(session.host(), observation, request)? };
+    Ok(planish_decide::size(observation, &regions))
 }
 
-/// Who is sized, for people; the name of its program, where it runs; its regions.
-type Subject = (String, Option<String>, Vec<Region>);
-
-fn regions(host: &Host, observation: &Observation, request: &SizeRequest) -> Result<Subject, PipelineError> {
-    let region = |name: &str, count, bytes| {
-        vec![Region { name: name.to_owned(), count, bytes, pool_page_bytes: None }]
+/// What is sized, and its regions; the headroom is the caller's.
+fn regions(host: &Host, observation: &Observation, request: &SizeRequest) -> Result<Regions, PipelineError> {
+    let one = |subject: String, name: String, count, bytes| Regions {
+        subject,
+        service: None,
+        regions: vec![Region { name, count, bytes, pool_page_bytes: None }],
+        private_bytes: 0,
+        headroom_percent: 0,
     };
     Ok(match request {
-        SizeRequest::Bytes(bytes) => (units::bytes(*bytes), None, region("region", 1, *bytes)),
+        SizeRequest::Bytes(bytes) => one(units::bytes(*bytes), "region".to_owned(), 1, *bytes),
         SizeRequest::Regions { count, bytes } => {
-            (format!("{count} regions of {}", units::bytes(*bytes)), None, region("region", *count, *bytes))
+            one(format!("{count} regions of {}", units::bytes(*bytes)), "region".to_owned(), *count, *bytes)
         }
         SizeRequest::Service(service) => of_service(host, observation, service)?,
         SizeRequest::Postgres { data, program } => {
-            let pages = postgres_pages(data, program.as_deref())?;
-            let page_bytes = default_huge_page_bytes(host);
-            let name = "shared_memory_size_in_huge_pages";
-            (format!("postgres in {}", data.display()), None, region(name, pages, page_bytes))
+            let (pages, page_bytes) = postgres_pages(host, data, program.as_deref())?;
+            // One segment, whatever it is counted in: pages of another size share it out anew.
+            let name = format!("shared_memory_size_in_huge_pages, {pages} of {}", units::bytes(page_bytes));
+            one(format!("postgres in {}", data.display()), name, 1, pages.saturating_mul(page_bytes))
         }
     })
 }
 
-/// The shared segments of the process of a service that maps most of them.
-fn of_service(host: &Host, observation: &Observation, service: &Service) -> Result<Subject, PipelineError> {
+/// The segments of the process of a service that maps most of them.
+fn of_service(host: &Host, observation: &Observation, service: &Service) -> Result<Regions, PipelineError> {
     let name = match service {
         Service::Pid(pid) => pid.to_string(),
         Service::Name(name) => name.clone(),
@@ -132,7 +134,13 @@ fn of_service(host: &Host, observation: &Observation, service: &Service) -> Resu
         name: segment.name,
     });
     let name = process.status.name.clone();
-    Ok((format!("{name} (pid {pid})"), Some(name), regions.collect()))
+    Ok(Regions {
+        subject: format!("{name} (pid {pid})"),
+        regions: regions.collect(),
+        private_bytes: process.private_bytes(smallest_page.max(1)),
+        service: Some(name),
+        headroom_percent: 0,
+    })
 }
 
 /// The page size that a program gets which asks for huge pages and names none.
@@ -143,13 +151,25 @@ fn default_huge_page_bytes(host: &Host) -> u64 {
     kilobytes.unwrap_or(2048) * 1024
 }
 
-/// Asks a server program what its configuration comes to. It computes and ends; no server is started.
-fn postgres_pages(data: &Path, program: Option<&Path>) -> Result<u64, PipelineError> {
+/// How many huge pages the configuration of a server comes to, and of how many bytes each.
+fn postgres_pages(host: &Host, data: &Path, program: Option<&Path>) -> Result<(u64, u64), PipelineError> {
     let program = program.map_or_else(|| postgres_program(data), Path::to_owned);
-    let failed = |message: String| PipelineError::Postgres { program: program.clone(), message };
-    let mut command = Command::new(&program);
+    let pages = postgres_setting(&program, data, "shared_memory_size_in_huge_pages")?;
+    // In kB; 0 is the default of the kernel.
+    let page_bytes = match postgres_setting(&program, data, "huge_page_size")? {
+        0 => default_huge_page_bytes(host),
+        kilobytes => kilobytes.saturating_mul(1024),
+    };
+    Ok((pages, page_bytes))
+}
+
+/// Asks a server program for a number of its configuration. It computes and ends; no server is started.
+fn postgres_setting(program: &Path, data: &Path, name: &'static str) -> Result<u64, PipelineError> {
+    let failed =
+        |message: String| PipelineError::Postgres { program: program.to_owned(), setting: name, message };
+    let mut command = Command::new(program);
     // `-C` must be the first argument, and is then answered before the server looks who it is.
-    command.args(["-C", "shared_memory_size_in_huge_pages", "-D"]).arg(data);
+    command.args(["-C", name, "-D"]).arg(data);
     if rustix::process::geteuid().is_root() {
         let owner = fs::metadata(data).map_err(|error| failed(error.to_string()))?;
         command.uid(owner.uid()).gid(owner.gid());

@@ -214,6 +214,7 @@ fn a_service_pool_waits_for_its_service_and_follows_its_rows() {
     let plan = plan_of(&want);
     assert!(only_skip(&plan).verdict.reason.contains("--service"));
     let request = crate::SizeRequest {
+        private_bytes: 0,
         subject: "engine (pid 9)".to_owned(),
         service: Some("engine".to_owned()),
         regions: vec![crate::Region {
@@ -242,6 +243,7 @@ fn a_service_that_runs_on_a_pool_already_is_not_given_a_second_one() {
         pool_page_bytes: Some(2 << 20),
     };
     let request = |headroom_percent| crate::SizeRequest {
+        private_bytes: 0,
         subject: "engine (pid 9)".to_owned(),
         service: Some("engine".to_owned()),
         regions: vec![region.clone()],

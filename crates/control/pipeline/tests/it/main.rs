@@ -14,6 +14,7 @@ mod live;
 mod persist;
 mod placement;
 mod random;
+mod size;
 mod speed;
 mod tree;
 mod watch;

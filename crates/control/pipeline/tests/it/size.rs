@@ -1,0 +1,37 @@
+//! What a server that does not run says it will need, in pages of its own size.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use planish_pipeline::{SizeRequest, size};
+
+use crate::tree::Tree;
+
+#[expect(clippy::disallowed_methods, reason = "sets up the fixture")]
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("a temporary folder is writable");
+}
+
+/// Pages of each size on the two-socket host, by a server that answers with these settings.
+fn pages(shared_memory_size_in_huge_pages: &str, huge_page_size: &str) -> Vec<(u64, u64)> {
+    let data = tempfile::tempdir().expect("a temporary folder");
+    write(&data.path().join("shared_memory_size_in_huge_pages"), shared_memory_size_in_huge_pages);
+    write(&data.path().join("huge_page_size"), huge_page_size);
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/server/postgres");
+    let request = SizeRequest::Postgres { data: data.path().to_owned(), program: Some(program) };
+    let sizing = size(&Tree::copy_of("metal-2s").session(), &request, Some(0)).expect("it answers");
+    let mut sums = BTreeMap::new();
+    sizing.rows.iter().for_each(|row| *sums.entry(row.page_bytes).or_insert(0) += row.pages);
+    sums.into_iter().collect()
+}
+
+#[test]
+fn a_server_is_sized_in_the_pages_that_it_was_told_to_use() {
+    // 4 GB of shared buffers, as PostgreSQL 15 answers.
+    assert_eq!(pages("5\n", "1048576\n"), [(2 << 20, 2560), (1 << 30, 5)]);
+}
+
+#[test]
+fn one_segment_is_shared_out_anew_in_pages_of_another_size() {
+    assert_eq!(pages("2107\n", "0\n"), [(2 << 20, 2107), (1 << 30, 5)]);
+}
