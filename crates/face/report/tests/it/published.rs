@@ -206,11 +206,10 @@ fn the_readme_tells_of_postgres_what_its_proof_says() {
     let rate = |rung: &Rung| {
         let gain = rung.metrics.get("select_ops_per_s")?.gain?;
         let (effect, low, high) = (percent(gain.effect), percent(gain.low), percent(gain.high));
-        Some(format!("throughput {effect} [{low}, {high}] on {}", titled(rung)))
+        Some(format!("{effect} [{low}, {high}] on {}", titled(rung)))
     };
-    let told: Vec<String> = outcome.real_rungs().filter_map(rate).collect();
-    let readme = readme();
-    assert!(told.iter().any(|line| readme.contains(line)), "README.md tells none of\n{told:#?}");
+    // All of them: the best of three is no figure of any.
+    lines.extend(outcome.real_rungs().filter_map(rate));
     readme_says(&lines);
 }
 
