@@ -38,7 +38,10 @@ pub enum StatsError {
         alpha: f64,
     },
     /// So few windows of a start cannot show when it became steady.
-    #[error("a start has {windows} windows, and a warm-up takes {needed} to be found")]
+    #[error(
+        "a start has {windows} window{}, and a warm-up takes {needed} to be found",
+        if *windows == 1 { "" } else { "s" }
+    )]
     TooFewWindows {
         /// Windows that there are.
         windows: usize,

@@ -106,6 +106,8 @@ pub enum TrialError {
         metric: String,
         /// The nearest that is reported.
         nearest: Option<String>,
+        /// All that are reported.
+        known: Vec<String>,
     },
     /// The budget or the numbers of the trial allow no conclusion whatever is measured.
     #[error("the trial is too small for any conclusion")]
@@ -188,7 +190,9 @@ impl TrialError {
             Self::Placement { name } => vec![format!(
                 "keep it as {name}.toml among your own profiles (docs/profiles.md), and name it --profile {name}"
             )],
-            Self::NoMetric { .. } => vec!["name a metric that is reported as `primary`".to_owned()],
+            Self::NoMetric { known, .. } => {
+                vec![format!("name a metric that is reported as `primary`: {}", known.join(", "))]
+            }
             Self::File { .. } | Self::Unreadable { .. } => {
                 vec!["name a file that you may read, in a folder that is there".to_owned()]
             }

@@ -566,24 +566,18 @@ impl TrialOutcome {
         self.rungs.iter().any(|rung| rung.name == Self::PLACEBO && rung.verdict == RungVerdict::Keep)
     }
 
-    /// Whether only slices of one start of each program were seen: nothing can be kept by these, whatever they show.
-    #[must_use]
-    pub fn is_one_start(&self) -> bool {
-        self.unit == UnitKind::Slice && self.rungs.iter().all(|rung| rung.confirmed.is_none())
-    }
-
-    /// The exit code that follows from the rungs: done once every rung that can be had is decided,
-    /// inconclusive when noise can explain all that was seen, as it can wherever the placebo was kept, or when a layout
-    /// can explain what one start of each program seems to gain.
+    /// The exit code that follows from the rungs: done when something was kept, or when every rung that can be had was
+    /// dropped. Where nothing was kept and a rung is open, what was asked, whether anything pays, has no answer yet: a
+    /// rung that was dropped beside it (one that pins, on a ladder of page sizes) gives none. Nor does a run that kept
+    /// its placebo.
     #[must_use]
     pub fn exit_of_rungs(&self) -> Exit {
-        let mut had = self.real_rungs().filter(|rung| rung.verdict != RungVerdict::Unavailable).peekable();
-        if had.peek().is_none() {
+        let had = |verdict| self.real_rungs().any(|rung| rung.verdict == verdict);
+        if self.real_rungs().all(|rung| rung.verdict == RungVerdict::Unavailable) {
             return Exit::Refused;
         }
-        let is_open = |rung: &Rung| rung.verdict == RungVerdict::Inconclusive;
-        let by_layout = self.is_one_start() && self.real_rungs().any(is_open);
-        if self.placebo_was_kept() || by_layout || had.all(is_open) { Exit::Inconclusive } else { Exit::Done }
+        let is_open = !had(RungVerdict::Keep) && had(RungVerdict::Inconclusive);
+        if self.placebo_was_kept() || is_open { Exit::Inconclusive } else { Exit::Done }
     }
 }
 
@@ -670,6 +664,23 @@ pub(crate) mod tests {
         outcome.rungs[2].verdict = RungVerdict::Drop;
         outcome.rungs[0].verdict = RungVerdict::Unavailable;
         assert_eq!(outcome.exit_of_rungs(), Exit::Refused);
+    }
+
+    #[test]
+    fn a_rung_that_is_dropped_beside_open_ones_answers_nothing() {
+        let mut outcome = blank();
+        outcome.rungs = vec![
+            rung("thp", RungVerdict::Inconclusive),
+            rung("2m", RungVerdict::Inconclusive),
+            rung("pinned", RungVerdict::Drop),
+            rung(TrialOutcome::PLACEBO, RungVerdict::Drop),
+        ];
+        assert_eq!(outcome.exit_of_rungs(), Exit::Inconclusive, "as a quick proof on a noisy machine ends");
+        outcome.rungs[1].verdict = RungVerdict::Keep;
+        assert_eq!(outcome.exit_of_rungs(), Exit::Done, "something pays");
+        outcome.rungs[0].verdict = RungVerdict::Drop;
+        outcome.rungs[1].verdict = RungVerdict::Drop;
+        assert_eq!(outcome.exit_of_rungs(), Exit::Done, "nothing pays, and that is an answer");
     }
 
     #[test]

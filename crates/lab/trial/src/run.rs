@@ -275,6 +275,7 @@ fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOption
         budget: options.checked_budget(Duration::from_secs_f64(seconds))?,
         spent: Duration::ZERO,
         pairs_max: trial.pairs,
+        pairs_cure: "raise `pairs` in the trial file, or in a copy of a shipped one (4096 at most)",
         selfcheck_pairs: trial.selfcheck_pairs,
         warm_up: trial.warm_up(),
         confirm,

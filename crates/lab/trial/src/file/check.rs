@@ -271,9 +271,12 @@ fn metrics_named(trial: &TrialFile) -> Found {
         if told_by_program || names.contains(name) {
             continue;
         }
-        let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+        // `cpu` is short of `cpu_s` by half its letters, and means nothing else.
+        let begun = || names.iter().find(|known| known.starts_with(name) && !name.is_empty()).cloned();
+        let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned).or_else(begun);
         let hint = did_you_mean(nearest.as_ref());
-        return Err((span.into(), format!("this workload has no metric `{name}`{hint}")));
+        let known = distinct(&names).join(", ");
+        return Err((span.into(), format!("this workload has no metric `{name}` among {known}{hint}")));
     }
     Ok(())
 }
@@ -288,6 +291,12 @@ fn margins(trial: &TrialFile) -> Found {
         }
     }
     Ok(())
+}
+
+/// The same names, each once.
+fn distinct(names: &[String]) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    names.iter().map(String::as_str).filter(|name| seen.insert(*name)).collect()
 }
 
 /// Latencies that a resident program may tell beside the usual ones: its mean, and quantiles such as `p95_ns`.
@@ -506,7 +515,13 @@ mod tests {
         let wrong = error(&format!("{HEAD}[workload]\nadapter = \"comand\"\n"));
         assert!(wrong.starts_with("t.toml:4:11: ") && wrong.ends_with("did you mean `command`?"), "{wrong}");
         let wrong = error(&format!("{HEAD}primary = \"cpus\"\n{COMMAND}"));
-        assert_eq!(wrong, "t.toml:3:11: this workload has no metric `cpus`; did you mean `cpu_s`?");
+        let known = "cpu_s, wall_s, user_s, system_s, rss_bytes, faults";
+        let no = |name: &str| format!("t.toml:3:11: this workload has no metric `{name}` among {known}");
+        assert_eq!(wrong, format!("{}; did you mean `cpu_s`?", no("cpus")));
+        let wrong = error(&format!("{HEAD}primary = \"cpu\"\n{COMMAND}"));
+        assert_eq!(wrong, format!("{}; did you mean `cpu_s`?", no("cpu")), "a name that is cut short");
+        let wrong = error(&format!("{HEAD}primary = \"speed\"\n{COMMAND}"));
+        assert_eq!(wrong, no("speed"), "no random one");
         let wrong = error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n[[rung]]\nname = \"a\"\n"));
         assert_eq!(wrong, "t.toml:9:8: the name `a` is taken");
         let rung = |rest: &str| error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n{rest}\n"));
@@ -543,7 +558,8 @@ mod tests {
             TrialFile::parse("t.toml", &format!("{HEAD}{guards}{workload}[[rung]]\nname = \"a\"\n"))
         };
         let wrong = guarded("slices", "p99ns").expect_err("a typo").to_string();
-        assert_eq!(wrong, "t.toml:4:3: this workload has no metric `p99ns`; did you mean `p99_ns`?");
+        assert!(wrong.starts_with("t.toml:4:3: this workload has no metric `p99ns` among "), "{wrong}");
+        assert!(wrong.ends_with("; did you mean `p99_ns`?"), "{wrong}");
         for metric in ["p99_9_ns", "p95_ns", "mean_ns", "iqr_ns"] {
             assert!(guarded("slices", metric).is_ok(), "{metric}");
         }

@@ -48,6 +48,7 @@ primary = \"cpu_s\"          # or wall_s, or a number out of your program's outp
 # min_gain = 0.01          # what is worth keeping, as a fraction; without it by what a rung is: 0.005 to 0.02
 # mode = \"step\"            # each rung over what was kept before it, instead of all against the baseline
 budget_seconds = 3600      # planish trial selfcheck says what this budget can see
+pairs = 32                 # of each rung at most (to 4096): there it ends, however much of the budget is left
 
 [workload]
 adapter = \"command\"        # or number, pgbench, http, slices

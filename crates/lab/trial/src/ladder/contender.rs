@@ -106,6 +106,12 @@ impl Contender {
         }
     }
 
+    /// Pairs behind it, those of the longer run where it ran again.
+    pub(super) fn pairs(&self) -> usize {
+        let fresh = self.confirmed.as_ref().map_or(0, |confirmed| confirmed.pairs);
+        self.run.as_ref().map_or(0, |run| run.pairs.len()).max(fresh)
+    }
+
     /// The verdict, once there is one.
     pub(super) fn verdict(&self) -> Option<RungVerdict> {
         self.verdict
@@ -204,7 +210,10 @@ pub(super) fn sentence(conclusion: &Conclusion, min_gain: f64, better: planish_s
             // A conclusion that is too small has the bound that made it so.
             let ceiling = 100.0 * better.gain(conclusion.ceiling.unwrap_or_default());
             let wanted = 100.0 * min_gain;
-            format!("gains {ceiling:+.1} % at most, and {wanted:.1} % is wanted: 95 % bound of {pairs} pairs")
+            // The interval beside it has another level: that of all looks and rungs, and of both sides.
+            format!(
+                "gains {ceiling:+.1} % at most by a one-sided 95 % bound of {pairs} pairs, and {wanted:.1} % is wanted"
+            )
         }
         Reason::GuardBreached => {
             let state = planish_stats::GuardState::Breached;
@@ -274,7 +283,10 @@ mod tests {
         let guard = planish_stats::Guard::of_difference("rss_bytes", 0.1);
         assert_eq!(told_with(vec![guard], &gains), "pays, by 12 pairs; rss_bytes held");
         let none: Vec<f64> = (0..16).map(|pair| if pair % 2 == 0 { 0.003 } else { -0.004 }).collect();
-        assert_eq!(told(&none), "gains +0.3 % at most, and 1.0 % is wanted: 95 % bound of 8 pairs");
+        assert_eq!(
+            told(&none),
+            "gains +0.3 % at most by a one-sided 95 % bound of 8 pairs, and 1.0 % is wanted"
+        );
     }
 
     #[test]

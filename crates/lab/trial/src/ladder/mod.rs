@@ -135,6 +135,8 @@ pub struct LadderOptions {
     pub spent: Duration,
     /// Pairs of a rung at most.
     pub pairs_max: usize,
+    /// What gives them more, as the end of a sentence.
+    pub pairs_cure: &'static str,
     /// Pairs of the self-check; 8 at least.
     pub selfcheck_pairs: usize,
     /// What each unit runs before it is measured.
@@ -378,6 +380,7 @@ impl<'a> Climb<'a> {
             self.refused.extend(check.refusal);
             check.outcome
         });
+        self.tell_of_the_cap(&contenders);
         let rungs = contenders.into_iter().map(|contender| contender.into_rung(self.options)).collect();
         Ok(self.outcome(baseline_achieved, selfcheck, rungs))
     }
@@ -542,6 +545,24 @@ impl<'a> Climb<'a> {
         Ok(())
     }
 
+    /// Where rungs are open although there was time for more pairs, what ended them is their number.
+    fn tell_of_the_cap(&mut self, contenders: &[Contender]) {
+        let (left, cap) = (self.left().as_secs(), self.options.pairs_max);
+        let is_capped = |contender: &&Contender| {
+            contender.verdict() == Some(RungVerdict::Inconclusive) && contender.pairs() >= cap
+        };
+        // The placebo, the last one, changes nothing: more pairs of it would show nothing either.
+        let rungs = &contenders[..contenders.len().saturating_sub(1)];
+        let open: Vec<&str> = rungs.iter().filter(is_capped).map(|rung| rung.name.as_str()).collect();
+        if !open.is_empty() && left > 0 && !self.stop.is_set() {
+            self.refused.push(Refusal {
+                what: format!("more pairs of {}", open.join(", ")),
+                why: format!("{cap} pairs of a rung are the most here, and {left} s of the budget are left"),
+                cure: self.options.pairs_cure.to_owned(),
+            });
+        }
+    }
+
     fn outcome(
         &mut self,
         baseline_achieved: Option<Achieved>,
@@ -630,6 +651,7 @@ impl<'a> Climb<'a> {
         sample.value(metric).ok_or_else(|| TrialError::NoMetric {
             metric: metric.clone(),
             nearest: nearest(metric, sample.metrics.keys().map(String::as_str)).map(str::to_owned),
+            known: sample.metrics.keys().cloned().collect(),
         })
     }
 }

@@ -9,7 +9,7 @@ use planish_stats::summary::robust_sigma;
 use planish_stats::{Estimate, Rng};
 
 use super::rows::{better, gain};
-use super::{Climb, Refusal, SEED_LIMIT, race, readback};
+use super::{Climb, LadderOptions, Refusal, SEED_LIMIT, race, readback};
 use crate::control::Phase;
 use crate::error::TrialError;
 use crate::outcome::{Detectable, First, Quieter, SelfCheck, SelfCheckVerdict};
@@ -242,7 +242,7 @@ impl Climb<'_> {
             quieter,
             advice: String::new(),
         };
-        outcome.advice = advice(&outcome, options.min_gain, pairs, &noise.aa);
+        outcome.advice = advice(&outcome, options, pairs, &noise.aa);
         let refusal = hopeless.then(|| Refusal {
             what: "the ladder".to_owned(),
             why: format!(
@@ -307,7 +307,7 @@ fn is_speed(name: &str) -> bool {
     (is_rate && !is_part) || name == "cpu_s" || name == "wall_s"
 }
 
-fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> String {
+fn advice(check: &SelfCheck, options: &LadderOptions, pairs: usize, aa: &Estimate) -> String {
     match check.verdict {
         SelfCheckVerdict::Ok => {
             format!("{pairs} pairs see a gain of {:.2} %", 100.0 * check.mde)
@@ -325,12 +325,17 @@ fn advice(check: &SelfCheck, min_gain: f64, pairs: usize, aa: &Estimate) -> Stri
         SelfCheckVerdict::Noisy => {
             let mut text = format!("{pairs} pairs see a gain of {:.2} %", 100.0 * check.mde);
             if let (Some(needed), Some(hours)) = (check.pairs_needed, check.hours_needed) {
-                let time = if hours < 1.0 {
-                    format!("{:.0} minutes", (60.0 * hours).ceil())
-                } else {
+                let minutes = (60.0 * hours).ceil();
+                let time = if hours > 1.0 {
                     format!("{hours:.1} hours")
+                } else {
+                    format!("{minutes:.0} minute{}", if minutes > 1.0 { "s" } else { "" })
                 };
-                text += &format!("; for {:.1} % it takes {needed} pairs, {time}", 100.0 * min_gain);
+                text += &format!("; for {:.1} % it takes {needed} pairs, {time}", 100.0 * options.min_gain);
+                // No budget buys these.
+                if needed > options.pairs_max {
+                    text += &format!(", and {} are run at most: {}", options.pairs_max, options.pairs_cure);
+                }
             }
             if let Some(quieter) = &check.quieter {
                 text += &format!("; `{}` is quieter here: make it the primary metric", quieter.metric);

@@ -160,6 +160,7 @@ mod tests {
             budget: Duration::from_secs(600),
             spent: Duration::ZERO,
             pairs_max: 32,
+            pairs_cure: "raise `pairs`",
             selfcheck_pairs: 8,
             warm_up: crate::ladder::WarmUpPlan::Auto,
             confirm: Confirm::Fresh,

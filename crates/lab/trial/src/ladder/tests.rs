@@ -93,6 +93,7 @@ fn options(budget_seconds: f64, selfcheck_pairs: usize) -> LadderOptions {
         budget: Duration::from_secs_f64(budget_seconds),
         spent: Duration::ZERO,
         pairs_max: 32,
+        pairs_cure: "raise `pairs`",
         selfcheck_pairs,
         warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Fresh,
@@ -145,6 +146,29 @@ fn a_long_self_check_is_shortened_for_the_sake_of_the_rungs_and_says_so() {
     let note = format!("the self-check made {pairs} of 40 pairs");
     assert!(outcome.notes.iter().any(|one| one.starts_with(&note)), "{:?}", outcome.notes);
     assert!(outcome.rungs[0].pairs > 0);
+}
+
+#[test]
+fn a_trial_that_its_number_of_pairs_ended_says_so_and_one_that_its_time_ended_does_not() {
+    // A fourteenth of what a pair differs by is asked for: no 32 pairs show or exclude that.
+    let costs = [100.0, 100.0, 100.0];
+    let capped = |budget_seconds| {
+        let options = LadderOptions { min_gain: 0.001, ..options(budget_seconds, 8) };
+        run(&mut Slow::new(0.0, 1.0, &costs), &options)
+    };
+    let outcome = capped(10_000.0);
+    let rung = &outcome.rungs[0];
+    assert_eq!((rung.verdict, rung.pairs), (RungVerdict::Inconclusive, 32), "{}", rung.reason);
+    let told = outcome.refused.last().expect("what ended it");
+    assert_eq!(told.what, "more pairs of arm1");
+    assert!(told.why.starts_with("32 pairs of a rung are the most here, and "), "{}", told.why);
+    assert!(told.why.ends_with(" s of the budget are left"), "{}", told.why);
+    assert_eq!(told.cure, "raise `pairs`");
+    let advice = &outcome.selfcheck.as_ref().expect("it was made").advice;
+    assert!(advice.ends_with(", and 32 are run at most: raise `pairs`"), "{advice}");
+
+    let outcome = capped(60.0);
+    assert!(outcome.rungs[0].pairs < 32 && outcome.refused.is_empty(), "{:?}", outcome.refused);
 }
 
 #[test]

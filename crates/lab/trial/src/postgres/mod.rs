@@ -242,6 +242,7 @@ fn ladder_options(
         budget: options.checked_budget(BUDGET[usize::from(options.quick)])?,
         spent: Duration::ZERO,
         pairs_max: 32,
+        pairs_cure: "run it again at a quieter time: this proof runs no more",
         selfcheck_pairs: 8,
         warm_up: WarmUpPlan::Auto,
         confirm,

@@ -192,6 +192,7 @@ pub fn options(seed: u64) -> LadderOptions {
         budget: Duration::from_secs(600),
         spent: Duration::ZERO,
         pairs_max: 32,
+        pairs_cure: "raise `pairs`",
         selfcheck_pairs: 8,
         warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Fresh,
