@@ -101,8 +101,8 @@ impl Proof {
         let what = self.why_not(wanted);
         if wanted == Pages::Base && self.is_base() {
             let cure = format!(
-                "the host gives huge pages to all shared memory (thp.shmem_enabled is always or force): \
-                 for the trial, echo never > {SHMEM_ENABLED}"
+                "the host gives huge pages to all shared memory ({SHMEM_ENABLED} is always or force): apply a \
+                 profile of your own with \"thp.shmem_enabled\" = \"never\" for the trial, and undo it afterwards"
             );
             return ArmError::Refused { what, cure };
         }
