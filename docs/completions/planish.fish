@@ -137,7 +137,7 @@ always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand undo" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
 complete -c planish -n "__fish_planish_using_subcommand undo" -l all -d 'Undo every open entry, newest first'
-complete -c planish -n "__fish_planish_using_subcommand undo" -l force -d 'Write the originals even where someone else changed the value since'
+complete -c planish -n "__fish_planish_using_subcommand undo" -l force -d 'Write the originals even where someone else changed the value since; of an entry that is undone already, where it is named'
 complete -c planish -n "__fish_planish_using_subcommand undo" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s v -l verbose -d 'Print every place, source and calculation'

@@ -34,6 +34,8 @@ pub enum ResidencyError {
         pid: u32,
         /// Why.
         reason: &'static str,
+        /// What to look at instead, or from where.
+        cure: &'static str,
     },
     /// Several processes have that name, and none of them started the others.
     #[error("several processes are called `{name}`: {}", listed(pids))]
@@ -77,11 +79,8 @@ impl ResidencyError {
                  CAP_SYS_ADMIN too)"
             )),
             Self::Several { pids, .. } => Some(format!("name one of {}", listed(pids))),
-            Self::NoProcess { .. }
-            | Self::LeftAlone { .. }
-            | Self::Restless { .. }
-            | Self::Read { .. }
-            | Self::Odd { .. } => None,
+            Self::LeftAlone { cure, .. } => Some((*cure).to_owned()),
+            Self::NoProcess { .. } | Self::Restless { .. } | Self::Read { .. } | Self::Odd { .. } => None,
         }
     }
 }

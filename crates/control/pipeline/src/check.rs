@@ -1,6 +1,6 @@
 //! `planish check`: the host against a profile, a plan, or what was applied. Any user may ask.
 
-use planish_model::{Drift, Exit};
+use planish_model::{Drift, Entry, Exit};
 
 use crate::apply::look_again;
 use crate::error::PipelineError;
@@ -16,6 +16,8 @@ pub struct Checked {
     pub drift: Drift,
     /// The profile that was compared with, also where a plan file of it was named.
     pub profile: Option<String>,
+    /// Entries that hold values of this boot, oldest first.
+    pub open: Vec<Entry>,
     /// Entries of this boot that go by themselves unless they are confirmed.
     pub unconfirmed: Vec<Unconfirmed>,
     /// Done, or findings.
@@ -33,5 +35,8 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let drift = look_again(session, plan.as_ref(), &entries);
     let exit = if drift.is_clean() { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
-    Ok(Checked { drift, profile, unconfirmed: unconfirmed::all(session, &entries), exit })
+    let unconfirmed = unconfirmed::all(session, &entries);
+    let boot_id = session.host().boot_id();
+    let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
+    Ok(Checked { drift, profile, open, unconfirmed, exit })
 }

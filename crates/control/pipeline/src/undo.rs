@@ -34,6 +34,8 @@ pub struct Undone {
     pub recorded: bool,
     /// What to know or to do next.
     pub hints: Vec<String>,
+    /// Where there was nothing to take back: the newest entry of this boot that left a value to somebody else.
+    pub kept: Option<EntryId>,
 }
 
 /// How far an undo goes.
@@ -65,7 +67,10 @@ pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, Pi
         let lost = out_of_reach(session, target)?;
         undone.exit = if lost.is_some() { worse(undone.exit, Exit::Findings) } else { undone.exit };
         undone.hints.extend(lost);
-        undone.hints.extend(kept_theirs(session)?);
+        undone.kept = kept_theirs(session)?;
+        undone.hints.extend(undone.kept.map(|id| {
+            format!("entry {id} left what someone else set since: planish undo {id} --force writes that, too")
+        }));
     }
     Ok(undone)
 }
@@ -90,17 +95,14 @@ fn out_of_reach(session: &Session, target: Target) -> Result<Option<String>, Pip
     }))
 }
 
-/// Where nothing is open: the newest entry of this boot that left a value to somebody else, and what undoes it too.
-fn kept_theirs(session: &Session) -> Result<Option<String>, PipelineError> {
+/// The newest closed entry of this boot that left a value to somebody else.
+fn kept_theirs(session: &Session) -> Result<Option<EntryId>, PipelineError> {
     let boot_id = session.host().boot_id();
     let kept = |entry: &&Entry| {
         !entry.is_open() && entry.boot_id == boot_id && entry.steps.iter().any(EntryStep::left_theirs)
     };
     let entries = session.ledger()?.entries;
-    Ok(entries.iter().rev().find(kept).map(|entry| {
-        let id = entry.id;
-        format!("entry {id} left what someone else set since: planish undo {id} --force writes that, too")
-    }))
+    Ok(entries.iter().rev().find(kept).map(|entry| entry.id))
 }
 
 /// Takes back the entries that are selected once the host is ours.
@@ -124,7 +126,7 @@ pub(crate) fn undo_selected(
     let hints_of_journal = journal.torn_note().into_iter().chain(journal.lost().iter().cloned()).collect();
     let exit = if journal.lost().is_empty() { Exit::Done } else { Exit::Findings };
     let recorded = !journal.is_unrecorded();
-    let mut undone = Undone { entries: Vec::new(), exit, recorded, hints: hints_of_journal };
+    let mut undone = Undone { entries: Vec::new(), exit, recorded, hints: hints_of_journal, kept: None };
     for id in select(&journal)? {
         let entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         let back = undo_entry(&mut journal, &entry, &session.options.command, force, &boot_id, &*sink);

@@ -39,8 +39,8 @@ pub(crate) fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, St
         }
     };
     let stat = stat_of(host, pid)?;
-    if let Some(reason) = left_alone(host, pid, &stat) {
-        return Err(ResidencyError::LeftAlone { pid, reason });
+    if let Some((reason, cure)) = left_alone(host, pid, &stat) {
+        return Err(ResidencyError::LeftAlone { pid, reason, cure });
     }
     let mut members = vec![(pid, stat)];
     if let Some(everybody) = everybody.filter(|_| tree) {
@@ -71,21 +71,29 @@ fn first_of(name: &str, everybody: &BTreeMap<u32, Stat>) -> Result<u32, Residenc
     }
 }
 
-/// Why a process is none of our business; `None` for one that may be looked at.
-fn left_alone(host: &Host, pid: u32, stat: &Stat) -> Option<&'static str> {
+/// Why a process is none of our business, and what to do instead; `None` for one that may be looked at.
+fn left_alone(host: &Host, pid: u32, stat: &Stat) -> Option<(&'static str, &'static str)> {
     if stat.is_kernel_thread {
-        return Some("it is a thread of the kernel, which has no memory of its own");
+        let reason = "it is a thread of the kernel, which has no memory of its own";
+        return Some((reason, "name a process of a program"));
     }
     if !host.is_live() {
         return None;
     }
     if pid == 1 {
-        return Some("it is process 1, which every other depends on");
+        let reason =
+            "it is process 1, which every other depends on, and to look holds the lock of its memory";
+        let cure = "name a process that it started; of a container, look from outside, by the number that it has there";
+        return Some((reason, cure));
     }
     let mut above = stat_of(host, std::process::id()).ok()?.parent;
     while above > 1 {
         if above == pid {
-            return Some("it started this very command");
+            let reason = "it started this very command, and to look holds the lock of its memory";
+            return Some((
+                reason,
+                "look at it from another session, which it did not start, or name another process",
+            ));
         }
         above = stat_of(host, above).ok()?.parent;
     }
@@ -132,6 +140,7 @@ mod tests {
         for pid in [1, std::os::unix::process::parent_id()] {
             let error = members(&host, &Who::Pid(pid), false).unwrap_err();
             assert!(matches!(error, ResidencyError::LeftAlone { .. }), "{pid}: {error}");
+            assert!(error.cure().is_some_and(|cure| cure.contains("look at it from") || pid == 1), "{pid}");
         }
         assert_eq!(members(&host, &Who::Pid(std::process::id()), false).unwrap().len(), 1);
         assert!(matches!(members(&host, &Who::Pid(u32::MAX), false), Err(ResidencyError::NoProcess { .. })));

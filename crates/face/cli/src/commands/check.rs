@@ -1,7 +1,9 @@
 //! `planish check`
 
-use planish_model::{DriftState, Exit, KnobCheck, quoted};
-use planish_pipeline::{self as pipeline, Source, Unconfirmed};
+use std::collections::BTreeSet;
+
+use planish_model::{Class, DriftState, Entry, Exit, KnobCheck, Persisted, quoted};
+use planish_pipeline::{self as pipeline, Checked, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
@@ -11,10 +13,12 @@ use crate::failure::Failure;
 
 /// Compare the host with a profile, a plan, or what was applied
 ///
-/// Every place is named: what runs, what is persisted, what the next boot brings, and who causes a difference.
+/// Every place is named: what runs, what is persisted, what the next boot brings, and who causes a difference. What was
+/// wanted and is not so, or will be set otherwise by a file at the next boot, ends in exit code 1. What planish never
+/// set and files of the host want otherwise is told, and makes no 1; neither does what merely nobody persisted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A profile or a plan file; without it, everything that is applied
+    /// A profile or a plan file; without it, everything that is applied, and what the host's own files say
     #[arg(value_name = "PROFILE|F")]
     source: Option<String>,
     /// Print one line and end as monitoring expects: 0 ok, 1 warning, 2 critical, 3 unknown
@@ -50,8 +54,9 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
 fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let source = args.source.as_deref().map(Source::named);
-    let checked = pipeline::check(&session, source.as_ref())?;
-    let report = CheckReport { against: args.source.clone(), knobs: checked.drift.knobs };
+    let mut checked = pipeline::check(&session, source.as_ref())?;
+    let report =
+        CheckReport { against: args.source.clone(), knobs: std::mem::take(&mut checked.drift.knobs) };
     let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
@@ -59,20 +64,27 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for waiting in &checked.unconfirmed {
         answer = answer.note(on_trial(waiting, context));
     }
-    // A plan file is for the host as it was before its apply, and what is on trial is persisted by no apply.
-    // A profile in a file of its own goes by that file; a plan file is for this moment, and its profile is named.
-    let typed = args.source.as_deref().filter(|source| source.ends_with(".toml"));
-    let profile = typed.or(checked.profile.as_deref()).map_or("PROFILE".to_owned(), quoted);
-    let cure = context.root_line(&format!("apply {profile} --persist"));
-    let lost = lost(&report, &cure).filter(|_| checked.unconfirmed.is_empty());
-    for note in [lost, foreign(&report)] {
+    let cure = keeping(args.source.as_deref(), &checked).map(|line| context.root_line(&line));
+    let told = cure.clone().unwrap_or_else(|| {
+        let named = args.source.as_deref().filter(|source| source.ends_with(".toml"));
+        let profile = named.or(checked.profile.as_deref()).map_or("PROFILE".to_owned(), quoted);
+        context.root_line(&format!("apply {profile} --persist"))
+    });
+    // What is on trial is persisted by no apply.
+    let lost = lost(&report, &told).filter(|_| checked.unconfirmed.is_empty());
+    let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, checked.unconfirmed.is_empty()));
+    let is_cured =
+        is_lost || report.knobs.iter().any(|knob| is_overwritten(knob) && !is_read_after_ours(knob));
+    for note in [lost, overwritten, foreign(&report)] {
         answer = note.into_iter().fold(answer, Answer::note);
     }
     if let Some(folder) = session.hidden_state() {
         let folder = folder.display();
         answer = answer.warning(format!("what root applied is in {folder}, which only root may read"));
     }
+    let cure = cure.filter(|_| is_cured && checked.unconfirmed.is_empty() && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
+        (_, _) if cure.is_some() => cure.unwrap_or_default(),
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
         (_, Some(source)) => context.line(&format!("plan {}", quoted(source))),
@@ -89,6 +101,67 @@ fn on_trial(waiting: &Unconfirmed, context: &Context) -> String {
     format!("{waiting}: {}", context.root_line(&cure))
 }
 
+/// The apply that keeps what runs: as it was allowed, and with files for the next boot. `None` where nobody can say
+/// which, or where the files are there already.
+///
+/// A profile in a file of its own goes by that file; a plan file is for the host as it was before its apply, and its
+/// profile is named.
+fn keeping(source: Option<&str>, checked: &Checked) -> Option<String> {
+    let is_of = |entry: &&Entry| {
+        let sets = entry.steps.iter().any(|step| !step.knob.is_persistence() && !step.is_undone());
+        sets && checked.profile.as_ref().is_none_or(|profile| *profile == entry.profile)
+    };
+    let entries: Vec<&Entry> = checked.open.iter().filter(is_of).collect();
+    let profile = match (&checked.profile, entries.as_slice()) {
+        (Some(profile), _) => profile,
+        (None, [first, rest @ ..]) if rest.iter().all(|entry| entry.profile == first.profile) => {
+            &first.profile
+        }
+        _ => return None,
+    };
+    let of_profile = checked.open.iter().filter(|entry| entry.profile == *profile);
+    let mut of_profile = of_profile.flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
+    if of_profile.any(|step| step.place.ends_with(Persisted::OWN_FILE)) {
+        return None;
+    }
+    let steps = || entries.iter().flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
+    let of_entry = || entries.last().and_then(|entry| file_of(&entry.command));
+    let file = source.filter(|source| source.ends_with(".toml")).or_else(of_entry);
+    let mut line = format!("apply {} --persist", quoted(file.unwrap_or(profile)));
+    // By name: to allow a class would allow more than was allowed then.
+    let allowed: BTreeSet<&str> = steps()
+        .filter(|step| step.class != Class::Safe && !step.knob.is_persistence())
+        .map(|step| step.knob.as_str())
+        .collect();
+    if !allowed.is_empty() {
+        line += &format!(" --allow-knob {}", allowed.into_iter().collect::<Vec<_>>().join(","));
+    }
+    if let Some(service) = steps().find_map(|step| step.service.as_ref()) {
+        line += &format!(" --service {}", quoted(service));
+    }
+    for name in entries.iter().flat_map(|entry| excluded(&entry.command)).collect::<BTreeSet<_>>() {
+        line += &format!(" --exclude {}", quoted(name));
+    }
+    Some(line)
+}
+
+/// The file of a profile that a command line names, as far as it can be told from its words.
+fn file_of(command: &str) -> Option<&str> {
+    command.split(' ').find(|word| word.contains('/') && word.ends_with(".toml") && !word.starts_with('-'))
+}
+
+/// What a command line left out.
+fn excluded(command: &str) -> impl Iterator<Item = &str> {
+    let words = command.split(' ').zip(command.split(' ').skip(1));
+    let named = words.filter(|(option, _)| *option == "--exclude").map(|(_, name)| name);
+    named.chain(command.split(' ').filter_map(|word| word.strip_prefix("--exclude=")))
+}
+
+/// Whether something that was wanted is not so now.
+fn has_drift(report: &CheckReport) -> bool {
+    report.knobs.iter().any(|knob| knob.state == DriftState::Drift && knob.wanted.is_some())
+}
+
 /// What runs as wanted, and only until the next boot.
 fn lost(report: &CheckReport, cure: &str) -> Option<String> {
     let lost = report.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
@@ -99,12 +172,51 @@ fn lost(report: &CheckReport, cure: &str) -> Option<String> {
         .then(|| format!("{} will not outlast a reboot: {cure}", units::count(count, "place")))
 }
 
+fn is_overwritten(knob: &KnobCheck) -> bool {
+    knob.state == DriftState::LostAtBoot && knob.next_boot.is_some()
+}
+
+/// Whether the line is in a file that comes after ours by its name, so that no file of ours helps.
+fn is_read_after_ours(knob: &KnobCheck) -> bool {
+    let source =
+        knob.persisted.as_deref().and_then(|text| text.rsplit_once(" (")).map_or("", |(_, file)| file);
+    let name = source.rsplit('/').next().unwrap_or_default();
+    source.contains("/sysctl.d/") && name > Persisted::OWN_FILE
+}
+
+/// Places that are named before the others are only counted.
+const NAMED_MAX: usize = 3;
+
+/// What runs as wanted, and a file of the host will set otherwise: the reason for an exit code that no row shows red.
+fn overwritten(report: &CheckReport, is_to_stay: bool) -> Option<String> {
+    let found: Vec<&KnobCheck> = report.knobs.iter().filter(|knob| is_overwritten(knob)).collect();
+    let why = |knob: &&KnobCheck| {
+        format!("{} ({})", knob.knob, knob.because.as_deref().unwrap_or("by another file"))
+    };
+    let mut named: Vec<String> = found.iter().take(NAMED_MAX).map(why).collect();
+    if found.len() > NAMED_MAX {
+        named.push(format!("and {} more", found.len() - NAMED_MAX));
+    }
+    let cure = if is_to_stay && found.iter().any(|knob| is_read_after_ours(knob)) {
+        format!("; --persist writes {}, which is read before: take the other line out", Persisted::OWN_FILE)
+    } else {
+        String::new()
+    };
+    (!found.is_empty()).then(|| {
+        let places = units::count(found.len(), "place");
+        let named = named.join(", ");
+        format!("exit code 1: {places} as wanted now will be set otherwise at the next boot: {named}{cure}")
+    })
+}
+
 /// What other files of the host want otherwise, and planish never set.
 fn foreign(report: &CheckReport) -> Option<String> {
     let foreign = |knob: &&KnobCheck| knob.state == DriftState::Drift && knob.wanted.is_none();
     let count = report.knobs.iter().filter(foreign).count();
     (count > 0).then(|| {
         let places = units::count(count, "place");
-        format!("{places} that planish never set: the host's own files say otherwise")
+        format!(
+            "{places} that planish never set: the host's own files say otherwise, which is no drift of ours"
+        )
     })
 }

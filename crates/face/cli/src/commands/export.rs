@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use planish_exchange::{ExportFormat, export};
+use planish_model::quoted;
 use planish_pipeline::{Source, outgoing};
 use planish_report::{ExportReport, ExportRow, LeftOutRow};
 
@@ -79,22 +80,28 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for row in &report.left_out {
         answer = answer.note(format!("{} is left out: {}", row.knob, row.reason));
     }
-    let command = format!("export {} {}", report.format, args.source);
+    if report.files.iter().all(|file| file.text.trim().is_empty()) {
+        let source = quoted(&args.source);
+        answer = answer.note(format!("of {source} there is nothing for {} on this host", report.format));
+        return Ok(answer.next(context.root_line(&format!("apply {source}"))));
+    }
     let Some(folder) = &args.output else {
-        return Ok(answer.next(context.line(&format!("{command} --output DIR"))));
+        return Ok(answer.next(context.again("--output DIR")));
     };
     for file in &report.files {
-        save(folder, file)?;
+        let path = save(folder, file)?;
+        answer = answer.note(format!("written: {}", path.display()));
     }
-    Ok(answer.next(context.line(&format!("check {}", args.source))))
+    Ok(answer.next(context.line(&format!("check {}", quoted(&args.source)))))
 }
 
 /// Saves a file below a folder, under the path where its tool looks for it.
-fn save(folder: &Path, file: &ExportRow) -> Result<(), Failure> {
+fn save(folder: &Path, file: &ExportRow) -> Result<PathBuf, Failure> {
     let path = folder.join(file.path.trim_start_matches('/'));
     if let Some(parent) = path.parent() {
         // What cannot be made is told by the write.
         let _ = std::fs::create_dir_all(parent);
     }
-    write_file(&path, &file.text)
+    write_file(&path, &file.text)?;
+    Ok(path)
 }

@@ -54,6 +54,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     let program = sizing.service.as_deref().unwrap_or(&named);
     let profile = session.catalogue().profile_for(program).unwrap_or("PROFILE");
+    if let SizeRequest::Bytes(bytes) = request {
+        answer = answer.note(format!(
+            "no plan takes bytes: want a pool such as hugepages.2m in a profile of your own, with need_bytes = {bytes} \
+             (docs/profiles.md), or name the service once it runs"
+        ));
+        return Ok(answer.next(context.line("plan ./mine.toml")));
+    }
     Ok(answer.next(context.line(&format!("plan {profile} --service {}", quoted(&named)))))
 }
 

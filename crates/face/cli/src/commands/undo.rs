@@ -20,7 +20,8 @@ pub(crate) struct Args {
     /// Undo every open entry, newest first
     #[arg(long, conflicts_with = "entry")]
     all: bool,
-    /// Write the originals even where someone else changed the value since
+    /// Write the originals even where someone else changed the value since; of an entry that is undone already, where
+    /// it is named
     #[arg(long)]
     force: bool,
 }
@@ -45,8 +46,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let theirs = |outcome: &Outcome| outcome.outcome == OutcomeKind::Theirs;
     let kept = report.entries.iter().find(|entry| entry.outcomes.iter().any(theirs));
-    let next = match kept {
-        Some(UndoneEntry { entry, .. }) => context.root_line(&format!("undo {entry} --force")),
+    let next = match kept.map(|entry| entry.entry).or(undone.kept) {
+        Some(entry) => context.root_line(&format!("undo {entry} --force")),
         None => context.line("log"),
     };
     Ok(answer.next(next))

@@ -13,6 +13,11 @@ fn own_profile(sandbox: &Path) {
     std::fs::write(sandbox.join("own.toml"), own).expect("a profile");
 }
 
+/// Somebody's own wish for the next boot.
+fn others(sandbox: &Path) {
+    std::fs::write(sandbox.join("host/etc/sysctl.d/99-local.conf"), "vm.swappiness = 42\n").expect("a file");
+}
+
 /// Types a line that planish proposed.
 fn typed(sandbox: &Path, line: &str) -> Run {
     let words = line.strip_prefix(HERE).unwrap_or_else(|| panic!("of another host: {line}"));
@@ -79,6 +84,86 @@ fn a_trial_takes_a_profile_in_a_file_as_plan_does() {
 }
 
 #[test]
+fn what_a_file_will_overwrite_is_said_and_kept_as_it_was_allowed() {
+    let sandbox = sandbox();
+    let own =
+        "name = \"own\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = 5\n\"vm.overcommit_memory\" = 1\n";
+    std::fs::write(sandbox.path().join("own.toml"), own).expect("a profile");
+    others(sandbox.path());
+    let apply = ["apply", "./own.toml", "--yes", "--allow", "availability", "--exclude", "vm.stat_interval"];
+    assert_eq!(on(sandbox.path(), &apply).exit, 0);
+    let keep = format!(
+        "{HERE} apply ./own.toml --persist --allow-knob vm.overcommit_memory --exclude vm.stat_interval"
+    );
+    for args in [&["check", "./own.toml"][..], &["check"]] {
+        let run = on(sandbox.path(), args);
+        assert_eq!((run.exit, message(&run, "next")), (1, keep.clone()), "{args:?}: {}", run.stdout);
+        assert!(
+            run.stdout.contains("exit code 1: 1 place as wanted now will be set otherwise"),
+            "{}",
+            run.stdout
+        );
+        assert!(run.stdout.contains("99-local.conf:1 will set 42"), "{}", run.stdout);
+        assert!(
+            run.stdout.contains(&format!("2 places will not outlast a reboot: {keep}")),
+            "{}",
+            run.stdout
+        );
+    }
+    let kept = typed(sandbox.path(), &format!("{keep} --yes"));
+    assert_eq!(kept.exit, 0, "{}", kept.stdout);
+    // That file is read after ours, as was said: the line has to go.
+    let run = on(sandbox.path(), &["check", "./own.toml"]);
+    assert_eq!((run.exit, message(&run, "next")), (1, format!("{HERE} plan ./own.toml")), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("90-planish.conf, which is read before: take the other line out"),
+        "{}",
+        run.stdout
+    );
+    std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
+    let run = on(sandbox.path(), &["check", "./own.toml"]);
+    assert_eq!((run.exit, message(&run, "next")), (0, format!("{HERE} log")), "{}", run.stdout);
+}
+
+#[test]
+fn what_nobody_asked_for_is_told_and_makes_no_drift() {
+    let sandbox = sandbox();
+    others(sandbox.path());
+    let globals = ["--root", "host", "--state", "state", "check"];
+    let run: Run = command(sandbox.path(), globals).output().expect("the binary starts").into();
+    assert_eq!(run.exit, 0, "{}", run.stderr);
+    let row = run.stdout.lines().find(|line| line.starts_with("vm.swappiness")).expect("told");
+    assert!(row.contains(" differs; ") && !run.stdout.contains("drift"), "{}", run.stdout);
+    assert!(run.stderr.contains("which is no drift of ours"), "{}", run.stderr);
+}
+
+#[test]
+fn what_an_undo_left_to_others_is_in_the_log_and_forced_by_its_number() {
+    let sandbox = sandbox();
+    let swappiness = sandbox.path().join("host/proc/sys/vm/swappiness");
+    let original = std::fs::read_to_string(&swappiness).expect("a value");
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    std::fs::write(&swappiness, "42\n").expect("a value");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 1);
+    let shown = |args: &[&str]| {
+        let globals = ["--root", "host", "--state", "state"];
+        let run: Run =
+            command(sandbox.path(), [&globals, args].concat()).output().expect("the binary starts").into();
+        run.stdout
+    };
+    assert!(shown(&["log"]).contains("undone, 1 theirs"), "{}", shown(&["log"]));
+    for args in [&["undo"][..], &["undo", "--force"], &["undo", "--all", "--force"]] {
+        let run = on(sandbox.path(), args);
+        assert_eq!((run.exit, message(&run, "next")), (0, format!("{HERE} undo 1 --force")), "{args:?}");
+        assert_eq!(std::fs::read_to_string(&swappiness).expect("a value"), "42\n", "{args:?} writes nothing");
+    }
+    assert_eq!(typed(sandbox.path(), &format!("{HERE} undo 1 --force")).exit, 0);
+    let back = std::fs::read_to_string(&swappiness).expect("a value");
+    assert_eq!(back.trim(), original.trim());
+    assert!(!shown(&["log"]).contains("theirs"), "{}", shown(&["log"]));
+}
+
+#[test]
 fn a_doctor_takes_a_profile_in_a_file_as_plan_does() {
     let sandbox = sandbox();
     own_profile(sandbox.path());
@@ -94,9 +179,7 @@ fn a_doctor_takes_a_profile_in_a_file_as_plan_does() {
 fn a_plan_beside_other_programs_is_made_again_on_the_same_host() {
     let sandbox = sandbox();
     own_profile(sandbox.path());
-    let lines = sandbox.path().join("host/etc/sysctl.d");
-    std::fs::create_dir_all(&lines).expect("a folder");
-    std::fs::write(lines.join("99-others.conf"), "vm.swappiness = 42\n").expect("a file");
+    others(sandbox.path());
     let left = |args: &[&str]| {
         let globals = ["--root", "host", "--state", "state"];
         let run: Run =

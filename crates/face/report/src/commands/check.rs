@@ -65,11 +65,27 @@ impl CheckReport {
             DriftState::NotHere,
             DriftState::Unknown,
         ];
-        let counted =
-            states.map(|state| (state, self.knobs.iter().filter(|check| check.state == state).count()));
-        let told = counted.iter().filter(|(_, count)| *count > 0);
-        told.map(|(state, count)| format!("{count} {}", word(*state).0)).collect::<Vec<_>>().join(", ")
+        let mut told = Vec::new();
+        for state in states {
+            let of_state = self.knobs.iter().filter(|check| check.state == state);
+            let (foreign, ours): (Vec<_>, Vec<_>) = of_state.partition(|check| is_foreign(check));
+            for checks in [ours, foreign] {
+                told.extend(checks.first().map(|check| format!("{} {}", checks.len(), said(check).0)));
+            }
+        }
+        told.join(", ")
     }
+}
+
+/// Whether a place differs from files of the host and planish was never asked to set it: that is told, and no drift
+/// that anybody has to mend.
+fn is_foreign(check: &KnobCheck) -> bool {
+    check.state == DriftState::Drift && check.wanted.is_none()
+}
+
+/// The state of a place in a word.
+fn said(check: &KnobCheck) -> (&'static str, Style) {
+    if is_foreign(check) { ("differs", styles::WARNING) } else { word(check.state) }
 }
 
 fn word(state: DriftState) -> (&'static str, Style) {
@@ -84,7 +100,7 @@ fn word(state: DriftState) -> (&'static str, Style) {
 }
 
 fn why(check: &KnobCheck, page: &Page<'_>) -> Cell {
-    let (word, style) = word(check.state);
+    let (word, style) = said(check);
     let mut parts = vec![word.to_owned()];
     parts.extend(check.because.clone());
     if check.because.is_some() && !page.is_detailed() {

@@ -49,13 +49,28 @@ impl Report for LogReport {
 /// Whether two entries hold nothing any more and differ by number, moment and steps only.
 fn are_alike(a: &Entry, b: &Entry) -> bool {
     let told = |entry: &Entry| {
-        (entry.state, entry.profile.clone(), entry.reason.clone(), entry.who.clone(), entry.command.clone())
+        (
+            entry.state,
+            theirs(entry),
+            entry.profile.clone(),
+            entry.reason.clone(),
+            entry.who.clone(),
+            entry.command.clone(),
+        )
     };
     !a.is_open() && told(a) == told(b)
 }
 
+/// Places of an entry that an undo left to somebody else.
+fn theirs(entry: &Entry) -> usize {
+    entry.steps.iter().filter(|step| step.left_theirs()).count()
+}
+
 fn state(entry: &Entry) -> Cell {
     match entry.state {
+        EntryState::Closed(Closure::Undone) if theirs(entry) > 0 => {
+            Cell::styled(format!("undone, {} theirs", theirs(entry)), styles::WARNING)
+        }
         EntryState::Open => Cell::styled("open", styles::GOOD),
         EntryState::Unconfirmed => Cell::styled("unconfirmed", styles::WARNING),
         EntryState::Interrupted => Cell::styled("interrupted", styles::BAD),
