@@ -27,7 +27,8 @@ pub fn run(options: &Options, held: Option<&Held>) -> Result<ExitCode> {
     }
     let built = target::pick()?.build("release", &["--bin", "planish"])?;
     let mut planish = Command::new(built.join("planish"));
-    planish.arg("prove").args(&words.rest);
+    // By this name it knows what can be typed next: no `planish` is on the path.
+    planish.arg0("./x").arg("prove").args(&words.rest);
     // A page that the user asks for by name is the only one; help is no proof at all.
     if !["--html", "--help", "-h"].iter().any(|word| words.says(word)) {
         let folder = words.out.clone().unwrap_or(ground::root()?.join("reports"));
@@ -61,7 +62,11 @@ impl Words {
     }
 
     fn says(&self, wanted: &str) -> bool {
-        self.rest.iter().any(|word| word == wanted)
+        // With its value in the same word, too.
+        let is_it = |word: &str| {
+            word.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        };
+        self.rest.iter().any(|word| word.to_str().is_some_and(is_it))
     }
 
     /// File name of the page: a quick look must not overwrite the long proof.
@@ -85,5 +90,7 @@ mod tests {
         assert_eq!(words.rest, ["postgres", "--quick", "--scale", "10"].map(OsString::from));
         assert_eq!(words.page(), "prove-postgres-quick.html");
         assert!(Words::split(&["--out".into()]).is_err());
+        let words = Words::split(&["--html=/x/a.html".into()]).unwrap();
+        assert!(words.says("--html") && !words.says("--htm"));
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planish_model::Exit;
+use planish_model::{Exit, quoted};
 use planish_pipeline::Session;
 use planish_report::{Level, Message, trial_html, units};
 use planish_trial::{Progress, RunOptions, RungVerdict, SECONDS_MAX, SEED_LIMIT, Stop, Tick, TrialOutcome};
@@ -118,15 +118,34 @@ pub(crate) fn outcome_answer(
         answer = answer.message(Message::new(Level::Warning, text).hint(&refusal.cure));
     }
     answer = running.page(outcome, answer);
+    // By the name under which it starts this program.
+    let by_x = std::env::args_os().next().is_some_and(|name| name == "./x");
+    // It names the page of each proof itself.
+    let page: &[&str] = if by_x { &["--html"] } else { &[] };
+    let without = [&["--budget"], page].concat();
     let pays = outcome.real_rungs().any(|rung| rung.verdict == RungVerdict::Keep);
     let next = match (exit, outcome.budget_needed_seconds) {
         (Exit::FailedRestored | Exit::FailedNotRestored, _) => context.line("log --verbose"),
-        (_, Some(seconds)) => context.again_without(&[], &["--budget"], &format!("--budget {seconds}")),
-        _ if running.quick => context.again_without(&["--quick"], &["--budget"], ""),
+        (_, Some(seconds)) => context.again_without(&[], &without, &format!("--budget {seconds}")),
+        _ if running.quick => context.again_without(&["--quick"], &without, ""),
         _ if pays => context.line("doctor"),
         _ => context.line("trial honesty"),
     };
-    answer.next(next)
+    answer.next(if by_x { in_a_checkout(&next, &own_path()) } else { next })
+}
+
+/// Where this program lies, as a word of a command line.
+fn own_path() -> String {
+    let path = std::env::current_exe().ok();
+    path.map_or_else(|| "planish".to_owned(), |path| quoted(&path.to_string_lossy()))
+}
+
+/// A line as it can be typed in a checkout, where `./x prove` has become this program and no `planish` is on the path.
+fn in_a_checkout(line: &str, program: &str) -> String {
+    match line.strip_prefix("planish prove") {
+        Some(rest) => format!("./x prove{rest}"),
+        None => line.replacen("planish", program, 1),
+    }
 }
 
 fn exit_of(outcome: &TrialOutcome) -> Exit {
@@ -140,4 +159,17 @@ fn exit_of(outcome: &TrialOutcome) -> Exit {
         Exit::Inconclusive,
     ];
     all.into_iter().find(|exit| exit.code() == outcome.exit).unwrap_or(Exit::Bug)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_a_checkout;
+
+    #[test]
+    fn what_a_checkout_is_told_to_type_runs_there() {
+        let told = |line| in_a_checkout(line, "'/a b/planish'");
+        assert_eq!(told("planish prove postgres --scale 1"), "./x prove postgres --scale 1");
+        assert_eq!(told("planish prove"), "./x prove");
+        assert_eq!(told("planish --state s doctor"), "'/a b/planish' --state s doctor");
+    }
 }

@@ -55,7 +55,9 @@ pub struct NoiseReport {
     /// Correlation of neighbouring starts that belong to different arms. What one arm leaves to the next (scattered
     /// memory, caches) shows here, and so does a mood of the machine: compare it with that of all neighbours.
     pub cross_arm_lag1: f64,
-    /// Share of starts that are far slower than their neighbours.
+    /// Share of starts that are far slower than their neighbours: by more than 3.5 robust sigmas of a start, which is
+    /// 2.5 times `sigma_d`. On a loud host that is a lot, and a pair of a fast and a slow start differs by up to twice
+    /// as much with no spike in it.
     pub spike_share: f64,
     /// By how much the second trial of a pair is better than the first.
     pub position: Estimate,
@@ -260,6 +262,16 @@ mod tests {
         assert!(report.spike_share < 0.01, "{}", report.spike_share);
         assert!(report.position.interval.contains(0.0) && report.aa.interval.contains(0.0));
         assert_eq!((report.between_starts, report.within_starts), (None, None));
+    }
+
+    #[test]
+    fn what_is_a_spike_on_a_quiet_host_is_none_on_a_loud_one() {
+        let mut costs = [0.0; 20];
+        (costs[10], costs[11]) = (0.33, -0.33);
+        assert_eq!(spike_share(&costs, 0.02), 0.05, "the slow one; the fast one is no spike");
+        assert_eq!(spike_share(&costs, 0.10), 0.0, "though the two differ by 0.66");
+        // As it is told: 2.5 times the spread of a pair.
+        assert!((SPIKE_SIGMAS / 2f64.sqrt() - 2.5).abs() < 0.05);
     }
 
     #[test]

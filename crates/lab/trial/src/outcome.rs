@@ -308,7 +308,7 @@ pub struct SelfCheck {
     /// The same of neighbours that belong to different arms: what one leaves to the next shows here.
     #[serde(default)]
     pub cross_lag1: Option<f64>,
-    /// Share of units that are far slower than their neighbours.
+    /// Share of units that are slower than their neighbours by more than 2.5 times `sigma_d`.
     pub spike_share: f64,
     /// Standard deviation of logs between fresh starts; `null` when units have no windows.
     pub between_starts: Option<f64>,

@@ -242,7 +242,7 @@ fn noise(check: &SelfCheck, page: &mut Page<'_>) {
     page.fact(
         "spread",
         &format!(
-            "CV {}, spikes {}, neighbours {:+.2}{}",
+            "CV {}, spikes (by more than 2.5 sigma) {}, neighbours {:+.2}{}",
             percent(check.cv),
             percent(check.spike_share),
             check.lag1,

@@ -41,6 +41,8 @@ use self::words::Headline;
 #[template(path = "trial.html")]
 struct TrialPage<'a> {
     title: String,
+    /// The command that made it.
+    made_by: &'static str,
     headline: Headline,
     summary: Quote,
     compared: Html,
@@ -81,7 +83,8 @@ pub fn trial_html(outcome: &TrialOutcome) -> String {
     let notes = outcome.notes.iter().enumerate();
     let json = serde_json::to_string(outcome).expect("an outcome is plain data with text keys");
     let page = TrialPage {
-        title: format!("{} on {}: planish trial", outcome.trial, outcome.host.cpu_model),
+        title: format!("{} on {}: {}", outcome.trial, outcome.host.cpu_model, made_by(outcome)),
+        made_by: made_by(outcome),
         headline: words::headline(outcome),
         summary: Quote::new("/summary", &outcome.summary),
         compared: words::compared(outcome),
@@ -102,6 +105,15 @@ pub fn trial_html(outcome: &TrialOutcome) -> String {
         outcome,
     };
     page.render().expect("writing into a String does not fail")
+}
+
+/// The command that made an outcome; `planish trial` for those of versions that did not tell.
+fn made_by(outcome: &TrialOutcome) -> &'static str {
+    let mut words = outcome.command.split_whitespace();
+    match words.find(|word| ["prove", "trial"].contains(word)) {
+        Some("prove") => "planish prove",
+        _ => "planish trial",
+    }
 }
 
 fn refused(outcome: &TrialOutcome) -> Vec<Refused> {

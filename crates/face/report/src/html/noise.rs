@@ -111,7 +111,11 @@ fn of_pairs(check: &SelfCheck) -> Vec<Fact> {
             Html::default().then(Figure::coefficient(format!("{AT}/lag1"), check.lag1)),
             "lag-1 correlation: how long the machine keeps a mood",
         ),
-        fact("spikes", share("spike_share", check.spike_share), "units far slower than their neighbours"),
+        fact(
+            "spikes",
+            share("spike_share", check.spike_share),
+            "units slower than their neighbours by more than 2.5 times the spread of a pair",
+        ),
     ]
 }
 
