@@ -53,8 +53,8 @@ impl Backings {
     }
 }
 
-/// A piece of memory that a pool must hold, or holds: one that processes share, or that has huge pages of its own. It is
-/// put together from its mappings.
+/// A piece of memory that a pool must hold, or holds: one that processes share, or that has huge pages of its own.
+/// It is put together from its mappings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Name of its mappings in maps.
@@ -166,8 +166,8 @@ fn split(bytes: u64, nodes: &[(u32, u64)]) -> Vec<(Option<u32>, u64)> {
     parts
 }
 
-/// What lies in a pool or could, the largest first: shared segments, and private memory that was asked from a pool, which
-/// nobody but the program could put there. Mappings of one segment that do not overlap in it add up.
+/// What lies in a pool or could, the largest first: shared segments, and private memory that was asked from a pool,
+/// which nobody but the program could put there. Mappings of one segment that do not overlap in it add up.
 pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
     let mut by_object: BTreeMap<((u32, u32), u64), Vec<&Region>> = BTreeMap::new();
     for region in regions.iter().filter(|region| is_for_a_pool(region)) {
