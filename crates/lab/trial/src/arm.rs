@@ -65,15 +65,9 @@ impl Recipe {
         })
     }
 
-    /// What it sets of the program's start, as facts.
+    /// What it sets of the program's start and nobody reads back, as facts. CPUs and node are read from the program.
     pub(crate) fn facts(&self) -> BTreeMap<String, Value> {
         let mut facts = BTreeMap::new();
-        if let Some(cpus) = &self.cpus {
-            facts.insert("cpus".to_owned(), json!(cpus.to_string()));
-        }
-        if let Some(node) = self.node {
-            facts.insert("node".to_owned(), json!(node));
-        }
         if !self.env.is_empty() {
             facts.insert("env".to_owned(), json!(self.env));
         }

@@ -104,16 +104,48 @@ pub struct Confirmed {
     pub guards: Vec<GuardRow>,
 }
 
-/// What a rung really got, read back from the running program: never what was asked for.
+/// What a rung really got, read back from the running program and the host: never what was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Achieved {
-    /// Whether the read-back equals what the rung stands for.
-    pub verified: bool,
+    /// Whether what was read back equals all that the rung stands for of page sizes, CPUs, node and host. `null` where
+    /// nothing was compared, as for a rung of another program or environment.
+    pub verified: Option<bool>,
+    /// What of a profile was set, where the rest of it cannot be set here: the fact `not_set` says what and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_part: Option<InPart>,
     /// The backing of the program's memory in a word, where the rung is about pages: `base`, `thp`,
     /// `hugetlb-2m`, `hugetlb-1g`.
     pub backing: Option<String>,
     /// Every fact that was read back, by name; the unit is the end of the name.
     pub facts: BTreeMap<String, Value>,
+}
+
+/// How much of a profile the host took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InPart {
+    /// Places that were read back as wanted.
+    pub set: usize,
+    /// Places of the profile.
+    pub of: usize,
+}
+
+impl Achieved {
+    /// Takes in what was compared: the `own` comparison, where there was one to make, and what the program was read
+    /// back to be bound to. Verified is what was compared in every part.
+    pub(crate) fn verify(&mut self, own: Option<Option<bool>>, bound: Option<Self>) {
+        let of_bound = bound.as_ref().map(|bound| bound.verified);
+        let parts: Vec<Option<bool>> = own.into_iter().chain(of_bound).collect();
+        let compared = parts.iter().copied().collect::<Option<Vec<bool>>>();
+        self.verified = compared.filter(|all| !all.is_empty()).map(|all| all.into_iter().all(|same| same));
+        self.facts.extend(bound.into_iter().flat_map(|bound| bound.facts));
+    }
+
+    /// Counts what of a profile was set, by the places in the facts and what is told as `not_set`.
+    pub(crate) fn count_parts(&mut self) {
+        let left = self.facts.get("not_set").and_then(Value::as_array).map_or(0, Vec::len);
+        let set = self.facts.keys().filter(|name| name.starts_with('/')).count();
+        self.in_part = (left > 0).then_some(InPart { set, of: set + left });
+    }
 }
 
 /// A metric of a rung beside that of the baseline.

@@ -148,8 +148,10 @@ impl<'h> StartField<'h> {
         }
         self.plan.hooks.reset(self.host, &self.stop)?;
         achieved.facts.extend(applied.values);
+        achieved.count_parts();
         let mut sample = measured?;
-        achieved.verified = true;
+        let of_host = self.arms[arm].host.as_ref().map(|_| Some(achieved.in_part.is_none()));
+        achieved.verify(of_host, sample.achieved.take());
         sample.achieved = Some(achieved);
         sample.build = self.arms[arm].build(build);
         Ok(sample)
@@ -183,7 +185,10 @@ impl<'h> StartField<'h> {
             let build = arm.build(turn);
             move || {
                 let mut sample = load.measure(&unit)?;
-                sample.achieved = Some(Achieved { verified: true, ..variant.facts.clone() });
+                // The half of the CPUs that the coin dealt is nothing that the arm stands for.
+                let mut achieved = variant.facts.clone();
+                achieved.verify(Some(None), sample.achieved.take());
+                sample.achieved = Some(achieved);
                 sample.build = build;
                 Ok(sample)
             }
@@ -243,12 +248,14 @@ impl Variant {
             watch_descendants();
             self.load.warm_up(unit.left_out, stop)?;
             let pid = service.pid();
+            let bound = pid.map_or(Ok(None), |pid| launch.bound(pid))?;
             let begun = Instant::now();
             let pids = pid.map(tree).unwrap_or_default();
             let before = pid.and_then(tree_usage);
             let took = begun.elapsed();
             let window = Window::open(pids);
             let mut sample = self.load.measure(unit)?;
+            sample.achieved = bound;
             service.check()?;
             let ended = Instant::now();
             if let Some((before, after)) = before.zip(pid.and_then(tree_usage)) {
@@ -339,6 +346,9 @@ impl Field for StartField<'_> {
             let rungs = self.arms[1..self.placebo].iter().filter_map(|arm| arm.host.as_ref());
             self.rehearsed = rungs.filter(|profile| self.host.can_have(profile).is_ok()).cloned().collect();
         }
+        let arms = &self.arms[arm].variants;
+        let mut launches = arms.iter().flat_map(|it| it.service.as_ref().or_else(|| it.load.launch()));
+        launches.try_for_each(Launch::check_bound)?;
         self.build(arm)?;
         Ok(None)
     }

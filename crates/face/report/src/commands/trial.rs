@@ -209,9 +209,15 @@ fn confirmed(fresh: &Confirmed) -> String {
 /// What was read back from the running program: a rung that did not get what it stands for says so.
 fn got(rung: &Rung) -> String {
     let Some(achieved) = &rung.achieved else { return String::new() };
-    let word =
-        achieved.backing.as_deref().unwrap_or(if achieved.verified { "as asked" } else { "something else" });
-    if achieved.verified { word.to_owned() } else { format!("{word} (!)") }
+    if let Some(part) = achieved.in_part {
+        return format!("in part: {} of {} (!)", part.set, part.of);
+    }
+    let backing = achieved.backing.as_deref();
+    match achieved.verified {
+        Some(true) => backing.unwrap_or("as asked").to_owned(),
+        Some(false) => format!("{} (!)", backing.unwrap_or("something else")),
+        None => backing.unwrap_or("not read back").to_owned(),
+    }
 }
 
 fn verdict(verdict: RungVerdict) -> (&'static str, Style) {

@@ -58,14 +58,21 @@ pub(super) struct Row {
 /// What was read back.
 pub(super) struct Got {
     pub(super) backing: Option<Quote>,
-    pub(super) verified: bool,
+    pub(super) verified: Option<bool>,
+    /// What of a profile was set, and what there is of it.
+    pub(super) in_part: Option<[Figure; 2]>,
 }
 
 impl Got {
     fn of(at: &str, achieved: &Achieved) -> Self {
         let backing = achieved.backing.as_deref();
-        let at = format!("{at}/achieved/backing");
-        Self { backing: backing.map(|backing| Quote::new(at, backing)), verified: achieved.verified }
+        let at = format!("{at}/achieved");
+        let count = |name: &str, count: usize| Figure::count(format!("{at}/in_part/{name}"), count as u64);
+        Self {
+            backing: backing.map(|backing| Quote::new(format!("{at}/backing"), backing)),
+            verified: achieved.verified,
+            in_part: achieved.in_part.map(|part| [count("set", part.set), count("of", part.of)]),
+        }
     }
 }
 

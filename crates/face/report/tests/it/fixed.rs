@@ -248,7 +248,7 @@ fn confirmed(effect: f64, half: f64) -> Confirmed {
 
 fn achieved(backing: &str, facts: &[(&str, Value)]) -> Option<Achieved> {
     let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    Some(Achieved { verified: true, backing: Some(backing.to_owned()), facts })
+    Some(Achieved { verified: Some(true), in_part: None, backing: Some(backing.to_owned()), facts })
 }
 
 fn metrics(effect: f64) -> BTreeMap<String, MetricRow> {

@@ -2,7 +2,7 @@
 
 use planish_model::Catalogue;
 use planish_report::{Page, PageOptions, ProveReport, Report, units};
-use planish_trial::{LadderMode, TrialOutcome};
+use planish_trial::{Achieved, InPart, LadderMode, TrialOutcome};
 
 use crate::fixed;
 
@@ -68,4 +68,24 @@ fn arms_stand_beside_each_other_with_throughput_and_page_tables() {
 #[test]
 fn a_trial_without_a_pair_has_no_table_of_arms() {
     assert!(!text(fixed::stopped()).lines().any(|line| line.starts_with("arm ")));
+}
+
+#[test]
+fn what_was_set_in_part_or_not_read_back_is_never_called_as_asked() {
+    let mut outcome = fixed::series();
+    let got = |rung: &mut planish_trial::Rung, verified, in_part| {
+        rung.achieved = Some(Achieved { verified, in_part, ..Achieved::default() });
+    };
+    got(&mut outcome.rungs[0], Some(false), Some(InPart { set: 6, of: 11 }));
+    got(&mut outcome.rungs[1], None, None);
+    got(&mut outcome.rungs[3], Some(true), None);
+    let told = text(outcome.clone());
+    let row = |name: &str| row(&told, "arm", name).join(" ");
+    assert!(row("thp").contains(" in part: 6 of 11 (!)"), "{told}");
+    assert!(row("2m").contains(" not read back"), "{told}");
+    assert!(row("pinned").contains(" as asked"), "{told}");
+    let page = planish_report::trial_html(&outcome);
+    crate::page::check(&page).expect("page and outcome agree");
+    let shown: String = page.split('<').filter_map(|tag| Some(tag.split_once('>')?.1)).collect();
+    assert!(shown.contains("in part: 6 of 11") && shown.contains("not read back"));
 }

@@ -100,6 +100,17 @@ impl Load {
         }
     }
 
+    /// The program that it starts, if any.
+    pub(crate) fn launch(&self) -> Option<&Launch> {
+        match self {
+            Self::Command(launch)
+            | Self::Number(launch, _)
+            | Self::Pgbench(launch)
+            | Self::Jitter(launch) => Some(launch),
+            Self::Http(_) => None,
+        }
+    }
+
     /// The same load as one of two that run side by side: on these CPUs, and told which one it is.
     pub(crate) fn on_side(&self, side: usize, cpus: &CpuSet) -> Self {
         let mut load = self.clone();
@@ -150,7 +161,7 @@ fn run_measured(launch: &Launch, unit: &Unit<'_>) -> Result<(Sample, Finished), 
     let ended = Instant::now();
     let (user, system) = (done.usage.user.as_secs_f64(), done.usage.system.as_secs_f64());
     let faults = done.usage.faults_minor + done.usage.faults_major;
-    let mut sample = Sample::default();
+    let mut sample = Sample { achieved: done.bound.clone(), ..Sample::default() };
     sample.put("wall_s", "s", Better::Lower, done.wall.as_secs_f64());
     sample.put("user_s", "s", Better::Lower, user);
     sample.put("system_s", "s", Better::Lower, system);

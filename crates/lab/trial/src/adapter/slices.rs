@@ -116,18 +116,21 @@ impl ResidentArm for SliceArm {
 
     fn start(&mut self) -> Result<Achieved, ArmError> {
         self.stop();
+        self.launch.check_bound()?;
         self.starts += 1;
         let (talker, line) =
             Talker::start(&self.launch, padding(self.seed, self.starts), self.start_limit, &self.stop)?;
         self.pids = talker.pid().map(tree).unwrap_or_default();
+        let bound = talker.pid().map_or(Ok(None), |pid| self.launch.bound(pid));
         self.talker = Some(talker);
         let ready: Ready = serde_json::from_str(&line).map_err(|error| {
             ArmError::crashed(format!("its first line is not understood: {error}: {}", beginning(&line)))
         })?;
         let backing = ready.achieved.get("backing").and_then(Value::as_str).map(str::to_owned);
-        let mut achieved = Achieved { verified: false, backing, facts: ready.achieved.into_iter().collect() };
+        let mut achieved =
+            Achieved { backing, facts: ready.achieved.into_iter().collect(), ..Achieved::default() };
         self.check(&achieved)?;
-        achieved.verified = true;
+        achieved.verify(self.backing.is_some().then_some(Some(true)), bound?);
         Ok(achieved)
     }
 
@@ -212,7 +215,7 @@ done"#;
     fn a_slice_becomes_metrics_per_operation() {
         let mut arm = arm(SERVER).must_have("thp");
         let achieved = arm.start().expect("it starts");
-        assert!(achieved.verified && achieved.facts["thp_bytes"] == 4096);
+        assert!(achieved.verified == Some(true) && achieved.facts["thp_bytes"] == 4096);
         let sample = arm.slice(Duration::from_millis(1), 7).expect("it answers");
         assert_eq!(sample.value("cpu_ns_per_op"), Some(20.0));
         assert_eq!(sample.value("user_ns_per_op"), Some(15.0));
@@ -254,6 +257,32 @@ done"#;
     fn an_arm_that_has_other_pages_than_it_stands_for_is_unavailable() {
         let error = arm(SERVER).must_have("hugetlb-1g").start().expect_err("other pages");
         assert_eq!(error, ArmError::unavailable("its memory is thp, not hugetlb-1g"));
+    }
+
+    #[test]
+    fn an_arm_is_verified_by_what_was_compared_and_by_nothing_else() {
+        let start = |arm: SliceArm| -> Result<Achieved, ArmError> { { arm }.start() };
+        let told = start(arm(SERVER)).expect("it starts");
+        assert_eq!((told.verified, told.backing.as_deref()), (None, Some("thp")));
+        let last = planish_sys::affinity::get(None).expect("our own mask").last();
+        let pinned = |cpus: planish_sys::CpuSet| {
+            let mut arm = arm(SERVER).must_have("thp");
+            arm.launch.cpus = Some(cpus);
+            arm
+        };
+        let got = start(pinned(last.into_iter().collect())).expect("it starts");
+        assert_eq!(got.facts["cpus"], last.expect("we run on a CPU").to_string());
+        assert_eq!((got.verified, got.facts.len()), (Some(true), 3), "what it said, and its CPUs");
+        let error = start(pinned("9000".parse().expect("a list"))).expect_err("no machine has it");
+        assert!(error.to_string().starts_with("CPU 9000 is not online"), "{error}");
+        // It changes its own CPUs before it is ready.
+        let moved = format!("taskset -pc 0 $$ >&2; {SERVER}");
+        if let Some(cpu) = last.filter(|&cpu| cpu != 0) {
+            let mut arm = arm(&moved);
+            arm.launch.cpus = Some(std::iter::once(cpu).collect());
+            let error = arm.start().expect_err("it went elsewhere");
+            assert_eq!(error.to_string(), format!("it may run on CPUs 0, not on {cpu}"));
+        }
     }
 
     #[test]

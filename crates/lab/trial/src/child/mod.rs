@@ -4,6 +4,7 @@
 //! [`family`], so that neither a crash nor a `kill -9` of planish leaves a server behind. A trial therefore starts its
 //! children from one thread only, the one that calls it.
 
+mod bound;
 mod family;
 mod once;
 mod talk;

@@ -11,6 +11,7 @@ use super::family::{end, spawn};
 use super::{Drain, Launch, STEP, ended};
 use crate::collect::{Counts, EVENTS, Memory, memory, tree};
 use crate::control::Stop;
+use crate::outcome::Achieved;
 use crate::sample::ArmError;
 
 /// A program that has run to its end, and succeeded.
@@ -22,6 +23,8 @@ pub(crate) struct Finished {
     /// Of the program and every child that it waited for.
     pub(crate) usage: Usage,
     pub(crate) counts: Counts,
+    /// What it was read back to be bound to, where its launch binds it.
+    pub(crate) bound: Option<Achieved>,
     /// The largest of the times that it was looked at while it ran.
     pub(crate) memory: Memory,
 }
@@ -42,6 +45,7 @@ pub(crate) fn run_once(
     let stdout = Drain::of(child.stdout.take());
     let stderr = Drain::of(child.stderr.take());
     let mut sizes = Sizes::default();
+    let bound = launch.bound(child.id());
     let waited = wait(&child, begun, limit, stop, &mut sizes);
     let wall = begun.elapsed();
     let ended_now = end(child);
@@ -49,11 +53,12 @@ pub(crate) fn run_once(
     let stdout = stdout.text();
     let stderr = stderr.text();
     waited?;
+    let bound = bound?;
     let (status, usage) = ended_now?;
     if !status.success() {
         return Err(ArmError::crashed(ended(launch.name(), status, &stderr)));
     }
-    Ok(Finished { stdout, stderr, wall, usage, counts, memory: sizes.told() })
+    Ok(Finished { stdout, stderr, wall, usage, counts, bound, memory: sizes.told() })
 }
 
 /// The memory of a program while it runs, looked at seldom and ever more seldom: after 0.1 s, 0.2 s, 0.4 s ...
@@ -86,10 +91,17 @@ impl Sizes {
     }
 }
 
-/// Why a program could not be started. One that is not there is an arm that cannot be had.
+/// Why a program could not be started. One that is not there is an arm that cannot be had, and so is one on CPUs or a
+/// node that this process may not use.
 pub(super) fn not_started(launch: &Launch, error: &std::io::Error) -> ArmError {
     let detail = format!("`{}` cannot be started: {error}", launch.name());
     match error.kind() {
+        std::io::ErrorKind::InvalidInput if launch.cpus.is_some() || launch.node.is_some() => {
+            let cpus = launch.cpus.iter().map(|cpus| format!("CPUs {cpus}"));
+            let node = launch.node.iter().map(|node| format!("node {node}"));
+            let places: Vec<String> = cpus.chain(node).collect();
+            ArmError::unavailable(format!("{detail}: {} cannot be used here", places.join(" and ")))
+        }
         std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => ArmError::unavailable(detail),
         _ => ArmError::crashed(detail),
     }

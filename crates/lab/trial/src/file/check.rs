@@ -329,7 +329,7 @@ fn keyed(trial: &TrialFile) -> impl Iterator<Item = (String, &ArmSpec)> {
 fn arms(trial: &TrialFile, catalogue: &Catalogue) -> Found {
     for (key, arm) in keyed(trial) {
         cpus(arm)?;
-        backing(arm)?;
+        backing(arm, trial.workload.adapter)?;
         profile(arm, catalogue)?;
         rebuilds(&key, arm, &trial.workload)?;
         if trial.workload.adapter == AdapterKind::Slices {
@@ -424,8 +424,13 @@ fn cpus(arm: &ArmSpec) -> Found {
 }
 
 /// A backing that no program can report would make the arm look like one that the machine cannot have.
-fn backing(arm: &ArmSpec) -> Found {
+fn backing(arm: &ArmSpec, adapter: AdapterKind) -> Found {
     let Some(word) = &arm.backing else { return Ok(()) };
+    if adapter != AdapterKind::Slices {
+        let message = "`backing` is what a program of the adapter `slices` reports; nobody reads the pages of \
+                       another one back: leave it out";
+        return Err((word.span().into(), message.to_owned()));
+    }
     let is_size = |size: &str| {
         let digits = size.strip_suffix(['k', 'm', 'g']).unwrap_or_default();
         digits.parse::<u32>().is_ok_and(u32::is_power_of_two)
@@ -528,7 +533,10 @@ mod tests {
         let wrong = rung("profile = \"postgers\"");
         assert!(wrong.starts_with("t.toml:8:11: no profile `postgers`"), "{wrong}");
         assert!(wrong.contains("did you mean `postgres`?"), "{wrong}");
-        let wrong = rung("backing = \"hugetlb-2mm\"");
+        let wrong = rung("backing = \"thp\"");
+        assert!(wrong.starts_with("t.toml:8:11: `backing` is what a program of the adapter"), "{wrong}");
+        let slices = "[workload]\nadapter = \"slices\"\ncommand = [\"a\"]\n";
+        let wrong = error(&format!("{HEAD}{slices}[[rung]]\nname = \"a\"\nbacking = \"hugetlb-2mm\"\n"));
         assert!(wrong.starts_with("t.toml:8:11: `hugetlb-2mm` is no backing"), "{wrong}");
         let wrong = rung("cpus = \"0-\"");
         assert!(wrong.starts_with("t.toml:8:8: `0-` is no list of CPUs"), "{wrong}");

@@ -111,7 +111,7 @@ impl ResidentArm for ServerArm<'_> {
         let running = if self.pages == Pages::Thp { self.run_on_shmem_thp()? } else { self.run()? };
         let proof = Proof::of(running.clients.backends())?;
         let achieved = proof.achieved(self.pages);
-        if !achieved.verified {
+        if achieved.verified != Some(true) {
             return Err(proof.refusal(self.pages));
         }
         self.running = Some(running);

@@ -60,7 +60,7 @@ impl Proof {
 
     /// What was read, and whether it is what the arm stands for.
     pub(crate) fn achieved(&self, wanted: Pages) -> Achieved {
-        Achieved { verified: self.is(wanted), ..self.facts() }
+        Achieved { verified: Some(self.is(wanted)), ..self.facts() }
     }
 
     /// What was read.
@@ -73,7 +73,8 @@ impl Proof {
             ("backend_page_tables_bytes", self.page_tables_bytes),
         ];
         Achieved {
-            verified: true,
+            verified: None,
+            in_part: None,
             backing: Some(self.backing()),
             facts: facts.map(|(name, bytes)| (name.to_owned(), json!(bytes))).into_iter().collect(),
         }
@@ -171,7 +172,11 @@ mod tests {
     fn half_huge_is_neither() {
         let base = planish_sys::pages::base_bytes() as u64;
         let half = proof(base, 50 << 20);
-        assert!(!half.is(Pages::Base) && !half.is(Pages::Thp) && !half.achieved(Pages::Thp).verified);
+        assert!(
+            !half.is(Pages::Base)
+                && !half.is(Pages::Thp)
+                && half.achieved(Pages::Thp).verified == Some(false)
+        );
         assert!(half.why_not(Pages::Thp).contains("51200 kB lie on transparent huge pages"));
     }
 }

@@ -139,7 +139,7 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     let made_data = begun.elapsed().as_secs_f64() - outcome.seconds;
 
     let baseline = outcome.baseline_achieved.as_ref().expect("the baseline was read back");
-    assert_eq!((baseline.verified, baseline.backing.as_deref()), (true, Some("base")));
+    assert_eq!((baseline.verified, baseline.backing.as_deref()), (Some(true), Some("base")));
     for rung in outcome.real_rungs() {
         assert_eq!(rung.verdict, RungVerdict::Unavailable, "{}", rung.name);
         assert!(rung.effect.is_none() && rung.reason.contains("needs root"), "{}", rung.reason);

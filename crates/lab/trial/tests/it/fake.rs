@@ -128,7 +128,7 @@ impl ResidentArm for Fake {
             self.layout -= self.luck.1;
         }
         log.running = true;
-        Ok(Achieved { verified: true, backing: Some("base".to_owned()), ..Achieved::default() })
+        Ok(Achieved { verified: Some(true), backing: Some("base".to_owned()), ..Achieved::default() })
     }
 
     fn slice(&mut self, _duration: Duration, _seed: u64) -> Result<Sample, ArmError> {

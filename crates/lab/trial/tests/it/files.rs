@@ -191,7 +191,7 @@ fn host_arms_are_applied_for_their_units_only_and_the_winner_is_persisted() {
     let applied = units..=units + outcome.discarded.len();
     assert!(applied.contains(&bench.host.applied), "{} of {applied:?}", bench.host.applied);
     let achieved = swap.achieved.as_ref().expect("read back");
-    assert!(achieved.verified && achieved.facts["vm.swappiness"] == "1");
+    assert!(achieved.verified == Some(true) && achieved.facts["vm.swappiness"] == "1");
     assert!(bench.host.open.is_empty());
 
     let (profile, reason) = &bench.host.persisted[0];
@@ -456,7 +456,7 @@ done";
     let verdicts = verdicts(&outcome);
     assert_eq!(verdicts["thp"], RungVerdict::Keep);
     assert_eq!(outcome.rungs[0].achieved.as_ref().and_then(|it| it.backing.as_deref()), Some("thp"));
-    assert_eq!(outcome.baseline_achieved.as_ref().map(|it| it.verified), Some(true));
+    assert_eq!(outcome.baseline_achieved.as_ref().and_then(|it| it.verified), Some(true));
     assert_eq!(verdicts["1g"], RungVerdict::Unavailable);
     assert_eq!(outcome.rungs[1].reason, "needs root (no 1 GB pages are free)");
     assert_eq!(outcome.refused[0].cure, "sudo planish trial run");

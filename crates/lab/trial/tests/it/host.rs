@@ -1,6 +1,7 @@
 //! Host arms on a writable recorded machine: from a trial file through plan, journal, write and read-back to undo.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use planish_model::{Closure, EntryState, KnobId, Nodes, Profile, Want};
 use planish_pipeline::{Session, SessionOptions};
@@ -49,18 +50,21 @@ impl Machine {
 
     /// A load that is 20 % cheaper while swappiness is 1.
     fn trial(&self) -> TrialFile {
+        TrialFile::parse("t.toml", &self.trial_text()).expect("a good file")
+    }
+
+    fn trial_text(&self) -> String {
         let script = format!(
             "cost=$((100000 + $$ * 7919 % 700)); \
              [ $(cat {}/proc/sys/vm/swappiness) = 1 ] && cost=$((cost * 8 / 10)); echo $cost",
             self.root.display()
         );
-        let text = format!(
+        format!(
             "name = \"t\"\nsummary = \"s\"\nprimary = \"cost\"\nguards = []\n\
              [workload]\nadapter = \"number\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n\
              [[workload.metric]]\nname = \"cost\"\nbetter = \"lower\"\nregex = \"[0-9]+\"\n\
              [[rung]]\nname = \"swap\"\nwant = {{ \"vm.swappiness\" = 1 }}\n"
-        );
-        TrialFile::parse("t.toml", &text).expect("a good file")
+        )
     }
 }
 
@@ -229,6 +233,51 @@ fn a_profile_is_tried_as_apply_takes_it_without_what_this_machine_does_not_have(
     assert!(left.contains("cpu.governor: ") && !left.contains("vm.swappiness"), "{left}");
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
     host.undo_all().expect("it comes back");
+}
+
+/// What a rung got, of a short trial of these rungs.
+fn got(machine: &Machine, rungs: &str) -> Vec<planish_trial::Rung> {
+    let text = format!("{}{rungs}", machine.trial_text().split("[[rung]]").next().expect("a head"));
+    let trial = TrialFile::parse("t.toml", &text).expect("a good file");
+    let short =
+        RunOptions { quick: true, budget: Some(Duration::from_secs(20)), ..options(false, Stop::default()) };
+    run(&trial, &machine.session, &short, &mut Silent).expect("it runs").rungs
+}
+
+#[test]
+fn a_profile_of_which_a_part_cannot_be_set_is_not_called_verified() {
+    let machine = Machine::new();
+    let governors = "rm -r \"$0\"/sys/devices/system/cpu/cpu[0-9]*/cpufreq";
+    let gone = std::process::Command::new("sh").args(["-c", governors]).arg(&machine.root).status();
+    assert!(gone.expect("there is a shell").success());
+    let rungs = "[[rung]]\nname = \"some\"\nprofile = \"low-latency\"\n\
+                 [[rung]]\nname = \"all\"\nwant = { \"vm.swappiness\" = 1 }\n";
+    let rungs = got(&machine, rungs);
+    let [some, all] = [0, 1].map(|index| rungs[index].achieved.as_ref().expect("read back"));
+    let part = some.in_part.expect("there is no governor");
+    let left = some.facts["not_set"].as_array().expect("a list").len();
+    assert!(left > 0 && part.set > 0 && part.of == part.set + left, "{part:?}, {left} left");
+    assert_eq!((some.verified, all.verified, all.in_part), (Some(false), Some(true), None));
+}
+
+#[test]
+fn what_a_program_was_started_with_is_verified_only_where_it_is_read_back() {
+    let machine = Machine::new();
+    let cpu = planish_sys::affinity::get(None).expect("our own mask").last().expect("we run somewhere");
+    let rungs = format!(
+        "[[rung]]\nname = \"env\"\nenv = {{ X = \"1\" }}\n[[rung]]\nname = \"pinned\"\ncpus = \"{cpu}\"\n\
+         [[rung]]\nname = \"no-cpu\"\ncpus = \"{cpu},9000\"\n[[rung]]\nname = \"no-node\"\nnode = 1077\n"
+    );
+    let rungs = got(&machine, &rungs);
+    let verified = |index: usize| rungs[index].achieved.as_ref().expect("it ran").verified;
+    assert_eq!((verified(0), verified(1), verified(4)), (None, Some(true), None));
+    assert_eq!(rungs[1].achieved.as_ref().expect("it ran").facts["cpus"], cpu.to_string());
+    let reason = |index: usize| {
+        assert_eq!(rungs[index].verdict, RungVerdict::Unavailable, "{}", rungs[index].reason);
+        rungs[index].reason.as_str()
+    };
+    assert!(reason(2).starts_with("CPU 9000 is not online: this machine has "), "{}", reason(2));
+    assert!(reason(3).contains("node 1077"), "{}", reason(3));
 }
 
 #[test]
