@@ -49,16 +49,7 @@ impl LockFile {
         Self::try_lock(path, FlockOperation::NonBlockingLockExclusive)?.named()
     }
 
-    /// The same beside others who share it, and never beside one who has acquired it. The file then tells who came
-    /// last.
-    ///
-    /// # Errors
-    /// As [`Self::try_acquire`].
-    pub fn try_share(path: &Path) -> io::Result<TryLock> {
-        Self::try_lock(path, FlockOperation::NonBlockingLockShared)?.named()
-    }
-
-    /// Whether it could be shared, without a trace of who has asked.
+    /// Whether somebody has it, without a trace of who has asked: several may look at once.
     ///
     /// # Errors
     /// As [`Self::try_acquire`].
@@ -204,26 +195,21 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_lock_keeps_out_only_who_wants_it_alone() {
+    fn who_only_looks_leaves_no_name_and_is_in_the_way_of_nobody_else_who_looks() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let ours = |held: io::Result<TryLock>| match held.unwrap() {
             TryLock::Ours(lock) => lock,
             TryLock::Held(_) => panic!("nobody is in the way"),
         };
-        let (one, other) = (ours(LockFile::try_share(&path)), ours(LockFile::try_share(&path)));
-        drop(ours(LockFile::look(&path)));
-        let TryLock::Held(holder) = LockFile::try_acquire(&path).unwrap() else { panic!("it is shared") };
-        assert_eq!(holder, Some(rustix::process::getpid()));
-        drop((one, other));
         let alone = ours(LockFile::try_acquire(&path));
-        assert!(matches!(LockFile::try_share(&path).unwrap(), TryLock::Held(Some(_))));
+        assert!(matches!(LockFile::look(&path).unwrap(), TryLock::Held(Some(_))));
         (&alone.file).rewind().unwrap();
         (&alone.file).write_all(b"another ").unwrap();
         drop(alone);
-        drop(ours(LockFile::look(&path)));
+        drop((ours(LockFile::look(&path)), ours(LockFile::look(&path))));
         let mut text = String::new();
         File::open(&path).unwrap().read_to_string(&mut text).unwrap();
-        assert!(text.starts_with("another "), "who only looks leaves no name: {text}");
+        assert!(text.starts_with("another "), "{text}");
     }
 }

@@ -50,15 +50,7 @@ impl HostLock {
         Self::take(path, patience, LockFile::try_acquire)
     }
 
-    /// The same beside others who share it, and never beside one who has acquired it.
-    ///
-    /// # Errors
-    /// As [`Self::acquire`].
-    pub fn share(path: &Path, patience: Duration) -> Result<Self, LockError> {
-        Self::take(path, patience, LockFile::try_share)
-    }
-
-    /// Whether nobody has acquired it, where it is there at all; who shares it does not count.
+    /// Whether nobody has it at this moment, without a trace of who has asked.
     ///
     /// # Errors
     /// As [`Self::acquire`].

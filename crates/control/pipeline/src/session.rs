@@ -57,16 +57,6 @@ impl Seams for Direct {}
 #[derive(Debug)]
 pub struct TrialAtWork(#[expect(dead_code, reason = "held, never read")] HostLock);
 
-impl TrialAtWork {
-    fn of(lock: Result<HostLock, LockError>) -> Result<Option<Self>, PipelineError> {
-        match lock {
-            Ok(lock) => Ok(Some(Self(lock))),
-            Err(LockError::Open { .. }) => Ok(None),
-            Err(held @ LockError::Held { .. }) => Err(held.into()),
-        }
-    }
-}
-
 /// How long a trial waits for an undo that is just looking whether there is one.
 const TRIAL_PATIENCE: Duration = Duration::from_millis(200);
 
@@ -246,20 +236,26 @@ impl Session {
 
     /// Says that a trial has values on the host, between its writes too, until the answer is dropped or the
     /// process ends in any way: what it applied is not the newest entry of whoever types `undo` meanwhile, and no
-    /// other trial may measure it. `None` where no lock can be made.
+    /// other trial may set it. `None` where no lock can be made.
     ///
     /// # Errors
-    /// Another trial is at work, whether it sets the host or not.
+    /// Another trial says so already; its process is named.
     pub fn begin_trial(&self) -> Result<Option<TrialAtWork>, PipelineError> {
-        TrialAtWork::of(HostLock::acquire(&self.folders.trial, TRIAL_PATIENCE))
+        match HostLock::acquire(&self.folders.trial, TRIAL_PATIENCE) {
+            Ok(lock) => Ok(Some(TrialAtWork(lock))),
+            Err(LockError::Open { .. }) => Ok(None),
+            Err(held @ LockError::Held { .. }) => Err(held.into()),
+        }
     }
 
-    /// Says that a trial measures on the host and leaves its values alone. Several may do so at once.
-    ///
-    /// # Errors
-    /// A trial is at work that sets the host: its values would be measured here as well.
-    pub fn begin_measuring(&self) -> Result<Option<TrialAtWork>, PipelineError> {
-        TrialAtWork::of(HostLock::share(&self.folders.trial, TRIAL_PATIENCE))
+    /// The process of a trial that has values on the host at this moment; `None` where there is none. One that cannot
+    /// be told is 0.
+    #[must_use]
+    pub fn trial_at_work(&self) -> Option<i32> {
+        match self.refuse_trial() {
+            Err(PipelineError::Lock(LockError::Held { pid, .. })) => Some(pid.unwrap_or(0)),
+            _ => None,
+        }
     }
 
     /// Refuses to guess what to undo while a trial has values on the host.

@@ -96,7 +96,13 @@ pub fn run(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
-    on_session(session, options, sets_host(trial), progress, |ground| run_on(trial, ground))
+    let sets = sets_host(trial);
+    let other = session.trial_at_work().filter(|_| !sets);
+    let mut outcome = on_session(session, options, sets, progress, |ground| run_on(trial, ground))?;
+    outcome.notes.extend(other.map(|pid| {
+        format!("another trial (pid {pid}) was setting this host when this one began: here that is noise")
+    }));
+    Ok(outcome)
 }
 
 /// Runs only the self-check of a trial, on the host of a session; `None` when it was stopped.
@@ -126,8 +132,7 @@ fn sets_host(trial: &TrialFile) -> bool {
     recipes(trial).iter().any(|recipe| recipe.profile(name).is_some()) || !trial.hooks().actions().is_empty()
 }
 
-/// The ground of a session, on which no other trial is at work that would be in the way. `sets` says whether this one
-/// changes the host.
+/// The ground of a session. Where this trial `sets` the host, no other one does.
 pub(crate) fn on_session<T>(
     session: &Session,
     options: &RunOptions,
@@ -138,7 +143,9 @@ pub(crate) fn on_session<T>(
     // A slip of the hand is told whoever else is at work.
     options.checked_budget(Duration::ZERO)?;
     let mut host = PipelineHost::new(session, &options.command);
-    host.begin(sets)?;
+    if sets {
+        host.begin()?;
+    }
     let proofs = Proofs::of_state(session.state_folder());
     run(&mut Ground { options, host: &mut host, proofs: &proofs, progress })
 }

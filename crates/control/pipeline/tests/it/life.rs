@@ -808,15 +808,11 @@ fn an_undo_that_names_no_entry_leaves_a_running_trial_alone() {
     let tree = Tree::new();
     let start = tree.snapshot();
     apply_here(&tree, &everything());
-    // One that sets nothing is in nobody's way, and one that does may not begin beside it.
-    let measuring = tree.session().begin_measuring().expect("no other trial");
-    assert!(undo(&tree.session(), Target::Newest, false).is_ok());
-    let beside = tree.session().begin_trial().expect_err("it would be measured");
-    assert_eq!((beside.exit(), beside.hints().len()), (Exit::Refused, 1));
-    drop(measuring);
-    apply_here(&tree, &everything());
     let trial = tree.session().begin_trial().expect("no other trial").expect("a lock can be made");
-    assert!(tree.session().begin_trial().is_err() && tree.session().begin_measuring().is_err());
+    let second = tree.session().begin_trial().expect_err("one at a time");
+    assert_eq!((second.exit(), second.hints().len()), (Exit::Refused, 1));
+    let us = i32::try_from(std::process::id()).expect("a PID is an int");
+    assert_eq!(tree.session().trial_at_work(), Some(us));
     for target in [Target::Newest, Target::All] {
         let error = undo(&tree.session(), target, false).expect_err("a trial runs");
         let why = std::error::Error::source(&error).expect("a lock that is held").to_string();
@@ -826,6 +822,7 @@ fn an_undo_that_names_no_entry_leaves_a_running_trial_alone() {
     assert_eq!(tree.get(SWAPPINESS), "10\n");
     // A killed trial lets go of its lock like this one, and its entry is undone like any other.
     drop(trial);
+    assert_eq!(tree.session().trial_at_work(), None);
     undo(&tree.session(), Target::Newest, false).expect("undone");
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }

@@ -37,14 +37,13 @@ impl<'s> PipelineHost<'s> {
         Self { session, command: command.to_owned(), open: Vec::new(), at_work: None }
     }
 
-    /// Keeps other trials off the host until this is dropped: where this one `sets` values, all of them, else those
-    /// that do. What one trial sets for a unit would be measured by the other, and be told as its own.
+    /// Keeps other trials that set the host off it until this is dropped: what one sets for a unit the other would take
+    /// for its own.
     ///
     /// # Errors
-    /// Another trial is at work; its process is named.
-    pub fn begin(&mut self, sets: bool) -> Result<(), TrialError> {
-        let begun = if sets { self.session.begin_trial() } else { self.session.begin_measuring() };
-        self.at_work = begun.map_err(|error| TrialError::Refused {
+    /// Another one is at work; its process is named.
+    pub fn begin(&mut self) -> Result<(), TrialError> {
+        self.at_work = self.session.begin_trial().map_err(|error| TrialError::Refused {
             what: format!("two trials would measure each other's settings: {}", chain(&error)),
             cure: error.hints().into_iter().next().unwrap_or_default(),
         })?;
