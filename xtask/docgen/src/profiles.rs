@@ -23,7 +23,8 @@ what can be wanted.
   trial file, `planish install check mine`. An ordinary user may keep theirs in `~/.config/planish/profiles`. With
   `--state DIR` they are in `DIR/etc/profiles` and nowhere else; with `--root DIR` alone in
   `DIR/etc/planish/profiles`.
-- One of yours takes the place of ours of the same name. What is wrong in a file is told with line and column.
+- One of yours takes the place of ours of the same name. A file that is wrong is told by every command, with line and
+  column; it stops those that name its profile, and no other.
 - What `[want]` and `[placement]` may say: [schema/profile-file.json](schema/profile-file.json),
   [placement.md](placement.md). Rows of your own for settings that planish does not know yet go into a folder `knobs`
   beside `profiles`, written as those of `catalogue/knobs`.

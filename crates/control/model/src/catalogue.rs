@@ -4,7 +4,7 @@
 //! nearest valid name.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -96,6 +96,9 @@ pub enum CatalogueError {
         /// The rule.
         rule: &'static str,
     },
+    /// A profile of the user that is wrong and was left out, where it is named or inherited.
+    #[error(transparent)]
+    LeftOut(Arc<CatalogueError>),
 }
 
 impl CatalogueError {
@@ -111,6 +114,7 @@ impl CatalogueError {
             }
             Self::BadValue { knob, .. } => format!("see what it may be: planish knobs {knob}"),
             Self::Cycle { .. } => "take one of the names out of `inherits`".to_owned(),
+            Self::LeftOut(error) => error.cure(),
             Self::Twice { .. } => "rename or remove the second one".to_owned(),
             Self::Malformed { file, .. } | Self::Rule { file, .. } => {
                 let path = file.split(".toml:").next().unwrap_or(file).trim_end_matches(".toml");
@@ -159,6 +163,8 @@ pub struct Catalogue {
     /// What we ship, also where a user's own has taken the name. Shipped profiles inherit from these, so that no file
     /// of a user can break one of them.
     shipped: BTreeMap<String, ProfileFile>,
+    /// Profiles of the user that are wrong, by name, and why.
+    left_out: BTreeMap<String, Arc<CatalogueError>>,
     findings: Vec<FindingRule>,
     writers: Vec<Writer>,
 }
@@ -242,6 +248,30 @@ impl Catalogue {
         let (file, text) = (file.to_owned(), text.to_owned());
         self.profiles.insert(profile.name.clone(), ProfileFile { file, text, profile });
         Ok(())
+    }
+
+    /// Leaves a profile of the user out, since it is wrong: whoever names or inherits it is told why, and nobody else
+    /// is stopped. One of ours does not take its place: nobody would see that theirs was not taken.
+    pub fn leave_out(&mut self, name: &str, error: CatalogueError) {
+        self.profiles.remove(name);
+        self.left_out.insert(name.to_owned(), Arc::new(error));
+    }
+
+    /// Leaves out what is wrong, itself or in what it inherits, among the profiles that the user added.
+    pub fn leave_wrong_out(&mut self) {
+        let is_own = |(name, file): &(&String, &ProfileFile)| {
+            self.shipped.get(*name).is_none_or(|shipped| shipped.file != file.file)
+        };
+        let own = self.profiles.iter().filter(is_own).map(|(name, _)| name);
+        let wrong: Vec<_> = own.filter_map(|name| Some((name.clone(), self.profile(name).err()?))).collect();
+        for (name, error) in wrong {
+            self.leave_out(&name, error);
+        }
+    }
+
+    /// What is wrong with the profiles that were left out, in the order of their names.
+    pub fn left_out(&self) -> impl Iterator<Item = &CatalogueError> {
+        self.left_out.values().map(AsRef::as_ref)
     }
 
     /// Checks every reference and every literal value of all rows.
@@ -371,6 +401,9 @@ impl Catalogue {
         }
         let shipped = self.shipped.get(name);
         let found = shipped.filter(|_| by_us).or_else(|| self.profiles.get(name));
+        if let (None, Some(error)) = (found, self.left_out.get(name)) {
+            return Err(CatalogueError::LeftOut(Arc::clone(error)));
+        }
         let Some(ProfileFile { file, text, profile }) = found else {
             return Err(CatalogueError::UnknownProfile {
                 file: None,

@@ -117,24 +117,40 @@ fn xdg(variable: &str, usual: &str) -> PathBuf {
     })
 }
 
-/// The embedded catalogue with the user's own rows.
+/// The name that a profile was to have, as far as a file that cannot be understood tells: its own word, or the file's.
+fn name_of(path: &Path, text: &str) -> String {
+    let said = text.lines().find_map(|line| line.trim_start().strip_prefix("name")?.split('"').nth(1));
+    let stem = || path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    said.map_or_else(stem, str::to_owned)
+}
+
+/// The embedded catalogue with the user's own rows. A profile that is wrong is left out, and told where it is named; a
+/// knob that is wrong may be the one that any profile means.
 pub(crate) fn catalogue(folders: &Folders) -> Result<Catalogue, CatalogueError> {
     let mut catalogue = Catalogue::embedded()?;
     for folder in &folders.config {
-        for (file, text) in own_files(folders, &folder.join("knobs"))? {
+        for (_, read) in own_files(folders, &folder.join("knobs")) {
+            let (file, text) = read?;
             catalogue.add_knobs(&file, &text)?;
         }
-        for (file, text) in own_files(folders, &folder.join("profiles"))? {
-            catalogue.add_profile(&file, &text)?;
+        for (path, read) in own_files(folders, &folder.join("profiles")) {
+            let text = read.as_ref().map_or("", |(_, text)| text.as_str()).to_owned();
+            if let Err(error) = read.and_then(|(file, text)| catalogue.add_profile(&file, &text)) {
+                catalogue.leave_out(&name_of(&path, &text), error);
+            }
         }
     }
+    catalogue.leave_wrong_out();
     catalogue.check()?;
     Ok(catalogue)
 }
 
+/// Where a file of the user really lies and what is in it, or why it cannot be read.
+type OwnFile = Result<(String, String), CatalogueError>;
+
 /// The TOML files of a folder by name. A folder that is not there, or not ours to read, has none.
-fn own_files(folders: &Folders, folder: &Path) -> Result<Vec<(String, String)>, CatalogueError> {
-    let Ok(names) = folders.real(folder).and_then(fs::read_dir) else { return Ok(Vec::new()) };
+fn own_files(folders: &Folders, folder: &Path) -> Vec<(PathBuf, OwnFile)> {
+    let Ok(names) = folders.real(folder).and_then(fs::read_dir) else { return Vec::new() };
     let mut paths: Vec<PathBuf> =
         names.filter_map(|name| Some(folder.join(name.ok()?.file_name()))).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
@@ -148,7 +164,8 @@ fn own_files(folders: &Folders, folder: &Path) -> Result<Vec<(String, String)>, 
             column: 1,
             message: error.to_string(),
         };
-        real.and_then(|real| file::read_text(&real)).map_err(unreadable).map(|text| (file.clone(), text))
+        let text = real.and_then(|real| file::read_text(&real)).map_err(unreadable);
+        (path, text.map(|text| (file.clone(), text)))
     };
     paths.into_iter().map(read).collect()
 }
@@ -228,7 +245,7 @@ mod tests {
         let profiles = folder.path().join("etc/profiles");
         fs::create_dir_all(&profiles).expect("ours");
         fs::write(profiles.join("own.toml"), "name = \"own\"\nsummary = \n").expect("ours");
-        let error = catalogue(&folders).expect_err("malformed");
+        let error = catalogue(&folders).expect("the others are sound").profile("own").expect_err("malformed");
         assert!(error.to_string().contains("own.toml:2:11: "), "{error}");
     }
 }

@@ -1,16 +1,18 @@
 //! What every command is given: the global options, and the command line as it was typed.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use planish_host::Host;
 use planish_model::{Catalogue, Exit, quoted};
 use planish_pipeline::{Session, SessionOptions};
-use planish_report::{Page, PageOptions, Report};
+use planish_report::{Level, Message, Page, PageOptions, Report};
 
 use crate::answer::{Answer, Body};
 use crate::args::Globals;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 use crate::output;
 
 /// Commands that mean the host of `--root` and the journal of `--state`. The others measure this machine, or record it.
@@ -25,11 +27,13 @@ pub(crate) struct Context {
     pub globals: Globals,
     /// Arguments as they were typed, without the name of the program.
     typed: Vec<OsString>,
+    /// What the user's own files hold that is wrong, and this command did without.
+    left_out: RefCell<BTreeSet<String>>,
 }
 
 impl Context {
     pub fn new(globals: Globals, typed: Vec<OsString>) -> Self {
-        Self { globals, typed }
+        Self { globals, typed, left_out: RefCell::default() }
     }
 
     /// The machine that `--root` names, or this one.
@@ -43,7 +47,20 @@ impl Context {
     /// The host, the journal and the catalogue that the global options name.
     pub fn session(&self) -> Result<Session, Failure> {
         let Globals { root, state, clock, .. } = self.globals.clone();
-        Ok(Session::open(SessionOptions { root, state, clock, command: self.again("") })?)
+        let session = Session::open(SessionOptions { root, state, clock, command: self.again("") })?;
+        let told = session.catalogue().left_out().map(|error| chain(error));
+        self.left_out.borrow_mut().extend(told);
+        Ok(session)
+    }
+
+    /// An answer with a word on what it did without: before what to type next, which comes last.
+    pub fn with_left_out(&self, mut answer: Answer) -> Answer {
+        let told = self.left_out.borrow();
+        let warnings = told.iter().map(|text| Message::new(Level::Warning, format!("left out: {text}")));
+        let next = answer.messages.iter().position(|message| message.level == Level::Next);
+        let at = next.unwrap_or(answer.messages.len());
+        answer.messages.splice(at..at, warnings);
+        answer
     }
 
     /// Where the file of the preload goes. Root's is no folder of the journal, which is root's alone: a service that

@@ -48,7 +48,7 @@ fn ended(
     command: impl FnOnce() -> Result<Answer, Failure>,
 ) -> u8 {
     let ended = bug::caught(|| match command() {
-        Ok(answer) => output.answer(answer.told_by(|text| context.here(text))),
+        Ok(answer) => output.answer(context.with_left_out(answer).told_by(|text| context.here(text))),
         Err(failure) => {
             let message =
                 failure.message(&context.again(""), &help_of(name)).told_by(|text| context.here(text));

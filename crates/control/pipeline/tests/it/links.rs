@@ -78,7 +78,7 @@ fn rows_of_others_are_not_read_through_links() {
     symlink(outside.path().join("stranger.toml"), &link).expect("ours");
     // A file that cannot be read is told, as ever; what it holds elsewhere is not.
     let session = Session::open(tree.options()).expect("a host");
-    let error = session.sound_catalogue().expect_err("it leads nowhere").to_string();
+    let error = session.catalogue().profile("stranger").expect_err("it leads nowhere").to_string();
     assert!(!error.contains("summary"), "{error}");
     fs::remove_file(link).expect("ours");
     symlink("/etc/planish/profiles/own.toml", tree.root().join("etc/planish/profiles/z.link")).expect("ours");

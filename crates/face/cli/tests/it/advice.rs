@@ -164,6 +164,34 @@ fn what_an_undo_left_to_others_is_in_the_log_and_forced_by_its_number() {
 }
 
 #[test]
+fn a_wrong_profile_of_ones_own_stops_those_that_name_it_and_is_told_to_the_others() {
+    let sandbox = sandbox();
+    let own = |file: &str, text: &str| {
+        std::fs::write(sandbox.path().join("state/etc/profiles").join(file), text).expect("a profile");
+    };
+    own("bad.toml", "name = \"bad\"\nsummary = \n");
+    own("child.toml", "name = \"child\"\nsummary = \"s\"\ninherits = [\"bad\"]\n");
+    own("series.toml", "name = \"series\"\nsummary = \"s\"\n[want]\n\"vm.swapiness\" = 5\n");
+    for profile in ["bad", "child", "series"] {
+        for command in ["plan", "apply", "check", "doctor"] {
+            let run = on(sandbox.path(), &[command, profile]);
+            assert_eq!(run.exit, 2, "{command} {profile}: {}", run.stdout);
+            let wrong = if profile == "series" { "series.toml:4:1: no knob" } else { "bad.toml:2:11: " };
+            assert!(message(&run, "error").contains(wrong), "{command} {profile}: {}", run.stdout);
+        }
+    }
+    let run = on(sandbox.path(), &["apply", "two", "--yes"]);
+    assert_eq!(run.exit, 0, "{}", run.stdout);
+    assert!(run.stdout.contains("left out: state/etc/profiles/bad.toml:2:11: "), "{}", run.stdout);
+    assert!(run.stdout.contains("left out: state/etc/profiles/series.toml:4:1: no knob"), "{}", run.stdout);
+    assert_eq!(
+        run.envelope()["messages"].as_array().expect("messages").last().expect("one")["level"],
+        "next"
+    );
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+}
+
+#[test]
 fn a_doctor_takes_a_profile_in_a_file_as_plan_does() {
     let sandbox = sandbox();
     own_profile(sandbox.path());

@@ -466,7 +466,7 @@ fn a_wrong_profile_of_the_user_does_not_keep_undo_from_working() {
     let sandbox = sandbox();
     assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
     std::fs::write(sandbox.path().join("state/etc/profiles/two.toml"), "name = ").expect("a profile");
-    let doctor = on(sandbox.path(), &["doctor"]);
+    let doctor = on(sandbox.path(), &["doctor", "two"]);
     assert_eq!(doctor.exit, 2);
     assert!(message(&doctor, "error").contains("two.toml:1:8"), "{}", doctor.stdout);
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);

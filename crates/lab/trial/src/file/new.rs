@@ -1,6 +1,6 @@
 //! A first trial file for the user's own workload.
 
-use planish_model::{Catalogue, Profile, nearest};
+use planish_model::{Catalogue, CatalogueError, Profile, nearest};
 
 use crate::error::TrialError;
 
@@ -86,6 +86,9 @@ fn quote(text: &str) -> String {
 fn of_profile(name: &str, catalogue: &Catalogue) -> Result<String, TrialError> {
     if catalogue.profile_names().any(|known| known == name) {
         return Ok(format!("name = {0}\nprofile = {0}", quote(name)));
+    }
+    if let Err(error @ CatalogueError::LeftOut(_)) = catalogue.profile(name) {
+        return Err(TrialError::Profile(error));
     }
     Err(TrialError::UnknownProfile {
         name: name.to_owned(),
