@@ -63,6 +63,24 @@ pub(crate) fn look(path: &Path) -> Access {
     Access::of(stat.st_mode, is_read_only(path), refused)
 }
 
+/// The access to the live folder at `path`, or to the nearest one above it that is there: whether files can be made in
+/// it.
+pub(crate) fn look_into(path: &Path) -> Access {
+    let is_folder = |path: &&Path| {
+        statat(CWD, *path, AtFlags::empty())
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    };
+    let Some(folder) = path.ancestors().find(is_folder) else { return Access::Absent };
+    if is_read_only(folder) {
+        return Access::ReadOnlyMount;
+    }
+    match accessat(CWD, folder, Wish::WRITE_OK | Wish::EXEC_OK, AtFlags::EACCESS) {
+        Ok(()) => Access::Writable,
+        Err(Errno::ACCESS) => Access::Denied("only its owner may make files in it".to_owned()),
+        Err(errno) => Access::Denied(format!("the system refuses it ({errno})")),
+    }
+}
+
 /// Whether the mount that holds `path` is read-only.
 ///
 /// Asked for the path and not for its device: a container binds a part of one /proc read-only over another.
@@ -85,6 +103,12 @@ mod tests {
         } else {
             assert!(matches!(swappiness, Access::Denied(_) | Access::ReadOnlyMount), "{swappiness:?}");
         }
+        assert_eq!(look_into(&std::env::temp_dir().join("no/such/folder")), Access::Writable);
+        assert_ne!(
+            look_into(Path::new("/proc/sys/no/such/folder")),
+            Access::Writable,
+            "nobody makes files there"
+        );
         let compact = look(Path::new("/proc/sys/vm/compact_memory"));
         assert_ne!(compact, Access::Writable, "nobody reads a trigger");
     }

@@ -170,6 +170,12 @@ impl Host {
         Access::of(mode, description.read_only_folder(path).is_some(), refused)
     }
 
+    /// Whether files can be made in the folder at `path`, or in the nearest one above it that is there. Nothing tells
+    /// that of a recorded folder: there they can.
+    pub fn folder_access(&self, path: &str) -> Access {
+        if self.is_live() { access::look_into(Path::new(path)) } else { Access::Writable }
+    }
+
     /// The topmost folder above `path` that lies on the same read-only mount, by the looks of it; `None` when
     /// `path` can be written as far as mounts go.
     pub(crate) fn read_only_folder(&self, path: &str) -> Option<String> {

@@ -99,6 +99,24 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     Ok(Applied { entry: Some(entry), outcomes: written.outcomes, drift, unpersisted, exit, hints })
 }
 
+/// Whether an apply of this plan would be let to persist it, as far as that can be found without writing: who asks now
+/// need not learn it after hours.
+///
+/// # Errors
+/// What an apply with `persist` refuses because of its files: one that is there and is not ours, a folder that we may
+/// not write, a boot loader that is not known, a place that waits for a confirm.
+pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    let sink = session.sink()?;
+    let entries = session.ledger()?.entries;
+    unconfirmed::refuse(session, &entries, plan)?;
+    for step in Persistence::of(session, plan, &*sink)?.steps.iter().filter(|step| step.undo == Undo::File) {
+        Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink)?;
+        let folder = step.place.rsplit_once('/').map_or("/", |(folder, _)| folder);
+        intent::refuse_access(&session.host().folder_access(folder), &step.place)?;
+    }
+    Ok(())
+}
+
 /// Whether exactly this plan is in force already: a plan file that is applied twice.
 ///
 /// An entry of the same plan is no proof: a profile whose values somebody set back makes that plan once more, and what

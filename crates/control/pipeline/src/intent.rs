@@ -304,12 +304,17 @@ fn look(
 }
 
 pub(crate) fn refuse_unwritable(session: &Session, place: &str) -> Result<(), PipelineError> {
-    let why = match session.host().access(place) {
+    refuse_access(&session.host().access(place), place)
+}
+
+/// Refuses a place that we have no right to write.
+pub(crate) fn refuse_access(access: &Access, place: &str) -> Result<(), PipelineError> {
+    let why = match access {
         Access::Writable | Access::WriteOnly => return Ok(()),
         Access::Absent => "it is not there".to_owned(),
         Access::ReadOnly => "nobody may write it".to_owned(),
         Access::ReadOnlyMount => "it is mounted read-only".to_owned(),
-        Access::Denied(why) => why,
+        Access::Denied(why) => why.clone(),
     };
     Err(PipelineError::NotWritable { place: place.to_owned(), why })
 }

@@ -43,7 +43,7 @@ mod undo;
 mod units;
 mod watch;
 
-pub use apply::{Applied, ApplyOptions, apply};
+pub use apply::{Applied, ApplyOptions, apply, can_persist};
 pub use check::{Checked, check};
 pub use confirm::confirm;
 pub use deed::{deed_access, do_once};

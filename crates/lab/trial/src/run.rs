@@ -158,6 +158,9 @@ pub(crate) fn on_session<T>(
 pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
     ground.proofs.check_writable()?;
     let recipes = recipes(trial);
+    if ground.options.keep && !ground.options.quick {
+        ask_to_persist(&recipes[1..], trial, ground.host)?;
+    }
     let outcome = with_field(trial, &recipes, ground, |field, options, progress, stop| {
         climb(field, options, progress, stop)
     });
@@ -169,9 +172,23 @@ pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome
     outcome.setup = Some(Setup::File(trial.to_text()));
     ground.proofs.store(&mut outcome)?;
     if ground.options.keep {
-        keep(&recipes, &mut outcome, ground.host)?;
+        keep(&recipes, &mut outcome, ground.host);
     }
     Ok(outcome)
+}
+
+/// Asks for the right to persist each rung that can be had here, before anything is measured for it.
+fn ask_to_persist(rungs: &[Recipe], trial: &TrialFile, host: &dyn HostControl) -> Result<(), TrialError> {
+    let profiles = rungs.iter().filter_map(|recipe| recipe.profile(trial.name.get_ref()));
+    profiles.filter(|profile| host.can_have(profile).is_ok()).try_for_each(|profile| {
+        host.can_persist(&profile).map_err(|error| match error {
+            TrialError::Refused { what, cure } => TrialError::Refused {
+                what: format!("--keep could not persist what pays: {what}"),
+                cure: format!("{cure}; or leave --keep out"),
+            },
+            error => error,
+        })
+    })
 }
 
 /// Runs only the self-check of a trial; `None` when it was stopped.
@@ -417,12 +434,8 @@ impl ResidentArm for SlicedArm {
     }
 }
 
-/// Persists what is kept, and says what of it is not a matter of the host.
-fn keep(
-    recipes: &[Recipe],
-    outcome: &mut TrialOutcome,
-    host: &mut dyn HostControl,
-) -> Result<(), TrialError> {
+/// Persists what is kept, and says what of it is not a matter of the host. Whatever comes of it, the outcome is there.
+fn keep(recipes: &[Recipe], outcome: &mut TrialOutcome, host: &mut dyn HostControl) {
     let kept: Vec<&Recipe> = recipes.iter().filter(|recipe| is_kept(outcome, &recipe.name)).collect();
     let placebo = outcome.placebo_was_kept();
     let confirmed = outcome.rungs.iter().any(|rung| rung.confirmed.is_some());
@@ -433,22 +446,56 @@ fn keep(
             why: why.to_owned(),
             cure: "run it again, in the long form".to_owned(),
         });
-        return Ok(());
+        return;
     }
-    let Some(stack) = stacked(kept) else {
+    let Some(stack) = stacked(measured_together(kept, outcome)) else {
         outcome.notes.push("nothing was kept, so nothing was persisted".to_owned());
-        return Ok(());
+        return;
     };
     if let Some(mut profile) = stack.profile(&outcome.trial) {
         profile.name = format!("trial-{}", outcome.trial);
         let proof = outcome.proof_id.clone().unwrap_or_default();
-        outcome.notes.push(host.persist(&profile, &format!("trial {}, proof {proof}", outcome.trial))?);
+        match host.persist(&profile, &format!("trial {}, proof {proof}", outcome.trial)) {
+            Ok(note) => outcome.notes.push(note),
+            Err(error) => not_kept(outcome, &error),
+        }
     }
     let yours = yours(&stack);
     if !yours.is_empty() {
         outcome.notes.push(format!("to be set where the program is started: {}", yours.join(", ")));
     }
-    Ok(())
+}
+
+/// Of several arms that were kept those that were confirmed as one: all of them where their stack was, else the best
+/// one alone. What nobody has measured together is not persisted together: two pools of pages are twice the memory.
+fn measured_together<'r>(mut kept: Vec<&'r Recipe>, outcome: &mut TrialOutcome) -> Vec<&'r Recipe> {
+    if kept.len() < 2 || is_kept(outcome, TrialOutcome::STACK) {
+        return kept;
+    }
+    let confirmed = |recipe: &&Recipe| {
+        let rung = outcome.rungs.iter().find(|rung| rung.name == recipe.name);
+        rung.and_then(|rung| rung.confirmed.as_ref()).map_or(f64::NEG_INFINITY, |fresh| fresh.gain.effect)
+    };
+    kept.sort_by(|one, other| confirmed(other).total_cmp(&confirmed(one)));
+    let others: Vec<String> = kept.drain(1..).map(|recipe| format!("`{}`", recipe.name)).collect();
+    outcome.notes.push(format!(
+        "only the best, `{}`, is persisted: {} paid alone too, and nobody has measured them together",
+        kept[0].name,
+        others.join(", ")
+    ));
+    kept
+}
+
+/// Tells what came in the way of persisting. A host that was not put back is told by the exit code as well.
+fn not_kept(outcome: &mut TrialOutcome, error: &TrialError) {
+    if let TrialError::Host { .. } = error {
+        outcome.exit = error.exit().code();
+    }
+    outcome.refused.push(Refusal {
+        what: "--keep".to_owned(),
+        why: error.to_string(),
+        cure: error.hints().join("; "),
+    });
 }
 
 fn is_kept(outcome: &TrialOutcome, name: &str) -> bool {

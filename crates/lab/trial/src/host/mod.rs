@@ -72,6 +72,12 @@ pub trait HostControl {
     /// Has the kernel do it once.
     fn act(&mut self, action: Action) -> Result<(), ArmError>;
 
+    /// Whether it could be applied for good, found without writing.
+    ///
+    /// # Errors
+    /// What refuses it, with the cure.
+    fn can_persist(&self, profile: &Profile) -> Result<(), TrialError>;
+
     /// Applies it for good, also after a reboot, and says how to take it back.
     fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError>;
 }

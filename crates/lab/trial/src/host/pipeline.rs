@@ -155,6 +155,16 @@ fn refused(error: &PipelineError) -> ArmError {
     }
 }
 
+/// The same for what was to be kept: the trial has its outcome, and the cure is for whoever asked.
+fn not_persisted(error: &PipelineError) -> TrialError {
+    let what = chain(error);
+    match error.exit() {
+        Exit::FailedRestored => TrialError::Host { detail: what, restored: true },
+        Exit::FailedNotRestored => TrialError::Host { detail: what, restored: false },
+        _ => TrialError::Refused { what, cure: error.hints().join("; ") },
+    }
+}
+
 impl HostControl for PipelineHost<'_> {
     fn facts(&self) -> HostFacts {
         self.session.observe().host
@@ -259,8 +269,14 @@ impl HostControl for PipelineHost<'_> {
             .map_err(|error| ArmError::Host { detail: chain(&error), restored: true })
     }
 
+    fn can_persist(&self, profile: &Profile) -> Result<(), TrialError> {
+        self.plan(profile)
+            .and_then(|plan| planish_pipeline::can_persist(self.session, &plan))
+            .map_err(|error| not_persisted(&error))
+    }
+
     fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError> {
-        let control = |error: PipelineError| TrialError::Control(Box::new(error));
+        let control = |error: PipelineError| not_persisted(&error);
         let plan = self.plan(profile).map_err(control)?;
         let options =
             ApplyOptions { persist: true, reason: Some(reason.to_owned()), ..ApplyOptions::default() };

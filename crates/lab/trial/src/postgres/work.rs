@@ -4,10 +4,12 @@
 //! memory anew, page by page, and the slice would measure page faults instead of page walks: huge pages would
 //! look far better than a connection pool ever sees them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use planish_stats::{Rng, summary};
-use postgres::{Client, Statement};
+use postgres::{CancelToken, Client, NoTls, Statement};
 
 use super::budget::Budget;
 use super::script::Script;
@@ -34,6 +36,13 @@ const SESSION: &str =
 const TOUCH: &str =
     "SELECT count(abalance) FROM (SELECT aid, abalance FROM pgbench_accounts ORDER BY aid) AS t";
 
+/// How long a statement may go on after the end of its slice. One that waits for a lock which a client of the same
+/// slice holds would go on for ever.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a running slice looks whether it shall end.
+const STEP: Duration = Duration::from_millis(100);
+
 /// What is run.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
@@ -56,6 +65,67 @@ pub(crate) struct Clients {
     connections: Vec<Connection>,
     work: Work,
     budget: Budget,
+    stop: Stop,
+}
+
+/// Ends what the clients of a slice are doing, once they are told to stop or a statement goes on for too long.
+struct Watch {
+    stop: Stop,
+    /// When a statement has gone on for too long.
+    end: Instant,
+    /// Set when the statements are being cancelled: no other one begins.
+    is_over: AtomicBool,
+    /// Set when all clients have done their slice.
+    is_done: AtomicBool,
+}
+
+impl Watch {
+    fn new(stop: &Stop, limit: Duration) -> Self {
+        let (is_over, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { stop: stop.clone(), end: Instant::now() + limit, is_over, is_done }
+    }
+
+    /// Until the clients are done.
+    fn keep(&self, tokens: &[CancelToken]) {
+        while !self.is_done.load(Ordering::Acquire) {
+            if self.stop.is_set() || Instant::now() >= self.end {
+                self.is_over.store(true, Ordering::Release);
+                // Again and again: the next statement may just have begun. A server that does not take it is ended
+                // without it, only later.
+                tokens.iter().for_each(|token| drop(token.cancel_query(NoTls)));
+            }
+            thread::park_timeout(STEP);
+        }
+    }
+
+    /// Keeps watch while `work` goes on.
+    fn during<T>(
+        &self,
+        tokens: &[CancelToken],
+        work: impl FnOnce() -> Result<T, ArmError>,
+    ) -> Result<T, ArmError> {
+        thread::scope(|scope| {
+            let watcher = spawn(scope, || self.keep(tokens))?;
+            let outcome = work();
+            self.is_done.store(true, Ordering::Release);
+            watcher.thread().unpark();
+            outcome
+        })
+    }
+
+    /// Fails once the statements are being cancelled.
+    fn check(&self) -> Result<(), ArmError> {
+        if self.is_over.load(Ordering::Acquire) { Err(ArmError::Stopped) } else { Ok(()) }
+    }
+}
+
+/// A thread of the scope. A limit of the control group or of the user may refuse it, where a plain spawn panics.
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<thread::ScopedJoinHandle<'scope, T>, ArmError> {
+    let spawned = thread::Builder::new().spawn_scoped(scope, work);
+    spawned.map_err(|error| ArmError::crashed(format!("no thread for each client: {error}; try fewer")))
 }
 
 /// Which half of a slice.
@@ -98,7 +168,7 @@ impl Clients {
         };
         // The first one reads from disk; later ones find everything in shared memory.
         let connections = (0..count).map(|_| connect()).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { connections, work: work.clone(), budget })
+        Ok(Self { connections, work: work.clone(), budget, stop: stop.clone() })
     }
 
     /// The process ids of the backends.
@@ -125,23 +195,30 @@ impl Clients {
 
     fn half(&mut self, half: Half, duration: Duration, seed: u64) -> Result<Vec<Tally>, ArmError> {
         let (work, budget) = (&self.work, &self.budget);
-        std::thread::scope(|scope| {
-            let workers = self
-                .connections
-                .iter_mut()
-                .zip(0u64..)
-                .map(|(connection, index)| {
-                    let rng = Rng::stream(seed, index);
-                    let work = move || connection.work(half, work, budget, duration, rng);
-                    // A limit of the control group or of the user may refuse a thread, where a plain spawn panics.
-                    std::thread::Builder::new().spawn_scoped(scope, work)
-                })
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(|error| {
-                    ArmError::crashed(format!("no thread for each client: {error}; try fewer"))
-                })?;
-            let finished = workers.into_iter().map(|worker| worker.join());
-            finished.map(|tally| tally.expect("a client thread does not panic")).collect()
+        let tokens: Vec<CancelToken> =
+            self.connections.iter().map(|connection| connection.client.cancel_token()).collect();
+        let limit = duration + PATIENCE;
+        let watch = Watch::new(&self.stop, limit);
+        let connections = &mut self.connections;
+        let tallies = watch.during(&tokens, || {
+            thread::scope(|scope| {
+                let workers = connections
+                    .iter_mut()
+                    .zip(0u64..)
+                    .map(|(connection, index)| {
+                        let rng = Rng::stream(seed, index);
+                        let watch = &watch;
+                        spawn(scope, move || connection.work(half, work, budget, duration, rng, watch))
+                    })
+                    .collect::<Result<Vec<_>, _>>()?;
+                let finished = workers.into_iter().map(|worker| worker.join());
+                finished.map(|tally| tally.expect("a client thread does not panic")).collect()
+            })
+        });
+        tallies.map_err(|error| match error {
+            _ if self.stop.is_set() => ArmError::Stopped,
+            _ if watch.check().is_err() => ArmError::TimedOut { after: limit },
+            error => error,
         })
     }
 }
@@ -154,6 +231,7 @@ impl Connection {
         budget: &Budget,
         duration: Duration,
         mut rng: Rng,
+        watch: &Watch,
     ) -> Result<Tally, ArmError> {
         let sql = |error: postgres::Error| ArmError::crashed(sql_error(&error));
         if half == Half::Lookups {
@@ -166,6 +244,7 @@ impl Connection {
         let end = Instant::now() + duration;
         let mut now = Instant::now();
         while now < end {
+            watch.check()?;
             tally.operations += match (half, work) {
                 (Half::Select, _) => {
                     let aid = i32::try_from(rng.below(rows as usize) + 1).unwrap_or(rows);
@@ -179,6 +258,7 @@ impl Connection {
                 (Half::Script, Work::Script(script)) => {
                     let statements = script.statements(&mut rng, budget.scale).map_err(ArmError::crashed)?;
                     for statement in statements {
+                        watch.check()?;
                         self.client.simple_query(&statement).map_err(sql)?;
                     }
                     1
@@ -284,6 +364,27 @@ mod tests {
         let spent = Spent::parse("987654 12 3\n", stat).expect("whole");
         assert_eq!((spent.cpu_ns, spent.faults, spent.user_ticks, spent.system_ticks), (987_654, 127, 56, 7));
         assert!(Spent::parse("", stat).is_none() && Spent::parse("1 2 3", "77 (x").is_none());
+    }
+
+    #[test]
+    fn a_slice_ends_by_a_stop_and_by_its_limit_and_no_sooner() {
+        let until_over = |watch: &Watch| {
+            watch.during(&[], || {
+                while watch.check().is_ok() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                watch.check()
+            })
+        };
+        let limit = Duration::from_millis(150);
+        let begun = Instant::now();
+        assert_eq!(until_over(&Watch::new(&Stop::default(), limit)), Err(ArmError::Stopped));
+        assert!(begun.elapsed() >= limit);
+        let stop = Stop::default();
+        stop.set();
+        assert_eq!(until_over(&Watch::new(&stop, Duration::from_secs(3600))), Err(ArmError::Stopped));
+        let long = Watch::new(&Stop::default(), Duration::from_secs(3600));
+        assert_eq!(long.during(&[], || long.check().map(|()| 7)), Ok(7), "and it is not waited for");
     }
 
     #[test]

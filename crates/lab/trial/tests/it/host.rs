@@ -1,5 +1,6 @@
 //! Host arms on a writable recorded machine: from a trial file through plan, journal, write and read-back to undo.
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -161,6 +162,55 @@ fn no_trial_sets_the_host_beside_another_one_that_does() {
     };
     run(&machine.trial(), &machine.session, &options(false, stop.clone()), &mut beside).expect("it is first");
     assert!(tried, "the ladder was reached");
+}
+
+/// Puts a file of somebody else where values for the next boot go.
+fn put_foreign(machine: &Machine) -> PathBuf {
+    let file = machine.root.join("etc/sysctl.d/90-planish.conf");
+    std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    std::fs::File::create(&file).expect("a file").write_all(b"vm.x = 1\n").expect("room");
+    file
+}
+
+#[test]
+fn what_could_not_be_persisted_is_known_before_anything_is_measured() {
+    let machine = Machine::new();
+    let before = machine.read("/proc/sys/vm/swappiness");
+    put_foreign(&machine);
+    let error = run(&machine.trial(), &machine.session, &options(true, Stop::default()), &mut Silent)
+        .expect_err("somebody else's file");
+    assert!(error.to_string().contains("90-planish.conf exists and was not written by planish"), "{error}");
+    assert!(error.hints()[0].starts_with("move it away first: mv "), "{:?}", error.hints());
+    assert_eq!(error.exit(), planish_model::Exit::Refused);
+    assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
+    assert!(planish_pipeline::log(&machine.session).expect("a journal").is_empty(), "no unit was run");
+    // Who keeps nothing is in nobody's way.
+    let short = RunOptions { quick: true, ..options(false, Stop::default()) };
+    run(&machine.trial(), &machine.session, &short, &mut Silent).expect("it runs");
+}
+
+#[test]
+fn a_result_that_cannot_be_persisted_is_told_all_the_same() {
+    let machine = Machine::new();
+    let mut file = None;
+    let mut meanwhile = |tick: &Tick| {
+        if tick.phase == planish_trial::Phase::Confirm && file.is_none() {
+            file = Some(put_foreign(&machine));
+        }
+    };
+    let outcome = run(&machine.trial(), &machine.session, &options(true, Stop::default()), &mut meanwhile)
+        .expect("the trial itself went well");
+    let file = file.expect("it was confirmed");
+    assert_eq!((outcome.rungs[0].verdict, outcome.exit), (RungVerdict::Keep, 0));
+    let refusal = outcome.refused.iter().find(|refusal| refusal.what == "--keep").expect("it says so");
+    assert!(refusal.why.contains("was not written by planish"), "{}", refusal.why);
+    assert!(refusal.cure.starts_with("move it away first: mv "), "{}", refusal.cure);
+    let proof = outcome.proof_id.expect("stored");
+    assert!(Proofs::of_state(machine.session.state_folder()).load(&proof).is_ok());
+    assert_ne!(machine.read("/proc/sys/vm/swappiness"), "1", "nothing of it is left");
+    let mut text = String::new();
+    std::fs::File::open(file).expect("still there").read_to_string(&mut text).expect("text");
+    assert_eq!(text, "vm.x = 1\n");
 }
 
 #[test]
