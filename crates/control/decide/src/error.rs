@@ -1,6 +1,6 @@
 //! Why no plan can be made. What a host cannot do is no error: it is skipped, with a verdict.
 
-use planish_model::CatalogueError;
+use planish_model::{CatalogueError, KnobId};
 use thiserror::Error;
 
 use crate::placement::PlacementError;
@@ -11,9 +11,47 @@ pub enum DecideError {
     /// A profile or an option names a knob that does not exist.
     #[error("the plan names what the catalogue does not have")]
     Catalogue(#[from] CatalogueError),
+    /// A word that no host has for a knob, as far as planish knows, and near one that some have.
+    #[error("`{word}` is no word of {knob}; did you mean `{near}`?")]
+    Word {
+        /// The knob.
+        knob: KnobId,
+        /// As it is wanted.
+        word: String,
+        /// What is meant most likely.
+        near: String,
+    },
+    /// A pool on a node that this host does not have.
+    #[error("{knob} is wanted on node {node}, and this host has {}", listed(nodes))]
+    NoNode {
+        /// The pool.
+        knob: KnobId,
+        /// As it is wanted.
+        node: u32,
+        /// The nodes that have such a pool.
+        nodes: Vec<u32>,
+    },
+    /// Two rows that set one place, both of them wanted.
+    #[error("{place} is wanted twice, as {} and as {}", knobs[0], knobs[1])]
+    OnePlace {
+        /// The place.
+        place: String,
+        /// The two knobs.
+        knobs: [KnobId; 2],
+    },
     /// Services and interrupts cannot be placed as asked.
     #[error("services and interrupts cannot be placed so")]
     Placement(#[from] PlacementError),
+}
+
+/// Nodes as they are told.
+fn listed(nodes: &[u32]) -> String {
+    let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+    match nodes {
+        [] => "no nodes".to_owned(),
+        [_] => format!("node {}", numbers[0]),
+        _ => format!("nodes {}", numbers.join(", ")),
+    }
 }
 
 impl DecideError {
@@ -22,6 +60,17 @@ impl DecideError {
     pub fn cure(&self) -> String {
         match self {
             Self::Catalogue(error) => error.cure(),
+            Self::Word { knob, .. } => format!("see what it may be: planish knobs {knob}"),
+            Self::NoNode { nodes, .. } if nodes.is_empty() => {
+                "leave `nodes` out: the pool of the whole machine is meant then".to_owned()
+            }
+            Self::NoNode { .. } => {
+                "name nodes that `planish topo` shows, or leave `nodes` out, and all with CPUs are meant"
+                    .to_owned()
+            }
+            Self::OnePlace { knobs, .. } => {
+                format!("take one of the two out of the profile, or leave it: --exclude {}", knobs[1])
+            }
             Self::Placement(error) => error.cure(),
         }
     }

@@ -19,6 +19,7 @@ mod boot;
 mod budget;
 mod error;
 mod findings;
+mod names;
 mod order;
 mod placement;
 mod plan;

@@ -11,7 +11,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, order, verdict, writers};
+use crate::{boot, names, order, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +55,7 @@ pub fn plan(
     };
     for (id, want) in &profile.want {
         let knob = catalogue.knob(id)?;
+        names::refuse(knob, want, catalogue, observation)?;
         match (asks.iter().any(|ask| ask.knob == *id), knob.undo) {
             (false, _) => draft.add(knob, want),
             // Pools are sized for the services that are placed, and not for the one that was named.
@@ -65,6 +66,9 @@ pub fn plan(
     let allowed = draft.add_placement(&asks)?;
     draft.grant_pools();
     let plan = draft.finish();
+    if let Some((place, knobs)) = plan.named_twice() {
+        return Err(DecideError::OnePlace { place: place.to_owned(), knobs: knobs.map(KnobId::clone) });
+    }
     if allowed {
         placement::refuse_half(&asks, &plan)?;
     }
@@ -189,13 +193,8 @@ impl<'a> Draft<'a> {
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
             // What the running kernel was given counts too, beside what comes to it.
             let _ = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
-            return self.skipped.push(Skipped {
-                knob: knob.id.clone(),
-                place: reading.place.clone(),
-                wanted: Some(wanted.to_owned()),
-                verdict,
-                satisfied: true,
-            });
+            let (place, wanted) = (reading.place.clone(), wanted.to_owned());
+            return self.skipped.push(Skipped::satisfied(knob.id.clone(), place, wanted, verdict));
         }
         if verdict.verdict == VerdictKind::Reboot {
             return self.add_boot(knob, reading, wanted, verdict);
@@ -377,13 +376,7 @@ impl<'a> Draft<'a> {
         let wanted = raise.wanted().to_string();
         if raise.pages() == 0 {
             let (knob, place) = (knob.id.clone(), place.clone());
-            return self.skipped.push(Skipped {
-                knob,
-                place,
-                wanted: Some(wanted),
-                verdict,
-                satisfied: true,
-            });
+            return self.skipped.push(Skipped::satisfied(knob, place, wanted, verdict));
         }
         if verdict.verdict != VerdictKind::Settable {
             return self.skip(knob, place, Some(wanted), verdict);
@@ -394,7 +387,9 @@ impl<'a> Draft<'a> {
             return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
         }
         if let Some(reason) = refused {
-            return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
+            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            let left = Skipped::left(knob.id.clone(), place.clone(), Some(wanted), verdict);
+            return self.skipped.push(Skipped { short_of_memory: true, ..left });
         }
         if let Some(reason) = came_short(raise, self.observation, &self.profile.name, self.open) {
             return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
@@ -409,8 +404,7 @@ impl<'a> Draft<'a> {
     }
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
-        let (knob, place) = (knob.id.clone(), place.to_owned());
-        self.skipped.push(Skipped { knob, place, wanted, verdict, satisfied: false });
+        self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
     }
 
     fn finish(mut self) -> Plan {

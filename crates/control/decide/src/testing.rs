@@ -14,6 +14,7 @@ pub(crate) fn knob(id: &str, path: &str) -> Knob {
         path: path.to_owned(),
         r#type: ValueType::Text { text: true },
         offered: None,
+        words: Vec::new(),
         twin: None,
         alias: Vec::new(),
         derives: Vec::new(),

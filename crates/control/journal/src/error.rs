@@ -1,7 +1,7 @@
 //! Why the journal cannot be read or written.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use planish_model::EntryId;
 use thiserror::Error;
@@ -50,6 +50,11 @@ pub enum JournalError {
     },
 }
 
+/// The journal, by the path of itself or of its folder.
+fn journal_at(path: &Path) -> PathBuf {
+    if path.ends_with(FileStorage::FILE_NAME) { path.to_owned() } else { path.join(FileStorage::FILE_NAME) }
+}
+
 impl JournalError {
     /// What to do about it.
     #[must_use]
@@ -69,7 +74,8 @@ impl JournalError {
                     path.display()
                 )
             }
-            Self::Storage { what: "create", path, .. } => format!(
+            // Only where something was ever applied is there anything to take back.
+            Self::Storage { what: "create", path, .. } if journal_at(path).exists() => format!(
                 "make {} writable and give it room, or name another folder with --state; values go back also where \
                  nothing can be recorded: planish undo --all --force",
                 path.parent().unwrap_or(path).display()

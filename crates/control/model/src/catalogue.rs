@@ -4,6 +4,7 @@
 //! nearest valid name.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
@@ -239,12 +240,20 @@ impl Catalogue {
     }
 
     /// Adds a profile; one of the same name is replaced, so that a user's own wins over ours where it is named. What
-    /// we ship goes on to inherit from what we ship.
+    /// we ship goes on to inherit from what we ship. Of two files of one folder neither can be meant to win.
     ///
     /// # Errors
-    /// Malformed text. Names and values are checked by [`Self::check`].
+    /// Malformed text, a name that another file of the same folder has. Names and values are checked by
+    /// [`Self::check`].
     pub fn add_profile(&mut self, file: &str, text: &str) -> Result<(), CatalogueError> {
         let profile = parse_profile(file, text)?;
+        let beside = |other: &&ProfileFile| {
+            other.file != file && Path::new(&other.file).parent() == Path::new(file).parent()
+        };
+        if self.profiles.get(&profile.name).filter(beside).is_some() {
+            let (line, column) = point(text, of_name(text).unwrap_or(0));
+            return Err(CatalogueError::Twice { file: format!("{file}:{line}:{column}"), id: profile.name });
+        }
         let (file, text) = (file.to_owned(), text.to_owned());
         self.profiles.insert(profile.name.clone(), ProfileFile { file, text, profile });
         Ok(())

@@ -160,6 +160,10 @@ pub struct Knob {
     pub r#type: ValueType,
     /// The file beside it that lists the words which this host offers, with the same `{holes}`.
     pub offered: Option<String>,
+    /// Words that it has on some host, where its type lists none: one that is none of them, is not offered, and is near
+    /// one that is, is a typing error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
     /// The knob that loses its value when this one is set (`vm.dirty_bytes` and `vm.dirty_ratio`).
     pub twin: Option<KnobId>,
     /// Knobs that show the same state through another place (the global pool and the pools of the nodes).

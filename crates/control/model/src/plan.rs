@@ -3,6 +3,7 @@
 //! It can be printed, saved, reviewed, hashed and compared. `apply` does exactly its steps, or refuses when the
 //! host has moved in any place that the plan names. A dry run is the plan, printed.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -90,6 +91,10 @@ pub struct Skipped {
     pub verdict: Verdict,
     /// Whether the value is as wanted already.
     pub satisfied: bool,
+    /// A pool that the memory of this moment cannot give: an apply of the plan is refused, since half of what was asked
+    /// for is not what was asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short_of_memory: bool,
 }
 
 /// sha256 of the canonical JSON of a plan's steps, host id and boot id, in hexadecimal. Who asks does not count:
@@ -131,6 +136,20 @@ pub struct Plan {
     pub placement: Option<Placement>,
 }
 
+impl Skipped {
+    /// A wanted value that is as wanted already.
+    #[must_use]
+    pub fn satisfied(knob: KnobId, place: String, wanted: String, verdict: Verdict) -> Self {
+        Self { knob, place, wanted: Some(wanted), verdict, satisfied: true, short_of_memory: false }
+    }
+
+    /// A wanted value that is left as it is, and why.
+    #[must_use]
+    pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
+        Self { knob, place, wanted, verdict, satisfied: false, short_of_memory: false }
+    }
+}
+
 impl Plan {
     /// A plan with its hash.
     #[must_use]
@@ -159,6 +178,19 @@ impl Plan {
         let (host_id, boot_id) = (&self.host_id, &self.boot_id);
         let now = hash(&self.steps, &self.boot, host_id, boot_id);
         self.hash == now || (self.boot.is_empty() && self.hash == worded(&self.steps, &[], host_id, boot_id))
+    }
+
+    /// A place that two rows of the plan set, or find as wanted, and the knobs of both: each of them is reviewed, and
+    /// looked at, as if the other were not there.
+    #[must_use]
+    pub fn named_twice(&self) -> Option<(&str, [&KnobId; 2])> {
+        let satisfied = self.skipped.iter().filter(|row| row.satisfied).map(|row| (&row.place, &row.knob));
+        let written = self.steps.iter().chain(&self.boot).map(|step| (&step.place, &step.knob));
+        let mut seen = BTreeMap::new();
+        written.chain(satisfied).find_map(|(place, knob)| {
+            let first = seen.insert(place, knob)?;
+            Some((place.as_str(), [first, knob]))
+        })
     }
 
     /// Whether any step waits for a reboot.

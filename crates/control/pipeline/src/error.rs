@@ -8,7 +8,7 @@ use planish_act::{ActError, SinkError};
 use planish_decide::DecideError;
 use planish_host::OpenError;
 use planish_journal::{JournalError, LockError};
-use planish_model::{CatalogueError, EntryId, Exit, quoted};
+use planish_model::{CatalogueError, EntryId, Exit, KnobId, quoted};
 use thiserror::Error;
 
 use crate::unconfirmed::Unconfirmed;
@@ -87,9 +87,11 @@ pub enum PipelineError {
         /// Each place with what it shows and what the plan saw.
         moved: Vec<String>,
     },
-    /// The pools of the plan are more than the host can give by now.
-    #[error("the pools of the plan do not fit into memory any more: {why}")]
+    /// The pools of the plan are more than the host can give, as it is now or as it was when the plan was made.
+    #[error("memory cannot give the pools of the plan at this moment: {why}")]
     NoMemory {
+        /// The pools.
+        knobs: Vec<KnobId>,
         /// What is asked for, what is there, and what the host keeps.
         why: String,
     },
@@ -248,6 +250,20 @@ fn of_boot_file(path: &str, odd: &planish_boot::Odd) -> String {
     }
 }
 
+/// The cure of pools that do not fit.
+fn of_memory(knobs: &[KnobId]) -> String {
+    let knobs: Vec<&str> = knobs.iter().map(KnobId::as_str).collect();
+    format!("free memory, or plan the rest without them: planish plan PROFILE --exclude {}", knobs.join(","))
+}
+
+/// A wrong word is the user's; what this host alone does not have is refused.
+fn of_decide(error: &DecideError) -> Exit {
+    match error {
+        DecideError::Catalogue(_) | DecideError::Word { .. } | DecideError::OnePlace { .. } => Exit::Usage,
+        DecideError::NoNode { .. } | DecideError::Placement(_) => Exit::Refused,
+    }
+}
+
 /// Entries in a row of words.
 fn listed(entries: &[EntryId]) -> String {
     entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -264,10 +280,10 @@ impl PipelineError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Decide(error) => of_decide(error),
             Self::Host(_)
             | Self::NotAFolder { .. }
             | Self::Catalogue(_)
-            | Self::Decide(DecideError::Catalogue(_))
             | Self::Unreadable { .. }
             | Self::NotAPlan { .. }
             | Self::FileByName { .. }
@@ -275,8 +291,7 @@ impl PipelineError {
             | Self::NoService { .. }
             | Self::NotForAUnit { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
-            Self::Decide(DecideError::Placement(_))
-            | Self::Edited { .. }
+            Self::Edited { .. }
             | Self::Forged { .. }
             | Self::Elsewhere { .. }
             | Self::Moved { .. }
@@ -325,7 +340,7 @@ impl PipelineError {
                 format!("{cure}; apply without --persist sets what can be set now")
             }
             Self::BootFile { path, source } => of_boot_file(path, source),
-            Self::NoMemory { .. } => "see what fits now: planish plan PROFILE".to_owned(),
+            Self::NoMemory { knobs, .. } => of_memory(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotForAUnit { what: "time", .. } => {
@@ -407,15 +422,26 @@ impl PipelineError {
 
 #[cfg(test)]
 mod tests {
-    use planish_model::KnobId;
-
     use super::*;
 
     fn denied() -> io::Error {
         io::Error::from(io::ErrorKind::PermissionDenied)
     }
 
-    /// One of each kind.
+    /// One of each kind of what keeps a plan from being made.
+    fn undecided() -> Vec<PipelineError> {
+        let (text, knob) = (|| "x".to_owned(), |id| KnobId::new(id));
+        let all = [
+            DecideError::Catalogue(CatalogueError::Cycle { file: None, name: text() }),
+            DecideError::Placement(planish_decide::PlacementError::NoService),
+            DecideError::Word { knob: knob("cpu.epp"), word: text(), near: text() },
+            DecideError::NoNode { knob: knob("hugepages.2m"), node: 9, nodes: vec![0] },
+            DecideError::OnePlace { place: text(), knobs: [knob("a.b"), knob("c.d")] },
+        ];
+        all.into_iter().map(PipelineError::from).collect()
+    }
+
+    /// One of each other kind.
     fn all() -> Vec<PipelineError> {
         let path = || PathBuf::from("/state/var/journal.jsonl");
         let full = || JournalError::Storage { what: "sync", path: path(), source: io::Error::other("full") };
@@ -432,15 +458,13 @@ mod tests {
         let no_entry = JournalError::NoEntry { id: EntryId(7) };
         vec![
             unknown().into(),
-            DecideError::Catalogue(CatalogueError::Cycle { file: None, name: service() }).into(),
-            DecideError::Placement(planish_decide::PlacementError::NoService).into(),
             PipelineError::Unreadable { path: path(), source: denied() },
             PipelineError::NotAPlan { path: path(), source: no_plan() },
             PipelineError::Edited { hash: service() },
             PipelineError::Forged { place: place(), why: service() },
             PipelineError::Elsewhere { what: "host" },
             PipelineError::Moved { moved: vec![place()] },
-            PipelineError::NoMemory { why: service() },
+            PipelineError::NoMemory { knobs: vec![KnobId::new("hugepages.2m")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
             PipelineError::ForeignFile { path: "/etc/x".to_owned() },
             PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },
@@ -491,7 +515,7 @@ mod tests {
     fn every_error_has_a_cure() {
         let by_name = PipelineError::FileByName { name: "x.toml".to_owned() };
         let no_profile = PipelineError::NotAProfile { path: "x.json".into() };
-        for error in all().into_iter().chain([by_name, no_profile]) {
+        for error in all().into_iter().chain(undecided()).chain([by_name, no_profile]) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");
         }

@@ -63,15 +63,10 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
 /// Refuses a place that a plan names twice: each step is reviewed, and looked at, as if the others were not there. Two
 /// steps for one pool, each `0 -> 10`, would end at 20.
 fn refuse_twice(plan: &Plan) -> Result<(), PipelineError> {
-    let satisfied = plan.skipped.iter().filter(|skipped| skipped.satisfied).map(|skipped| &skipped.place);
-    let mut seen = BTreeSet::new();
-    for place in plan.steps.iter().chain(&plan.boot).map(|step| &step.place).chain(satisfied) {
-        if !seen.insert(place) {
-            let why = "the plan names it twice".to_owned();
-            return Err(PipelineError::Forged { place: place.clone(), why });
-        }
-    }
-    Ok(())
+    plan.named_twice().map_or(Ok(()), |(place, _)| {
+        let why = "the plan names it twice".to_owned();
+        Err(PipelineError::Forged { place: place.to_owned(), why })
+    })
 }
 
 /// Why the pages of a step are not those that its `now` and `wanted` show, which is what people review. Pages that
@@ -139,6 +134,25 @@ pub(crate) fn refuse_blocked(session: &Session, plan: &Plan) -> Result<(), Pipel
         }
     }
     Ok(())
+}
+
+/// Refuses a plan with a pool that memory could not give when it was made: its other values alone are not what was
+/// asked for, and a service that starts on small pages, or not at all, would find everything green.
+pub(crate) fn refuse_short_of_memory(plan: &Plan) -> Result<(), PipelineError> {
+    let short: Vec<&Skipped> =
+        plan.skipped.iter().filter(|row| row.short_of_memory && !row.satisfied).collect();
+    if short.is_empty() {
+        return Ok(());
+    }
+    let told: BTreeSet<String> =
+        short.iter().map(|row| format!("{}: {}", row.knob, row.verdict.reason)).collect();
+    let why = told.into_iter().collect::<Vec<_>>().join("; ");
+    Err(PipelineError::NoMemory { knobs: each_once(short.iter().map(|row| &row.knob)), why })
+}
+
+/// Each of them once.
+fn each_once<'a>(knobs: impl Iterator<Item = &'a KnobId>) -> Vec<KnobId> {
+    knobs.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
 /// Notes values that the plan found as wanted and that are not so any more.
@@ -223,8 +237,9 @@ pub(crate) fn steps(
     if !moved.is_empty() {
         return Err(PipelineError::Moved { moved });
     }
+    let pools = || plan.steps.iter().filter(|step| step.undo == Undo::Subtract).map(|step| &step.knob);
     planish_decide::beyond_memory(&observation.host, pages_bytes)
-        .map_or(Ok(steps), |why| Err(PipelineError::NoMemory { why }))
+        .map_or(Ok(steps), |why| Err(PipelineError::NoMemory { knobs: each_once(pools()), why }))
 }
 
 /// The bytes that all pools of a plan grow by. Notes pools whose lent pages are not those that the plan counted.

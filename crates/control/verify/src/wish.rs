@@ -22,6 +22,8 @@ pub(crate) enum Wish {
         text: Option<String>,
         /// Why.
         verdict: Verdict,
+        /// A pool that memory cannot give.
+        short_of_memory: bool,
     },
 }
 
@@ -46,7 +48,11 @@ pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
                 Ok(pages) if is_pool(&skipped.knob) => Wish::Pages(pages),
                 _ => Wish::Value { text: text.clone(), by: None },
             },
-            text => Wish::Skipped { text: text.clone(), verdict: skipped.verdict.clone() },
+            text => Wish::Skipped {
+                text: text.clone(),
+                verdict: skipped.verdict.clone(),
+                short_of_memory: skipped.short_of_memory,
+            },
         };
         wishes.insert((skipped.knob.clone(), skipped.place.clone()), wish);
     }

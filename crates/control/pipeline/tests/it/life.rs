@@ -695,13 +695,8 @@ fn a_pool_grows_by_the_pages_that_were_reviewed() {
         planish_model::Plan::new(plan.profile.clone(), host, boot, steps, skipped)
     };
     refused(&again([&plan.steps[..], &plan.steps[..], &plan.steps[..]].concat(), vec![]));
-    let as_it_is = planish_model::Skipped {
-        knob: value.steps[0].knob.clone(),
-        place: SWAPPINESS.to_owned(),
-        wanted: Some("60".to_owned()),
-        verdict: value.steps[0].verdict.clone(),
-        satisfied: true,
-    };
+    let (knob, verdict) = (value.steps[0].knob.clone(), value.steps[0].verdict.clone());
+    let as_it_is = planish_model::Skipped::satisfied(knob, SWAPPINESS.to_owned(), "60".to_owned(), verdict);
     refused(&again(value.steps.clone(), vec![as_it_is]));
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
     assert!(tree.entries().is_empty());
@@ -723,6 +718,67 @@ fn a_plan_for_which_memory_ran_short_is_refused() {
     assert!(error.to_string().contains("16 MiB would leave"), "{error}");
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
     assert!(tree.entries().is_empty());
+}
+
+/// The service would start on small pages, or not at all, and automation had seen a green apply.
+#[test]
+fn a_pool_that_memory_cannot_give_is_refused_by_profile_and_by_plan_file_alike() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let need = || Want::Need { need_bytes: 56 << 30, nodes: Nodes::Spread };
+    let alone = profile("alone", &[("hugepages.2m", need())]);
+    let among = profile("among", &[("hugepages.2m", need()), ("vm.stat_interval", Want::Int(10))]);
+    let session = tree.session();
+    let mut plans = Vec::new();
+    for source in [&alone, &among] {
+        let plan = plan_of(&session, source);
+        for persist in [false, true] {
+            let error = apply(&session, &plan, &ApplyOptions { persist, ..ApplyOptions::default() });
+            let error = error.expect_err("60 GB are available");
+            assert!(matches!(error, PipelineError::NoMemory { .. }), "{error}");
+            assert_eq!(error.exit(), Exit::Refused);
+            assert!(error.to_string().contains("hugepages.2m: 56 GiB would leave "), "{error}");
+            assert!(error.hints()[0].ends_with("planish plan PROFILE --exclude hugepages.2m"), "{error}");
+        }
+        let checked = check(&session, Some(source)).expect("readable");
+        assert_eq!(checked.exit, Exit::Findings);
+        let pools = checked.drift.knobs.iter().filter(|row| row.knob.as_str() == "hugepages.2m");
+        let told: Vec<&str> = pools.filter_map(|row| row.because.as_deref()).collect();
+        assert_eq!(told.len(), 2, "each node");
+        assert!(told[0].starts_with("3 of 14339 pages are there: 56 GiB would leave "), "{told:?}");
+        plans.push(plan);
+    }
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().is_empty());
+
+    // What was said when the plan was made still holds for its file when there is room again.
+    let meminfo = "MemTotal:       67108864 kB\nMemAvailable:   67000000 kB\nHugepagesize: 2048 kB\n";
+    tree.put("/proc/meminfo", meminfo);
+    let error = apply(&session, &plans[1], &ApplyOptions::default()).expect_err("it is not in the plan");
+    assert!(matches!(error, PipelineError::NoMemory { .. }), "{error}");
+    assert_eq!(tree.get(STAT_INTERVAL), "1\n");
+}
+
+#[test]
+fn two_rows_for_one_place_are_told_by_the_plan_and_not_by_the_apply() {
+    let tree = Tree::new();
+    let row = "[[knob]]\nid = \"my.swappiness\"\npath = \"/proc/sys/vm/swappiness\"\n\
+               type = { int = \"weight\" }\nwhen = \"now\"\nclass = \"safe\"\nwhy = \"w\"\ncost = \"c\"\n\
+               source = \"s\"\nproof = \"none yet\"\n";
+    tree.put("/etc/planish/knobs/own.toml", row);
+    let both = |mine| profile("both", &[("my.swappiness", Want::Int(mine)), ("vm.swappiness", Want::Int(6))]);
+    for mine in [5, 60] {
+        let error = planish_pipeline::plan(&tree.session(), &both(mine), &Default::default());
+        let error = error.expect_err("two steps, or one and a row that is as wanted");
+        assert_eq!(error.exit(), Exit::Usage);
+        let told = std::error::Error::source(&error).expect("why").to_string();
+        assert!(told.starts_with("/proc/sys/vm/swappiness is wanted twice, as "), "{told}");
+        assert!(told.contains("vm.swappiness") && told.contains("my.swappiness"), "{told}");
+        assert!(error.hints()[0].contains("--exclude "), "{error}");
+    }
+    let one =
+        planish_pipeline::PlanOptions { exclude: vec!["my.swappiness".to_owned()], ..Default::default() };
+    assert_eq!(planish_pipeline::plan(&tree.session(), &both(5), &one).expect("one is left").steps.len(), 1);
 }
 
 #[test]
@@ -786,13 +842,9 @@ fn a_pool_or_boot_parameter_that_a_plan_file_calls_satisfied_is_looked_at() {
     let start = tree.snapshot();
     for (knob, place, wanted) in rows {
         let mut forged = plan.clone();
-        forged.skipped.push(planish_model::Skipped {
-            knob,
-            place: place.clone(),
-            wanted: Some(wanted.to_owned()),
-            verdict: planish_model::Verdict::new(planish_model::VerdictKind::Settable, ""),
-            satisfied: true,
-        });
+        let verdict = planish_model::Verdict::new(planish_model::VerdictKind::Settable, "");
+        let satisfied = planish_model::Skipped::satisfied(knob, place.clone(), wanted.to_owned(), verdict);
+        forged.skipped.push(satisfied);
         let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
         let error = apply(&session, &forged, &options).expect_err("the host does not show that");
         assert!(matches!(error, PipelineError::Moved { .. }), "{place}: {error}");

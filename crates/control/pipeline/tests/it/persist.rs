@@ -31,13 +31,8 @@ fn keep_all(session: &Session, observation: &Observation) -> Plan {
             let value = knob.r#type.normal(value);
             let given = value != NOT_GIVEN && knob.boot_parameter().is_none_or(|_| value != "0");
             if given && knob.r#type.validate(&value).is_ok() {
-                kept.push(Skipped {
-                    knob: knob.id.clone(),
-                    place: reading.place.clone(),
-                    wanted: Some(value),
-                    verdict: Verdict::new(VerdictKind::Settable, ""),
-                    satisfied: true,
-                });
+                let verdict = Verdict::new(VerdictKind::Settable, "");
+                kept.push(Skipped::satisfied(knob.id.clone(), reading.place.clone(), value, verdict));
             }
         }
     }

@@ -255,6 +255,7 @@ fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
         wanted: None,
         verdict: Verdict::new(VerdictKind::Settable, "needs a size"),
         satisfied: false,
+        short_of_memory: false,
     };
     let mut observation = host();
     for plan in [None, Some(&plan(vec![], vec![skipped]))] {
@@ -294,6 +295,7 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
         wanted: Some(wanted.to_owned()),
         verdict: Verdict::new(VerdictKind::Settable, ""),
         satisfied: true,
+        short_of_memory: false,
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
     assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
@@ -308,6 +310,7 @@ fn what_cannot_be_here_is_never_red() {
         wanted: Some("performance".to_owned()),
         verdict: Verdict::new(VerdictKind::Host, "a guest"),
         satisfied: false,
+        short_of_memory: false,
     };
     let plan = plan(vec![], vec![skipped]);
     assert_eq!(check(Some(&plan), &[], &host(), pattern), (DriftState::NotHere, "a guest".to_owned()));
@@ -344,6 +347,7 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
         wanted: Some(wanted.to_owned()),
         verdict: Verdict::new(VerdictKind::Blocked, "may stall the host: --allow availability"),
         satisfied: false,
+        short_of_memory: false,
     };
     let plan =
         plan(vec![], vec![forbidden("vm.swappiness", SWAP, "10"), forbidden("boot.isolcpus", ISOLATED, "2")]);

@@ -44,7 +44,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let plan = args.choice.plan(&args.source, &session, context)?;
     // From here on the plan leaves no choice: what is shown is what will be written, or nothing.
     let count = plan.steps.len() + if args.persist { plan.boot.len() } else { 0 };
-    if count > 0 && !args.yes {
+    // Nobody is asked about a plan that is refused anyway.
+    if count > 0 && !args.yes && !plan.skipped.iter().any(|row| row.short_of_memory) {
         agreed(&plan, count, &session, context)?;
     }
     // Half an apply helps nobody: a Ctrl-C that comes from here on waits for its end.
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for hint in applied.hints {
         answer = answer.message(Message::new(level, hint));
     }
-    for sentence in report.gone_at_boot() {
+    for sentence in report.left_alone().into_iter().chain(report.gone_at_boot()) {
         answer = answer.note(sentence);
     }
     let next = match (report.entry, args.confirm, exit) {

@@ -1,5 +1,6 @@
 //! `planish plan`
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use planish_model::{Class, KnobId, Plan, quoted};
@@ -111,10 +112,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
              programs on it may wait meanwhile",
         );
     }
+    let without = without_short_pools(&plan);
+    if let Some(knobs) = &without {
+        answer =
+            answer.warning(format!("apply refuses this plan: memory cannot give {knobs} at this moment"));
+    }
     if let Some(path) = &args.output {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
         return Ok(answer.next(context.root_line(&format!("apply {}", quoted(&file_argument(path, "json"))))));
+    }
+    if let Some(knobs) = without {
+        let next =
+            format!("plan {}{} --exclude {}", quoted(&args.source), args.choice.words(), quoted(&knobs));
+        return Ok(answer.next(context.line(&next)));
     }
     if plan.steps.is_empty() {
         return Ok(answer
@@ -122,6 +133,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             .next(context.line(&args.choice.check(&args.source))));
     }
     Ok(answer.next(context.root_line(&format!("apply {}{}", quoted(&args.source), args.choice.words()))))
+}
+
+/// The pools that keep a plan from being applied, as `--exclude` takes them.
+fn without_short_pools(plan: &Plan) -> Option<String> {
+    let short = plan.skipped.iter().filter(|row| row.short_of_memory).map(|row| row.knob.as_str());
+    let knobs: Vec<&str> = short.collect::<BTreeSet<_>>().into_iter().collect();
+    (!knobs.is_empty()).then(|| knobs.join(","))
 }
 
 /// A path as a command takes it for a file: with a slash, or of the ending that makes it one.

@@ -95,6 +95,88 @@ fn a_missing_file_and_a_number_out_of_bounds_are_usage_for_every_command() {
     assert_eq!(run.exit, 0, "{}", run.stdout);
 }
 
+/// Writes a profile of the sandbox.
+fn profile(sandbox: &Path, name: &str, want: &str) {
+    let text = format!("name = \"{name}\"\nsummary = \"s\"\n[want]\n{want}\n");
+    std::fs::write(sandbox.join(format!("state/etc/profiles/{name}.toml")), text).expect("a profile");
+}
+
+#[test]
+fn exit_3_is_a_pool_that_memory_cannot_give_told_by_plan_apply_and_check() {
+    let sandbox = sandbox();
+    let pool = "\"hugepages.2m\" = { need_bytes = 900000000000 }\n\"vm.stat_interval\" = 10";
+    profile(sandbox.path(), "pool", pool);
+    let planned = on(sandbox.path(), &["plan", "pool", "-o", "pool.json"]);
+    let warning = "apply refuses this plan: memory cannot give hugepages.2m at this moment";
+    assert_eq!((planned.exit, message(&planned, "warning").as_str()), (0, warning));
+    let by_profile = on(sandbox.path(), &["apply", "pool", "--yes"]);
+    let by_file = on(sandbox.path(), &["apply", "./pool.json", "--yes"]);
+    for refused in [&by_profile, &by_file] {
+        assert_eq!(refused.exit, 3, "{}", refused.stdout);
+        let told = message(refused, "error");
+        assert!(told.contains("hugepages.2m: 838.2 GiB is more than the "), "{told}");
+        assert!(refused.stdout.contains("--exclude hugepages.2m"), "{}", refused.stdout);
+    }
+    assert_eq!(message(&by_profile, "error"), message(&by_file, "error"));
+    let checked = on(sandbox.path(), &["check", "pool"]);
+    assert_eq!(checked.exit, 1, "{}", checked.stdout);
+    assert!(checked.stdout.contains("pages are there: 838.2 GiB is more than the "), "{}", checked.stdout);
+    let next = message(&on(sandbox.path(), &["plan", "pool"]), "next");
+    assert_eq!(next, "planish --root host --state state plan pool --exclude hugepages.2m");
+    let rest = on(sandbox.path(), &["apply", "pool", "--yes", "--exclude", "hugepages.2m"]);
+    assert_eq!(rest.exit, 0, "{}", rest.stdout);
+    assert!(rest.stdout.contains("hugepages.2m x2 is not set: "), "{}", rest.stdout);
+}
+
+#[test]
+fn a_typing_error_in_a_word_or_a_node_is_never_green() {
+    let sandbox = sandbox();
+    for (want, exit, told) in [
+        (
+            "\"cpu.governor\" = \"performanc\"",
+            2,
+            "`performanc` is no word of cpu.governor; did you mean `performance`?",
+        ),
+        ("\"cpu.epp\" = \"balance_perfomance\"", 2, "did you mean `balance_performance`?"),
+        ("\"hugepages.2m\" = { need_bytes = 1048576, nodes = [9] }", 3, "this host has nodes 0, 1"),
+    ] {
+        profile(sandbox.path(), "wrong", want);
+        for words in [&["plan", "wrong"][..], &["apply", "wrong", "--yes"], &["check", "wrong"]] {
+            let run = on(sandbox.path(), words);
+            assert_eq!(run.exit, exit, "{words:?} {want}: {}", run.stdout);
+            assert!(message(&run, "error").contains(told), "{words:?} {want}: {}", run.stdout);
+        }
+    }
+    // A governor that this kernel was built without is no error: it cannot be here.
+    profile(sandbox.path(), "wrong", "\"cpu.governor\" = \"schedutil\"");
+    assert_eq!(on(sandbox.path(), &["apply", "wrong", "--yes"]).exit, 0);
+}
+
+#[test]
+fn two_profile_files_of_one_name_are_refused() {
+    let sandbox = sandbox();
+    profile(sandbox.path(), "one", "\"vm.stat_interval\" = 10");
+    let profiles = sandbox.path().join("state/etc/profiles");
+    std::fs::copy(profiles.join("one.toml"), profiles.join("other.toml")).expect("a second file");
+    let run = on(sandbox.path(), &["plan", "one"]);
+    assert_eq!(run.exit, 2, "{}", run.stdout);
+    assert!(message(&run, "error").ends_with("other.toml:1:8: `one` is defined twice"), "{}", run.stdout);
+    // Of a profile that we ship, somebody may have their own.
+    std::fs::remove_file(profiles.join("other.toml")).expect("it was there");
+    profile(sandbox.path(), "series", "\"vm.stat_interval\" = 7");
+    assert_eq!(on(sandbox.path(), &["plan", "series"]).exit, 0);
+}
+
+#[test]
+fn nobody_is_told_to_undo_where_nothing_was_applied() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("file"), "no folder").expect("a file");
+    let words = ["--json", "--root", "host", "--state", "/proc/nope", "apply", "two", "--yes"];
+    let run: Run = command(sandbox.path(), words).output().expect("the binary starts").into();
+    assert_ne!(run.exit, 0, "{}", run.stdout);
+    assert!(!run.stdout.contains("undo"), "{}", run.stdout);
+}
+
 #[test]
 fn a_state_folder_that_is_none_is_a_wrong_word() {
     let sandbox = sandbox();

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{EntryId, KnobCheck, Outcome, OutcomeKind, Plan, PlanHash, Step, Unpersisted};
+use planish_model::{
+    EntryId, KnobCheck, Outcome, OutcomeKind, Plan, PlanHash, Skipped, Step, Unpersisted, VerdictKind,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -94,6 +96,20 @@ impl ApplyReport {
                 count => format!("{count} places, such as {}", first.place),
             };
             format!("{} is not persisted ({places}): {}; {}", first.knob, first.reason, first.cure)
+        };
+        groups.map(sentence).collect()
+    }
+
+    /// What the profile wants and something forbids here: one sentence for each knob and reason. What this machine
+    /// cannot have is told by the plan alone.
+    #[must_use]
+    pub fn left_alone(&self) -> Vec<String> {
+        let blocked = |row: &&Skipped| !row.satisfied && row.verdict.verdict == VerdictKind::Blocked;
+        let rows: Vec<&Skipped> = self.plan.skipped.iter().filter(blocked).collect();
+        let groups = rows.chunk_by(|a, b| (&a.knob, &a.verdict.reason) == (&b.knob, &b.verdict.reason));
+        let sentence = |group: &[&Skipped]| {
+            let count = if group.len() > 1 { format!(" x{}", group.len()) } else { String::new() };
+            format!("{}{count} is not set: {}", group[0].knob, group[0].verdict.reason)
         };
         groups.map(sentence).collect()
     }

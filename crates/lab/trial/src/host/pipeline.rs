@@ -172,7 +172,8 @@ impl HostControl for PipelineHost<'_> {
 
     fn can_have(&self, profile: &Profile) -> Result<(), ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
-        if let Some(missing) = plan.skipped.iter().find(|skipped| is_missed(skipped, profile)) {
+        let missed = |skipped: &&Skipped| skipped.short_of_memory || is_missed(skipped, profile);
+        if let Some(missing) = plan.skipped.iter().find(missed) {
             return Err(ArmError::unavailable(told(missing)));
         }
         if plan.steps.is_empty() && !plan.skipped.iter().any(|skipped| skipped.satisfied) {
