@@ -4,6 +4,7 @@
 //! names must come back with `--force`. Nothing of the pipeline runs after a kill: see [`crate::faults`].
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -60,16 +61,27 @@ impl Tally {
 
 /// Kills a scene at every operation, each time on a fresh host that `prepare` was run on.
 pub fn kill_everywhere(make: &dyn Fn() -> Tree, prepare: &Scene, scene: &Scene) -> Tally {
+    let prepared = || {
+        let tree = make();
+        let start = tree.snapshot();
+        prepare(&tree.session());
+        (tree, start)
+    };
+    kill_the_first(usize::MAX, &prepared, scene)
+}
+
+/// A host that something was done to, and its files before that.
+type Prepared<'a> = dyn Fn() -> (Tree, BTreeMap<String, String>) + 'a;
+
+/// Kills a scene at each of its first operations, each time on a fresh host.
+fn kill_the_first(operations: usize, prepared: &Prepared<'_>, scene: &Scene) -> Tally {
     let counter = Fuse::counting();
-    let tree = make();
-    prepare(&tree.session());
+    let (tree, _) = prepared();
     scene(&fused(tree.options(), &counter));
     let mut tally = Tally::default();
-    for operation in 0..counter.operations() {
+    for operation in 0..counter.operations().min(operations) {
         for moment in MOMENTS {
-            let tree = make();
-            let start = tree.snapshot();
-            prepare(&tree.session());
+            let (tree, start) = prepared();
             let session = fused(tree.options(), &Fuse::at(operation, moment));
             let ended = until_killed(|| scene(&session));
             assert!(ended.is_none(), "operation {operation} of {} was never reached", counter.operations());
@@ -172,17 +184,79 @@ fn an_undo_that_is_killed_around_its_archiving_comes_back() {
     assert!(!kept.exists());
     undo_everything(&tree.session());
     assert!(kept.exists(), "the undo began with the archive");
-    // The archive is the first operation of a writer; what follows is as with any other journal.
-    for (operation, moment) in [0, 1].into_iter().flat_map(|at| MOMENTS.map(|moment| (at, moment))) {
+    // The archive is the first thing that a writer does; what follows is as with any other journal.
+    let prepared = || {
         let tree = Tree::new();
         let start = tree.snapshot();
         apply_everything_and_talk(&tree.session());
-        let session = fused(tree.options(), &Fuse::at(operation, moment));
+        (tree, start)
+    };
+    let tally = kill_the_first(ARCHIVING + 1, &prepared, &undo_everything);
+    assert!(tally.kills == 3 * (ARCHIVING + 1) && tally.derived + tally.pools == 0, "{tally:?}");
+}
+
+/// Operations of an archiving: see [`crate::faults`].
+const ARCHIVING: usize = 3;
+
+/// The first operation of whoever comes after a kill is to cut what that kill tore.
+#[test]
+fn an_undo_that_is_killed_around_the_cut_of_a_torn_tail_comes_back() {
+    let torn = b"{\"crc\":\"0123".as_slice();
+    let journal = |tree: &Tree| tree.root().join("var/lib/planish/journal.jsonl");
+    let prepared = || {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_everything(&tree.session());
+        let mut file = std::fs::OpenOptions::new().append(true).open(journal(&tree)).expect("ours");
+        file.write_all(torn).expect("room");
+        (tree, start)
+    };
+    let tally = kill_the_first(2, &prepared, &undo_everything);
+    assert!(tally.kills == 6 && tally.derived + tally.pools == 0, "{tally:?}");
+    // Whatever the kill did to the cut, the torn bytes are kept.
+    for moment in MOMENTS {
+        let (tree, _) = prepared();
+        let at = std::fs::metadata(journal(&tree)).expect("there").len() - torn.len() as u64;
+        let session = fused(tree.options(), &Fuse::at(0, moment));
         assert!(until_killed(|| undo_everything(&session)).is_none());
         drop(session);
-        let left = come_back(&tree, &start, &format!("killed {moment:?} operation {operation}"));
-        assert_eq!(left, [""; 0], "killed {moment:?} operation {operation}");
+        undo_everything(&tree.session());
+        let kept = tree.get(&format!("/var/lib/planish/journal.torn-{at}"));
+        assert_eq!(kept.as_bytes(), torn, "killed {moment:?} it");
     }
+}
+
+/// A kill in the middle of a pool's write, and another one of whoever counts its pages.
+#[test]
+fn pages_that_are_being_counted_after_a_kill_are_counted_after_the_next_one() {
+    let counter = Fuse::counting();
+    apply_everything(&fused(Tree::new().options(), &counter));
+    let second = |session: &Session| {
+        let plan = plan_of(session, &second());
+        apply(session, &plan, &ApplyOptions::default()).expect("the host takes it");
+    };
+    let scenes: [&Scene; 2] = [&undo_everything, &second];
+    let mut begun = 0;
+    for operation in 0..counter.operations() {
+        let prepared = || {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            let session = fused(tree.options(), &Fuse::at(operation, Moment::After));
+            assert!(until_killed(|| apply_everything(&session)).is_none());
+            drop(session);
+            (tree, start)
+        };
+        let entries = prepared().0.entries();
+        if !entries.iter().flat_map(|entry| &entry.steps).any(|step| step.begun.is_some()) {
+            continue;
+        }
+        begun += 1;
+        // The line of the count, and what comes after it.
+        for scene in scenes {
+            assert_eq!(kill_the_first(2, &prepared, scene).kills, 6, "after operation {operation}");
+        }
+    }
+    assert!(begun >= 4, "only {begun} kills came while a pool was being written");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::Command;
 use planish_model::{Entry, EntryId, Exit, Nodes, Want};
 use planish_pipeline::{ApplyOptions, Session, SessionOptions, Target, apply, log, take_unconfirmed, undo};
 
+use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
 
 fn state(tree: &Tree) -> PathBuf {
@@ -127,6 +128,45 @@ fn a_bad_byte_in_any_line_keeps_no_host_from_its_originals() {
         );
     }
     assert!(lines > 15, "{lines}");
+}
+
+/// The undo that goes on with what it can read is killed, too, and typed once more.
+#[test]
+fn a_salvage_that_is_killed_anywhere_is_done_again() {
+    let start = Tree::new().snapshot();
+    let salvage =
+        |session: &Session| drop(undo(session, Target::All, true).expect("the other lines are sound"));
+    let mut kills = 0;
+    for line in [1, 4, 9] {
+        let counter = Fuse::counting();
+        let (tree, _, is_intent) = damaged(line).expect("there are more");
+        assert!(!is_intent, "originals are needed");
+        salvage(&fused(tree.options(), &counter));
+        for (operation, moment) in
+            (0..counter.operations()).flat_map(|operation| MOMENTS.map(|moment| (operation, moment)))
+        {
+            let when = format!("line {line}, killed {moment:?} operation {operation}");
+            let (tree, bytes, _) = damaged(line).expect("as before");
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| salvage(&session)).is_none(), "{when}");
+            drop(session);
+            salvage(&tree.session());
+            assert_eq!(
+                kept(&tree),
+                [bytes],
+                "{when}: nothing of the damaged file is lost, and it is there once"
+            );
+            assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
+            let left = differences(&start, &tree.snapshot());
+            assert!(left.iter().all(is_told), "{when}: {left:?}");
+            for entry in tree.entries().iter().rev() {
+                undo(&tree.session(), Target::Entry(entry.id), true).expect("forced");
+            }
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+            kills += 1;
+        }
+    }
+    assert!(kills > 100, "{kills}");
 }
 
 #[test]

@@ -129,7 +129,13 @@ impl Storage for FusedStorage {
         self.inner.read()
     }
     fn cut(&self, length: u64) -> io::Result<()> {
-        self.fuse.pass(|| self.inner.cut(length), || ())
+        // Half way the tail is kept beside the journal, and still in it.
+        let half = || {
+            let bytes = self.inner.read().expect("readable");
+            let beside = self.inner.path().with_file_name(format!("journal.torn-{length}"));
+            put(&beside, &bytes[usize::try_from(length).expect("short")..]);
+        };
+        self.fuse.pass(|| self.inner.cut(length), half)
     }
     fn reserve(&self, bytes: u64) -> io::Result<()> {
         self.fuse.pass(|| self.inner.reserve(bytes), || ())
@@ -146,9 +152,20 @@ impl Storage for FusedStorage {
         };
         self.fuse.pass(whole, || ())
     }
+    /// The steps that an archiving makes, each an operation of its own: the new journal beside the old one, a second
+    /// name for the old one, and the change of names. The last one does all of it, over what the others left.
     fn archive(&self, name: &str, next: &[u8], reserve: u64) -> io::Result<()> {
+        let (journal, beside) = (self.inner.path(), self.inner.path().with_file_name("journal.next"));
+        self.fuse.pass(|| put(&beside, next), || put(&beside, &next[..next.len() / 2]));
+        // A name that is taken stays: the archiving itself has to look whose it is.
+        self.fuse.pass(|| drop(std::fs::hard_link(journal, journal.with_file_name(name))), || ());
         self.fuse.pass(|| self.inner.archive(name, next, reserve), || ())
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "plays what a kill leaves")]
+fn put(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).expect("ours");
 }
 
 struct FusedSink<'a> {
