@@ -145,9 +145,11 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         service: None,
         originals: vec![own],
         folders: Vec::new(),
+        pools: Vec::new(),
         generator: None,
         outcome: None,
         begun: None,
+        last_boot: None,
         undone: None,
     }
 }

@@ -9,6 +9,7 @@
 //! - [`PlacementError`]: why services and interrupts are not placed as asked: whole or not at all;
 //! - [`findings`]: what the machine loses, why, and the cure; and which other programs set knobs too;
 //! - [`beyond_memory`]: why the host cannot give the pages of a plan any more;
+//! - [`pages_by_others`]: what a boot gives a pool without us;
 //! - [`size`]: how many huge pages a service needs, with the arithmetic.
 //!
 //! Undo is not here: it must work from the journal alone, so it lives beside the writes.
@@ -34,6 +35,7 @@ pub use findings::findings;
 pub use order::in_order;
 pub use placement::PlacementError;
 pub use plan::{Options, coupled, forbidden, plan};
+pub use pool::pages_by_others;
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
 pub use verdict::{unmet, verdict};
 pub use writers::left_out;

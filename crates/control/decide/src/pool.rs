@@ -2,7 +2,8 @@
 //!
 //! A pool is shared by everybody on the host, so it is only ever *raised by our own need*: what is in it
 //! already was reserved by someone for something, also when it looks free. What counts as met, so that a second
-//! apply writes nothing, is what entries of this boot hold for the same service, under whatever profile, or, for
+//! apply writes nothing, is what entries hold in this boot (written in it, or brought back by a file of ours: see
+//! [`planish_model::in_boot`]) for the same service, under whatever profile, or, for
 //! a need that no service has, for the same profile; and what the running service has from the pool already,
 //! whoever reserved it. Services are told apart by the names of their programs.
 
@@ -200,6 +201,24 @@ pub(crate) fn spread(pages: u64, nodes: &[Option<u32>]) -> BTreeMap<Option<u32>,
     let count = nodes.len() as u64;
     let share = |index: usize| pages / count + u64::from((index as u64) < pages % count);
     nodes.iter().enumerate().map(|(index, node)| (*node, share(index))).collect()
+}
+
+/// Pages that a boot gives a pool without us: by a line for it, or its share of what is given to the pools of all nodes
+/// together, on the kernel's command line too; the larger of the two. A line of ours is read after those, and sets the
+/// whole size.
+#[must_use]
+pub fn pages_by_others(observation: &Observation, place: &str) -> u64 {
+    let given = |place: &str| {
+        let found = observation.persisted.get(place).filter(|found| !found.is_ours())?;
+        found.at_boot.as_ref().unwrap_or(&found.value).trim().parse::<u64>().ok()
+    };
+    let own = given(place).unwrap_or(0);
+    let Some(pool) = observation.pools.iter().find(|pool| pool.place == place) else { return own };
+    let whole = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", pool.page_bytes / 1024);
+    let pools = observation.pools.iter().filter(|other| other.page_bytes == pool.page_bytes);
+    let nodes: Vec<Option<u32>> = pools.map(|pool| pool.node).collect();
+    let shares = spread(given(&whole).unwrap_or(0), &nodes);
+    shares.get(&pool.node).copied().unwrap_or(0).max(own)
 }
 
 /// Pages of a pool that open entries of this boot hold for the service or, without one, for the profile.

@@ -50,7 +50,13 @@ impl Ledger {
         }
         let files = |entry: &Entry| entry.steps.iter().any(|step| step.undo.outlives_boot());
         let any_file = self.entries.iter().any(|entry| needed.contains(&entry.id) && files(entry));
-        let is_needed = |entry: &&Entry| needed.contains(&entry.id) || (any_file && files(entry));
+        // A file that was taken out in this boot brought its values all the same.
+        let brought = |entry: &Entry| {
+            entry.steps.iter().any(|step| step.undo.outlives_boot() && step.was_seen_in(boot_id))
+        };
+        let is_needed = |entry: &&Entry| {
+            needed.contains(&entry.id) || (any_file && files(entry)) || (!needed.is_empty() && brought(entry))
+        };
         self.entries.iter().filter(is_needed).cloned().collect()
     }
 
@@ -60,7 +66,9 @@ impl Ledger {
         let mut places = BTreeSet::new();
         let mut forced = Vec::new();
         for entry in self.entries.iter().rev() {
-            let of_now = |step: &&EntryStep| entry.boot_id == boot_id || step.undo.outlives_boot();
+            let of_now = |step: &&EntryStep| {
+                entry.boot_id == boot_id || step.was_seen_in(boot_id) || step.undo.outlives_boot()
+            };
             let left = entry.steps.iter().filter(|step| step.left_theirs()).filter(of_now);
             let new = left.filter(|step| places.insert(&step.place)).count();
             forced.extend((new > 0).then_some(entry.id));
@@ -84,7 +92,9 @@ impl Ledger {
                 if !after || whole.id.0 > self.last_archived {
                     return Err(format!("it carries entry {}, which does not follow", whole.id));
                 }
-                self.entries.push(*whole);
+                let mut whole = *whole;
+                split_pools(&mut whole.steps);
+                self.entries.push(whole);
             }
             Event::Intent { entry, intent } => {
                 if entry != self.next_id() {
@@ -92,16 +102,16 @@ impl Ledger {
                 }
                 self.entries.push(begin(entry, line.at, line.boot, line.who, intent));
             }
-            Event::Pool { entry, step, write } => self.step(entry, step)?.begun = Some(write),
+            Event::Pool { entry, step, write } => self.step(entry, step, &line.boot)?.begun = Some(write),
             Event::Outcome { entry, step, outcome } => {
-                let step = self.step(entry, step)?;
+                let step = self.step(entry, step, &line.boot)?;
                 step.begun = None;
                 step.outcome = Some(outcome);
                 // Also said of a pool that a kill left in the middle of an undo: then this is newer.
                 step.undone = None;
             }
             Event::Undone { entry, step, outcome } => {
-                let step = self.step(entry, step)?;
+                let step = self.step(entry, step, &line.boot)?;
                 step.begun = None;
                 step.undone = Some(outcome);
             }
@@ -134,16 +144,30 @@ impl Ledger {
             .ok_or_else(|| format!("it speaks of entry {id}, which was never begun"))
     }
 
-    fn step(&mut self, id: EntryId, step: usize) -> Result<&mut EntryStep, String> {
+    /// A step of which something is told in a boot.
+    fn step(&mut self, id: EntryId, step: usize, boot_id: &str) -> Result<&mut EntryStep, String> {
         let entry = self.find(id)?;
-        let count = entry.steps.len();
-        entry.steps.get_mut(step).ok_or_else(|| format!("entry {id} has {count} steps, and no step {step}"))
+        let (count, later) = (entry.steps.len(), entry.boot_id != boot_id);
+        let step = entry
+            .steps
+            .get_mut(step)
+            .ok_or_else(|| format!("entry {id} has {count} steps, and no step {step}"))?;
+        step.last_boot = later.then(|| boot_id.to_owned());
+        Ok(step)
     }
+}
+
+/// Reads the files of an older planish as those of this one: see [`EntryStep::split_pools`].
+fn split_pools(steps: &mut [EntryStep]) {
+    let raised: Vec<(String, u64)> =
+        steps.iter().filter_map(|step| Some((step.place.clone(), step.raise_pages?))).collect();
+    steps.iter_mut().for_each(|step| step.split_pools(&raised));
 }
 
 /// An entry that has been announced: interrupted, unless a later line says more.
 fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> Entry {
-    let Intent { command, reason, profile, plan, confirm_by, steps } = intent;
+    let Intent { command, reason, profile, plan, confirm_by, mut steps } = intent;
+    split_pools(&mut steps);
     let state = if steps.is_empty() { EntryState::Closed(Closure::Empty) } else { EntryState::Interrupted };
     Entry { id, at, boot_id, who, command, reason, profile, plan, steps, confirm_by, state }
 }

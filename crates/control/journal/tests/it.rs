@@ -43,21 +43,8 @@ fn step(knob: &str, original: &str, wanted: &str) -> EntryStep {
         coupling: None,
         over: None,
     };
-    EntryStep {
-        knob: KnobId::new(knob),
-        place,
-        wanted: wanted.to_owned(),
-        class: Class::Safe,
-        undo: Undo::Restore,
-        raise_pages: None,
-        service: None,
-        originals: vec![own],
-        folders: Vec::new(),
-        generator: None,
-        outcome: None,
-        begun: None,
-        undone: None,
-    }
+    let (knob, wanted) = (KnobId::new(knob), wanted.to_owned());
+    EntryStep { originals: vec![own], ..EntryStep::new(knob, place, wanted, Class::Safe, Undo::Restore) }
 }
 
 fn intent(confirm_by: Option<u64>) -> Intent {
@@ -373,4 +360,29 @@ fn a_journal_of_format_1_is_read() {
     assert_eq!(step.wanted, "10");
     assert_eq!(ledger.entries[2].confirm_by, Some(1_763_600_060));
     assert_eq!(ledger.torn, None);
+}
+
+/// An older planish wrote the size of the whole pool into the line of an entry, with the pages of everybody.
+#[test]
+fn a_line_of_a_pool_from_an_older_planish_is_its_entrys_own_share() {
+    let pool = |node| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+    let new = |knob: &str, place: &str, wanted: String, undo| {
+        EntryStep::new(KnobId::new(knob), place.to_owned(), wanted, Class::Safe, undo)
+    };
+    let raise = new("hugepages.2m", &pool(0), "5010".to_owned(), Undo::Subtract);
+    let thp = "w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise\n";
+    let lines = format!("w {} - - - - 5010\n{thp}w {} - - - - 7\n", pool(0), pool(1));
+    let file = new("persist.tmpfiles", "/etc/tmpfiles.d/90-planish.conf", lines, Undo::File);
+    let steps = vec![EntryStep { raise_pages: Some(10), ..raise }, file];
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut journal = open(folder.path()).expect("new");
+    journal.begin(Intent { steps, ..intent(None) }).expect("room");
+    let file = &journal.ledger().entries[0].steps[1];
+    assert_eq!(file.wanted, thp);
+    let line = |node, pages| planish_model::PoolLine { place: pool(node), pages, others: 0 };
+    assert_eq!(
+        file.pools,
+        [line(0, 10), line(1, 7)],
+        "without a step of its own the line is all that is known"
+    );
 }

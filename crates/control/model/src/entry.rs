@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Coupling, Generator, KnobId, PlanHash, Undo, ValueType};
+use crate::{Class, Coupling, Generator, KnobId, PlanHash, Undo, ValueType, place};
 
 /// The number of a journal entry, counted from 1 on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -152,6 +152,24 @@ pub struct Holder {
     pub bytes: u64,
 }
 
+/// What an entry has a file of ours give a pool at boot. The file has one line a pool, with the sum of all entries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PoolLine {
+    /// The pool.
+    pub place: String,
+    /// Pages for this entry.
+    pub pages: u64,
+    /// Pages that files of others give the pool at boot, as this entry saw them. The line is read after those, and sets
+    /// the size of the whole pool: it must not take their pages. Those of the newest entry count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(pages: &u64) -> bool {
+    *pages == 0
+}
+
 /// A step of an entry: intent, original and, once it ran, outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryStep {
@@ -177,6 +195,9 @@ pub struct EntryStep {
     /// they are empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
+    /// For a file of ours: pools that it sizes at boot, beside the lines that are `wanted`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolLine>,
     /// For a file that a boot loader's menu is made from: what makes it, after the file was written and after it was
     /// put back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,6 +210,9 @@ pub struct EntryStep {
     /// How the last attempt to take it back ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<Outcome>,
+    /// The boot in which the journal last told something of it, where that is a later one than its entry's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_boot: Option<String>,
 }
 
 impl EntryStep {
@@ -205,11 +229,53 @@ impl EntryStep {
             service: None,
             originals: Vec::new(),
             folders: Vec::new(),
+            pools: Vec::new(),
             generator: None,
             outcome: None,
             begun: None,
             undone: None,
+            last_boot: None,
         }
+    }
+
+    /// Whether the journal told something of it in a boot that is not its entry's own.
+    #[must_use]
+    pub fn was_seen_in(&self, boot_id: &str) -> bool {
+        self.last_boot.as_deref() == Some(boot_id)
+    }
+
+    /// For a file of ours: whether it was written.
+    #[must_use]
+    pub fn is_in_file(&self) -> bool {
+        let written =
+            |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied);
+        self.undo == Undo::File && self.outcome.as_ref().is_some_and(written)
+    }
+
+    /// For a file of ours that is read at boot: the places that its lines set, and the values.
+    pub fn lines(&self) -> impl Iterator<Item = (String, String)> {
+        let lines = if self.undo == Undo::File { self.wanted.as_str() } else { "" };
+        lines.lines().filter_map(place::of_line)
+    }
+
+    /// Takes the sizes of pools out of the lines of a file of ours. An older planish wrote the size of the whole pool
+    /// there, with the pages of everybody else: what `raised` tells, the steps of the same entry, is its own share.
+    pub fn split_pools(&mut self, raised: &[(String, u64)]) {
+        if self.undo != Undo::File || !self.wanted.contains("/nr_hugepages - - - - ") {
+            return;
+        }
+        let mut lines = String::new();
+        for line in self.wanted.lines() {
+            match place::of_line(line).filter(|(place, _)| place.ends_with("/nr_hugepages")) {
+                Some((place, value)) => {
+                    let own = raised.iter().find(|(raised, _)| *raised == place).map(|(_, pages)| *pages);
+                    let pages = own.or_else(|| value.parse().ok()).unwrap_or(0);
+                    self.pools.push(PoolLine { place, pages, others: 0 });
+                }
+                None => lines = lines + line + "\n",
+            }
+        }
+        self.wanted = lines;
     }
 
     /// The original of the place that the step writes itself; `None` for a file that was not there.

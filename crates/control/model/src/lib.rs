@@ -23,6 +23,7 @@ mod drift;
 mod entry;
 mod exit;
 mod finding;
+mod in_boot;
 mod knob;
 mod machine;
 mod nearest;
@@ -44,11 +45,12 @@ pub use catalogue::{Catalogue, CatalogueError};
 pub use cpus::Cpus;
 pub use drift::{Drift, DriftState, KnobCheck};
 pub use entry::{
-    Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind,
+    Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, PoolLine,
     PoolWrite, ShortGrant,
 };
 pub use exit::Exit;
 pub use finding::{Comparison, Finding, FindingRule, Limit, MayCost, RuleCost, Severity};
+pub use in_boot::{in_boot, pages_in_file};
 pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Undo, Vendor, When};
 pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode};
 pub use nearest::{nearest, nearest_listed};

@@ -48,6 +48,18 @@ pub fn is_of_the_kernel(path: &str) -> bool {
         && !path.split('/').any(|part| part == "." || part == "..")
 }
 
+/// What a line of a file of ours sets, as `--persist` writes them: a line of sysctl.d, or one of tmpfiles.d. The place
+/// and the value.
+#[must_use]
+pub fn of_line(line: &str) -> Option<(String, String)> {
+    let literal = |text: &str| text.replace("%%", "%").replace("\\\\", "\\");
+    if let Some((path, value)) = line.strip_prefix("w ").and_then(|rest| rest.split_once(" - - - - ")) {
+        return Some((literal(path), literal(value)));
+    }
+    let (key, value) = line.split_once(" = ")?;
+    Some((of_sysctl(key), value.to_owned()))
+}
+
 /// The path of a key of `sysctl`. The first separator decides: `net.ipv4.conf.eth0/1.forwarding` or
 /// `net/ipv4/conf/eth0.1/forwarding`.
 #[must_use]

@@ -61,9 +61,13 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     // After this point no other planish writes this host.
     gone::close(&mut journal, &session.host().boot_id())?;
     settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
+    settle::files(&mut journal, &session.host().boot_id(), &*sink)?;
     unconfirmed::refuse(session, &journal.ledger().entries, plan)?;
-    let persistence =
-        if options.persist { Persistence::of(session, plan, &*sink)? } else { Persistence::default() };
+    let persistence = if options.persist {
+        Persistence::of(session, plan, &journal.ledger().entries, &*sink)?
+    } else {
+        Persistence::default()
+    };
     if is_in_force(session, &journal, plan, &persistence, &*sink)? {
         return Ok(nothing_to_write(session, plan, persistence, &journal));
     }
@@ -110,7 +114,8 @@ pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> 
     let sink = session.sink()?;
     let entries = session.ledger()?.entries;
     unconfirmed::refuse(session, &entries, plan)?;
-    for step in Persistence::of(session, plan, &*sink)?.steps.iter().filter(|step| step.undo == Undo::File) {
+    let persistence = Persistence::of(session, plan, &entries, &*sink)?;
+    for step in persistence.steps.iter().filter(|step| step.undo == Undo::File) {
         Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink)?;
         let folder = step.place.rsplit_once('/').map_or("/", |(folder, _)| folder);
         intent::refuse_access(&session.host().folder_access(folder), &step.place)?;
@@ -182,9 +187,7 @@ fn steps_to_write(
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
     let entries = &journal.ledger().entries;
-    let boot_id = session.host().boot_id();
-    let open: Vec<Entry> =
-        entries.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).cloned().collect();
+    let open = session.holding(entries);
     let mut steps = Vec::new();
     let planned = intent::steps(session, plan, &open, persist, sink)?;
     for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
@@ -194,7 +197,7 @@ fn steps_to_write(
         }
         let contents = Contents::of(EntryId(0), &step, entries);
         contents.refuse_foreign(&step.place, sink)?;
-        if !contents.has(&step, session.sound_catalogue()?) {
+        if !contents.has(&step, session.sound_catalogue()?, sink) {
             let folders = contents.folders(&step.place, session);
             steps.push(EntryStep { folders, ..step });
         }
@@ -248,9 +251,8 @@ fn put_back(
 /// The host against a plan and the entries of this boot, looked at afresh.
 pub(crate) fn look_again(session: &Session, plan: Option<&Plan>, entries: &[Entry]) -> Drift {
     let observation = session.observe();
-    let boot_id = &observation.host.boot_id;
-    let here = |entry: &&Entry| entry.is_open() && entry.boot_id == *boot_id;
-    let open: Vec<Entry> = entries.iter().filter(here).cloned().collect();
+    let mut open = session.in_boot(entries);
+    open.retain(Entry::is_open);
     let _stage = info_span!("verify").entered();
     planish_verify::verify(session.catalogue(), plan, &open, &observation)
 }

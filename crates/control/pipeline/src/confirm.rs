@@ -8,8 +8,8 @@ use planish_model::{Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind,
 
 use crate::contents::Contents;
 use crate::error::PipelineError;
-use crate::gone;
 use crate::session::Session;
+use crate::{gone, settle};
 
 /// Confirms every entry of this boot that waits for it, and writes its files for the next boot.
 ///
@@ -25,6 +25,7 @@ pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
     let mut journal = session.writer(Duration::ZERO)?;
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
+    settle::files(&mut journal, &boot_id, &*sink)?;
 
     // After this point the dead-man timer waits for us, and finds the entry confirmed.
     let waits = |entry: &&Entry| entry.state == EntryState::Unconfirmed && entry.boot_id == boot_id;

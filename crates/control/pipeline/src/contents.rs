@@ -3,8 +3,10 @@
 //! An apply adds its lines, an undo takes them out, and the file goes with the last line, with the folders that were
 //! made for it. A file of that name that planish did not write is refused.
 
+use std::collections::BTreeMap;
+
 use planish_act::{Sink, boot, files};
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo, place};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -15,11 +17,21 @@ const HEAD: &str =
 
 /// The content of a file of ours with the lines of these steps, oldest first; `None` for no file.
 fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
-    let mut lines: Vec<&str> = Vec::new();
-    for line in steps.flat_map(|step| step.wanted.lines()) {
-        // Of two lines for one place only the newer one counts: tmpfiles.d would take the first.
-        lines.retain(|older| key(older) != key(line));
+    let mut lines: Vec<String> = Vec::new();
+    let mut pools: BTreeMap<&str, u64> = BTreeMap::new();
+    // Of two lines for one place only the newer one counts: tmpfiles.d would take the first.
+    let mut put = |line: String| {
+        lines.retain(|older| key(older) != key(&line));
         lines.push(line);
+    };
+    for step in steps {
+        step.wanted.lines().for_each(|line| put(line.to_owned()));
+        // A pool is for all who raised it: its line is the sum.
+        for PoolLine { place, pages, others } in &step.pools {
+            let sum = pools.entry(place).or_default();
+            *sum = sum.saturating_add(*pages);
+            put(format!("w {place} - - - - {}", sum.saturating_add(*others)));
+        }
     }
     (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
 }
@@ -31,11 +43,8 @@ fn key(line: &str) -> &str {
 }
 
 /// The place that a line sets.
-fn place_of(line: &str) -> String {
-    match key(line).strip_prefix("w ") {
-        Some(path) => path.replace("%%", "%").replace("\\\\", "\\"),
-        None => place::of_sysctl(key(line)),
-    }
+fn place_of(line: &str) -> Option<String> {
+    place::of_line(line).map(|(place, _)| place)
 }
 
 /// The place that loses its value when this one is set.
@@ -70,11 +79,7 @@ impl Contents {
         let all = entries
             .iter()
             .flat_map(|entry| entry.steps.iter().filter(same_file).map(move |step| (entry.id, step)));
-        let in_file = |step: &EntryStep| {
-            let done =
-                |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied);
-            !step.is_undone() && step.outcome.as_ref().is_some_and(done)
-        };
+        let in_file = |step: &EntryStep| !step.is_undone() && step.is_in_file();
         let others =
             || all.clone().filter(|(other, step)| *other != id && in_file(step)).map(|(_, step)| step);
         // A kill may have come between the write of the file and its outcome.
@@ -99,13 +104,22 @@ impl Contents {
 
     /// Whether the file has every line of the entry already, and none behind it that sets its twin: the boot that reads
     /// both would leave the twin's value, and clear this one.
-    pub fn has(&self, step: &EntryStep, catalogue: &Catalogue) -> bool {
+    pub fn has(&self, step: &EntryStep, catalogue: &Catalogue, sink: &dyn Sink) -> bool {
         let there: Vec<&str> = self.without.as_deref().unwrap_or_default().lines().collect();
-        step.wanted.lines().all(|line| {
+        let has_lines = step.wanted.lines().all(|line| {
             let Some(at) = there.iter().position(|other| *other == line) else { return false };
-            let twin = twin_of(&place_of(line), catalogue);
-            !there[at + 1..].iter().any(|later| twin.is_some() && twin == Some(place_of(later)))
-        })
+            let twin = place_of(line).and_then(|place| twin_of(&place, catalogue));
+            !there[at + 1..].iter().any(|later| twin.is_some() && twin == place_of(later))
+        });
+        // The lines of pools that an older planish wrote had the pages of others in them, and those of undone entries.
+        let is_as_known = || sink.read_file(&step.place).is_ok_and(|now| now == self.without);
+        has_lines
+            && (step.pools.is_empty() || (step.pools.iter().all(|line| line.pages == 0) && is_as_known()))
+    }
+
+    /// Whether a file that shows this has the lines of the entry: what it comes to when its outcome was lost.
+    pub fn was_written(&self, now: Option<&str>) -> bool {
+        self.with != self.without && now == self.with.as_deref()
     }
 
     /// Folders on the way to the file that go with it: those that are not there yet, and those that an entry which is
@@ -181,14 +195,26 @@ mod tests {
     }
 
     #[test]
+    fn the_line_of_a_pool_is_the_sum_of_those_who_want_pages() {
+        let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+        let step = |pages, others| {
+            let pools = vec![PoolLine { place: pool.to_owned(), pages, others }];
+            EntryStep { pools, ..file_step("persist.tmpfiles", SYSCTL_FILE, String::new()) }
+        };
+        let text = |steps: &[EntryStep]| content(steps.iter()).expect("lines");
+        assert_eq!(text(&[step(10, 0), step(20, 0)]), format!("{HEAD}w {pool} - - - - 30\n"));
+        assert_eq!(text(&[step(20, 0)]), format!("{HEAD}w {pool} - - - - 20\n"));
+        // Of what others have there only the newest look counts: it is no page of ours.
+        assert_eq!(text(&[step(10, 7), step(20, 5)]), format!("{HEAD}w {pool} - - - - 35\n"));
+    }
+
+    #[test]
     fn a_line_is_known_by_what_it_sets() {
         assert_eq!(key("vm.swappiness = 10"), "vm.swappiness");
         assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
-        assert_eq!(place_of("vm.swappiness = 10"), "/proc/sys/vm/swappiness");
-        assert_eq!(
-            place_of("net/ipv4/conf/eth0.1/rp_filter = 0"),
-            "/proc/sys/net/ipv4/conf/eth0.1/rp_filter"
-        );
-        assert_eq!(place_of("w /sys/a%%b\\\\c - - - - 1"), "/sys/a%b\\c");
+        let set = |line| place_of(line).expect("it sets a place");
+        assert_eq!(set("vm.swappiness = 10"), "/proc/sys/vm/swappiness");
+        assert_eq!(set("net/ipv4/conf/eth0.1/rp_filter = 0"), "/proc/sys/net/ipv4/conf/eth0.1/rp_filter");
+        assert_eq!(set("w /sys/a%%b\\\\c - - - - 1"), "/sys/a%b\\c");
     }
 }

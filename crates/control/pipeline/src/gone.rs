@@ -1,43 +1,42 @@
-//! Entries of an earlier boot: a reboot takes run-time values with it, and nobody has to.
+//! Entries of an earlier boot: a reboot takes run-time values with it, and nobody has to, save those that a file of
+//! ours brought back. What is left of them is decided by [`planish_model::in_boot`].
 
 use planish_journal::{Journal, JournalError};
-use planish_model::{Closure, Entry, EntryState, EntryStep, Outcome, OutcomeKind};
+use planish_model::{Closure, Entry, EntryState, EntryStep, OutcomeKind};
 
-/// Whether a step of an entry went with a reboot. Files stay.
-pub(crate) fn is_gone(entry: &Entry, step: &EntryStep, boot_id: &str) -> bool {
-    entry.boot_id != boot_id && !step.undo.outlives_boot()
+/// The entries as they are in this boot; `read` gives the text of a place.
+pub(crate) fn in_boot(entries: &[Entry], boot_id: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<Entry> {
+    let number = |place: &str| read(place)?.trim().parse::<u64>().ok();
+    planish_model::in_boot(entries, boot_id, &|place| {
+        let lent = place.strip_suffix("nr_hugepages").map(|folder| format!("{folder}surplus_hugepages"));
+        Some(number(place)?.saturating_sub(lent.and_then(|place| number(&place)).unwrap_or(0)))
+    })
 }
 
-/// Whether an entry has nothing left but what a reboot took.
-fn is_all_gone(entry: &Entry, boot_id: &str) -> bool {
-    entry.is_open() && entry.steps.iter().all(|step| step.is_undone() || is_gone(entry, step, boot_id))
+/// Whether a reboot took a step, so that taking it back writes nothing.
+pub(crate) fn is_gone(step: &EntryStep) -> bool {
+    step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::GoneWithReboot)
 }
 
-/// How a step that went with a reboot is taken back: not at all.
-pub(crate) fn outcome(step: &EntryStep) -> Outcome {
-    Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::GoneWithReboot)
+/// The entries that are open and have nothing left but what a reboot took. How large pools are does not matter.
+fn all_gone(entries: &[Entry], boot_id: &str) -> Vec<Entry> {
+    let mut gone = in_boot(entries, boot_id, &|_| None);
+    gone.retain(|entry| entry.is_open() && entry.steps.iter().all(EntryStep::is_undone));
+    gone
 }
 
 /// Shows entries as a reboot left them, for readers of the journal.
 pub(crate) fn show(entries: &mut [Entry], boot_id: &str) {
-    for entry in entries {
-        if is_all_gone(entry, boot_id) {
-            entry.state = EntryState::Closed(Closure::GoneWithReboot);
-        }
+    let gone = all_gone(entries, boot_id);
+    for entry in entries.iter_mut().filter(|entry| gone.iter().any(|gone| gone.id == entry.id)) {
+        entry.state = EntryState::Closed(Closure::GoneWithReboot);
     }
 }
 
 /// Closes entries that a reboot took, for writers of the journal.
 pub(crate) fn close(journal: &mut Journal, boot_id: &str) -> Result<(), JournalError> {
-    let gone: Vec<_> = journal
-        .ledger()
-        .entries
-        .iter()
-        .filter(|entry| is_all_gone(entry, boot_id))
-        .map(|entry| entry.id)
-        .collect();
-    for entry in gone {
-        journal.close(entry, Closure::GoneWithReboot)?;
+    for entry in all_gone(&journal.ledger().entries, boot_id) {
+        journal.close(entry.id, Closure::GoneWithReboot)?;
     }
     Ok(())
 }

@@ -41,6 +41,7 @@ mod state;
 mod unconfirmed;
 mod undo;
 mod units;
+mod until_reboot;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};

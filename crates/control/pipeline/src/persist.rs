@@ -6,7 +6,7 @@
 //! loader: see [`crate::boot`].
 
 use planish_act::Sink;
-use planish_model::{Class, EntryStep, KnobId, Observation, Plan, Undo, Unpersisted};
+use planish_model::{Class, Entry, EntryStep, KnobId, Observation, Plan, PoolLine, Undo, Unpersisted};
 
 use crate::boot;
 use crate::error::PipelineError;
@@ -24,6 +24,8 @@ enum Route {
     Sysctl(String),
     /// A line of `tmpfiles.d`.
     Tmpfiles(String),
+    /// Pages of a pool: a line of `tmpfiles.d` with the sum of all entries that want some.
+    Pool,
     /// An argument of the kernel, from the boot loader.
     Boot,
     /// Nothing more: it is a file that is read at boot.
@@ -53,14 +55,19 @@ impl Persistence {
     ///
     /// # Errors
     /// A boot loader that is not known or whose files may not be read, and a file of it that is cut off or odd.
-    pub fn of(session: &Session, plan: &Plan, sink: &dyn Sink) -> Result<Self, PipelineError> {
+    pub fn of(
+        session: &Session,
+        plan: &Plan,
+        entries: &[Entry],
+        sink: &dyn Sink,
+    ) -> Result<Self, PipelineError> {
         let planned = plan.steps.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let there = plan.skipped.iter().filter(|skipped| skipped.satisfied);
         let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
         let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let mut wishes = boot::Wishes::default();
         let (mut sysctl, mut tmpfiles) = (String::new(), String::new());
-        let mut left_out = Vec::new();
+        let (mut pools, mut left_out) = (Vec::new(), Vec::new());
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in planned.chain(there).chain(at_boot) {
             let route = if plan.boot.iter().any(|step| step.place == *place) {
@@ -75,20 +82,23 @@ impl Persistence {
                     let observation = observation.get_or_insert_with(|| session.observe());
                     wishes.add(session.sound_catalogue()?.knob(knob)?, place, value, observation);
                 }
+                Route::Pool => {
+                    let observation = observation.get_or_insert_with(|| session.observe());
+                    match pool_line(session, plan, place, entries, observation) {
+                        Some(line) => pools.push(line),
+                        None => left_out.push(unpersisted(knob, place, value, NOT_OURS)),
+                    }
+                }
                 Route::Itself => {}
-                Route::Nothing { reason, cure } => left_out.push(Unpersisted {
-                    knob: knob.clone(),
-                    place: place.clone(),
-                    value: value.to_owned(),
-                    reason: reason.to_owned(),
-                    cure: cure.to_owned(),
-                }),
+                Route::Nothing { reason, cure } => {
+                    left_out.push(unpersisted(knob, place, value, (reason, cure)));
+                }
             }
         }
-        let files = [("persist.sysctl", SYSCTL_FILE, sysctl), ("persist.tmpfiles", TMPFILES_FILE, tmpfiles)];
-        let files = files.into_iter().filter(|(_, _, lines)| !lines.is_empty());
-        let mut steps: Vec<EntryStep> =
-            files.map(|(knob, path, lines)| file_step(knob, path, lines)).collect();
+        let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
+        let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
+        let mut steps = vec![sysctl, tmpfiles];
+        steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
         let mut pending = None;
         if let Some(observation) = observation {
             pending = wishes.arguments();
@@ -99,6 +109,51 @@ impl Persistence {
         }
         Ok(Self { steps, left_out, pending })
     }
+}
+
+/// Why a pool gets no line, and what to do instead.
+const NOT_OURS: (&str, &str) = (
+    "none of its pages were reserved for this profile: a file would take those of others for ours",
+    "whoever reserved them makes them last; or apply this profile again when they are gone",
+);
+
+fn unpersisted(knob: &KnobId, place: &str, value: &str, (reason, cure): (&str, &str)) -> Unpersisted {
+    Unpersisted {
+        knob: knob.clone(),
+        place: place.to_owned(),
+        value: value.to_owned(),
+        reason: reason.to_owned(),
+        cure: cure.to_owned(),
+    }
+}
+
+/// What this plan adds to the line of a pool: the pages that it raises the pool by, and those that the same profile
+/// holds already, as far as no file has them yet. Nobody else's pages: what others reserved by hand is gone at the next
+/// boot, with or without us. `None` where the profile has none there at all.
+fn pool_line(
+    session: &Session,
+    plan: &Plan,
+    place: &str,
+    entries: &[Entry],
+    observation: &Observation,
+) -> Option<PoolLine> {
+    let raise = plan.steps.iter().find(|step| step.place == place).and_then(|step| step.raise_pages);
+    let holding = session.holding(entries);
+    let held = holding.iter().filter(|entry| entry.profile == plan.profile).flat_map(|entry| &entry.steps);
+    let held = held.filter(|step| step.undo == Undo::Subtract && step.place == place && !step.is_undone());
+    let held: u64 = held.map(EntryStep::pages_held).sum();
+    let open = || entries.iter().filter(|entry| entry.is_open());
+    let files = open().filter(|entry| entry.profile == plan.profile).flat_map(|entry| &entry.steps);
+    let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
+    let lines: Vec<&PoolLine> = lines.filter(|line| line.place == place).collect();
+    let persisted: u64 = lines.iter().map(|line| line.pages).sum();
+    let pages = raise.unwrap_or(0).saturating_add(held).saturating_sub(persisted);
+    // What other files give is covered by our line once it is there.
+    let known = open().flat_map(|entry| &entry.steps).filter(|step| step.is_in_file() && !step.is_undone());
+    let known = known.flat_map(|step| &step.pools).rfind(|line| line.place == place);
+    let others =
+        known.map_or_else(|| planish_decide::pages_by_others(observation, place), |line| line.others);
+    (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others })
 }
 
 /// What brings a value back at a place.
@@ -113,6 +168,9 @@ fn route(place: &str, value: &str) -> Route {
         // Both readers take slashes; dots would be ambiguous in names such as eth0.100.
         let name = if name.contains('.') { name.to_owned() } else { name.replace('/', ".") };
         return Route::Sysctl(format!("{name} = {value}\n"));
+    }
+    if place.starts_with("/sys/") && place.ends_with("/nr_hugepages") {
+        return Route::Pool;
     }
     if place.starts_with("/sys/") || place == "/proc/irq/default_smp_affinity" {
         return tmpfiles(place, value);
@@ -161,6 +219,7 @@ mod tests {
         let line = |place, value| match route(place, value) {
             Route::Sysctl(line) | Route::Tmpfiles(line) => line,
             Route::Boot => "boot".to_owned(),
+            Route::Pool => "pool".to_owned(),
             Route::Itself => "itself".to_owned(),
             Route::Nothing { reason, cure } => {
                 assert!(!reason.is_empty() && !cure.is_empty());
@@ -177,6 +236,9 @@ mod tests {
             assert_eq!(line(place, "1"), "", "{place}");
         }
         assert_eq!(line("cmdline:nosmt", "1"), "boot");
+        assert_eq!(line("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1"), "pool");
+        let lent = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
+        assert_eq!(line(lent, "1"), format!("w {lent} - - - - 1\n"));
         assert_eq!(line("/etc/systemd/system/a.service.d/zz-planish.conf", "CPUAffinity=1"), "itself");
         assert_eq!(line("/proc/sys/kernel/core_pattern", "a\nb"), "");
     }

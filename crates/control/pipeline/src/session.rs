@@ -295,10 +295,21 @@ impl Session {
         Ok(entries)
     }
 
-    /// Entries that hold run-time values of this boot.
+    /// The entries as they are in this boot: see [`planish_model::in_boot`].
+    pub(crate) fn in_boot(&self, entries: &[Entry]) -> Vec<Entry> {
+        gone::in_boot(entries, &self.host.boot_id(), &|place| self.host.read(place).ok())
+    }
+
+    /// Entries that hold run-time values in this boot, also those that a file of ours brought back.
     pub(crate) fn open_entries(&self) -> Result<Vec<Entry>, PipelineError> {
+        Ok(self.holding(&self.ledger()?.entries))
+    }
+
+    /// The same of these entries.
+    pub(crate) fn holding(&self, entries: &[Entry]) -> Vec<Entry> {
         let boot = self.host.boot_id();
-        let open = |entry: &Entry| entry.is_open() && entry.boot_id == boot;
-        Ok(self.ledger()?.entries.into_iter().filter(open).collect())
+        let mut holding = self.in_boot(entries);
+        holding.retain(|entry| entry.is_open() && entry.boot_id == boot);
+        holding
     }
 }

@@ -1,21 +1,53 @@
-//! Pools that a kill left in the middle of a write.
+//! What a kill left in the middle of a write, and has to be found out before anything else is written: pools, and, once
+//! the machine was started anew, files that a boot reads.
 
 use planish_act::Sink;
 use planish_journal::{Journal, JournalError};
-use planish_model::{EntryId, Outcome};
+use planish_model::{EntryId, EntryStep, Outcome, OutcomeKind, Undo};
+
+use crate::contents::Contents;
 
 /// Counts the pages of every pool whose last write was interrupted, before this process writes any pool: once the
 /// pool has changed for another reason, its size no longer tells how far the interrupted write came.
 pub(crate) fn pools(journal: &mut Journal, boot_id: &str, sink: &dyn Sink) -> Result<(), JournalError> {
-    let here = journal.ledger().entries.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id);
+    let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());
     let settled = |id: EntryId, index: usize, outcome: Option<Outcome>| Some((id, index, outcome?));
-    let counted: Vec<(EntryId, usize, Outcome)> = here
+    let counted: Vec<(EntryId, usize, Outcome)> = open
         .flat_map(|entry| {
-            let steps = entry.steps.iter().enumerate();
+            // What an earlier boot began, its end took.
+            let here = |step: &EntryStep| entry.boot_id == boot_id || step.was_seen_in(boot_id);
+            let steps = entry.steps.iter().enumerate().filter(move |(_, step)| here(step));
             steps.filter_map(|(index, step)| settled(entry.id, index, planish_act::settle(step, sink)))
         })
         .collect();
     for (entry, index, outcome) in counted {
+        journal.outcome(entry, index, outcome)?;
+    }
+    Ok(())
+}
+
+/// Finds out which files of earlier boots were written, where a power cut or a kill before a reboot kept their
+/// outcomes out of the journal. What they brought at this boot follows from that, and must be known before they go.
+pub(crate) fn files(journal: &mut Journal, boot_id: &str, sink: &dyn Sink) -> Result<(), JournalError> {
+    let entries = &journal.ledger().entries;
+    let mut found: Vec<(EntryId, usize, Outcome)> = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.is_open() && entry.boot_id != boot_id) {
+        for (index, step) in entry.steps.iter().enumerate() {
+            if step.undo != Undo::File || step.outcome.is_some() || step.undone.is_some() {
+                continue;
+            }
+            let Ok(now) = sink.read_file(&step.place) else { continue };
+            let kind = match Contents::of(entry.id, step, entries).was_written(now.as_deref()) {
+                true => OutcomeKind::Done,
+                false => OutcomeKind::Failed,
+            };
+            let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), kind);
+            outcome.read_back = now.filter(|_| kind == OutcomeKind::Done);
+            outcome.detail = Some("looked at after a reboot".to_owned());
+            found.push((entry.id, index, outcome));
+        }
+    }
+    for (entry, index, outcome) in found {
         journal.outcome(entry, index, outcome)?;
     }
     Ok(())

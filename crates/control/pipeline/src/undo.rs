@@ -10,7 +10,7 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{gone, install, settle, units};
+use crate::{gone, install, settle, units, until_reboot};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +82,8 @@ fn out_of_reach(session: &Session, target: Target) -> Result<Option<String>, Pip
     if !session.ledger()?.is_archived(id) {
         return Ok(None);
     }
-    let boot_id = session.host().boot_id();
-    let is_left = |entry: &Entry, step: &EntryStep| {
-        step.left_theirs() && (entry.boot_id == boot_id || step.undo.outlives_boot())
-    };
-    let entry = session.history()?.into_iter().find(|entry| entry.id == id);
-    let left = entry.filter(|entry| entry.steps.iter().any(|step| is_left(entry, step)));
+    let entry = session.in_boot(&session.history()?).into_iter().find(|entry| entry.id == id);
+    let left = entry.filter(|entry| entry.steps.iter().any(EntryStep::left_theirs));
     Ok(left.map(|_| {
         format!(
             "entry {id} is archived, and can no longer be forced: planish log --verbose tells its originals"
@@ -101,7 +97,7 @@ fn kept_theirs(session: &Session) -> Result<Option<EntryId>, PipelineError> {
     let kept = |entry: &&Entry| {
         !entry.is_open() && entry.boot_id == boot_id && entry.steps.iter().any(EntryStep::left_theirs)
     };
-    let entries = session.ledger()?.entries;
+    let entries = session.in_boot(&session.ledger()?.entries);
     Ok(entries.iter().rev().find(kept).map(|entry| entry.id))
 }
 
@@ -119,6 +115,7 @@ pub(crate) fn undo_selected(
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, &boot_id, &*sink)?;
+    settle::files(&mut journal, &boot_id, &*sink)?;
 
     // After this point no other planish writes this host. What an entry holds follows from the journal alone; where
     // some of it is lost, or cannot be written, force meant that, and nobody's value is overwritten besides.
@@ -135,6 +132,8 @@ pub(crate) fn undo_selected(
             return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
         }
         undone.hints.extend(hints(&entry, &back.outcomes));
+        undone.hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
+        undone.hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
         undone.hints.extend(install::after_undo(session, &back.outcomes));
         undone.hints.extend(units::to_restart(&back.outcomes));
         undone.exit = worse(undone.exit, exit_of(&entry, &back));
@@ -245,19 +244,30 @@ pub(crate) fn take_back(
     sink: &dyn Sink,
 ) -> Back {
     let mut back = Back { outcomes: Vec::new(), left: false, journal_failure: None };
-    for (index, step) in entry.steps.iter().enumerate().rev().filter(|(_, step)| is_pending(step, force)) {
-        let entries = &journal.ledger().entries;
-        let outcome = if gone::is_gone(entry, step, boot_id) {
-            gone::outcome(step)
+    let mut known = gone::in_boot(&journal.ledger().entries, boot_id, &|place| sink.read(place).ok());
+    let of_boot = known.iter().position(|other| other.id == entry.id).expect("it is in the journal");
+    if entry.boot_id == boot_id {
+        // Outcomes that a failed journal does not have.
+        known[of_boot] = entry.clone();
+    }
+    for index in (0..entry.steps.len()).rev() {
+        let now = &known[of_boot];
+        let step = &now.steps[index];
+        if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
+            continue;
+        }
+        let outcome = if gone::is_gone(step) {
+            Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::GoneWithReboot)
         } else if step.undo == Undo::File {
-            Contents::of(entry.id, step, entries).remove(step, force, sink)
+            Contents::of(entry.id, step, &known).remove(step, force, sink)
         } else {
-            let resolved = stack::resolved(entry, index, entries);
-            match stack::covering(entry.id, &resolved.step, entries) {
+            let resolved = stack::resolved(now, index, &known);
+            match stack::covering(entry.id, &resolved.step, &known) {
                 Some(newer) => handed_over(step, newer),
                 None => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
-                    take_back_step(&resolved, force, sink, record)
+                    let outcome = take_back_step(&resolved, force, sink, record);
+                    if entry.boot_id == boot_id { outcome } else { told_of_reboot(outcome, &resolved.step) }
                 }
             }
         };
@@ -267,10 +277,23 @@ pub(crate) fn take_back(
         if let Err(error) = journal.undone(entry.id, index, outcome.clone()) {
             back.journal_failure.get_or_insert(error);
         }
+        known[of_boot].steps[index].begun = None;
+        known[of_boot].steps[index].undone = Some(outcome.clone());
         back.outcomes.push(outcome);
     }
     back.outcomes.reverse();
     back
+}
+
+/// A value that a file brought at this boot and that could not be put back: it goes with the next one all the same.
+fn told_of_reboot(mut outcome: Outcome, step: &EntryStep) -> Outcome {
+    if outcome.outcome == OutcomeKind::Failed {
+        let original =
+            step.original().map(|original| format!(", its original is `{}`", original.value.trim()));
+        let told = format!("in force until the next reboot{}", original.unwrap_or_default());
+        outcome.detail = Some(outcome.detail.map_or(told.clone(), |detail| format!("{detail}; {told}")));
+    }
+    outcome
 }
 
 fn handed_over(step: &EntryStep, newer: EntryId) -> Outcome {

@@ -3,7 +3,7 @@
 
 use planish_model::{
     Access, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, NOT_GIVEN, Observation,
-    OutcomeKind, Persisted, Reading, Undo, VerdictKind, When,
+    OutcomeKind, Persisted, Reading, Undo, VerdictKind, When, pages_in_file,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of};
@@ -235,7 +235,12 @@ impl Bench<'_> {
             }
             Some(_) => {}
         }
-        let ours = self.own_steps(reading).any(|step| step.pages_held() > 0);
+        let held: u64 = self.own_steps(reading).map(EntryStep::pages_held).sum();
+        let ours = held > 0;
+        let due = pages_in_file(self.open, &reading.place);
+        if let (Some(found), Some(due)) = (persisted.filter(|found| found.is_ours()), due) {
+            return self.pages_of_our_file(found, due, held, reading);
+        }
         match persisted {
             Some(found) if number(&found.value) >= Some(wanted) => {
                 (DriftState::Ok, Some(format!("persisted in {}", found.source)))
@@ -246,6 +251,26 @@ impl Bench<'_> {
             None if ours => lost_unpersisted(),
             _ => (DriftState::Ok, None),
         }
+    }
+
+    /// A pool that has what it should, and a file of ours with a line for it: the line must be what the entries in the
+    /// file add up to, and they must be all that hold pages. Pages that others reserved by hand are not in it.
+    fn pages_of_our_file(&self, found: &Persisted, due: u64, held: u64, reading: &Reading) -> Judgement {
+        let source = &found.source;
+        if number(&found.value) > Some(due) {
+            let value = &found.value;
+            let why =
+                format!("{source} will set {value}, and {due} are wanted: apply it again with --persist");
+            return (DriftState::Drift, Some(why));
+        }
+        let files = self.open.iter().flat_map(|entry| &entry.steps);
+        let files = files.filter(|step| step.is_in_file() && !step.is_undone());
+        let lines = files.flat_map(|step| &step.pools).filter(|line| line.place == reading.place);
+        let persisted: u64 = lines.map(|line| line.pages).sum();
+        if number(&found.value) < Some(due) || persisted < held {
+            return (DriftState::LostAtBoot, Some(format!("{source} will set {}", found.value)));
+        }
+        (DriftState::Ok, Some(format!("persisted in {source}")))
     }
 
     /// What the place should show: by the wish, by an entry that came short of it, or by a file of ours.

@@ -32,9 +32,11 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         service: None,
         originals: vec![original],
         folders: Vec::new(),
+        pools: Vec::new(),
         generator: None,
         outcome: None,
         begun: None,
+        last_boot: None,
         undone: None,
     }
 }

@@ -13,7 +13,7 @@ const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
 const DEFAULTS: &str = "/etc/default/grub";
 const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
 const RESCUE: &str = "/boot/loader/entries/m-0-rescue.conf";
-const CMDLINE: &str = "/etc/kernel/cmdline";
+const KERNEL_CMDLINE: &str = "/etc/kernel/cmdline";
 const ENV: &str = "/boot/grub2/grubenv";
 const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
@@ -49,7 +49,7 @@ fn rocky() -> Tree {
     let asks = "title R\nversion 6.1\nlinux /vmlinuz-6.1\noptions $kernelopts\n";
     tree.put("/boot/loader/entries/m-6.1.conf", asks);
     tree.put(RESCUE, "title R (0-rescue)\nversion 0-rescue\nlinux /vmlinuz-0\noptions root=UUID=1 ro");
-    tree.put(CMDLINE, "root=UUID=1 ro quiet");
+    tree.put(KERNEL_CMDLINE, "root=UUID=1 ro quiet");
     tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX=\"quiet\"\nGRUB_ENABLE_BLSCFG=true\n");
     tree
 }
@@ -128,7 +128,7 @@ fn each_loader_gets_them_where_it_looks() {
     let rescue = tree.get(RESCUE);
     persist(&tree, &wants());
     assert!(tree.get(ENTRY).contains("options root=UUID=1 ro quiet skew_tick=1\t\r\n"));
-    assert_eq!(tree.get(CMDLINE), "root=UUID=1 ro quiet skew_tick=1");
+    assert_eq!(tree.get(KERNEL_CMDLINE), "root=UUID=1 ro quiet skew_tick=1");
     assert!(
         tree.get(ENV).contains("\nkernelopts=root=UUID=1 ro skew_tick=1\n") && tree.get(ENV).len() == 1024
     );
@@ -160,14 +160,20 @@ fn two_entries_go_in_any_order_also_after_a_reboot() {
             let applied = persist(&tree, &more());
             assert_eq!(applied.exit, Exit::Done, "{name}: {:#?}", applied.outcomes);
             tree.reboot(&start);
-            assert_eq!(
-                undo(&tree.session(), Target::Entry(EntryId(first)), false).expect("undone").exit,
-                Exit::Done
-            );
+            assert_eq!(tree.get(SWAPPINESS), "10\n", "its line took effect");
+            assert!(tree.get(CMDLINE).contains("skew_tick=1"), "{name}: {}", tree.get(CMDLINE));
+            let undone = undo(&tree.session(), Target::Entry(EntryId(first)), false).expect("undone");
+            assert_eq!(undone.exit, Exit::Done);
+            let gone = if first == 1 { "skew_tick=1" } else { "rcupdate.rcu_normal_after_boot=1" };
+            let pending = format!("reboot pending: this kernel was started with {gone}");
+            assert!(undone.hints.contains(&pending), "{name}: {:?}", undone.hints);
             let rest = if first == 1 { "rcupdate.rcu_normal_after_boot=1" } else { "skew_tick=1" };
             assert!(tree.snapshot().values().any(|text| text.contains(rest)), "{name}: {rest}");
             assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
-            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name} {first} first");
+            assert_eq!(differences(&start, &tree.snapshot()), [CMDLINE], "{name} {first} first");
+            tree.reboot(&start);
+            let given = tree.get(CMDLINE);
+            assert!(!given.contains("skew_tick") && !given.contains("rcupdate"), "{name}: {given}");
             assert!(tree.entries().iter().all(|entry| matches!(entry.state, EntryState::Closed(_))));
         }
     }
@@ -182,16 +188,16 @@ fn what_others_change_in_the_same_file_stays_and_is_told() {
         .replace("title R", "title Renamed")
         .replace("skew_tick=1", "skew_tick=1 crashkernel=1G");
     tree.put(ENTRY, &theirs);
-    tree.put(CMDLINE, &tree.get(CMDLINE).replace("skew_tick=1", "skew_tick=0"));
+    tree.put(KERNEL_CMDLINE, &tree.get(KERNEL_CMDLINE).replace("skew_tick=1", "skew_tick=0"));
     let undone = undo(&tree.session(), Target::All, false).expect("undone");
     assert_eq!(undone.exit, Exit::Findings, "{:#?}", undone.entries);
     assert_eq!(tree.get(ENTRY), theirs.replace(" skew_tick=1", ""));
-    assert_eq!(tree.get(CMDLINE), "root=UUID=1 ro quiet skew_tick=0");
+    assert_eq!(tree.get(KERNEL_CMDLINE), "root=UUID=1 ro quiet skew_tick=0");
     let told =
         |path: &str, words: &str| undone.hints.iter().any(|hint| hint.contains(path) && hint.contains(words));
-    assert!(told(ENTRY, "that was kept") && told(CMDLINE, "theirs was kept"), "{:?}", undone.hints);
+    assert!(told(ENTRY, "that was kept") && told(KERNEL_CMDLINE, "theirs was kept"), "{:?}", undone.hints);
     let forced = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("forced");
-    assert_eq!((forced.exit, tree.get(CMDLINE).as_str()), (Exit::Done, "root=UUID=1 ro quiet"));
+    assert_eq!((forced.exit, tree.get(KERNEL_CMDLINE).as_str()), (Exit::Done, "root=UUID=1 ro quiet"));
 }
 
 #[test]
@@ -202,7 +208,7 @@ fn a_kernel_that_went_takes_its_entry_with_it() {
     let undone = undo(&tree.session(), Target::All, false).expect("undone");
     assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.entries);
     assert_eq!(tree.get(ENTRY), "", "it is not made again");
-    assert_eq!(tree.get(CMDLINE), "root=UUID=1 ro quiet");
+    assert_eq!(tree.get(KERNEL_CMDLINE), "root=UUID=1 ro quiet");
 }
 
 /// What refuses an apply, with nothing written.

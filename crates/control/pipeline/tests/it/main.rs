@@ -14,6 +14,7 @@ mod live;
 mod persist;
 mod placement;
 mod random;
+mod reboot;
 mod size;
 mod speed;
 mod tree;

@@ -16,6 +16,7 @@ pub const DIRTY_BYTES: &str = "/proc/sys/vm/dirty_bytes";
 pub const DIRTY_RATIO: &str = "/proc/sys/vm/dirty_ratio";
 pub const MIN_FREE: &str = "/proc/sys/vm/min_free_kbytes";
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+pub const CMDLINE: &str = "/proc/cmdline";
 pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
 pub const TMPFILES_FILE: &str = "/etc/tmpfiles.d/90-planish.conf";
@@ -68,7 +69,7 @@ const FILES: &[(&str, &str)] = &[
         "/proc/buddyinfo",
         "Node 0, zone Normal 9 9 9 9 9 9 9 9 9 7 5\nNode 1, zone Normal 9 9 9 9 9 9 9 9 9 0 0\n",
     ),
-    ("/proc/cmdline", "quiet\n"),
+    (CMDLINE, "quiet hugepages=0:3\n"),
     ("/proc/2/comm", "kthreadd\n"),
     (BOOT_ID, "11111111-2222-3333-4444-555555555555\n"),
     (SWAPPINESS, "60\n"),
@@ -206,15 +207,56 @@ impl Tree {
         log(&self.session()).expect("a sound journal")
     }
 
-    /// The machine goes down and comes up again: run-time values are those of `start`, files stay.
+    /// The machine goes down and comes up again: run-time values are those of `start`, until what lies in sysctl.d,
+    /// tmpfiles.d and the files of the boot loader takes effect, as it does at every boot. Files stay.
     pub fn reboot(&self, start: &BTreeMap<String, String>) {
+        let last: u64 = self.get(BOOT_ID)[..8].parse().expect("the fixture counts boots");
         for (path, text) in start {
             let folder = path.ends_with('/');
             if !folder && (path.starts_with("/proc/") || path.starts_with("/sys/")) {
                 self.put(path, text);
             }
         }
-        self.put(BOOT_ID, "99999999-2222-3333-4444-555555555555\n");
+        self.put(BOOT_ID, &format!("{:08}-2222-3333-4444-555555555555\n", last + 1));
+        self.put(CMDLINE, &format!("{}\n", self.arguments_of_next_boot(start)));
+        let files = self.snapshot();
+        for folder in ["/etc/sysctl.d/", "/etc/tmpfiles.d/"] {
+            let files = files.iter().filter(|(path, _)| path.starts_with(folder) && path.ends_with(".conf"));
+            files.flat_map(|(_, text)| text.lines()).for_each(|line| self.take_effect(line));
+        }
+    }
+
+    /// Does what a line of sysctl.d or tmpfiles.d says, where there is such a place.
+    fn take_effect(&self, line: &str) {
+        let (place, value) = match line.strip_prefix("w ") {
+            Some(rest) => {
+                let (place, value) = rest.split_once(" - - - - ").expect("as planish writes it");
+                (place.to_owned(), value)
+            }
+            None => match line.split_once(" = ") {
+                Some((key, value)) => (format!("/proc/sys/{}", key.replace('.', "/")), value),
+                None => return,
+            },
+        };
+        // Memory is whole after a start: a pool is granted all that it is asked for.
+        let mut before = None;
+        while self.real(&place).exists() && before.as_ref() != Some(&self.get(&place)) {
+            before = Some(self.get(&place));
+            self.edit(&place, value);
+        }
+    }
+
+    /// What the boot loader gives the kernel, its menu made anew: the options of the first entry, where it has any.
+    fn arguments_of_next_boot(&self, start: &BTreeMap<String, String>) -> String {
+        let files = self.snapshot();
+        let is_entry = |path: &str| path.contains("/loader/entries/") && !path.contains("rescue");
+        let options = |text: &String| Some(text.split_once("options ")?.1.lines().next()?.trim().to_owned());
+        let entries = files.iter().filter(|(path, _)| is_entry(path)).filter_map(|(_, text)| options(text));
+        let of_entry = entries.into_iter().find(|options| !options.contains('$'));
+        let grub = files.iter().filter(|(path, _)| path.starts_with("/etc/default/grub"));
+        let added = grub.flat_map(|(_, text)| text.lines()).filter_map(planish_boot::added_by);
+        let running = start.get(CMDLINE).map_or("", |text| text.trim()).to_owned();
+        of_entry.unwrap_or_else(|| added.fold(running, |line, more| line + " " + more))
     }
 }
 

@@ -78,9 +78,11 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
             over: None,
         }],
         folders: Vec::new(),
+        pools: Vec::new(),
         generator: None,
         outcome: Some(outcome),
         begun: None,
+        last_boot: None,
         undone: None,
     }
 }

@@ -1,0 +1,287 @@
+//! What the entries of a journal hold in one boot of the host. Pure, and the only place where that is decided.
+//!
+//! A reboot takes run-time values with it, save those that a file of `--persist` brings back: their places show *ours*
+//! again, nobody but planish set them, and the originals are in the journal as ever. So such a step is in force as if
+//! it had been written in this boot, and plan, check, apply and undo treat it so. Of a pool the entry holds the pages
+//! that its line asks for, as far as they are there.
+
+use std::collections::BTreeMap;
+
+use crate::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo};
+
+/// The entries as they are in this boot. Steps keep their numbers.
+///
+/// - A step of an earlier boot that a file brought back is as if it had been written in this one, and so is its entry.
+/// - One that went with a reboot is taken back: [`OutcomeKind::GoneWithReboot`].
+/// - What an undo did to a step in this boot counts as it says.
+///
+/// `pool_pages` tells how many pages a pool has, without those that are only lent; `None` where that is not known.
+#[must_use]
+pub fn in_boot(entries: &[Entry], boot_id: &str, pool_pages: &dyn Fn(&str) -> Option<u64>) -> Vec<Entry> {
+    let mut seen = entries.to_vec();
+    let lines = lines_of_boot(entries, boot_id);
+    for (entry, raw) in seen.iter_mut().zip(entries).filter(|(_, raw)| raw.boot_id != boot_id) {
+        for step in entry.steps.iter_mut().filter(|step| !step.undo.outlives_boot()) {
+            if carry_over(step, raw, &lines, boot_id) {
+                boot_id.clone_into(&mut entry.boot_id);
+            }
+        }
+    }
+    let mut places: Vec<&str> = Vec::new();
+    let files = files_of_boot(entries, boot_id);
+    places.extend(files.flat_map(|(_, file)| &file.pools).map(|line| line.place.as_str()));
+    places.sort_unstable();
+    places.dedup();
+    for place in places {
+        count_pages(&mut seen, entries, boot_id, place, pool_pages(place));
+    }
+    seen
+}
+
+/// What our file gives a pool at boot: the pages of each entry that is in it, and those of files of others. `None` for
+/// a pool of which it has no line.
+#[must_use]
+pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
+    let files = entries.iter().flat_map(|entry| &entry.steps);
+    let files = files.filter(|step| step.is_in_file() && !step.is_undone());
+    let lines: Vec<&PoolLine> =
+        files.flat_map(|file| &file.pools).filter(|line| line.place == place).collect();
+    let others = lines.last()?.others;
+    Some(lines.iter().fold(others, |pages, line| pages.saturating_add(line.pages)))
+}
+
+/// Makes a run-time step of an earlier boot what it is in this one; whether it is in force, or was until an undo.
+fn carry_over(step: &mut EntryStep, entry: &Entry, lines: &Lines, boot_id: &str) -> bool {
+    if step.was_seen_in(boot_id) {
+        return true;
+    }
+    if entry.is_open() && is_brought(step, entry, lines) {
+        step.undone = None;
+        step.begun = None;
+        if let Some(outcome) = &mut step.outcome {
+            outcome.short = None;
+        }
+        return true;
+    }
+    if !step.is_undone() || step.left_theirs() {
+        let (knob, place) = (step.knob.clone(), step.place.clone());
+        step.undone = Some(Outcome::new(knob, place, OutcomeKind::GoneWithReboot));
+    }
+    false
+}
+
+/// What the files said when this boot began, by place: the entry, and the value.
+type Lines = BTreeMap<String, Vec<(EntryId, String)>>;
+
+/// The lines of a boot. Of a pool the value tells the pages that the line keeps besides what its entry raised.
+fn lines_of_boot(entries: &[Entry], boot_id: &str) -> Lines {
+    let mut lines = Lines::new();
+    for (entry, file) in files_of_boot(entries, boot_id) {
+        for (place, value) in file.lines() {
+            lines.entry(place).or_default().push((entry.id, value));
+        }
+        for PoolLine { place, pages, .. } in file.pools.iter().filter(|line| line.pages > 0) {
+            let more = pages.saturating_sub(pages_raised(entry, place));
+            lines.entry(place.clone()).or_default().push((entry.id, more.to_string()));
+        }
+    }
+    lines
+}
+
+/// Whether this boot had the value of a step from a file: one of its own entry, or, where it was not taken back, one of
+/// an entry that wanted the same.
+fn is_brought(step: &EntryStep, entry: &Entry, lines: &Lines) -> bool {
+    let same = |value: &str| value == step.wanted.trim() || value == step.ours().trim();
+    lines.get(&step.place).into_iter().flatten().any(|(id, value)| match step.undo {
+        _ if *id == entry.id => true,
+        _ if step.is_undone() => false,
+        Undo::Restore => same(value),
+        Undo::Subtract => value != "0",
+        Undo::None | Undo::File | Undo::Edit => false,
+    })
+}
+
+/// Pages that an entry raised a pool by itself. A line of it that is for more keeps those of an older entry, too.
+fn pages_raised(entry: &Entry, place: &str) -> u64 {
+    let raised = entry.steps.iter().filter(|step| step.undo == Undo::Subtract && step.place == place);
+    raised.map(pages_asked).sum()
+}
+
+fn pages_asked(step: &EntryStep) -> u64 {
+    step.raise_pages.unwrap_or_else(|| step.pages_held())
+}
+
+/// The files that were there when this boot began, each with its entry: written in an earlier one, and not taken out
+/// before this one.
+fn files_of_boot<'a>(
+    entries: &'a [Entry],
+    boot_id: &'a str,
+) -> impl Iterator<Item = (&'a Entry, &'a EntryStep)> {
+    entries.iter().filter(move |entry| entry.boot_id != boot_id).flat_map(move |entry| {
+        let there = |step: &&EntryStep| !step.is_undone() || step.was_seen_in(boot_id);
+        entry.steps.iter().filter(|step| step.is_in_file()).filter(there).map(move |step| (entry, step))
+    })
+}
+
+/// Gives each step what the line of a pool brought it: as many pages as the line has for it, as far as they are there
+/// beside those of other files and of steps that know theirs. Entries with a line of their own come first.
+fn count_pages(seen: &mut [Entry], entries: &[Entry], boot_id: &str, place: &str, there: Option<u64>) {
+    let here = |raw: &Entry, step: &EntryStep| raw.boot_id == boot_id || step.was_seen_in(boot_id);
+    let holds = |step: &EntryStep| step.undo == Undo::Subtract && step.place == place && !step.is_undone();
+    let mut elsewhere: u64 = 0;
+    for (entry, raw) in seen.iter().zip(entries) {
+        let known = entry.steps.iter().filter(|step| holds(step) && here(raw, step));
+        elsewhere = elsewhere.saturating_add(known.map(EntryStep::pages_held).sum());
+    }
+    let lines = |id: Option<EntryId>| {
+        let files =
+            files_of_boot(entries, boot_id).filter(move |(entry, _)| id.is_none_or(|id| entry.id == id));
+        files.flat_map(|(_, file)| &file.pools).filter(|line| line.place == place)
+    };
+    let others = lines(None).last().map_or(0, |line| line.others);
+    let mut there = there.map_or(u64::MAX, |pages| pages.saturating_sub(others).saturating_sub(elsewhere));
+    let mut spare: u64 = lines(None).map(|line| line.pages).sum();
+    for with_line in [true, false] {
+        for (entry, raw) in seen.iter_mut().zip(entries) {
+            let own: u64 = lines(Some(raw.id)).map(|line| line.pages).sum();
+            // Pages of which it is not known whose they are become nobody's by a reboot.
+            let clear = |step: &EntryStep| {
+                step.outcome.as_ref().is_none_or(|outcome| outcome.outcome != OutcomeKind::Theirs)
+            };
+            let of_line = |step: &&mut EntryStep| {
+                holds(step) && clear(step) && !here(raw, step) && with_line == (own > 0)
+            };
+            for step in entry.steps.iter_mut().filter(of_line) {
+                let due = if with_line { own.min(pages_asked(step)) } else { step.pages_held() };
+                let pages = due.min(spare).min(there);
+                spare -= pages;
+                there -= pages;
+                give(step, pages);
+            }
+        }
+    }
+}
+
+fn give(step: &mut EntryStep, pages: u64) {
+    let (knob, place) = (step.knob.clone(), step.place.clone());
+    let outcome = step.outcome.get_or_insert_with(|| Outcome::new(knob, place, OutcomeKind::Done));
+    outcome.outcome = OutcomeKind::Done;
+    outcome.granted_pages = Some(pages);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Class, EntryState, KnobId, Plan};
+
+    const POOL: &str = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+    const PLACE: &str = "/proc/sys/vm/swappiness";
+
+    fn done(mut step: EntryStep, pages: Option<u64>) -> EntryStep {
+        let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
+        outcome.granted_pages = pages;
+        step.outcome = Some(outcome);
+        step
+    }
+
+    fn step(place: &str, wanted: &str, undo: Undo) -> EntryStep {
+        EntryStep::new(KnobId::new("x"), place.to_owned(), wanted.to_owned(), Class::Safe, undo)
+    }
+
+    fn value(wanted: &str) -> EntryStep {
+        done(step(PLACE, wanted, Undo::Restore), None)
+    }
+
+    fn raise(pages: u64) -> EntryStep {
+        EntryStep { raise_pages: Some(pages), ..done(step(POOL, "", Undo::Subtract), Some(pages)) }
+    }
+
+    /// A file with a line for the value, where there is one, and one for the pool.
+    fn file(value: &str, pages: u64, others: u64) -> EntryStep {
+        let wanted = if value.is_empty() { String::new() } else { format!("vm.swappiness = {value}\n") };
+        let pools = vec![PoolLine { place: POOL.to_owned(), pages, others }];
+        EntryStep { pools, ..done(step("/etc/x.conf", &wanted, Undo::File), None) }
+    }
+
+    fn entry(id: u64, steps: Vec<EntryStep>) -> Entry {
+        let plan = Plan::new(String::new(), String::new(), String::new(), Vec::new(), Vec::new());
+        Entry {
+            id: EntryId(id),
+            at: 0,
+            boot_id: "first".to_owned(),
+            who: String::new(),
+            command: String::new(),
+            reason: None,
+            profile: String::new(),
+            plan: plan.hash,
+            steps,
+            confirm_by: None,
+            state: EntryState::Open,
+        }
+    }
+
+    fn in_second(entries: &[Entry], pages: u64) -> Vec<Entry> {
+        in_boot(entries, "second", &|_| Some(pages))
+    }
+
+    #[test]
+    fn only_what_a_file_brought_is_in_force_after_a_reboot() {
+        let kept = entry(1, vec![value("10"), file("10", 0, 0)]);
+        let gone = entry(2, vec![value("5")]);
+        let seen = in_second(&[kept, gone], 0);
+        assert_eq!((seen[0].boot_id.as_str(), seen[0].steps[0].is_undone()), ("second", false));
+        let undone = seen[1].steps[0].undone.as_ref().map(|undone| undone.outcome);
+        assert_eq!((seen[1].boot_id.as_str(), undone), ("first", Some(OutcomeKind::GoneWithReboot)));
+    }
+
+    #[test]
+    fn a_file_of_another_entry_counts_where_it_has_the_same_value() {
+        for (line, is_brought) in [("10", true), ("11", false)] {
+            let seen = in_second(&[entry(1, vec![value("10")]), entry(2, vec![file(line, 0, 0)])], 0);
+            assert_eq!(!seen[0].steps[0].is_undone(), is_brought, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_taken_out_counts_in_the_boot_that_read_it() {
+        for (boot, is_brought) in [(None, false), (Some("second".to_owned()), true)] {
+            let undone = value("").outcome;
+            let out = EntryStep { undone, last_boot: boot, ..file("10", 0, 0) };
+            let seen = in_second(&[entry(1, vec![value("10"), out])], 0);
+            assert_eq!(!seen[0].steps[0].is_undone(), is_brought);
+        }
+    }
+
+    #[test]
+    fn what_never_reached_the_file_was_not_brought() {
+        let unwritten = EntryStep { outcome: None, ..file("10", 4, 0) };
+        let seen = in_second(&[entry(1, vec![value("10"), raise(4), unwritten])], 9);
+        assert!(seen[0].steps[..2].iter().all(EntryStep::is_undone));
+    }
+
+    #[test]
+    fn pages_are_held_as_far_as_the_pool_has_them_besides_those_of_others() {
+        let entries = [entry(1, vec![raise(4), file("", 4, 3)]), entry(2, vec![raise(5), file("", 5, 3)])];
+        let held = |pages| -> Vec<u64> {
+            in_second(&entries, pages).iter().map(|entry| entry.steps[0].pages_held()).collect()
+        };
+        assert_eq!(held(12), [4, 5]);
+        assert_eq!(held(20), [4, 5]);
+        assert_eq!(held(9), [4, 2]);
+        assert_eq!(held(3), [0, 0]);
+        assert_eq!(pages_in_file(&entries, POOL), Some(12));
+        assert_eq!(pages_in_file(&entries[1..], POOL), Some(8));
+        assert_eq!(pages_in_file(&[], POOL), None);
+    }
+
+    #[test]
+    fn a_line_for_pages_of_an_older_entry_brings_those() {
+        let entries = [entry(1, vec![raise(4)]), entry(2, vec![raise(2), file("", 6, 0)])];
+        let seen = in_second(&entries, 6);
+        let held: Vec<u64> = seen.iter().map(|entry| entry.steps[0].pages_held()).collect();
+        assert_eq!(held, [4, 2]);
+        // Without them in the line they went with the reboot.
+        let seen = in_second(&[entry(1, vec![raise(4)]), entry(2, vec![raise(2), file("", 2, 0)])], 2);
+        assert!(seen[0].steps[0].is_undone() && seen[1].steps[0].pages_held() == 2);
+    }
+}

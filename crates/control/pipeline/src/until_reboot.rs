@@ -1,0 +1,66 @@
+//! What an undo cannot take back before the next boot, and says so: values that a file of ours brought at this boot and
+//! whose originals no open entry has, and arguments that the running kernel was started with.
+
+use planish_model::{Entry, EntryStep, Outcome, OutcomeKind, Undo};
+
+use crate::session::Session;
+
+/// Whether an undo has just taken the file of this step out, or put it back.
+fn is_out(step: &EntryStep, back: &[Outcome]) -> bool {
+    let done = |outcome: &Outcome| outcome.place == step.place && outcome.outcome == OutcomeKind::Done;
+    step.undo.outlives_boot() && back.iter().any(done)
+}
+
+/// Places that still show what lines of the entry brought at this boot, where no step has an original to put back: the
+/// step was closed as gone with a reboot by an older planish, or the value was there before the file was written.
+pub(crate) fn values(session: &Session, entries: &[Entry], entry: &Entry, back: &[Outcome]) -> Vec<String> {
+    let boot_id = session.host().boot_id();
+    if entry.boot_id == boot_id {
+        return Vec::new();
+    }
+    let seen = session.in_boot(entries);
+    // A step that holds the place, or was taken back from it by now, has the last word.
+    let is_of_a_step = |place: &str| {
+        let steps = seen.iter().filter(|other| other.boot_id == boot_id).flat_map(|other| &other.steps);
+        steps.filter(|step| !step.undo.outlives_boot()).any(|step| step.place == *place)
+    };
+    let files = entry.steps.iter().filter(|step| step.undo == Undo::File && is_out(step, back));
+    let lines = files.flat_map(EntryStep::lines).filter(|(place, _)| !is_of_a_step(place));
+    let mut hints = Vec::new();
+    for (place, value) in lines {
+        let shown = session.host().read(&place).unwrap_or_default();
+        let is_there = shown.trim() == value || shown.contains(&format!("[{value}]"));
+        if is_there {
+            let before = original(entries, &place).map_or_else(
+                || "it was so before that entry, too".to_owned(),
+                |original| format!("its original is `{original}`"),
+            );
+            hints.push(format!("{place} is `{value}` until the next reboot, from the file: {before}"));
+        }
+    }
+    hints
+}
+
+/// The oldest original of a place that the journal knows.
+fn original(entries: &[Entry], place: &str) -> Option<String> {
+    let originals = entries.iter().flat_map(|entry| &entry.steps).filter_map(EntryStep::original);
+    originals.into_iter().find(|original| original.place == place).map(|found| found.value.trim().to_owned())
+}
+
+/// Arguments that the boot loader no longer gives, and that the running kernel was given.
+pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> Option<String> {
+    let running = session.host().read("/proc/cmdline").unwrap_or_default();
+    let is_given = |argument: &&str| running.split_whitespace().any(|given| given == *argument);
+    let mut given: Vec<&str> = Vec::new();
+    for step in entry.steps.iter().filter(|step| is_out(step, back)) {
+        let added = match step.undo {
+            Undo::Edit => Some(step.wanted.as_str()),
+            _ => step.wanted.lines().find_map(planish_boot::added_by),
+        };
+        given.extend(added.into_iter().flat_map(str::split_whitespace).filter(is_given));
+    }
+    given.sort_unstable();
+    given.dedup();
+    let given = given.join(" ");
+    (!given.is_empty()).then(|| format!("reboot pending: this kernel was started with {given}"))
+}
