@@ -532,13 +532,13 @@ fn undo_works_with_a_broken_catalogue_of_the_user() {
     let tree = Tree::new();
     let start = tree.snapshot();
     apply_here(&tree, &everything());
-    tree.put("/etc/planish/profiles/own.toml", "name = \n");
+    tree.put("/etc/planish/knobs/own.toml", "[[knob]]\nid = \n");
     let session = tree.session();
     let error = check(&session, None).expect_err("a wrong row");
     assert_eq!(error.exit(), Exit::Usage);
     assert_eq!(undo_all(&tree).exit, Exit::Done);
-    tree.remove("/etc/planish/profiles/own.toml");
-    assert_eq!(differences(&start, &tree.snapshot()), ["/etc/planish/", "/etc/planish/profiles/"]);
+    tree.remove("/etc/planish/knobs/own.toml");
+    assert_eq!(differences(&start, &tree.snapshot()), ["/etc/planish/", "/etc/planish/knobs/"]);
 }
 
 #[test]
