@@ -13,8 +13,12 @@ use crate::tree::*;
 #[derive(Clone, Debug)]
 enum Event {
     Apply(usize),
+    /// An apply that also writes the files of every later boot.
+    Persist(usize),
     /// An apply that is killed at an operation.
     KilledApply(usize, usize, Moment),
+    /// One with files.
+    KilledPersist(usize, usize, Moment),
     /// An undo of the newest entry, or of one by number.
     Undo(Option<u64>),
     /// An undo of everything that is killed at an operation.
@@ -23,6 +27,8 @@ enum Event {
     Edit(usize, u32),
     /// Someone else raises the pool of a node.
     Raise(u32, u64),
+    /// The machine goes down and comes up again.
+    Reboot,
 }
 
 /// Places that strangers edit, with a base that keeps their values apart from ours.
@@ -62,6 +68,15 @@ fn ours() -> impl Strategy<Value = Event> {
     ]
 }
 
+fn over_reboots() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => ours(),
+        2 => (0usize..4).prop_map(Event::Persist),
+        1 => (0usize..4, 0usize..40, moment()).prop_map(|(number, at, when)| Event::KilledPersist(number, at, when)),
+        2 => Just(Event::Reboot),
+    ]
+}
+
 fn anybodys() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => ours(),
@@ -70,26 +85,33 @@ fn anybodys() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn apply_in(session: &Session, number: usize) {
+fn apply_in(session: &Session, number: usize, persist: bool) {
     // A host that moved since the plan was made is refused; here nothing happens in between.
     let plan = plan(session, &source(number), &planish_pipeline::PlanOptions::default()).expect("a plan");
-    apply(session, &plan, &ApplyOptions::default()).expect("the host takes it");
+    apply(session, &plan, &ApplyOptions { persist, ..ApplyOptions::default() }).expect("the host takes it");
 }
 
-fn run(tree: &Tree, event: &Event) {
+fn run(tree: &Tree, start: &BTreeMap<String, String>, event: &Event) {
+    let killed_at = |at: usize, when| fused(tree.options(), &Fuse::at(at, when));
     match event {
-        Event::Apply(number) => apply_in(&tree.session(), *number),
+        Event::Apply(number) => apply_in(&tree.session(), *number, false),
+        Event::Persist(number) => apply_in(&tree.session(), *number, true),
         Event::KilledApply(number, at, when) => {
-            let session = fused(tree.options(), &Fuse::at(*at, *when));
-            until_killed(|| apply_in(&session, *number));
+            let session = killed_at(*at, *when);
+            until_killed(|| apply_in(&session, *number, false));
         }
+        Event::KilledPersist(number, at, when) => {
+            let session = killed_at(*at, *when);
+            until_killed(|| apply_in(&session, *number, true));
+        }
+        Event::Reboot => tree.reboot(start),
         Event::Undo(None) => drop(undo(&tree.session(), Target::Newest, false).expect("undone")),
         Event::Undo(Some(id)) => {
             // An entry that was never made is an error, and changes nothing.
             let _ = undo(&tree.session(), Target::Entry(EntryId(*id)), false);
         }
         Event::KilledUndo(at, when) => {
-            let session = fused(tree.options(), &Fuse::at(*at, *when));
+            let session = killed_at(*at, *when);
             until_killed(|| drop(undo(&session, Target::All, false).expect("undone")));
         }
         Event::Edit(place, value) => {
@@ -124,7 +146,7 @@ fn a_killed_entry_in_the_middle_hands_the_live_twin_over() {
                 Event::Undo(None),
             ]
             .iter()
-            .for_each(|event| run(&tree, event));
+            .for_each(|event| run(&tree, &start, event));
             undo(&tree.session(), Target::All, false).expect("undone");
             let left = differences(&start, &tree.snapshot());
             // Writing THP derives it, and a kill may keep us from seeing that it did.
@@ -138,11 +160,12 @@ fn a_killed_entry_in_the_middle_hands_the_live_twin_over() {
 fn a_twin_that_someone_set_between_two_entries_comes_back() {
     for first_out in [1, 2] {
         let tree = Tree::new();
-        run(&tree, &Event::Apply(0));
+        let start = tree.snapshot();
+        run(&tree, &start, &Event::Apply(0));
         tree.edit(DIRTY_BYTES, "268435456");
-        run(&tree, &Event::Apply(1));
-        run(&tree, &Event::Undo(Some(first_out)));
-        run(&tree, &Event::Undo(Some(3 - first_out)));
+        run(&tree, &start, &Event::Apply(1));
+        run(&tree, &start, &Event::Undo(Some(first_out)));
+        run(&tree, &start, &Event::Undo(Some(3 - first_out)));
         assert_eq!([DIRTY_BYTES, DIRTY_RATIO].map(|place| tree.get(place)), ["268435456\n", "0\n"]);
     }
 }
@@ -156,7 +179,7 @@ proptest! {
     fn undoing_all_is_the_start(events in proptest::collection::vec(ours(), 1..9)) {
         let tree = Tree::new();
         let start = tree.snapshot();
-        events.iter().for_each(|event| run(&tree, event));
+        events.iter().for_each(|event| run(&tree, &start, event));
         undo(&tree.session(), Target::All, false).expect("undone");
         let killed = events.iter().any(|event| matches!(event, Event::KilledApply(..) | Event::KilledUndo(..)));
         let left = differences(&start, &tree.snapshot());
@@ -167,6 +190,26 @@ proptest! {
             undo(&tree.session(), Target::Entry(entry.id), true).expect("forced");
         }
         prop_assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+
+    /// The same over reboots, which bring back what our files say and take everything else.
+    #[test]
+    fn undoing_all_is_the_start_over_reboots(events in proptest::collection::vec(over_reboots(), 1..9)) {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        events.iter().for_each(|event| run(&tree, &start, event));
+        undo(&tree.session(), Target::All, false).expect("undone");
+        let killed = events
+            .iter()
+            .any(|event| matches!(event, Event::KilledApply(..) | Event::KilledPersist(..) | Event::KilledUndo(..)));
+        let left = differences(&start, &tree.snapshot());
+        let known = |place: &String| place == MIN_FREE || place.contains("/hugepages-");
+        prop_assert!(left.is_empty() || (killed && left.iter().all(known)), "{:?}", left);
+        for entry in tree.entries() {
+            prop_assert!(!entry.is_open(), "{:?}", entry);
+        }
+        tree.reboot(&start);
+        prop_assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "after one more boot");
     }
 
     /// Someone else interferes: no undo writes over a value of theirs, and no page of theirs is taken.
@@ -184,7 +227,7 @@ proptest! {
                 Event::Raise(node, pages) => raised[*node as usize] += pages,
                 _ => {}
             }
-            run(&tree, event);
+            run(&tree, &start, event);
             if is_undo(event) {
                 for (place, value) in &theirs {
                     let now = tree.get(place);
