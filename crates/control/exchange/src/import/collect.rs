@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Case, Catalogue, Conditions, KnobId, Want};
+use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, units};
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
@@ -27,11 +27,7 @@ impl<'a> Collector<'a> {
         let text = format!("{path} = {value}");
         if let Some(pool) = address::pool(self.catalogue, path, value) {
             return match pool {
-                Ok((knob, want)) => {
-                    let reason = Some("a pool: raised by this need, and never lowered".to_owned());
-                    self.pools.insert(knob.clone(), want);
-                    self.lines.push(ImportedLine { line, text, knob: Some(knob), reason });
-                }
+                Ok((knob, want)) => self.pool(line, text, knob, want),
                 Err(reason) => self.refuse(line, &text, reason),
             };
         }
@@ -82,13 +78,8 @@ impl<'a> Collector<'a> {
             Err(reason) => return self.refuse(line, &text, reason),
         };
         if let Some(twin) = knob.twin.as_ref().filter(|twin| self.values.contains_key(*twin)) {
-            let late = format!("line {line} sets its twin, which clears it");
             self.values.remove(twin);
-            let lost = self.lines.iter_mut().filter(|other| other.knob.as_ref() == Some(twin));
-            lost.for_each(|other| {
-                other.knob = None;
-                other.reason = Some(late.clone());
-            });
+            lose(&mut self.lines, twin, &format!("line {line} sets its twin, which clears it"));
         }
         let values = self.values.entry(address.knob.clone()).or_default();
         match &address.only {
@@ -100,10 +91,67 @@ impl<'a> Collector<'a> {
         self.lines.push(ImportedLine { line, text, knob: Some(address.knob), reason });
     }
 
+    /// A pool of one node, or of all. A profile gives the nodes that it names the same, so that a line for another node
+    /// adds it, and one that would give it another size cannot be kept.
+    fn pool(&mut self, line: usize, text: String, knob: KnobId, want: Want) {
+        let (Want::Need { need_bytes, nodes }, Some(Want::Need { need_bytes: known_bytes, nodes: known })) =
+            (&want, self.pools.get_mut(&knob))
+        else {
+            return self.keep_pool(line, text, knob, want);
+        };
+        match (nodes, known) {
+            (Nodes::Spread, Nodes::Spread) => self.keep_pool(line, text, knob, want),
+            (Nodes::Spread, Nodes::Each(_)) => {
+                lose(&mut self.lines, &knob, &format!("line {line} sets the pool of all nodes"));
+                self.keep_pool(line, text, knob, want);
+            }
+            (Nodes::Each(_), Nodes::Spread) => {
+                self.refuse(
+                    line,
+                    &text,
+                    "the pool of all nodes is set before, and a profile has one of both",
+                );
+            }
+            (Nodes::Each(new), Nodes::Each(known)) if known == new => self.keep_pool(line, text, knob, want),
+            (Nodes::Each(new), Nodes::Each(known)) if need_bytes == known_bytes => {
+                new.iter().for_each(|node| {
+                    if !known.contains(node) {
+                        known.push(*node)
+                    }
+                });
+                self.lines.push(pool_line(line, text, knob));
+            }
+            (Nodes::Each(_), Nodes::Each(known)) => {
+                let have = units::bytes(*known_bytes);
+                let known = known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+                let reason = format!("a profile gives each node the same, and node {known} has {have}");
+                self.refuse(line, &text, reason);
+            }
+        }
+    }
+
+    fn keep_pool(&mut self, line: usize, text: String, knob: KnobId, want: Want) {
+        self.pools.insert(knob.clone(), want);
+        self.lines.push(pool_line(line, text, knob));
+    }
+
     /// The wanted values, and what became of every line.
     pub(crate) fn finish(self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
         let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(values)?)));
         (wants.chain(self.pools).collect(), self.lines)
+    }
+}
+
+fn pool_line(line: usize, text: String, knob: KnobId) -> ImportedLine {
+    let reason = Some("a pool: raised by this need, and never lowered".to_owned());
+    ImportedLine { line, text, knob: Some(knob), reason }
+}
+
+/// Lines that set a knob and do not count any more.
+fn lose(lines: &mut [ImportedLine], knob: &KnobId, why: &str) {
+    for line in lines.iter_mut().filter(|line| line.knob.as_ref() == Some(knob)) {
+        line.knob = None;
+        line.reason = Some(why.to_owned());
     }
 }
 

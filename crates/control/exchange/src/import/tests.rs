@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use planish_model::{Catalogue, KnobId, Want};
+use planish_model::{Catalogue, KnobId, Nodes, Want};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,6 +24,37 @@ fn told(imported: &Imported) -> Vec<String> {
 
 fn want<'a>(imported: &'a Imported, id: &str) -> &'a Want {
     &imported.profile.want[&KnobId::new(id)]
+}
+
+#[test]
+fn pools_of_several_nodes_are_kept_or_refused_and_never_lost() {
+    let lines = |pools: &[(Option<u32>, u32)]| {
+        let line = |(node, pages): &(Option<u32>, u32)| match node {
+            Some(node) => format!(
+                "w /sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages - - - - {pages}\n"
+            ),
+            None => format!("w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - {pages}\n"),
+        };
+        read(&pools.iter().map(line).collect::<String>(), ImportFormat::Tmpfiles)
+    };
+    let need = |imported: &Imported| match want(imported, "hugepages.2m") {
+        Want::Need { need_bytes, nodes } => (need_bytes >> 21, nodes.clone()),
+        other => panic!("{other:?}"),
+    };
+    let refused = |imported: &Imported| imported.lines.iter().filter(|line| line.knob.is_none()).count();
+    for (pools, pages, nodes, lost) in [
+        (&[(Some(0), 128), (Some(1), 128)][..], 128, Nodes::Each(vec![0, 1]), 0),
+        (&[(Some(0), 128), (Some(0), 64)], 64, Nodes::Each(vec![0]), 0),
+        (&[(Some(0), 100), (Some(1), 64)], 100, Nodes::Each(vec![0]), 1),
+        (&[(Some(0), 100), (None, 64)], 64, Nodes::Spread, 1),
+        (&[(None, 64), (Some(1), 100)], 64, Nodes::Spread, 1),
+        (&[(None, 64), (None, 100)], 100, Nodes::Spread, 0),
+    ] {
+        let imported = lines(pools);
+        assert_eq!((need(&imported), refused(&imported)), ((pages, nodes), lost), "{pools:?}");
+    }
+    let told = told(&lines(&[(Some(0), 100), (Some(1), 64)]));
+    assert_eq!(told[1], "2 - a profile gives each node the same, and node 0 has 200 MiB");
 }
 
 const SCRIPT: &str = r#"#!/bin/bash
@@ -67,7 +98,7 @@ fn a_script_is_read_line_by_line() {
     assert_eq!(*want(&imported, "cpu.governor"), Want::Text("performance".to_owned()));
     assert_eq!(
         *want(&imported, "hugepages.2m"),
-        Want::Need { need_bytes: 16384 << 21, nodes: planish_model::Nodes::Spread }
+        Want::Need { need_bytes: 16384 << 21, nodes: Nodes::Spread }
     );
     assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(0));
 }
