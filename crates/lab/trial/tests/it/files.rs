@@ -439,24 +439,28 @@ fn a_stranger_who_comes_in_the_middle_ends_the_trial() {
     assert!(error.to_string().contains("answers before the service is started"), "{error}");
 }
 
-#[test]
-fn resident_programs_of_a_file_answer_in_slices() {
-    let mut bench = Bench::new();
-    let server = "case \"$PAGES\" in none) echo 'no 1 GB pages are free' >&2; exit 3;; esac
-cost=20; [ \"$PAGES\" = thp ] && cost=15
-echo \"{\\\"achieved\\\":{\\\"backing\\\":\\\"${PAGES:-base}\\\"}}\"
-while read -r word millis seed; do
+/// A resident program in `sh` that answers each slice with `$cost` times 1000 ns of user time, and a trifle.
+const ANSWERING: &str = "while read -r word millis seed; do
   [ \"$word\" = slice ] || exit 0
   user=$((cost * 1000 + seed % 100)); system=$((seed % 7))
   echo \"{\\\"ops\\\":1000,\\\"wall_ns\\\":30000,\\\"user_ns\\\":$user,\\\"system_ns\\\":$system}\"
 done";
+
+#[test]
+fn resident_programs_of_a_file_answer_in_slices() {
+    let mut bench = Bench::new();
+    let begin = "case \"$PAGES\" in none) echo 'no 1 GB pages are free' >&2; exit 3;; esac
+cost=20; [ \"$PAGES\" = thp ] && cost=15
+echo \"{\\\"achieved\\\":{\\\"backing\\\":\\\"${PAGES:-base}\\\"}}\"
+";
+    let server = begin.to_owned() + ANSWERING;
     let text = format!(
         "name = \"t\"\nsummary = \"s\"\nhope = 0.9\n[workload]\nadapter = \"slices\"\nslice_ms = 1\n\
          command = [\"sh\", \"-c\", {}]\n[baseline]\nbacking = \"base\"\n\
          [[rung]]\nname = \"thp\"\nenv = {{ PAGES = \"thp\" }}\nbacking = \"thp\"\n\
          [[rung]]\nname = \"1g\"\nenv = {{ PAGES = \"none\" }}\nbacking = \"hugetlb-1g\"\n\
          want = {{ \"hugepages.1g\" = {{ need_bytes = 1 }} }}\n",
-        toml_string(server)
+        toml_string(&server)
     );
     bench.host.no_right = true;
     let outcome = bench.run(&TrialFile::parse("t.toml", &text).expect("a good file")).expect("it runs");
@@ -475,19 +479,16 @@ done";
 fn of_what_was_not_measured_together_the_best_one_is_persisted_alone() {
     let mut bench = Bench::new();
     bench.options.keep = true;
-    let server = "cost=20; [ -n \"$HALF\" ] && cost=10; [ -n \"$LESS\" ] && cost=15\n\
+    let begin = "cost=20; [ -n \"$HALF\" ] && cost=10; [ -n \"$LESS\" ] && cost=15\n\
 echo \"{\\\"achieved\\\":{\\\"backing\\\":\\\"base\\\"}}\"
-while read -r word millis seed; do
-  [ \"$word\" = slice ] || exit 0
-  user=$((cost * 1000 + seed % 100)); system=$((seed % 7))
-  echo \"{\\\"ops\\\":1000,\\\"wall_ns\\\":30000,\\\"user_ns\\\":$user,\\\"system_ns\\\":$system}\"
-done";
+";
+    let server = begin.to_owned() + ANSWERING;
     let text = format!(
         "name = \"t\"\nsummary = \"s\"\nhope = 0.9\n[workload]\nadapter = \"slices\"\nslice_ms = 1\n\
          command = [\"sh\", \"-c\", {}]\n\
          [[rung]]\nname = \"less\"\nenv = {{ LESS = \"1\" }}\nwant = {{ \"hugepages.1g\" = {{ need_bytes = 1 }} }}\n\
          [[rung]]\nname = \"half\"\nenv = {{ HALF = \"1\" }}\nwant = {{ \"hugepages.2m\" = {{ need_bytes = 1 }} }}\n",
-        toml_string(server)
+        toml_string(&server)
     );
     bench.host.has_room = true;
     let outcome = bench.run(&TrialFile::parse("t.toml", &text).expect("a good file")).expect("it runs");
