@@ -79,7 +79,7 @@ fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Writ
             Undo::Edit => boot::add(step, sink),
             _ => Contents::of(entry.id, step, entries).add(step, sink),
         };
-        let refusal = refusal(step, &outcome);
+        let refusal = refusal(step, &outcome, || Contents::of(entry.id, step, entries).foreign(&step.place));
         // A menu that cannot be made fails when its file is written already.
         if refusal.is_none() || sink.read_file(&step.place).ok() != before {
             written.push((index, outcome));
@@ -115,14 +115,17 @@ fn record(journal: &mut Journal, id: EntryId, written: &Written) -> Result<(), J
 }
 
 /// Why an entry must not be confirmed whose file for the next boot came to this.
-fn refusal(step: &EntryStep, outcome: &Outcome) -> Option<PipelineError> {
-    let path = step.place.clone();
+fn refusal(
+    step: &EntryStep,
+    outcome: &Outcome,
+    foreign: impl FnOnce() -> PipelineError,
+) -> Option<PipelineError> {
     match outcome.outcome {
         OutcomeKind::Done | OutcomeKind::Satisfied => None,
-        OutcomeKind::Theirs => Some(PipelineError::ForeignFile { path }),
+        OutcomeKind::Theirs => Some(foreign()),
         _ => {
             let why = outcome.detail.clone().unwrap_or_else(|| "no reason is known".to_owned());
-            Some(PipelineError::NotWritable { place: path, why })
+            Some(PipelineError::NotWritable { place: step.place.clone(), why })
         }
     }
 }

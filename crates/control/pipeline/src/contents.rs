@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use planish_act::{Sink, boot, files};
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
+use planish_model::{
+    Catalogue, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place,
+};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -66,10 +68,12 @@ pub(crate) struct Contents {
     with: Option<String>,
     /// Without them.
     without: Option<String>,
-    /// What planish wrote there at any time.
-    written: Vec<String>,
+    /// What planish wrote there at any time, or may have written before it was killed; `None` for no file.
+    written: Vec<Option<String>>,
     /// Folders that entries which are still there made for it.
     folders: Vec<String>,
+    /// Other entries that have lines in it.
+    holders: Vec<EntryId>,
 }
 
 impl Contents {
@@ -80,11 +84,18 @@ impl Contents {
             .iter()
             .flat_map(|entry| entry.steps.iter().filter(same_file).map(move |step| (entry.id, step)));
         let in_file = |step: &EntryStep| !step.is_undone() && step.is_in_file();
-        let others =
-            || all.clone().filter(|(other, step)| *other != id && in_file(step)).map(|(_, step)| step);
+        let held = || all.clone().filter(|(other, step)| *other != id && in_file(step));
+        let others = || held().map(|(_, step)| step);
         // A kill may have come between the write of the file and its outcome.
         let unsure = |step: &EntryStep| !step.is_undone() && step.outcome.is_none();
-        let maybe = all.clone().filter(|(other, step)| *other != id && unsure(step)).map(|(_, step)| step);
+        let maybe = || all.clone().filter(|(other, step)| *other != id && unsure(step)).map(|(_, step)| step);
+        // Or between an undo's write and its outcome: the lines of that entry are out, and the journal has them.
+        let half_undone =
+            entries.iter().filter(|entry| entry.state == EntryState::Interrupted && entry.id != id);
+        let half_undone = half_undone.flat_map(|entry| {
+            let rest = others().filter(move |step| !entry.steps.iter().any(|gone| std::ptr::eq(gone, *step)));
+            [content(rest.clone()), content(rest.clone().chain(maybe())), content(rest.chain([step]))]
+        });
         let holds = all.clone().filter(|(_, step)| !step.is_undone()).map(|(_, step)| &step.folders);
         let folders = holds.chain([&step.folders]).max_by_key(|folders| folders.len()).cloned();
         let texts = all.clone().flat_map(|(_, step)| [&step.outcome, &step.undone]);
@@ -92,13 +103,14 @@ impl Contents {
         Self {
             with: content(others().chain(std::iter::once(step))),
             without: content(others()),
-            written: written.chain(content(others().chain(maybe))).collect(),
+            written: written.map(Some).chain([content(others().chain(maybe()))]).chain(half_undone).collect(),
             folders: folders.unwrap_or_default(),
+            holders: held().map(|(holder, _)| holder).collect(),
         }
     }
 
     fn known(&self) -> Vec<Option<&str>> {
-        let written = self.written.iter().map(|text| Some(text.as_str()));
+        let written = self.written.iter().map(Option::as_deref);
         written.chain([self.with.as_deref(), self.without.as_deref()]).collect()
     }
 
@@ -164,13 +176,18 @@ impl Contents {
         outcome
     }
 
-    /// Refuses a file that someone else wrote.
+    /// Refuses a file that someone else wrote, edited or removed.
     pub fn refuse_foreign(&self, path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
         let now = sink.read_file(path).map_err(PipelineError::Before)?;
         if self.known().contains(&now.as_deref()) {
             return Ok(());
         }
-        Err(PipelineError::ForeignFile { path: path.to_owned() })
+        Err(self.foreign(path))
+    }
+
+    /// What is said of a file that is not as planish left it.
+    pub fn foreign(&self, path: &str) -> PipelineError {
+        PipelineError::ForeignFile { path: path.to_owned(), holders: self.holders.clone() }
     }
 }
 

@@ -109,11 +109,17 @@ pub enum PipelineError {
     /// The kernel refuses an action. The journal says so, and nothing was changed.
     #[error("the kernel refuses the action")]
     Deed(#[source] SinkError),
-    /// A file of ours is there and planish did not write it.
-    #[error("{path} exists and was not written by planish")]
+    /// A file of ours is not as planish left it.
+    #[error("{path} {}", if holders.is_empty() {
+        "exists and was not written by planish"
+    } else {
+        "is not as planish left it: someone edited or removed it"
+    })]
     ForeignFile {
         /// The file.
         path: String,
+        /// Entries that have lines in it, oldest first.
+        holders: Vec<EntryId>,
     },
     /// Boot parameters for a boot loader that is not known, or whose files may not be read.
     #[error("nobody can give `{arguments}` to the next boot: {reason}")]
@@ -349,7 +355,13 @@ impl PipelineError {
             Self::NotForAUnit { what, .. } => {
                 format!("name a {what} without blanks and signs that systemd or a shell would take apart")
             }
-            Self::ForeignFile { path } => format!("move it away first: mv {path} {path}.mine"),
+            Self::ForeignFile { path, holders } => match holders.as_slice() {
+                [] => format!("move it away first: mv {path} {path}.mine"),
+                [.., newest] => format!(
+                    "what planish wrote there is of entry {newest}{}: take it back first: planish undo {newest}",
+                    if holders.len() > 1 { " and older ones" } else { "" }
+                ),
+            },
             Self::Linked { .. } => {
                 "put the file itself there: links in the state of a recorded host are not followed".to_owned()
             }
@@ -466,7 +478,8 @@ mod tests {
             PipelineError::Moved { moved: vec![place()] },
             PipelineError::NoMemory { knobs: vec![KnobId::new("hugepages.2m")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
-            PipelineError::ForeignFile { path: "/etc/x".to_owned() },
+            PipelineError::ForeignFile { path: "/etc/x".to_owned(), holders: Vec::new() },
+            PipelineError::ForeignFile { path: "/etc/x".to_owned(), holders: vec![EntryId(1), EntryId(3)] },
             PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },
             PipelineError::BootFile {
                 path: "/etc/x".to_owned(),
@@ -491,13 +504,19 @@ mod tests {
                 entry: EntryId(2),
                 confirmed: vec![EntryId(1)],
                 restored: true,
-                source: Box::new(PipelineError::ForeignFile { path: "/etc/x".to_owned() }),
+                source: Box::new(PipelineError::ForeignFile {
+                    path: "/etc/x".to_owned(),
+                    holders: Vec::new(),
+                }),
             },
             PipelineError::NotConfirmed {
                 entry: EntryId(2),
                 confirmed: Vec::new(),
                 restored: false,
-                source: Box::new(PipelineError::ForeignFile { path: "/etc/x".to_owned() }),
+                source: Box::new(PipelineError::ForeignFile {
+                    path: "/etc/x".to_owned(),
+                    holders: Vec::new(),
+                }),
             },
             PipelineError::Watch(denied()),
             PipelineError::RootsJournal { folder: path() },

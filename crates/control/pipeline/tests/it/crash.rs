@@ -386,6 +386,37 @@ fn an_apply_that_was_killed_can_be_applied_again_and_undone() {
     assert_rare(&tally);
 }
 
+/// The file that an undo had written, and could not tell of, is known to the next who puts lines there.
+#[test]
+fn an_undo_that_was_killed_leaves_files_that_the_next_apply_knows() {
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let both = |session: &Session| {
+        apply_everything(session);
+        apply(session, &plan_of(session, &second()), &persist).expect("the host takes it");
+    };
+    let third = profile("third", &[("vm.swappiness", Want::Int(33))]);
+    let counter = Fuse::counting();
+    let counted = Tree::new();
+    both(&counted.session());
+    undo_everything(&fused(counted.options(), &counter));
+    let mut tally = Tally::default();
+    for operation in 0..counter.operations() {
+        for moment in MOMENTS {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            both(&tree.session());
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| undo_everything(&session)).is_none());
+            drop(session);
+            let when = format!("undo killed {moment:?} operation {operation}, another apply");
+            apply(&tree.session(), &plan_of(&tree.session(), &third), &persist)
+                .unwrap_or_else(|error| panic!("{when}: {error}"));
+            tally.count(&come_back(&tree, &start, &when));
+        }
+    }
+    assert_none(&tally);
+}
+
 /// The machine loses power: of the journal only what was synced is on the disk, and run-time values are those of
 /// the next boot, in which the files that are there take effect. Files are whole or not there.
 #[test]
