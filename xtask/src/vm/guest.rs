@@ -8,7 +8,7 @@ use super::shape::Shape;
 use crate::shell;
 use crate::tally::Tally;
 use anyhow::{Context, Result};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,6 +16,8 @@ use std::time::Instant;
 
 /// Emulation on a busy machine of two CPUs takes ten seconds; beyond this it hangs.
 const TIMEOUT_SECONDS: u32 = 600;
+/// Boots of a guest whose kernel dies before planish runs.
+const BOOTS: u32 = 3;
 /// `(0x10 << 1) | 1`: what QEMU leaves with when the guest wrote 0x10 to the exit device.
 const EXIT_PASSED: i32 = 0x21;
 /// The same for 0x11: the guest came to its end and a check failed.
@@ -47,44 +49,55 @@ impl Boot<'_> {
     }
 
     /// Boots, prints the results as they come, and counts them.
+    ///
+    /// A kernel that dies before the first word of planish is booted again: nothing of ours ran in it. With a thread for
+    /// each emulated CPU, QEMU now and then runs an instruction that the kernel is just rewriting (`Oops: int3`). What
+    /// kills every boot fails all the same.
     pub fn run(&self) -> Result<Tally> {
+        let log_path = self.folder.join(format!("{}.log", self.name()));
+        let mut end = self.boot(&log_path)?;
+        for boot in 1..BOOTS {
+            if !end.died_unheard() {
+                break;
+            }
+            let kept = log_path.with_extension(format!("died-{boot}.log"));
+            fs::rename(&log_path, &kept).with_context(|| format!("rename {}", log_path.display()))?;
+            println!(
+                "{} died before planish ran, boot {boot} of {BOOTS}; see {}",
+                self.name(),
+                kept.display()
+            );
+            end = self.boot(&log_path)?;
+        }
+        Ok(end.judged(&self.name(), &log_path))
+    }
+
+    /// One boot, to its end.
+    fn boot(&self, log_path: &Path) -> Result<End> {
         let start = Instant::now();
         let mut command = self.command();
-        let log_path = self.folder.join(format!("{}.log", self.name()));
-        let mut log = File::create(&log_path).with_context(|| format!("make {}", log_path.display()))?;
+        let mut log = File::create(log_path).with_context(|| format!("make {}", log_path.display()))?;
         writeln!(log, "$ {}", shell::line(&command))?;
         let mut child = command.spawn().context("start qemu-system-x86_64 under timeout")?;
         let console = child.stdout.take().expect("stdout was asked for as a pipe");
 
-        let mut tally = Tally::default();
-        let mut failed_said = None;
+        let mut end = End::default();
         for line in BufReader::new(console).split(b'\n') {
             let line = line.context("read the serial console")?;
             let line = String::from_utf8_lossy(&line);
             let line = line.trim_end_matches('\r');
             writeln!(log, "{line}").with_context(|| format!("write {}", log_path.display()))?;
             if let Some(result) = line.strip_prefix("PLANISH-RESULT ") {
-                count(&self.name(), result, &mut tally);
+                end.heard = true;
+                count(&self.name(), result, &mut end.tally);
             } else if let Some(count) = line.strip_prefix("PLANISH-DONE ") {
-                failed_said = count.trim().parse::<usize>().ok();
+                end.heard = true;
+                end.failed_said = count.trim().parse::<usize>().ok();
             }
         }
-        let exit = child.wait().context("wait for QEMU")?.code();
-        let agreed = match exit {
-            Some(EXIT_PASSED) => failed_said == Some(0) && tally.failed_count == 0,
-            Some(EXIT_FAILED) => failed_said == Some(tally.failed_count) && tally.failed_count > 0,
-            _ => false,
-        };
-        if !agreed {
-            tally.failed_count += 1;
-            println!(
-                "{} boot fail exit {exit:?}, closing line {failed_said:?}; see {}",
-                self.name(),
-                log_path.display()
-            );
-        }
+        end.exit = child.wait().context("wait for QEMU")?.code();
         eprintln!("{} took {:.1} s", self.name(), start.elapsed().as_secs_f64());
-        Ok(tally)
+        Ok(end)
     }
 
     fn command(&self) -> Command {
@@ -119,6 +132,41 @@ impl Boot<'_> {
     }
 }
 
+/// How a boot ended.
+#[derive(Default)]
+struct End {
+    /// What it printed.
+    tally: Tally,
+    /// Failures by its closing line.
+    failed_said: Option<usize>,
+    /// Whether planish said anything at all.
+    heard: bool,
+    /// What QEMU left with.
+    exit: Option<i32>,
+}
+
+impl End {
+    /// Whether the kernel reset the machine before anything of ours ran: QEMU leaves with 0 then.
+    fn died_unheard(&self) -> bool {
+        !self.heard && self.exit == Some(0)
+    }
+
+    /// The results, and one failure more unless both words agree with them.
+    fn judged(self, name: &str, log: &Path) -> Tally {
+        let Self { mut tally, failed_said, exit, .. } = self;
+        let agreed = match exit {
+            Some(EXIT_PASSED) => failed_said == Some(0) && tally.failed_count == 0,
+            Some(EXIT_FAILED) => failed_said == Some(tally.failed_count) && tally.failed_count > 0,
+            _ => false,
+        };
+        if !agreed {
+            tally.failed_count += 1;
+            println!("{name} boot fail exit {exit:?}, closing line {failed_said:?}; see {}", log.display());
+        }
+        tally
+    }
+}
+
 /// Prints one result of a guest and counts it.
 pub fn count(guest: &str, result: &str, tally: &mut Tally) {
     println!("{guest} {result}");
@@ -126,5 +174,36 @@ pub fn count(guest: &str, result: &str, tally: &mut Tally) {
         Some("ok") => tally.passed_count += 1,
         Some("skip") => tally.skips.push(format!("SKIP {guest}.{result}")),
         _ => tally.failed_count += 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_kernel_that_died_before_planish_spoke_is_booted_again() {
+        let end = |heard, exit| End { heard, exit, ..End::default() };
+        assert!(end(false, Some(0)).died_unheard());
+        // A word of ours, a hang that `timeout` ended, an exit that planish asked for: these are judged.
+        assert!(!end(true, Some(0)).died_unheard());
+        assert!(!end(false, Some(124)).died_unheard());
+        assert!(!end(false, Some(EXIT_PASSED)).died_unheard());
+    }
+
+    #[test]
+    fn an_end_passes_by_two_words_that_agree() {
+        let failures = |failed_count, failed_said, exit| {
+            let tally = Tally { failed_count, ..Tally::default() };
+            End { tally, failed_said, heard: true, exit }.judged("guest", Path::new("log")).failed_count
+        };
+        assert_eq!(failures(0, Some(0), Some(EXIT_PASSED)), 0);
+        assert_eq!(failures(2, Some(2), Some(EXIT_FAILED)), 2, "and no more");
+        for (failed_said, exit) in
+            [(None, Some(EXIT_PASSED)), (Some(0), Some(0)), (Some(0), None), (Some(0), Some(EXIT_FAILED))]
+        {
+            assert_eq!(failures(0, failed_said, exit), 1, "{failed_said:?} {exit:?}");
+        }
+        assert_eq!(failures(1, Some(0), Some(EXIT_PASSED)), 2);
     }
 }
