@@ -42,7 +42,8 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let checked = pipeline::check(&session, source.as_ref())?;
         let report = CheckReport { against: args.source.clone(), knobs: checked.drift.knobs };
         // A named profile needs no journal.
-        Ok::<_, Failure>(monitor::line(&report, source.is_none() && session.hidden_state().is_some()))
+        let hidden = source.is_none() && session.hidden_state().is_some();
+        Ok::<_, Failure>(monitor::line(&report, session.catalogue(), hidden))
     };
     let (text, code) = match looked() {
         Ok((text, level)) => (text, level as u8),

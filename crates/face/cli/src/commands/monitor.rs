@@ -3,8 +3,8 @@
 //! The codes are not those of the other commands: 0 ok, 1 warning, 2 critical, 3 unknown. What could not be looked at
 //! is never ok.
 
-use planish_model::{DriftState, KnobCheck};
-use planish_report::{CheckReport, units};
+use planish_model::{Catalogue, DriftState, KnobCheck};
+use planish_report::{CheckReport, Page, PageOptions, units};
 
 /// How a check ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +26,14 @@ impl Level {
     }
 }
 
-/// Places that are named before the others are only counted.
+/// What is named before the rest is only counted: groups of a line, and places of a group.
 const NAMED_MAX: usize = 3;
 
 /// The line and the code of a check that could be made. `hidden` is a journal that only root may read: without it
-/// nobody knows what was applied.
-pub(crate) fn line(report: &CheckReport, hidden: bool) -> (String, Level) {
+/// nobody knows what was applied. The catalogue gives places their names, and values their units.
+pub(crate) fn line(report: &CheckReport, catalogue: &Catalogue, hidden: bool) -> (String, Level) {
+    let page = Page::new(PageOptions { width: 0, detailed: false }, catalogue);
+    let named = |places: &[&KnobCheck]| named(places, &page);
     let wanted: Vec<&KnobCheck> = report.knobs.iter().filter(|knob| knob.wanted.is_some()).collect();
     let of = |state: DriftState| -> Vec<&KnobCheck> {
         wanted.iter().filter(|knob| knob.state == state).copied().collect()
@@ -83,17 +85,46 @@ fn counted(places: &[&KnobCheck]) -> String {
     units::count(places.len(), "place")
 }
 
-fn named(places: &[&KnobCheck]) -> String {
-    let value = |text: &Option<String>| text.as_deref().unwrap_or("?").replace(['\n', '|'], " ");
-    let mut told: Vec<String> = places
-        .iter()
-        .take(NAMED_MAX)
-        .map(|place| format!("{} is {}, wanted {}", place.knob, value(&place.running), value(&place.wanted)))
-        .collect();
-    if places.len() > NAMED_MAX {
-        told.push(format!("and {} more", places.len() - NAMED_MAX));
+/// Places that are alike as one, each group with its values and its reason. What a file of the host will set otherwise
+/// comes first: to persist a value is what the others lack, and that one has somebody against it.
+fn named(places: &[&KnobCheck], page: &Page<'_>) -> String {
+    let key = |check: &KnobCheck| KnobCheck { place: String::new(), ..check.clone() };
+    let mut groups: Vec<&[&KnobCheck]> = places.chunk_by(|a, b| key(a) == key(b)).collect();
+    groups.sort_by_key(|group| group[0].next_boot.is_none());
+    let (first, rest) = groups.split_at(groups.len().min(NAMED_MAX));
+    let mut told: Vec<String> = first.iter().map(|group| group_told(group, page)).collect();
+    let more: usize = rest.iter().map(|group| group.len()).sum();
+    if more > 0 {
+        told.push(format!("and {} more", units::count(more, "place")));
     }
-    told.join("; ")
+    // A bar would begin the figures.
+    told.join("; ").replace(['\n', '|'], " ")
+}
+
+/// `cpu.governor cpu2, cpu3 is powersave, wanted performance (changed since entry 1)`.
+fn group_told(group: &[&KnobCheck], page: &Page<'_>) -> String {
+    let first = group[0];
+    let mut places: Vec<String> =
+        group.iter().take(NAMED_MAX).map(|check| page.place(&first.knob, &check.place)).collect();
+    places.retain(|place| !place.is_empty());
+    let mut told = first.knob.to_string();
+    if !places.is_empty() {
+        told += &format!(" {}", places.join(", "));
+    }
+    if group.len() > NAMED_MAX {
+        told += &format!(" and {} more", group.len() - NAMED_MAX);
+    }
+    if let Some(running) = &first.running {
+        told += &format!(" is {}", page.value(&first.knob, running));
+    }
+    // What runs as wanted is told once: what becomes of it is the reason.
+    if let Some(wanted) = first.wanted.as_ref().filter(|_| first.state != DriftState::LostAtBoot) {
+        told += &format!(", wanted {}", page.value(&first.knob, wanted));
+    }
+    match &first.because {
+        Some(because) => format!("{told} ({because})"),
+        None => told,
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +132,11 @@ mod tests {
     use planish_model::KnobId;
 
     use super::*;
+
+    /// The line where nobody knows a knob: no place has a name, and no value a unit.
+    fn line(report: &CheckReport, hidden: bool) -> (String, Level) {
+        super::line(report, &Catalogue::default(), hidden)
+    }
 
     fn report(states: &[DriftState]) -> CheckReport {
         let knob = |state: &DriftState| KnobCheck {
@@ -135,16 +171,48 @@ mod tests {
 
     #[test]
     fn the_line_is_one_and_names_a_few() {
-        let drift = [DriftState::Drift; 5];
-        let (text, level) = line(&report(&drift), false);
+        let mut report = report(&[DriftState::Drift; 5]);
+        for (number, knob) in report.knobs.iter_mut().enumerate() {
+            knob.because = Some(format!("changed |{number}"));
+        }
+        let (text, level) = line(&report, false);
         assert_eq!(level as u8, 2);
         assert_eq!(
             text,
-            "planish CRITICAL: 5 places not as wanted: vm.swappiness is 6 0, wanted 10; \
-             vm.swappiness is 6 0, wanted 10; vm.swappiness is 6 0, wanted 10; \
-             and 2 more | wanted=5 drift=5 lost=0 pending=0 unknown=0\n"
+            "planish CRITICAL: 5 places not as wanted: vm.swappiness is 6 0, wanted 10 (changed  0); \
+             vm.swappiness is 6 0, wanted 10 (changed  1); vm.swappiness is 6 0, wanted 10 (changed  2); \
+             and 2 places more | wanted=5 drift=5 lost=0 pending=0 unknown=0\n"
         );
         assert_eq!(unknown("a | b\nc"), "planish UNKNOWN: a   b c\n");
+    }
+
+    #[test]
+    fn equal_places_are_named_once_and_what_a_file_sets_otherwise_comes_first() {
+        let catalogue = Catalogue::embedded().expect("ours is sound");
+        let lost = |knob: &str, place: String, next_boot: Option<&str>, because: &str| KnobCheck {
+            knob: KnobId::new(knob),
+            place,
+            running: Some("1".to_owned()),
+            persisted: None,
+            next_boot: next_boot.map(str::to_owned),
+            wanted: Some("1".to_owned()),
+            state: DriftState::LostAtBoot,
+            because: Some(because.to_owned()),
+        };
+        let governor = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        let mut knobs: Vec<KnobCheck> =
+            (0..12).map(|cpu| lost("cpu.governor", governor(cpu), None, "no file persists it")).collect();
+        let file = "/etc/sysctl.d/99-local.conf:2 will set 60";
+        knobs.push(lost("vm.swappiness", "/proc/sys/vm/swappiness".to_owned(), Some("60"), file));
+        let (text, level) = super::line(&CheckReport { against: None, knobs }, &catalogue, false);
+        assert_eq!(level, Level::Warning);
+        assert_eq!(
+            text,
+            "planish WARNING: 13 places will be lost at the next boot: \
+             vm.swappiness is 1 (/etc/sysctl.d/99-local.conf:2 will set 60); \
+             cpu.governor cpu0, cpu1, cpu2 and 9 more is 1 (no file persists it) \
+             | wanted=13 drift=0 lost=13 pending=0 unknown=0\n"
+        );
     }
 
     #[test]
