@@ -94,11 +94,19 @@ fn help_of(name: &str) -> String {
     }
 }
 
-/// What is wrong, in one line: the first line of clap's text, and the nearest valid word.
+/// What is wrong, in one line: the first line of clap's text, what it lists below it, and the nearest valid word.
 fn sentence(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let first = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    // The arguments that are missing or at odds, and the words that an option takes, stand indented below.
+    let listed: Vec<&str> = lines
+        .take_while(|line| line.starts_with("  "))
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let first = if listed.is_empty() { first.to_owned() } else { format!("{first} {}", listed.join(", ")) };
     let suggested =
         [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand]
             .into_iter()
@@ -145,5 +153,20 @@ mod tests {
     fn a_usage_error_is_told_in_one_line() {
         let error = Cli::try_parse_from(["planish", "version", "--jsn"]).expect_err("no such option");
         assert_eq!(sentence(&error), "unexpected argument '--jsn' found; did you mean `--json`?");
+    }
+
+    #[test]
+    fn a_usage_error_in_one_line_keeps_the_names_that_it_is_about() {
+        let told = |line: &str| {
+            let words = ["planish"].into_iter().chain(line.split(' '));
+            sentence(&Cli::try_parse_from(words).expect_err("not sound"))
+        };
+        assert_eq!(told("plan"), "the following required arguments were not provided: <PROFILE>");
+        let missing = told("trial run");
+        assert!(missing.ends_with("were not provided: <F>"), "{missing}");
+        let conflict = told("doctor --quiet --verbose");
+        assert!(conflict.contains("--quiet") && conflict.contains("--verbose"), "{conflict}");
+        let values = told("doctor --color sometimes");
+        assert!(values.ends_with("[possible values: auto, always, never]"), "{values}");
     }
 }
