@@ -1,7 +1,7 @@
 //! What `prove` and `trial` share: how they run, how they are stopped, and what follows from an outcome.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planish_model::{Exit, quoted};
@@ -120,18 +120,33 @@ pub(crate) fn outcome_answer(
     answer = running.page(outcome, answer);
     // By the name under which it starts this program.
     let by_x = std::env::args_os().next().is_some_and(|name| name == "./x");
-    // It names the page of each proof itself.
-    let page: &[&str] = if by_x { &["--html"] } else { &[] };
+    // It names the page of each proof itself, and takes the folder.
+    let reports = std::env::current_dir().unwrap_or_default().join("reports");
+    let out = running.html.as_deref().filter(|_| by_x).and_then(|page| out_of_x(page, &reports));
+    let page: &[&str] = if out.is_some() { &["--html"] } else { &[] };
     let without = [&["--budget"], page].concat();
+    let out = out.unwrap_or_default();
     let pays = outcome.real_rungs().any(|rung| rung.verdict == RungVerdict::Keep);
     let next = match (exit, outcome.budget_needed_seconds) {
         (Exit::FailedRestored | Exit::FailedNotRestored, _) => context.line("log --verbose"),
-        (_, Some(seconds)) => context.again_without(&[], &without, &format!("--budget {seconds}")),
-        _ if running.quick => context.again_without(&["--quick"], &without, ""),
+        (_, Some(seconds)) => {
+            context.again_without(&[], &without, format!("--budget {seconds} {out}").trim_end())
+        }
+        _ if running.quick => context.again_without(&["--quick"], &without, &out),
         _ if pays => context.line("doctor"),
         _ => context.line("trial honesty"),
     };
     answer.next(if by_x { in_a_checkout(&next, &own_path()) } else { next })
+}
+
+/// The words of `./x prove` for the folder of a page that it named: none for its own. `None` for a page that has its
+/// name from the user.
+fn out_of_x(page: &Path, reports: &Path) -> Option<String> {
+    let name = page.file_name()?.to_str()?;
+    let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_named_by_x = name.starts_with("prove-") && name.ends_with(".html");
+    let words = || format!("--out {}", quoted(&folder.to_string_lossy()));
+    is_named_by_x.then(|| if folder == reports { String::new() } else { words() })
 }
 
 /// Where this program lies, as a word of a command line.
@@ -163,7 +178,18 @@ fn exit_of(outcome: &TrialOutcome) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use super::in_a_checkout;
+    use std::path::Path;
+
+    use super::{in_a_checkout, out_of_x};
+
+    #[test]
+    fn the_folder_of_a_page_that_x_named_is_told_again() {
+        let told = |page: &str| out_of_x(Path::new(page), Path::new("/checkout/reports"));
+        assert_eq!(told("/checkout/reports/prove-series.html").as_deref(), Some(""));
+        assert_eq!(told("/tmp/a b/prove-postgres-quick.html").as_deref(), Some("--out '/tmp/a b'"));
+        assert_eq!(told("out/prove-series.html").as_deref(), Some("--out out"));
+        assert_eq!(told("/tmp/mine.html"), None, "the user's own page stays as it was typed");
+    }
 
     #[test]
     fn what_a_checkout_is_told_to_type_runs_there() {
