@@ -50,9 +50,9 @@ impl Boot<'_> {
 
     /// Boots, prints the results as they come, and counts them.
     ///
-    /// A kernel that dies before the first word of planish is booted again: nothing of ours ran in it. With a thread for
-    /// each emulated CPU, QEMU now and then runs an instruction that the kernel is just rewriting (`Oops: int3`). What
-    /// kills every boot fails all the same.
+    /// A kernel that dies before the first word of planish is booted again: nothing of ours ran in it. With a thread
+    /// for each emulated CPU, QEMU now and then runs an instruction that the kernel is just rewriting (`Oops: int3`).
+    /// What kills every boot fails all the same.
     pub fn run(&self) -> Result<Tally> {
         let log_path = self.folder.join(format!("{}.log", self.name()));
         let mut end = self.boot(&log_path)?;

@@ -93,7 +93,7 @@ impl Contents {
         let half_undone =
             entries.iter().filter(|entry| entry.state == EntryState::Interrupted && entry.id != id);
         let half_undone = half_undone.flat_map(|entry| {
-            let rest = others().filter(move |step| !entry.steps.iter().any(|gone| std::ptr::eq(gone, *step)));
+            let rest = held().filter(|(holder, _)| *holder != entry.id).map(|(_, step)| step);
             [content(rest.clone()), content(rest.clone().chain(maybe())), content(rest.chain([step]))]
         });
         let holds = all.clone().filter(|(_, step)| !step.is_undone()).map(|(_, step)| &step.folders);

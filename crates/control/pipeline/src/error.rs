@@ -271,6 +271,17 @@ fn of_decide(error: &DecideError) -> Exit {
 }
 
 /// Entries in a row of words.
+/// The cure of a file of ours that is not as planish left it, with the entries that have lines in it.
+fn out_of_foreign(path: &str, holders: &[EntryId]) -> String {
+    match holders {
+        [] => format!("move it away first: mv {path} {path}.mine"),
+        [.., newest] => {
+            let older = if holders.len() > 1 { " and older ones" } else { "" };
+            format!("it holds lines of entry {newest}{older}: take them back first: planish undo {newest}")
+        }
+    }
+}
+
 fn listed(entries: &[EntryId]) -> String {
     entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -355,13 +366,7 @@ impl PipelineError {
             Self::NotForAUnit { what, .. } => {
                 format!("name a {what} without blanks and signs that systemd or a shell would take apart")
             }
-            Self::ForeignFile { path, holders } => match holders.as_slice() {
-                [] => format!("move it away first: mv {path} {path}.mine"),
-                [.., newest] => format!(
-                    "what planish wrote there is of entry {newest}{}: take it back first: planish undo {newest}",
-                    if holders.len() > 1 { " and older ones" } else { "" }
-                ),
-            },
+            Self::ForeignFile { path, holders } => out_of_foreign(path, holders),
             Self::Linked { .. } => {
                 "put the file itself there: links in the state of a recorded host are not followed".to_owned()
             }
@@ -466,6 +471,8 @@ mod tests {
         };
         let service = || "x".to_owned();
         let place = || "/proc/sys/vm/swappiness".to_owned();
+        let foreign =
+            |holders: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: holders.to_vec() };
         let gone = planish_residency::ResidencyError::NoProcess { process: service() };
         let no_entry = JournalError::NoEntry { id: EntryId(7) };
         vec![
@@ -478,8 +485,8 @@ mod tests {
             PipelineError::Moved { moved: vec![place()] },
             PipelineError::NoMemory { knobs: vec![KnobId::new("hugepages.2m")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
-            PipelineError::ForeignFile { path: "/etc/x".to_owned(), holders: Vec::new() },
-            PipelineError::ForeignFile { path: "/etc/x".to_owned(), holders: vec![EntryId(1), EntryId(3)] },
+            foreign(&[]),
+            foreign(&[EntryId(1), EntryId(3)]),
             PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },
             PipelineError::BootFile {
                 path: "/etc/x".to_owned(),
@@ -504,19 +511,13 @@ mod tests {
                 entry: EntryId(2),
                 confirmed: vec![EntryId(1)],
                 restored: true,
-                source: Box::new(PipelineError::ForeignFile {
-                    path: "/etc/x".to_owned(),
-                    holders: Vec::new(),
-                }),
+                source: Box::new(foreign(&[])),
             },
             PipelineError::NotConfirmed {
                 entry: EntryId(2),
                 confirmed: Vec::new(),
                 restored: false,
-                source: Box::new(PipelineError::ForeignFile {
-                    path: "/etc/x".to_owned(),
-                    holders: Vec::new(),
-                }),
+                source: Box::new(foreign(&[])),
             },
             PipelineError::Watch(denied()),
             PipelineError::RootsJournal { folder: path() },

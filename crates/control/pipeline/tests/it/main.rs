@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod disk;
 mod faults;
+mod foreign;
 mod hosts;
 mod install;
 mod kill;
