@@ -474,7 +474,6 @@ mod tests {
         let foreign =
             |holders: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: holders.to_vec() };
         let gone = planish_residency::ResidencyError::NoProcess { process: service() };
-        let no_entry = JournalError::NoEntry { id: EntryId(7) };
         vec![
             unknown().into(),
             PipelineError::Unreadable { path: path(), source: denied() },
@@ -504,7 +503,7 @@ mod tests {
             LockError::Held { path: path(), pid: None }.into(),
             LockError::Open { path: path(), source: denied() }.into(),
             full().into(),
-            no_entry.into(),
+            JournalError::NoEntry { id: EntryId(7) }.into(),
             PipelineError::JournalHalfWay { entry: EntryId(1), restored: true, source: full() },
             PipelineError::JournalHalfWay { entry: EntryId(1), restored: false, source: full() },
             PipelineError::NotConfirmed {
