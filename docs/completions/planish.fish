@@ -346,7 +346,7 @@ complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_
 complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l every -d 'When: a calendar event of systemd, such as hourly, daily or *:0/15' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l every -d 'When: a calendar event of systemd, such as hourly, *:0/15 or Mon..Fri 02:30' -r
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l program -d 'Start this program; without it, the one that runs (with --root: /usr/bin/planish)' -r
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F

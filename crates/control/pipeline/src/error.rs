@@ -11,6 +11,7 @@ use planish_journal::{JournalError, LockError};
 use planish_model::{CatalogueError, EntryId, Exit, KnobId, quoted};
 use thiserror::Error;
 
+use crate::calendar;
 use crate::unconfirmed::Unconfirmed;
 
 /// Why a command did not do what was asked.
@@ -149,10 +150,18 @@ pub enum PipelineError {
     /// A word that would mean something else in a file of systemd.
     #[error("`{text}` cannot stand in a unit as its {what}")]
     NotForAUnit {
-        /// Program, time, profile or state folder.
+        /// Program, profile or state folder.
         what: &'static str,
         /// The word.
         text: String,
+    },
+    /// A calendar event by which systemd would start nothing, or none that is known here.
+    #[error("`{text}` is no time for a timer: {reason}")]
+    NotATime {
+        /// What was typed.
+        text: String,
+        /// What of it is not understood.
+        reason: String,
     },
     /// Another installation, or what somebody left of it.
     #[error("{path} is of entry {entry}, and not as it is wanted now")]
@@ -307,6 +316,7 @@ impl PipelineError {
             | Self::NotAProfile { .. }
             | Self::NoService { .. }
             | Self::NotForAUnit { .. }
+            | Self::NotATime { .. }
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
             Self::Edited { .. }
             | Self::Forged { .. }
@@ -360,9 +370,7 @@ impl PipelineError {
             Self::NoMemory { knobs, .. } => of_memory(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
-            Self::NotForAUnit { what: "time", .. } => {
-                "name a calendar event of systemd, such as hourly, or *:0/15 (systemd.time(7))".to_owned()
-            }
+            Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => {
                 format!("name a {what} without blanks and signs that systemd or a shell would take apart")
             }
@@ -498,7 +506,7 @@ mod tests {
                 place: place(),
                 unconfirmed: Unconfirmed { entry: EntryId(3), seconds_left: 57, is_whole: true },
             },
-            PipelineError::NotForAUnit { what: "time", text: service() },
+            PipelineError::NotATime { text: service(), reason: service() },
             PipelineError::NotForAUnit { what: "program", text: service() },
             LockError::Held { path: path(), pid: None }.into(),
             LockError::Open { path: path(), source: denied() }.into(),

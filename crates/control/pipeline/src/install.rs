@@ -11,6 +11,7 @@ use planish_journal::Intent;
 use planish_model::{Class, Entry, EntryId, EntryStep, Exit, KnobId, Outcome, OutcomeKind, Plan, Undo};
 use tracing::info_span;
 
+use crate::calendar;
 use crate::carry_out::{self, PutBack};
 use crate::contents::{self, Contents};
 use crate::error::PipelineError;
@@ -65,7 +66,7 @@ pub struct Installed {
 /// The files of an installation, without writing anything.
 ///
 /// # Errors
-/// A profile that does not exist, and words that would mean something else in a unit.
+/// A profile that does not exist, words that would mean something else in a unit, and a time that is none.
 pub fn check_units(session: &Session, wanted: &InstallCheck) -> Result<Vec<UnitFile>, PipelineError> {
     let catalogue = session.sound_catalogue()?;
     if let Some(profile) = &wanted.profile {
@@ -76,12 +77,8 @@ pub fn check_units(session: &Session, wanted: &InstallCheck) -> Result<Vec<UnitF
     if let Some(state) = &wanted.state {
         refuse_unless(absolute(state), "state folder", state)?;
     }
-    let calendar = |c: char| c.is_ascii_alphanumeric() || " *:/,.~-_+".contains(c);
-    refuse_unless(
-        !wanted.every.trim().is_empty() && wanted.every.chars().all(calendar),
-        "time",
-        &wanted.every,
-    )?;
+    calendar::check(&wanted.every)
+        .map_err(|reason| PipelineError::NotATime { text: wanted.every.clone(), reason })?;
     if let Some(profile) = &wanted.profile {
         refuse_unless(profile.chars().all(is_plain) && !profile.starts_with('-'), "profile", profile)?;
     }

@@ -19,6 +19,7 @@
 
 mod apply;
 mod boot;
+mod calendar;
 mod carry_out;
 mod check;
 mod confirm;

@@ -39,7 +39,7 @@ pub(crate) struct Check {
     /// Compare with this profile; without it, with everything that is applied
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
-    /// When: a calendar event of systemd, such as hourly, daily or *:0/15
+    /// When: a calendar event of systemd, such as hourly, *:0/15 or Mon..Fri 02:30
     #[arg(long, value_name = "TIME", default_value = "hourly")]
     every: String,
     /// Start this program; without it, the one that runs (with --root: /usr/bin/planish)
