@@ -80,7 +80,10 @@ impl ResidencyError {
             )),
             Self::Several { pids, .. } => Some(format!("name one of {}", listed(pids))),
             Self::LeftAlone { cure, .. } => Some((*cure).to_owned()),
-            Self::NoProcess { .. } | Self::Restless { .. } | Self::Read { .. } | Self::Odd { .. } => None,
+            Self::NoProcess { .. } => {
+                Some("name a program that runs, or a process id: ps -e lists them".to_owned())
+            }
+            Self::Restless { .. } | Self::Read { .. } | Self::Odd { .. } => None,
         }
     }
 }

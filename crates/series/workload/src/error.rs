@@ -14,7 +14,7 @@ pub enum WorkloadError {
         name: String,
     },
     /// A text that is no number of bytes.
-    #[error("{text:?} is no number of bytes, like 512M or 1G")]
+    #[error("{text:?} is no number of bytes from 1 on, like 512M or 1G")]
     Bytes {
         /// What was given.
         text: String,
