@@ -182,8 +182,8 @@ tmpfiles\t'A file of tmpfiles.d'
 tuned\t'A profile of tuned'
 saptune\t'A note of saptune'
 kernel-args\t'Arguments of the kernel command line'"
-complete -c planish -n "__fish_planish_using_subcommand import" -l name -d 'The name of the profile; the file\'s own without its ending' -r
-complete -c planish -n "__fish_planish_using_subcommand import" -s o -l output -d 'Save the profile to F' -r -F
+complete -c planish -n "__fish_planish_using_subcommand import" -l name -d 'The name of the profile; without it the file\'s own without its ending, or that of the folder of a tuned.conf' -r
+complete -c planish -n "__fish_planish_using_subcommand import" -s o -l output -d 'Save the profile to F, which must not be there yet' -r -F
 complete -c planish -n "__fish_planish_using_subcommand import" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand import" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand import" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -195,7 +195,7 @@ complete -c planish -n "__fish_planish_using_subcommand import" -s q -l quiet -d
 complete -c planish -n "__fish_planish_using_subcommand import" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand import" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand import" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand export" -s o -l output -d 'Save the files below DIR' -r -F
+complete -c planish -n "__fish_planish_using_subcommand export" -s o -l output -d 'Save the files below DIR, where none of them may be yet, unless it says the same' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l service -d 'Size pools for this service: a process id or a name' -r

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use planish_exchange::{ImportFormat, import};
+use planish_exchange::{ImportFormat, import, recognise};
 use planish_model::Catalogue;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::embedded().expect("sound"));
@@ -21,6 +21,7 @@ const FORMATS: [ImportFormat; 6] = [
 
 fuzz_target!(|text: &str| {
     for format in FORMATS.into_iter().chain([ImportFormat::guess(text)]) {
+        let _ = recognise(text, format);
         let imported = import(&CATALOGUE, "mine", text, format);
         // What was accepted is a sound profile, and its file says the same.
         let again = CATALOGUE.parse_profile("mine.toml", &imported.to_toml()).expect("a profile");

@@ -1,9 +1,11 @@
-//! Why something cannot be written for another tool.
+//! Why something cannot be written for another tool, or read as what one left.
 
 use planish_model::KnobId;
 use thiserror::Error;
 
-/// Why something cannot be written for another tool.
+use crate::import::ImportFormat;
+
+/// Why something cannot be written for another tool, or read as what one left.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ExchangeError {
     /// The name would have to be quoted in file names and in other languages.
@@ -20,10 +22,56 @@ pub enum ExchangeError {
         /// The value.
         value: String,
     },
+    /// Bytes, or the text of another encoding.
+    #[error("it is no text")]
+    NotText,
+    /// Comments at most.
+    #[error("it sets nothing: no line of it says anything")]
+    Empty,
+    /// A file of a kind that is known, and not read.
+    #[error("it is {what}, and no file of a format that is read")]
+    OtherKind {
+        /// The kind, with its article.
+        what: &'static str,
+        /// What to do instead.
+        cure: &'static str,
+    },
+    /// Most of its lines have another shape.
+    #[error("it is no file of {}: of {all} lines that say something {fit} are of that format", format.name())]
+    OtherFormat {
+        /// The format that was named, or guessed.
+        format: ImportFormat,
+        /// Lines of the shape of that format.
+        fit: usize,
+        /// Lines that say something.
+        all: usize,
+    },
     /// A later line of the format does not win over an earlier one that means the same place.
     #[error("{knob}: one value for all places and another for some cannot be said in this format")]
     Overlap {
         /// The knob.
         knob: KnobId,
     },
+}
+
+/// The formats that are read, in a sentence.
+const READ: &str = "a shell script, a file of sysctl.d or tmpfiles.d, a profile of tuned, a note of saptune or \
+     kernel arguments";
+
+impl ExchangeError {
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> String {
+        match self {
+            Self::Name { .. } => "name it otherwise, such as my-host".to_owned(),
+            Self::Value { .. } | Self::Overlap { .. } => {
+                "the script format takes most: planish export script PROFILE".to_owned()
+            }
+            Self::NotText | Self::Empty => format!("name {READ}"),
+            Self::OtherKind { cure, .. } => (*cure).to_owned(),
+            Self::OtherFormat { .. } => {
+                format!("read are {READ}; where the text does not tell: --from FORMAT")
+            }
+        }
+    }
 }

@@ -14,7 +14,8 @@
 //! | Ansible tasks, Node Tuning object | | yes |
 //!
 //! Non-goals: variables, conditions and programs of the foreign file. A line that needs them is refused, since what
-//! it would do is not in the text.
+//! it would do is not in the text. A file that is none of its format is refused whole: of YAML that holds six lines of
+//! tmpfiles.d, a profile of six lines would be left.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,6 @@ mod import;
 mod item;
 
 pub use error::ExchangeError;
-pub use export::{ExportFormat, ExportedFile, export};
-pub use import::{ImportFormat, Imported, ImportedLine, import};
+pub use export::{ExportFormat, ExportedFile, check_name, export};
+pub use import::{ImportFormat, Imported, ImportedLine, import, recognise};
 pub use item::Item;

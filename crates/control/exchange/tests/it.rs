@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use planish_exchange::{ExportFormat, ImportFormat, Item, export, import};
+use planish_exchange::{ExportFormat, ImportFormat, Item, export, import, recognise};
 use planish_model::{Case, Catalogue, Class, KnobId, Undo, Want};
 use proptest::prelude::*;
 
@@ -61,6 +61,9 @@ fn there_and_back(format: ExportFormat, items: &[Item]) -> BTreeMap<KnobId, Want
             (_, path) if path.contains("/sysctl.d/") => ImportFormat::Sysctl,
             _ => guessed,
         };
+        if !file.text.trim().is_empty() {
+            assert_eq!(recognise(&file.text, format), Ok(()), "{}", file.text);
+        }
         let imported = import(&CATALOGUE, "mine", &file.text, format);
         let refused: Vec<_> = imported.lines.iter().filter(|line| !line.is_accepted()).collect();
         assert!(refused.is_empty(), "{refused:#?}");

@@ -15,11 +15,24 @@ pub(crate) struct Collector<'a> {
     values: BTreeMap<KnobId, Vec<(Option<String>, String)>>,
     pools: BTreeMap<KnobId, Want>,
     lines: Vec<ImportedLine>,
+    /// What the file says it is for.
+    summary: Option<String>,
 }
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(catalogue: &'a Catalogue) -> Self {
-        Self { catalogue, values: BTreeMap::new(), pools: BTreeMap::new(), lines: Vec::new() }
+        Self { catalogue, values: BTreeMap::new(), pools: BTreeMap::new(), lines: Vec::new(), summary: None }
+    }
+
+    /// What the file says it is for; nothing of it is set. That it was imported before is said anew.
+    pub(crate) fn sums_up(&mut self, summary: &str) {
+        let summary = summary.split("(Imported: ").next().unwrap_or_default().trim();
+        self.summary =
+            (!summary.is_empty() && !summary.starts_with("Imported: ")).then(|| summary.to_owned());
+    }
+
+    pub(crate) fn summary(&self) -> Option<&str> {
+        self.summary.as_deref()
     }
 
     /// A value for a path, which may have wildcards.

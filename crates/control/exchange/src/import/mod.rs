@@ -3,6 +3,7 @@
 mod arguments;
 mod collect;
 mod ini;
+mod recognise;
 mod saptune;
 mod script;
 mod sysctl;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use collect::Collector;
+pub use recognise::recognise;
 
 /// A format that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -35,6 +37,19 @@ pub enum ImportFormat {
 }
 
 impl ImportFormat {
+    /// The word of the format, as it is typed and as JSON says it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Script => "script",
+            Self::Sysctl => "sysctl",
+            Self::Tmpfiles => "tmpfiles",
+            Self::Tuned => "tuned",
+            Self::Saptune => "saptune",
+            Self::KernelArgs => "kernel-args",
+        }
+    }
+
     /// The format that a text looks like.
     #[must_use]
     pub fn guess(text: &str) -> Self {
@@ -116,12 +131,16 @@ pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportForma
         ImportFormat::Saptune => saptune::read(text, &mut collector),
         ImportFormat::KernelArgs => arguments::read(text, &mut collector),
     }
+    let said = collector.summary().map(str::to_owned);
     let (want, lines) = collector.finish();
-    let summary = format!(
+    let mut summary = format!(
         "Imported: {} of {} lines.",
         lines.iter().filter(|line| line.is_accepted()).count(),
         lines.len()
     );
+    if let Some(said) = said {
+        summary = format!("{said} ({summary})");
+    }
     let (inherits, guide) = (Vec::new(), Vec::new());
     let profile = Profile { name: name.to_owned(), summary, inherits, want, placement: None, guide };
     Imported { format, profile, lines }

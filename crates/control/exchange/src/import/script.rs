@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
 }
 
 /// Lines with their numbers; one that ends in a backslash goes on in the next.
-fn logical_lines(text: &str) -> Vec<(usize, String)> {
+pub(super) fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     let mut open = false;
     for (index, line) in text.lines().enumerate() {

@@ -57,6 +57,85 @@ fn pools_of_several_nodes_are_kept_or_refused_and_never_lost() {
     assert_eq!(told[1], "2 - a profile gives each node the same, and node 0 has 200 MiB");
 }
 
+#[test]
+fn a_file_of_another_kind_is_refused_and_not_read_as_the_nearest() {
+    let told = |text: &str| recognise(text, ImportFormat::guess(text)).map_err(|error| error.to_string());
+    let yaml = "---\n# mine\n- name: mine vm.swappiness\n  become: true\n  ansible.posix.sysctl:\n    value: \"1\"\n\
+                - name: files\n    content: |\n      w /sys/kernel/mm/ksm/run - - - - 0\n";
+    let node_tuning = "apiVersion: tuned.openshift.io/v1\nkind: Tuned\nspec:\n  - data: |\n      [main]\n\
+                       summary = x\n      [sysctl]\n      vm.swappiness = 1\n";
+    let unit = "[Unit]\nDescription=x\n[Service]\nType=oneshot\nExecStart=/bin/true\n";
+    let profile = "name = \"mine\"\nsummary = \"s\"\n\n[want]\n\"vm.swappiness\" = 1\n";
+    let plan = "{\n  \"schema\": 1,\n  \"steps\": []\n}\n";
+    for (text, what) in [
+        (yaml, "YAML"),
+        (node_tuning, "YAML"),
+        (unit, "a unit of systemd"),
+        (profile, "a profile of planish"),
+        (plan, "JSON"),
+    ] {
+        assert_eq!(told(text), Err(format!("it is {what}, and no file of a format that is read")));
+    }
+    assert_eq!(told("\u{1}\u{2}\u{fffd}abc"), Err("it is no text".to_owned()));
+    assert_eq!(told("vm.swappiness = 1\0"), Err("it is no text".to_owned()));
+    assert_eq!(told("# nothing\n\n"), Err("it sets nothing: no line of it says anything".to_owned()));
+    let other = "[workload]\nadapter = \"command\"\n[[rung]]\nname = \"x\"\n";
+    let other_told = "it is no file of tuned: of 2 lines that say something 0 are of that format";
+    assert_eq!(told(other), Err(other_told.to_owned()));
+    for (format, text) in [
+        (ImportFormat::Sysctl, SCRIPT),
+        (ImportFormat::Tmpfiles, "vm.swappiness = 1\n"),
+        (ImportFormat::Tuned, "vm.swappiness = 1\n"),
+        (ImportFormat::Saptune, "[Foo]\nvm.swappiness = 1\n"),
+        (ImportFormat::Script, "vm.swappiness = 1\nvm.dirty_ratio = 5\n"),
+        (ImportFormat::KernelArgs, "[x] = <y>\n"),
+    ] {
+        let refused = recognise(text, format).map_err(|error| error.to_string());
+        let start = format!("it is no file of {}: of ", format.name());
+        assert!(refused.as_ref().is_err_and(|told| told.starts_with(&start)), "{refused:?}");
+    }
+}
+
+#[test]
+fn files_with_odd_lines_are_of_their_format_still() {
+    for text in [
+        SCRIPT,
+        "\u{fffd}ber\nvm.swappiness = 5\n-net.ipv4.conf.*.rp_filter = 1\n-net.ipv4.conf.lo.rp_filter\n",
+        "d /run/x 0755 root root\nw+! /sys/kernel/mm/ksm/run - - - - 0\nL /run/y - - - - /x\n",
+        "[main]\ninclude=x\n[my_disks]\ntype=disk\nelevator=none\n[sysctl]\nvm.swappiness=1\n",
+        "[version]\n# SAP-NOTE=1\n[reminder]\nfree text: of all kinds\n[sysctl:os=15-*]\nvm.swappiness = 1\n",
+        "isolcpus=domain,2-7 nohz_full=2-7 quiet ro",
+        "cat > /etc/sysctl.d/9.conf <<E\nvm.swappiness = 1\nvm.dirty_ratio = 5\nE\n",
+        "#!/bin/sh\ncat > /x.service <<E\n[Unit]\n[Service]\nExecStart=/x\nE\nsysctl -w vm.swappiness=1\n",
+        "sysctl -w \\\n  vm.swappiness=1\n: all\nif [ -f /x ]; then\n  echo 1 > /x\nfi\n",
+    ] {
+        assert_eq!(recognise(text, ImportFormat::guess(text)), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn what_there_is_to_know_of_a_line_stands_in_the_profile() {
+    let text = "kernel.randomize_va_space = 0\nvm.swappiness = 1\n";
+    let written = read(text, ImportFormat::Sysctl).to_toml();
+    let note = "# line 1: /proc/sys/kernel/randomize_va_space = 0\n\
+                #   weakens a protection: --allow-knob kernel.randomize_va_space\n";
+    assert!(written.starts_with(note), "{written}");
+}
+
+#[test]
+fn the_summary_of_a_tuned_profile_is_kept_and_grows_by_no_import() {
+    let summary = |said: &str| {
+        let text = format!("[main]\nsummary = {said}\n[sysctl]\nvm.swappiness = 1\n");
+        read(&text, ImportFormat::Tuned).profile.summary
+    };
+    assert_eq!(summary("Short and even."), "Short and even. (Imported: 1 of 1 lines.)");
+    assert_eq!(
+        summary("Short and even. (Imported: 3 of 9 lines.)"),
+        "Short and even. (Imported: 1 of 1 lines.)"
+    );
+    assert_eq!(summary("Imported: 3 of 9 lines."), "Imported: 1 of 1 lines.");
+}
+
 const SCRIPT: &str = r#"#!/bin/bash
 set -e
 GOVERNOR=performance
@@ -223,6 +302,7 @@ proptest! {
             ImportFormat::Script, ImportFormat::Sysctl, ImportFormat::Tmpfiles,
             ImportFormat::Tuned, ImportFormat::Saptune, ImportFormat::KernelArgs,
         ] {
+            let _ = recognise(&text, format);
             let imported = read(&text, format);
             let again = CATALOGUE.parse_profile("mine.toml", &imported.to_toml());
             prop_assert!(again.is_ok_and(|again| again == imported.profile), "{}", imported.to_toml());

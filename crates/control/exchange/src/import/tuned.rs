@@ -21,7 +21,7 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
 fn plugin(entry: &Entry<'_>, value: &str, told: &str, collector: &mut Collector<'_>) {
     let line = entry.line;
     match (entry.section, entry.key) {
-        ("main", "summary") => {}
+        ("main", "summary") => collector.sums_up(value),
         ("main", "include") => collector.refuse(line, told, "includes another profile: import that one too"),
         (_, "type" | "replace" | "priority" | "enabled") => {
             collector.refuse(line, told, "steers tuned itself")

@@ -7,13 +7,20 @@ use planish_model::{Case, Nodes, Want};
 use super::Imported;
 
 impl Imported {
-    /// The profile in TOML. Lines that were refused stand on top, so that nothing is lost in silence.
+    /// The profile in TOML. Lines that were refused stand on top, and what there is to know of others, so that
+    /// nothing is lost or set in silence.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         for line in self.lines.iter().filter(|line| !line.is_accepted()) {
             let (said, why) = (one_line(&line.text), line.reason.as_deref().unwrap_or_default());
             let _ = writeln!(text, "# refused, line {}: {said}\n#   {}", line.line, one_line(why));
+        }
+        for line in self.lines.iter().filter(|line| line.is_accepted()) {
+            if let Some(note) = &line.reason {
+                let _ =
+                    writeln!(text, "# line {}: {}\n#   {}", line.line, one_line(&line.text), one_line(note));
+            }
         }
         let _ = writeln!(text, "name    = {}", quoted(&self.profile.name));
         let _ = writeln!(text, "summary = {}\n\n[want]", quoted(&self.profile.summary));

@@ -10,7 +10,7 @@ use planish_report::{ExportReport, ExportRow, LeftOutRow};
 
 use crate::answer::Answer;
 use crate::commands::plan::Choice;
-use crate::commands::write_file;
+use crate::commands::{is_there, read_file, write_new_file};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// A profile; with a slash or the ending .json, a plan file
     #[arg(value_name = "PROFILE|F")]
     source: String,
-    /// Save the files below DIR
+    /// Save the files below DIR, where none of them may be yet, unless it says the same
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -68,7 +68,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let out = outgoing(&session, &Source::named(&args.source), &args.choice.options())?;
     let format = args.format.format();
     let files = export(format, &out.name, &out.summary, &out.items).map_err(|error| {
-        Failure::usage(error).hint("the script format takes most: planish export script PROFILE")
+        let cure = error.cure();
+        Failure::usage(error).hint(cure)
     })?;
     let left_out = out.left_out.into_iter().map(|row| LeftOutRow { knob: row.knob, reason: row.reason });
     let report = ExportReport {
@@ -88,6 +89,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let Some(folder) = &args.output else {
         return Ok(answer.next(context.again("--output DIR")));
     };
+    // All of them or none: half an export would mix two.
+    report.files.iter().try_for_each(|file| refuse_older(folder, file))?;
     for file in &report.files {
         let path = save(folder, file)?;
         answer = answer.note(format!("written: {}", path.display()));
@@ -95,13 +98,32 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(context.line(&format!("check {}", quoted(&args.source)))))
 }
 
-/// Saves a file below a folder, under the path where its tool looks for it.
+/// Where a file of an export goes: below a folder, under the path where its tool looks for it.
+fn place(folder: &Path, file: &ExportRow) -> PathBuf {
+    folder.join(file.path.trim_start_matches('/'))
+}
+
+/// Refuses to lose a file that says something else: it may have been edited by hand.
+fn refuse_older(folder: &Path, file: &ExportRow) -> Result<(), Failure> {
+    let path = place(folder, file);
+    let is_other = path.symlink_metadata().is_ok() && !is_same(&path, &file.text);
+    if is_other { Err(is_there(&path)) } else { Ok(()) }
+}
+
+fn is_same(path: &Path, text: &str) -> bool {
+    path.is_file() && read_file(path).is_ok_and(|bytes| bytes == text.as_bytes())
+}
+
+/// Saves a file, unless it is there as it would be written.
 fn save(folder: &Path, file: &ExportRow) -> Result<PathBuf, Failure> {
-    let path = folder.join(file.path.trim_start_matches('/'));
+    let path = place(folder, file);
+    if is_same(&path, &file.text) {
+        return Ok(path);
+    }
     if let Some(parent) = path.parent() {
         // What cannot be made is told by the write.
         let _ = std::fs::create_dir_all(parent);
     }
-    write_file(&path, &file.text)?;
+    write_new_file(&path, &file.text)?;
     Ok(path)
 }

@@ -1,22 +1,22 @@
 //! `planish import`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{ImportFormat, import};
+use planish_exchange::{ImportFormat, check_name, import, recognise};
 use planish_model::{Exit, quoted};
 use planish_report::{ImportReport, ImportRow};
 
 use crate::answer::Answer;
 use crate::commands::plan::file_argument;
-use crate::commands::{read_file, write_file};
+use crate::commands::{read_file, write_new_file};
 use crate::context::Context;
 use crate::failure::Failure;
 
 /// Read the settings of another tool as a profile
 ///
-/// Each line is accepted, or refused with its reason; nothing of the file is run. The profile is printed, or saved
-/// with --output.
+/// Each line is accepted, or refused with its reason; nothing of the file is run. A file that is none of its format is
+/// refused whole. The profile is printed, or saved with --output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, kernel arguments, or a script of
@@ -26,10 +26,10 @@ pub(crate) struct Args {
     /// The format, where the text does not tell
     #[arg(long, value_name = "FORMAT")]
     from: Option<From>,
-    /// The name of the profile; the file's own without its ending
+    /// The name of the profile; without it the file's own without its ending, or that of the folder of a tuned.conf
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Save the profile to F
+    /// Save the profile to F, which must not be there yet
     #[arg(long, short, value_name = "F")]
     output: Option<PathBuf>,
 }
@@ -69,11 +69,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let catalogue = session.sound_catalogue()?;
     let text = String::from_utf8_lossy(&read_file(&args.file)?).into_owned();
     let format = args.from.map_or_else(|| ImportFormat::guess(&text), From::format);
-    let stem = || args.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let imported = import(catalogue, &args.name.clone().unwrap_or_else(stem), &text, format);
+    let name = args.name.clone().unwrap_or_else(|| name_of(&args.file));
+    check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
+    recognise(&text, format).map_err(|error| {
+        Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
+    })?;
+    let imported = import(catalogue, &name, &text, format);
     let refused = imported.lines.iter().filter(|line| !line.is_accepted()).count();
     let report = ImportReport {
-        format: word(imported.format),
+        format: imported.format.name().to_owned(),
         profile: imported.profile.name.clone(),
         text: imported.to_toml(),
         lines: imported.lines.into_iter().map(row).collect(),
@@ -88,11 +92,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.exit(Exit::Findings);
     }
     if let Some(path) = &args.output {
-        write_file(path, &report.text)?;
+        write_new_file(path, &report.text)?;
         if path.extension().is_none_or(|ending| ending != "toml") {
             answer = answer.note("a file is taken for a profile where its name ends in .toml");
         }
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
+    }
+    if report.lines.len() == refused {
+        return Ok(answer.next(context.line("knobs")));
     }
     let output = quoted(&format!("./{}.toml", report.profile));
     Ok(answer.next(context.again(&format!("--output {output}"))))
@@ -102,10 +109,16 @@ fn row(line: planish_exchange::ImportedLine) -> ImportRow {
     ImportRow { line: line.line, text: line.text, knob: line.knob, reason: line.reason }
 }
 
-/// The word of a format, as it is typed.
-fn word(format: ImportFormat) -> String {
-    match serde_json::to_value(format) {
-        Ok(serde_json::Value::String(word)) => word,
-        other => unreachable!("a format is one word: {other:?}"),
-    }
+/// The name of a profile that was not given one. All profiles of tuned are a `tuned.conf` in a folder of their name.
+fn name_of(file: &Path) -> String {
+    let folder = || file.parent().and_then(Path::file_name);
+    let named = match file.file_name() {
+        Some(name) if name == "tuned.conf" => folder().or_else(|| file.file_stem()),
+        _ => file.file_stem(),
+    };
+    let named = named.unwrap_or_default().to_string_lossy();
+    let named: String =
+        named.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+    let named = named.trim_start_matches('.');
+    if named.is_empty() { "imported".to_owned() } else { named.to_owned() }
 }

@@ -113,13 +113,21 @@ pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// Writes a file that the user named and will edit: one that is there stays as it is.
 pub(crate) fn write_new_file(path: &Path, text: &str) -> Result<(), Failure> {
     let opened = std::fs::File::options().write(true).create_new(true).open(path);
-    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|source| {
-        if source.kind() == std::io::ErrorKind::AlreadyExists {
-            let failed = Failure::refused(format!("{} is there already", path.display()));
-            return failed.hint("name another file, or move that one away");
-        }
+    let mut file = opened.map_err(|source| match source.kind() {
+        std::io::ErrorKind::AlreadyExists => is_there(path),
+        _ => not_writable(path, source),
+    })?;
+    file.write_all(text.as_bytes()).map_err(|source| {
+        // Half a file would be in the way of the next try.
+        let _ = std::fs::remove_file(path);
         not_writable(path, source)
     })
+}
+
+/// A file is in the way, and nobody knows what it is worth.
+pub(crate) fn is_there(path: &Path) -> Failure {
+    let failed = Failure::refused(format!("{} is there already", path.display()));
+    failed.hint("name another one, or move that one away")
 }
 
 /// Fails where [`write_file`] would, before the work that the file is to tell of. A file that is there stays as it is.
@@ -144,6 +152,7 @@ const SAMPLES_MAX: u64 = 4 << 30;
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     planish_sys::file::read_handed(path, SAMPLES_MAX)
         .map_err(|source| Failure::usage(UnreadFile { path: path.to_owned(), source }))
+        .map_err(|failure| failure.hint("name a file that you may read"))
 }
 
 /// Why it was not written.

@@ -32,11 +32,14 @@ fn what_import_proposes_to_type_is_taken() {
     let save = message(&shown, "next").replace(" --json", "");
     assert_eq!(save, format!("{HERE} import mine.conf --from sysctl --output ./mine.toml"));
     for output in ["mine.toml", "./mine.toml"] {
+        let _ = std::fs::remove_file(sandbox.path().join(output));
         let saved = on(sandbox.path(), &["import", "mine.conf", "-o", output]);
         let next = message(&saved, "next");
         assert_eq!(next, format!("{HERE} plan ./mine.toml"));
         assert_eq!(typed(sandbox.path(), &next).exit, 0);
     }
+    let again = on(sandbox.path(), &["import", "mine.conf", "-o", "mine.toml"]);
+    assert_eq!((again.exit, message(&again, "error").as_str()), (3, "mine.toml is there already"));
     let saved = on(sandbox.path(), &["import", "mine.conf", "-o", "mine"]);
     assert_eq!(message(&saved, "note"), "a file is taken for a profile where its name ends in .toml");
 }

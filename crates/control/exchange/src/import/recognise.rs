@@ -1,0 +1,201 @@
+//! Whether a text is a file of a format at all.
+//!
+//! Reading takes any text: each line is accepted or refused. A text of which most lines are of another kind was meant
+//! for another reader, and what few lines of it fit would be a profile that lost nearly everything.
+
+use super::ImportFormat;
+use super::ini::{self, Entry};
+use super::script;
+use crate::error::ExchangeError;
+
+/// Plugins and sections of tuned (`tuned/plugins/` of the project). A section of another name says its `type`.
+const OF_TUNED: [&str; 28] = [
+    "acpi",
+    "audio",
+    "bootloader",
+    "cpu",
+    "disk",
+    "eeepc_she",
+    "hotplug",
+    "irq",
+    "irqbalance",
+    "kvm",
+    "main",
+    "modules",
+    "mounts",
+    "net",
+    "rtentsk",
+    "scheduler",
+    "script",
+    "scsi_host",
+    "selinux",
+    "service",
+    "sysctl",
+    "sysfs",
+    "systemd",
+    "uncore",
+    "usb",
+    "variables",
+    "video",
+    "vm",
+];
+
+/// Sections of a note (`saptune-note(5)`); behind a colon stands for which hosts.
+const OF_SAPTUNE: [&str; 14] = [
+    "block",
+    "cpu",
+    "filesystem",
+    "grub",
+    "limits",
+    "login",
+    "mem",
+    "pagecache",
+    "reminder",
+    "rpm",
+    "service",
+    "sys",
+    "sysctl",
+    "vm",
+];
+
+/// Types of lines (`tmpfiles.d(5)`).
+const OF_TMPFILES: &str = "fFwdDeQqvpLcbCxXrRzZtThHaAm";
+
+/// Refuses a text that is no file of a format.
+///
+/// # Errors
+/// It is no text, says nothing, is a file of a kind that is known and not read, or less than half of its lines have the
+/// shape of those of the format.
+pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> {
+    if !is_text(text) {
+        return Err(ExchangeError::NotText);
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if let Some(kind) = other_kind(&lines, says_script(text)) {
+        return Err(kind);
+    }
+    let fits: Vec<bool> = match format {
+        ImportFormat::Script => of_script(text),
+        ImportFormat::Sysctl => plain(&lines, &['#', ';']).map(is_sysctl).collect(),
+        ImportFormat::Tmpfiles => plain(&lines, &['#']).map(is_tmpfiles).collect(),
+        ImportFormat::KernelArgs => {
+            plain(&lines, &['#']).flat_map(str::split_whitespace).map(is_argument).collect()
+        }
+        ImportFormat::Tuned => of_tuned(&ini::entries(text)),
+        ImportFormat::Saptune => of_saptune(&ini::entries(text)),
+    };
+    let (fit, all) = (fits.iter().filter(|fits| **fits).count(), fits.len());
+    match (fit, all) {
+        (_, 0) => Err(ExchangeError::Empty),
+        _ if fit * 2 < all => Err(ExchangeError::OtherFormat { format, fit, all }),
+        _ => Ok(()),
+    }
+}
+
+/// A comment in an old encoding is text still; what is full of characters that nobody reads is none.
+fn is_text(text: &str) -> bool {
+    let odd = |c: &char| c.is_control() && !c.is_whitespace() || *c == char::REPLACEMENT_CHARACTER;
+    !text.contains('\0') && text.chars().filter(odd).count() * 10 <= text.chars().count()
+}
+
+/// Whether a text is a script by its own words, or holds other files as only scripts do.
+fn says_script(text: &str) -> bool {
+    text.starts_with("#!") || text.contains("<<")
+}
+
+/// Files that people have beside those that are read, by lines that no format that is read has. A script may write any
+/// of them.
+fn other_kind(lines: &[&str], is_script: bool) -> Option<ExchangeError> {
+    let has = |wanted: &[&str]| lines.iter().any(|line| wanted.contains(line));
+    let first = lines.iter().find(|line| !line.starts_with('#'))?;
+    let is_yaml_key = first.strip_prefix("- ").unwrap_or(first).split_once(':').is_some_and(|(key, rest)| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        !key.is_empty() && key.chars().all(is_word) && (rest.is_empty() || rest.starts_with(' '))
+    });
+    // `:` alone is a command of the shell, and `name:` is none.
+    let (what, cure) = if *first == "---" || is_yaml_key {
+        ("YAML", "import what it writes, such as a file of sysctl.d or a profile of tuned")
+    } else if is_script {
+        return None;
+    } else if has(&["[want]"]) {
+        (
+            "a profile of planish",
+            "it needs no import: planish plan FILE, with a slash in its name and .toml at its end",
+        )
+    } else if has(&["[Unit]", "[Install]"]) || lines.iter().any(|line| line.starts_with("ExecStart=")) {
+        ("a unit of systemd", "import the script that it starts")
+    } else if first.starts_with('{')
+        && lines.last().is_some_and(|line| line.ends_with('}'))
+        && lines.len() > 1
+    {
+        ("JSON", "a plan of planish needs no import: planish plan FILE")
+    } else {
+        return None;
+    };
+    Some(ExchangeError::OtherKind { what, cure })
+}
+
+fn plain<'a>(lines: &'a [&'a str], comments: &'static [char]) -> impl Iterator<Item = &'a str> {
+    lines.iter().copied().filter(move |line| !line.starts_with(comments))
+}
+
+/// `vm.swappiness = 1`, `-net.ipv4.conf.*.rp_filter = 1`, `-net.ipv4.conf.lo.rp_filter`.
+fn is_sysctl(line: &str) -> bool {
+    let (bare, may_lack) = line.strip_prefix('-').map_or((line, false), |bare| (bare, true));
+    let (key, is_whole) = bare.split_once('=').map_or((bare, may_lack), |(key, _)| (key, true));
+    let key = key.trim();
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || "._-/:*?[]@".contains(c);
+    is_whole && key.contains(['.', '/']) && key.chars().all(is_of_key)
+}
+
+/// `w /sys/kernel/mm/ksm/run - - - - 0`.
+fn is_tmpfiles(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let (kind, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut letters = kind.chars();
+    letters.next().is_some_and(|letter| OF_TMPFILES.contains(letter))
+        && letters.all(|modifier| "+!-=~^$?".contains(modifier))
+        && path.trim_matches('"').starts_with(['/', '%'])
+}
+
+/// `isolcpus=2-7`, `quiet`.
+fn is_argument(word: &str) -> bool {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+}
+
+fn of_tuned(entries: &[Entry<'_>]) -> Vec<bool> {
+    let says_type =
+        |section: &str| entries.iter().any(|entry| entry.section == section && entry.key == "type");
+    let is_of_tuned = |entry: &Entry<'_>| {
+        entry.value.is_some() && (OF_TUNED.contains(&entry.section) || says_type(entry.section))
+    };
+    entries.iter().map(is_of_tuned).collect()
+}
+
+fn of_saptune(entries: &[Entry<'_>]) -> Vec<bool> {
+    let section = |entry: &Entry<'_>| {
+        let name = entry.section.split(':').next().unwrap_or_default();
+        name.trim().to_ascii_lowercase()
+    };
+    // Of these two the text is free.
+    let told = entries.iter().filter(|entry| !["version", "reminder"].contains(&section(entry).as_str()));
+    told.map(|entry| OF_SAPTUNE.contains(&section(entry).as_str())).collect()
+}
+
+/// A script that says so is one, whatever files it holds; of any other each line begins as commands do.
+fn of_script(text: &str) -> Vec<bool> {
+    let lines = script::logical_lines(text);
+    let lines = lines.iter().map(|(_, line)| line.trim());
+    let commands = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let is_one = says_script(text);
+    commands.map(|line| is_one || is_command(line)).collect()
+}
+
+fn is_command(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_section = first.starts_with('[') && first.ends_with(']');
+    let is_value = second.starts_with('=') || first.ends_with(':') && first != ":";
+    first.is_ascii() && !first.starts_with('-') && !is_section && !is_value
+}
