@@ -7,7 +7,9 @@ use std::time::Duration;
 use planish_model::{Exit, quoted};
 use planish_pipeline::Session;
 use planish_report::{Level, Message, trial_html, units};
-use planish_trial::{Progress, RunOptions, RungVerdict, SECONDS_MAX, SEED_LIMIT, Stop, Tick, TrialOutcome};
+use planish_trial::{
+    Progress, RunOptions, RungVerdict, SECONDS_MAX, SEED_LIMIT, Stop, Tick, TrialFile, TrialOutcome,
+};
 
 use crate::answer::Answer;
 use crate::commands::{check_writable, write_file};
@@ -35,10 +37,17 @@ pub(crate) struct Running {
 impl Running {
     /// The live machine: nothing can be measured on a recorded one.
     pub fn session(&self, context: &Context) -> Result<Session, Failure> {
-        if context.globals.root.is_some() {
-            return Err(Failure::usage("a recorded host cannot be measured").hint("leave --root out"));
-        }
+        refuse_recorded(context)?;
         context.session()
+    }
+
+    /// The live machine and a trial of it. What is wrong with the file is told first, on a recorded host too: so it can
+    /// be looked over where nothing can be measured.
+    pub fn trial(&self, named: &str, context: &Context) -> Result<(Session, TrialFile), Failure> {
+        let session = context.session()?;
+        let trial = TrialFile::open(named, session.catalogue())?;
+        refuse_recorded(context)?;
+        Ok((session, trial))
     }
 
     /// The options of a run, and who listens to it. From here on Ctrl-C stops the trial and not the program.
@@ -70,6 +79,13 @@ impl Running {
             Err(failure) => answer.message(failure.message("", "").hint("the answer is complete without it")),
         }
     }
+}
+
+fn refuse_recorded(context: &Context) -> Result<(), Failure> {
+    if context.globals.root.is_none() {
+        return Ok(());
+    }
+    Err(Failure::usage("a recorded host cannot be measured").hint("leave --root out"))
 }
 
 /// One line on a terminal that says how far a trial is; nothing anywhere else.

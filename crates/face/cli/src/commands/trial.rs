@@ -6,7 +6,7 @@ use clap::Subcommand;
 use planish_model::{Catalogue, Exit, quoted};
 use planish_pipeline::{PipelineError, Session, Source};
 use planish_report::{HonestyReport, SelfCheckReport, TrialNewReport, TrialRunReport};
-use planish_trial::{NewTrial, SelfCheckVerdict, TrialError, TrialFile, Worth};
+use planish_trial::{NewTrial, SelfCheckVerdict, TrialError, Worth};
 
 use crate::answer::Answer;
 use crate::commands::plan::file_argument;
@@ -103,7 +103,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let stem = args.output.as_ref().and_then(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
-    let name = stem.map_or_else(|| "mine".to_owned(), |stem| stem.into_owned());
+    // As the file that the last line proposes: it is named in the text, too.
+    let name = stem.map_or_else(|| "trial".to_owned(), |stem| stem.into_owned());
     let worth = args.profile.as_deref().map(|named| worth(named, &session)).transpose()?;
     let wanted = NewTrial { name, command: args.cmd.clone(), worth };
     let text = planish_trial::new(&wanted, session.catalogue())?;
@@ -131,8 +132,7 @@ fn worth(named: &str, session: &Session) -> Result<Worth, Failure> {
 }
 
 fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
-    let session = args.running.session(context)?;
-    let trial = TrialFile::open(&args.trial, session.catalogue())?;
+    let (session, trial) = args.running.trial(&args.trial, context)?;
     if trial.rung.is_empty() {
         let error = Failure::usage(format!("{} has no [[rung]]: it compares nothing", args.trial));
         return Err(error.hint(context.line(&format!("trial selfcheck {}", args.trial))));
@@ -146,8 +146,7 @@ fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
 }
 
 fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure> {
-    let session = args.running.session(context)?;
-    let trial = TrialFile::open(&args.trial, session.catalogue())?;
+    let (session, trial) = args.running.trial(&args.trial, context)?;
     let (mut options, mut progress) = args.running.start(context)?;
     options.duet = args.duet;
     let check = planish_trial::selfcheck(&trial, &session, &options, &mut progress)?;

@@ -223,3 +223,37 @@ fn a_plan_beside_other_programs_is_made_again_on_the_same_host() {
     assert_eq!(left(&["apply", "./own.toml", "--allow", "availability"]), leave);
     assert_eq!(typed(sandbox.path(), &leave).exit, 0);
 }
+
+#[test]
+fn a_trial_file_that_is_printed_names_the_file_that_is_proposed() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path());
+    for more in [&[][..], &["--profile", "./own.toml"]] {
+        let made = on(sandbox.path(), &[&["trial", "new", "--cmd", "true"], more].concat());
+        assert_eq!(made.exit, 0, "{}", made.stdout);
+        let text = made.envelope()["result"]["text"].as_str().expect("a file").to_owned();
+        assert!(text.starts_with("# A trial: planish trial run ./trial.toml\n"), "{text}");
+        assert!(message(&made, "next").ends_with(" -o trial.toml"), "{}", made.stdout);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_trial_file_is_told_before_what_cannot_be_measured() {
+    let sandbox = sandbox();
+    let made = on(sandbox.path(), &["trial", "new", "--cmd", "true", "-o", "t.toml"]);
+    assert_eq!(made.exit, 0, "{}", made.stdout);
+    let file = sandbox.path().join("t.toml");
+    let text = std::fs::read_to_string(&file).expect("it was made");
+    for verb in ["run", "selfcheck"] {
+        std::fs::write(&file, &text).expect("ours");
+        let sound = on(sandbox.path(), &["trial", verb, "./t.toml"]);
+        assert_eq!(
+            (sound.exit, message(&sound, "error").as_str()),
+            (2, "a recorded host cannot be measured")
+        );
+        std::fs::write(&file, text.replace("adapter", "adaptor")).expect("ours");
+        let wrong = on(sandbox.path(), &["trial", verb, "./t.toml"]);
+        assert_eq!(wrong.exit, 2, "{}", wrong.stdout);
+        assert!(message(&wrong, "error").contains("adaptor"), "{}", wrong.stdout);
+    }
+}
