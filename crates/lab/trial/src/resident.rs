@@ -58,6 +58,8 @@ pub enum Freshness {
 
 /// The stream of a block's seed that the orders of its later rounds are drawn from.
 const TURNS: u64 = 1;
+/// The stream of a block's seed that the order in which its arms end is drawn from.
+const ENDS: u64 = 2;
 
 /// Slices of each fresh start in a confirmation of arms that were resident in the ladder: what takes time is the start.
 const SLICES_CONFIRMED: usize = 3;
@@ -132,6 +134,15 @@ impl<'a> ResidentField<'a> {
         self.arms[arm].slice(self.slicing.slice, seed)
     }
 
+    /// Ends all arms, in an order of its own, before one of the block starts. An arm that ended and started while the
+    /// others hold theirs is given its own pages back, block after block: the coin would deal orders, and no places.
+    /// And what was freed last is given first.
+    fn end_all(&mut self, seed: u64) {
+        let mut ends: Vec<usize> = (0..self.arms.len()).collect();
+        Rng::stream(seed, ENDS).shuffle(&mut ends);
+        ends.into_iter().for_each(|arm| self.arms[arm].stop());
+    }
+
     /// Fresh processes of the block's arms, then their slices in turn: the first round in the order of the block, each
     /// later one in an order of its own. In a rotation each arm would follow the same one for ever.
     fn restarted_block(
@@ -140,9 +151,9 @@ impl<'a> ResidentField<'a> {
         seed: u64,
         slices: usize,
     ) -> Vec<Result<Sample, ArmError>> {
+        self.end_all(seed);
         let mut started: Vec<Result<Achieved, ArmError>> = Vec::new();
         for &arm in order {
-            self.arms[arm].stop();
             started.push(if self.stop.is_set() { Err(ArmError::Stopped) } else { self.arms[arm].start() });
         }
         let mut samples: Vec<Result<Vec<Sample>, ArmError>> =

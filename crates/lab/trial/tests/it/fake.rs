@@ -20,6 +20,9 @@ pub struct Log {
     pub running: bool,
 }
 
+/// The memory of a machine: what each free place of it costs, in logs; the place that was freed last is given first.
+pub type Memory = Rc<RefCell<Vec<f64>>>;
+
 /// What a slice of an arm does instead of work.
 #[derive(Clone, Debug, Default)]
 pub enum Fault {
@@ -39,6 +42,8 @@ pub struct Fake {
     sigma: f64,
     layout_sigma: f64,
     layout: f64,
+    /// Where its layouts come from, if not from a draw of each start.
+    memory: Option<Memory>,
     tail: f64,
     /// From which start on it costs less, and by how much in logs.
     luck: (usize, f64),
@@ -60,6 +65,7 @@ impl Fake {
             sigma,
             layout_sigma: 0.0,
             layout: 0.0,
+            memory: None,
             tail: 4.0,
             luck: (usize::MAX, 0.0),
             course: |_| 0.0,
@@ -105,6 +111,12 @@ impl Fake {
         self
     }
 
+    /// Every start takes a place of this memory, and every end frees it.
+    pub fn within(mut self, memory: &Memory) -> Self {
+        self.memory = Some(Rc::clone(memory));
+        self
+    }
+
     pub fn boxed(self) -> Box<dyn ResidentArm> {
         Box::new(self)
     }
@@ -120,7 +132,10 @@ impl ResidentArm for Fake {
             let cure = "sudo planish apply series".to_owned();
             return Err(ArmError::Unavailable { reason: "no such pages".to_owned(), cure });
         }
-        self.layout = self.layout_sigma * self.rng.normal();
+        self.layout = match &self.memory {
+            Some(memory) => memory.borrow_mut().pop().expect("a place for each arm"),
+            None => self.layout_sigma * self.rng.normal(),
+        };
         self.since_start = 0;
         let mut log = self.log.borrow_mut();
         log.starts += 1;
@@ -158,7 +173,10 @@ impl ResidentArm for Fake {
     }
 
     fn stop(&mut self) {
-        self.log.borrow_mut().running = false;
+        let was_running = std::mem::take(&mut self.log.borrow_mut().running);
+        if let Some(memory) = self.memory.as_ref().filter(|_| was_running) {
+            memory.borrow_mut().push(self.layout);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ladders of resident arms.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
@@ -217,6 +218,30 @@ fn restarts_sample_the_layout_that_slices_cannot_see() {
     let check = outcome.selfcheck.expect("it was made");
     let (between, within) = (check.between_starts.expect("windows"), check.within_starts.expect("windows"));
     assert!(between > 3.0 * within, "{between} between, {within} within");
+}
+
+/// The kernel gives first what was freed last: an arm that starts right after its own end has its place again.
+#[test]
+fn no_arm_has_the_same_place_of_memory_in_every_block() {
+    let (mut better, mut pairs) = (0, 0);
+    for seed in 0..20 {
+        let memory = Rc::new(RefCell::new(vec![-0.05, 0.0, 0.05]));
+        let process = |name: &str, of| Fake::new(name, 100.0, 0.003, 5 * seed + of).within(&memory).boxed();
+        let arms = ResidentArms {
+            baseline: process("4k", 1),
+            rungs: vec![process("null", 2)],
+            placebo: process("4k again", 3),
+        };
+        let slicing = Slicing { freshness: Freshness::Restart { slices: 1 }, ..SLICES };
+        let outcome =
+            run_resident(arms, slicing, &options(seed), &mut Silent, &Stop::default()).expect("runs");
+        for rung in &outcome.rungs {
+            better += rung.pair_logs.iter().filter(|log| **log > 0.0).count();
+            pairs += rung.pair_logs.len();
+        }
+    }
+    let share = better as f64 / pairs as f64;
+    assert!(pairs >= 400 && (0.42..0.58).contains(&share), "better in {better} of {pairs} pairs");
 }
 
 /// A rung that does nothing and one that saves 40 %, each process with a layout that differs by several per cent.
