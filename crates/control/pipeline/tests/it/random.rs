@@ -133,8 +133,8 @@ fn is_kill(event: &Event) -> bool {
 }
 
 /// A whole life, and an undo of all of it: no entry stays open. Only a kill may leave a derived value, or a pool that
-/// was granted in part; and a value that a file brought, where an entry that is undone had its original, is told to stay
-/// until the next reboot.
+/// was granted in part. A value that a file brought, where an undone entry had its original, is told to stay until the
+/// next reboot.
 fn live_and_undo(
     tree: &Tree,
     start: &BTreeMap<String, String>,
