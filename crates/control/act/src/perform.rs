@@ -125,7 +125,7 @@ fn writable(kind: &ValueType, shown: &str) -> String {
 
 /// Puts the original back, if the place still shows what is ours.
 fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
-    let Resolved { step, inherited, handed_over } = resolved;
+    let Resolved { step, inherited, handed_over, set_since } = resolved;
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     let Some(original) = step.original() else {
         outcome.outcome = OutcomeKind::Satisfied;
@@ -146,11 +146,17 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
             (other, text, whose)
         })
         .collect();
-    let whose = three_way::own(step, inherited, original, &now);
+    let whose = match (three_way::own(step, inherited, original, &now), set_since) {
+        (Whose::Ours, Some(_)) => Whose::Theirs,
+        (whose, _) => whose,
+    };
     if whose == Whose::Theirs && !force {
         outcome.outcome = OutcomeKind::Theirs;
-        outcome.detail =
-            Some(format!("someone set it since: ours was `{}`, before it `{}`", step.ours(), original.value));
+        let before = format!("ours was `{}`, before it `{}`", step.ours(), original.value);
+        outcome.detail = Some(match set_since {
+            Some(newer) => format!("someone set it since, and entry {newer} set it over that: {before}"),
+            None => format!("someone set it since: {before}"),
+        });
         outcome.read_back = Some(now);
         return outcome;
     }
@@ -268,7 +274,8 @@ mod tests {
     }
 
     fn undo_with(step: &EntryStep, force: bool, kernel: &Kernel) -> Outcome {
-        let resolved = Resolved { step: step.clone(), inherited: Vec::new(), handed_over: Vec::new() };
+        let resolved =
+            Resolved { step: step.clone(), inherited: Vec::new(), handed_over: Vec::new(), set_since: None };
         take_back(&resolved, force, kernel, &mut |_| Ok(()))
     }
 
@@ -396,7 +403,7 @@ mod tests {
             let done = apply(&derived, &kernel);
             kernel.put(MIN_FREE, "777");
             let handed_over = vec![MIN_FREE.to_owned()];
-            let resolved = Resolved { step: done, inherited: Vec::new(), handed_over };
+            let resolved = Resolved { step: done, inherited: Vec::new(), handed_over, set_since: None };
             let outcome = take_back(&resolved, force, &kernel, &mut |_| Ok(()));
             assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
             assert_eq!((outcome.outcome, outcome.detail), (OutcomeKind::Done, None));

@@ -3,10 +3,13 @@
 //! ```text
 //!   original 60 --A--> 10 --B--> 1        undo B, then A:  1 -> 10 -> 60
 //!                                         undo A, then B:  1 stays (A hands its original over), then -> 60
+//!   original 60 --A--> 10, someone sets 33, --B--> 10
+//!                                         undo A, then B:  10 stays (it is B's, and 33 was theirs), then -> 33
 //! ```
 //!
 //! B's intent notes that its original is what A had left (`over: A`). That link counts only once A is undone:
-//! a value that an administrator set between A and B is an original of its own.
+//! a value that an administrator set between A and B is an original of its own. Whatever the originals are: a place
+//! that a newer open entry has set shows that one's value, and the undo of an older one writes nothing there.
 
 use planish_model::{Caused, Coupling, Entry, EntryId, EntryStep, Original, Undo};
 
@@ -66,22 +69,43 @@ fn left_at(entry: &Entry, place: &str) -> Option<String> {
 #[must_use]
 pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
     let own: Vec<&Original> = step.originals.iter().filter(|original| own_or_twin(original)).collect();
-    let is_over = |other: &EntryStep| {
-        let mut over = other.originals.iter().filter(|other| own_or_twin(other) && other.over == Some(id));
+    let is_over = |other: &[Original]| {
+        let mut over = other.iter().filter(|other| own_or_twin(other) && other.over == Some(id));
         over.any(|other| own.iter().any(|original| original.place == other.place))
     };
-    let found_again = |other: &EntryStep| {
+    let is_found_again = |other: &[Original]| {
         let same = |original: &&Original| {
-            let found = other.originals.iter().find(|found| found.place == original.place);
+            let found = other.iter().find(|found| found.place == original.place);
             found.is_some_and(|found| {
-                found.over.is_none() && original.r#type.same(&found.value, &original.value)
+                found.over == original.over && original.r#type.same(&found.value, &original.value)
             })
         };
-        step.undo == Undo::Restore && other.place == step.place && own.iter().all(same)
+        own.iter().all(same)
     };
-    let covers = |other: &EntryStep| !other.is_undone() && (is_over(other) || found_again(other));
-    let newer = entries.iter().filter(|entry| entry.id > id && entry.is_open());
-    newer.filter(|entry| entry.steps.iter().any(covers)).map(|entry| entry.id).next()
+    let covers = |other: &EntryStep| {
+        let (originals, _) = current(other, entries);
+        let is_same_place = step.undo == Undo::Restore && other.place == step.place;
+        !other.is_undone() && (is_over(&originals) || (is_same_place && is_found_again(&originals)))
+    };
+    newer(id, entries).find(|entry| entry.steps.iter().any(covers)).map(|entry| entry.id)
+}
+
+/// The open entries that were made after one.
+fn newer(id: EntryId, entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(move |entry| entry.id > id && entry.is_open())
+}
+
+/// The newer open entry that set the place of a step, or its twin, over whatever it found there. Where it covers
+/// nothing (see [`covering`]) that was somebody else's value, so that ours was gone before, also where both wrote the
+/// same.
+fn set_since(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
+    let is_own =
+        |place: &str| step.originals.iter().any(|original| own_or_twin(original) && original.place == place);
+    let sets = |other: &EntryStep| {
+        let mut places = other.originals.iter().filter(|original| own_or_twin(original));
+        other.undo == Undo::Restore && !other.is_undone() && places.any(|original| is_own(&original.place))
+    };
+    newer(id, entries).find(|entry| entry.steps.iter().any(sets)).map(|entry| entry.id)
 }
 
 /// A step as it is to be taken back now.
@@ -93,6 +117,8 @@ pub struct Resolved {
     pub inherited: Vec<Caused>,
     /// Coupled places that a newer open entry set over this one: undoing that one brings their originals back.
     pub handed_over: Vec<String>,
+    /// The newer open entry whose value the place shows, if it is not ours any more.
+    pub set_since: Option<EntryId>,
 }
 
 /// A step of an entry with the originals that count now.
@@ -102,25 +128,31 @@ pub struct Resolved {
 #[must_use]
 pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
     let earlier = entry.steps[..index].iter().filter_map(|step| step.outcome.as_ref());
-    let inherited = earlier.flat_map(|outcome| outcome.caused.iter().cloned()).collect();
-    let step = entry.steps[index].clone();
+    let mut inherited: Vec<Caused> = earlier.flat_map(|outcome| outcome.caused.iter().cloned()).collect();
+    let (originals, left) = current(&entry.steps[index], entries);
+    inherited.extend(left);
+    let step = EntryStep { originals, ..entry.steps[index].clone() };
     let handed_over = handed_over(entry.id, &step, entries);
-    let mut resolved = Resolved { step, inherited, handed_over };
-    for original in &mut resolved.step.originals {
+    let set_since = set_since(entry.id, &step, entries);
+    Resolved { step, inherited, handed_over, set_since }
+}
+
+/// The originals of a step that count now, those of undone entries that it was applied over, and what those had left.
+fn current(step: &EntryStep, entries: &[Entry]) -> (Vec<Original>, Vec<Caused>) {
+    let (mut originals, mut inherited) = (step.originals.clone(), Vec::new());
+    for original in &mut originals {
         while let Some(older) = original.over.and_then(|id| undone_original(id, &original.place, entries)) {
             let left = std::mem::replace(&mut original.value, older.value.clone());
-            resolved.inherited.push(Caused { place: original.place.clone(), value: left });
+            inherited.push(Caused { place: original.place.clone(), value: left });
             original.over = older.over;
         }
     }
-    resolved
+    (originals, inherited)
 }
 
 /// The coupled places of a step, other than its twin, that a newer open entry set after it.
 fn handed_over(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Vec<String> {
-    let newer =
-        entries.iter().filter(|entry| entry.id > id && entry.is_open()).flat_map(|entry| &entry.steps);
-    let live = newer.filter(|step| !step.is_undone());
+    let live = newer(id, entries).flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
     let taken: Vec<&Original> =
         live.flat_map(|step| &step.originals).filter(|original| original.over == Some(id)).collect();
     let is_taken = |place: &str| taken.iter().any(|original| original.place == place);
@@ -292,5 +324,43 @@ mod tests {
         assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), None);
         undo(&mut entries[0], OutcomeKind::Theirs);
         assert_eq!(resolved_original(&entries, 1), "33");
+    }
+
+    #[test]
+    fn the_same_value_over_somebody_elses_is_that_of_the_newer_entry() {
+        let first = entry(1, "60", "10", &[]);
+        let second = entry(2, "33", "10", std::slice::from_ref(&first));
+        let mut entries = [first, second];
+        assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), None, "33 is not what it had found");
+        assert_eq!(resolved(&entries[0], 0, &entries).set_since, Some(EntryId(2)));
+        assert_eq!(resolved(&entries[1], 0, &entries).set_since, None);
+        undo(&mut entries[1], OutcomeKind::Done);
+        assert_eq!(resolved(&entries[0], 0, &entries).set_since, None, "it is gone again");
+    }
+
+    #[test]
+    fn one_that_was_handed_over_to_the_newest_hands_on_what_is_below_it() {
+        let first = entry(1, "60", "10", &[]);
+        let second = entry(2, "10", "1", std::slice::from_ref(&first));
+        let third = entry(3, "1", "10", &[first.clone(), second.clone()]);
+        let mut entries = [first, second, third];
+        undo(&mut entries[1], OutcomeKind::HandedOver);
+        let below = resolved(&entries[0], 0, &entries).step;
+        assert_eq!(
+            covering(EntryId(1), &below, &entries),
+            Some(EntryId(3)),
+            "what shows is the third one's 10"
+        );
+    }
+
+    #[test]
+    fn an_entry_that_was_killed_before_its_write_leaves_the_place_to_the_next() {
+        let first = entry(1, "60", "1", &[]);
+        let mut killed = entry(2, "1", "10", std::slice::from_ref(&first));
+        killed.steps[0].outcome = None;
+        let third = entry(3, "1", "10", &[first.clone(), killed.clone()]);
+        assert_eq!(third.steps[0].originals[0].over, Some(EntryId(1)));
+        let entries = [first, killed, third];
+        assert_eq!(covering(EntryId(2), &entries[1].steps[0], &entries), Some(EntryId(3)));
     }
 }

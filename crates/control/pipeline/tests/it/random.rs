@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{EntryId, Nodes, Want};
+use planish_model::{EntryId, Exit, Nodes, Want};
 use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, plan, undo};
 use proptest::prelude::*;
 
@@ -210,6 +210,32 @@ fn a_twin_that_someone_set_between_two_entries_comes_back() {
         run(&tree, &start, &Event::Undo(Some(first_out)));
         run(&tree, &start, &Event::Undo(Some(3 - first_out)));
         assert_eq!([DIRTY_BYTES, DIRTY_RATIO].map(|place| tree.get(place)), ["268435456\n", "0\n"]);
+    }
+}
+
+/// The value of the second is that of the first by chance: what somebody had set between them is below it.
+#[test]
+fn an_older_entry_writes_nothing_under_a_newer_one_that_set_the_same_value() {
+    let ten = profile("ten", &[("vm.swappiness", Want::Int(10))]);
+    let apply_to = |tree: &Tree| {
+        let session = tree.session();
+        apply(&session, &plan_of(&session, &ten), &ApplyOptions::default()).expect("applied");
+    };
+    for order in [[1, 2], [2, 1]] {
+        let tree = Tree::new();
+        apply_to(&tree);
+        tree.edit(SWAPPINESS, "33");
+        apply_to(&tree);
+        for id in order {
+            let undone = undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
+            let (exit, left) = if id == 1 { (Exit::Findings, "10\n") } else { (Exit::Done, "33\n") };
+            assert_eq!(undone.exit, exit, "{order:?} {:?}", undone.hints);
+            let is_last = id == order[1];
+            assert_eq!(tree.get(SWAPPINESS), if is_last { "33\n" } else { left }, "{order:?} after {id}");
+        }
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+        let forced = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("forced");
+        assert_eq!((forced.exit, tree.get(SWAPPINESS).as_str()), (Exit::Done, "60\n"));
     }
 }
 
