@@ -8,17 +8,35 @@ use planish_model::{
 
 use crate::writers;
 
+/// What a host is held against.
+#[derive(Clone, Copy, Debug)]
+pub struct Against<'a> {
+    /// The plan of the profile.
+    pub plan: &'a Plan,
+    /// The profile as it is typed: its name, or the path of its file, by which alone `apply` finds that.
+    pub source: &'a str,
+}
+
 /// What the host loses, the gravest first, and of those the dearest that somebody has measured: every rule of the
 /// catalogue whose limits all hold, and with a plan every knob that is not as its profile wants.
 #[must_use]
-pub fn findings(catalogue: &Catalogue, observation: &Observation, plan: Option<&Plan>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        catalogue.findings().iter().filter_map(|rule| judge(rule, observation)).collect();
+pub fn findings(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    against: Option<Against<'_>>,
+) -> Vec<Finding> {
+    let found = |rule| {
+        let finding = judge(rule, observation)?;
+        let cure = against.and_then(|against| cure_by(rule, against, catalogue));
+        Some(Finding { cure: cure.unwrap_or(finding.cure), ..finding })
+    };
+    let mut findings: Vec<Finding> = catalogue.findings().iter().filter_map(found).collect();
     findings.extend(writers::findings(catalogue, observation));
-    if let Some(plan) = plan {
+    if let Some(against) = against {
+        let Against { plan, .. } = against;
         findings.extend(plan.placement.iter().flat_map(far_devices));
-        findings
-            .extend(plan.steps.chunk_by(|a, b| a.knob == b.knob).map(|steps| missed(steps, plan, catalogue)));
+        let by_knob = plan.steps.chunk_by(|a, b| a.knob == b.knob);
+        findings.extend(by_knob.map(|steps| missed(steps, against, catalogue)));
     }
     let share = |finding: &Finding| finding.may_cost.as_ref().map_or(-1.0, |cost| cost.percent);
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(share(b).total_cmp(&share(a))));
@@ -43,6 +61,40 @@ fn judge(rule: &FindingRule, observation: &Observation) -> Option<Finding> {
         cure: fill(&rule.cure, &rule.fact, observation),
         source: rule.source.clone(),
     })
+}
+
+/// The cure of a rule by the profile that was named, where that sets a knob which cures it: to apply another one
+/// besides would have two of them fight for the knob. A profile that wants a value which cures nothing is told so.
+fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> Option<String> {
+    let Against { plan, source } = against;
+    let satisfied = plan.skipped.iter().filter(|row| row.satisfied);
+    let satisfied = satisfied.filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
+    let steps = plan.steps.iter().map(|step| (&step.knob, step.wanted.as_str()));
+    let mut leaves_it = None;
+    for (knob, wanted) in steps.chain(satisfied) {
+        for cured_by in rule.cured_by.iter().filter(|cured_by| cured_by.knob == *knob) {
+            let wanted = catalogue.knob(knob).map_or(wanted.to_owned(), |knob| knob.r#type.normal(wanted));
+            let value = match &cured_by.value {
+                FactValue::Number(_) => wanted.parse().map(FactValue::Number).ok(),
+                FactValue::Text(_) => Some(FactValue::Text(wanted.clone())),
+            };
+            if value.is_some_and(|value| compare(&value, cured_by.when, &cured_by.value)) {
+                return Some(with_source(&rule.cure, source));
+            }
+            leaves_it.get_or_insert_with(|| {
+                format!("{} wants {knob} = {wanted}, which leaves it so: change that there", quoted(source))
+            });
+        }
+    }
+    leaves_it
+}
+
+/// A cure with another profile in its `planish apply PROFILE`.
+fn with_source(cure: &str, source: &str) -> String {
+    const APPLY: &str = "planish apply ";
+    let Some((before, after)) = cure.split_once(APPLY) else { return cure.to_owned() };
+    let name = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(after.len());
+    format!("{before}{APPLY}{}{}", quoted(source), &after[name..])
 }
 
 /// What a rule says that it may cost, with the fact of this host where it names one.
@@ -126,7 +178,8 @@ fn nodes(service: &PlacedService) -> String {
 }
 
 /// One finding for all places of a knob that are not as wanted.
-fn missed(steps: &[Step], plan: &Plan, catalogue: &Catalogue) -> Finding {
+fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Finding {
+    let Against { plan, source } = against;
     let first = &steps[0];
     let now = catalogue.knob(&first.knob).map_or_else(|_| first.now.clone(), |k| k.r#type.normal(&first.now));
     let evidence = if first.raise_pages.is_some() {
@@ -150,9 +203,9 @@ fn missed(steps: &[Step], plan: &Plan, catalogue: &Catalogue) -> Finding {
         // A pool is planned for the service that is named, and for nobody else.
         cure: match &first.service {
             Some(service) => {
-                format!("planish apply {} --service {}", quoted(&plan.profile), quoted(service))
+                format!("planish apply {} --service {}", quoted(source), quoted(service))
             }
-            None => format!("planish apply {}", quoted(&plan.profile)),
+            None => format!("planish apply {}", quoted(source)),
         },
         source: first.source.clone(),
     }
@@ -243,7 +296,7 @@ source = "s"
         ]);
         let plan = crate::plan(&catalogue, &observation, &profile, &[], &crate::Options::default())
             .expect("known knobs");
-        let found = findings(&catalogue, &observation, Some(&plan));
+        let found = findings(&catalogue, &observation, Some(Against { plan: &plan, source: "series" }));
         let ids: Vec<_> = found.iter().map(|finding| finding.knob.as_ref().map(KnobId::as_str)).collect();
         assert_eq!(ids, [Some("cpu.governor"), Some("thp.enabled"), Some("vm.swappiness")]);
         assert_eq!(found[1].evidence, "thp.enabled is madvise, series wants never");
@@ -252,7 +305,50 @@ source = "s"
         // Any user chooses the name of a process, and root types the cure.
         let mut plan = plan;
         plan.steps.iter_mut().for_each(|step| step.service = Some("x;id>/tmp/q".to_owned()));
-        let found = findings(&catalogue, &observation, Some(&plan));
-        assert_eq!(found[2].cure, "planish apply series --service 'x;id>/tmp/q'");
+        let found = findings(&catalogue, &observation, Some(Against { plan: &plan, source: "./a b.toml" }));
+        assert_eq!(found[2].cure, "planish apply './a b.toml' --service 'x;id>/tmp/q'");
+    }
+
+    #[test]
+    fn a_knob_that_the_named_profile_sets_is_cured_by_no_other_one() {
+        let mut catalogue = catalogue();
+        let cured_by = "cured_by = [{ knob = \"thp.enabled\", when = \"not\", value = \"always\" },\n\
+                        { knob = \"vm.swappiness\", when = \"below\", value = 11 }]\n";
+        let rules =
+            RULES.replace("apply low-latency\"\n", &format!("apply low-latency, or wait\"\n{cured_by}"));
+        catalogue.add_findings("own.toml", &rules).expect("good rules");
+        catalogue.check().expect("knobs that exist");
+        let observation = facts("always", 3e6);
+        let cure = |id: &str, want: Want| {
+            let wanted = profile(&[(id, want)]);
+            let plan = crate::plan(&catalogue, &observation, &wanted, &[], &crate::Options::default());
+            let plan = plan.expect("known knobs");
+            let against = Against { plan: &plan, source: "./own.toml" };
+            findings(&catalogue, &observation, Some(against))[0].cure.clone()
+        };
+        assert_eq!(cure("vm.swappiness", Want::Int(10)), "planish apply ./own.toml, or wait");
+        assert_eq!(cure("thp.enabled", Want::Text("never".to_owned())), "planish apply ./own.toml, or wait");
+        assert_eq!(
+            cure("vm.swappiness", Want::Int(60)),
+            "./own.toml wants vm.swappiness = 60, which leaves it so: change that there"
+        );
+        assert_eq!(cure("vm.dirty_bytes", Want::Int(8192)), "planish apply low-latency, or wait");
+        let misspelt = rules.replace("thp.stalls", "x").replace("vm.swappiness", "vm.swapiness");
+        catalogue.add_findings("own.toml", &misspelt).expect("good rules");
+        assert!(catalogue.check().is_err(), "a rule names no knob that is not there");
+    }
+
+    #[test]
+    fn what_a_shipped_rule_cures_its_profile_cures_too() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let rules: Vec<_> = catalogue.findings().iter().filter(|rule| !rule.cured_by.is_empty()).collect();
+        assert!(rules.len() >= 6);
+        for rule in catalogue.findings().iter().filter(|rule| rule.cure.contains("planish apply ")) {
+            assert!(!rule.cured_by.is_empty(), "{}: which knob cures it?", rule.id);
+            let (_, rest) = rule.cure.split_once("planish apply ").expect("it is there");
+            let name = rest.split([',', ' ']).next().expect("a word");
+            let wanted = &catalogue.profile(name).expect("shipped").want;
+            assert!(rule.cured_by.iter().all(|by| wanted.contains_key(&by.knob)), "{}", rule.id);
+        }
     }
 }

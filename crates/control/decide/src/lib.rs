@@ -31,7 +31,7 @@ mod writers;
 
 pub use budget::beyond_memory;
 pub use error::DecideError;
-pub use findings::findings;
+pub use findings::{Against, findings};
 pub use order::in_order;
 pub use placement::PlacementError;
 pub use plan::{Options, coupled, forbidden, plan};

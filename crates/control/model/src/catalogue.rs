@@ -298,6 +298,11 @@ impl Catalogue {
                 return Err(CatalogueError::Rule { file, id: knob.id.to_string(), rule });
             }
         }
+        for rule in &self.findings {
+            for cured_by in &rule.cured_by {
+                self.knob_in(&format!("finding {}", rule.id), &cured_by.knob)?;
+            }
+        }
         for name in self.profiles.keys() {
             self.profile(name)?;
         }

@@ -68,8 +68,23 @@ pub struct FindingRule {
     pub why: String,
     /// What to do about it: a command where there is one.
     pub cure: String,
+    /// Values that cure it: a profile that is named and wants one of them takes the place of the one in `cure`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cured_by: Vec<CuredBy>,
     /// Where it is documented.
     pub source: String,
+}
+
+/// Values of a knob that cure a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CuredBy {
+    /// The knob.
+    pub knob: KnobId,
+    /// How a wanted value is compared.
+    pub when: Comparison,
+    /// With what.
+    pub value: FactValue,
 }
 
 /// What a finding may cost, as its rule says it.

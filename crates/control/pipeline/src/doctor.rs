@@ -72,7 +72,9 @@ pub fn doctor(
             Some(planish_decide::plan(catalogue, &observation, &profile, &open, &options)?)
         }
     };
-    let findings = planish_decide::findings(catalogue, &observation, plan.as_ref());
+    let against = plan.as_ref().zip(profile.as_deref());
+    let against = against.map(|(plan, source)| planish_decide::Against { plan, source });
+    let findings = planish_decide::findings(catalogue, &observation, against);
     let knobs = session.verdicts(&observation);
     Ok(Doctor { host: observation.host, profile, findings, knobs, service: view })
 }

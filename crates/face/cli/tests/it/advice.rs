@@ -200,6 +200,10 @@ fn a_doctor_takes_a_profile_in_a_file_as_plan_does() {
     own_profile(sandbox.path());
     let found = on(sandbox.path(), &["doctor", "./own.toml"]);
     assert_eq!(message(&found, "next"), format!("{HERE} plan ./own.toml"));
+    let findings = found.envelope()["result"]["findings"].clone();
+    let own = findings.as_array().expect("findings").iter().find(|finding| finding["id"] == "vm.swappiness");
+    let cure = own.expect("it is not as wanted")["cure"].as_str().expect("a text").to_owned();
+    assert_eq!(cure, format!("{HERE} apply ./own.toml"));
     let planned = on(sandbox.path(), &["plan", "./own.toml", "-o", "plan.json"]);
     assert_eq!(planned.exit, 0, "{}", planned.stdout);
     let refused = on(sandbox.path(), &["doctor", "./plan.json"]);
