@@ -21,6 +21,18 @@ pub enum DecideError {
         /// What is meant most likely.
         near: String,
     },
+    /// A pattern that no place of a knob matches, and near to the names of some.
+    #[error("no place of {knob} matches `{only}`; did you mean `{near}`? this host has {}", places.join(", "))]
+    Pattern {
+        /// The knob.
+        knob: KnobId,
+        /// As it is wanted.
+        only: String,
+        /// What is meant most likely.
+        near: String,
+        /// What there is on this host.
+        places: Vec<String>,
+    },
     /// A pool on a node that this host does not have.
     #[error("{knob} is wanted on node {node}, and this host has {}", listed(nodes))]
     NoNode {
@@ -60,6 +72,9 @@ impl DecideError {
     pub fn cure(&self) -> String {
         match self {
             Self::Catalogue(error) => error.cure(),
+            Self::Pattern { .. } => {
+                "mend `only` in the profile, or leave it out, and all places are meant".to_owned()
+            }
             Self::Word { knob, .. } => format!("see what it may be: planish knobs {knob}"),
             Self::NoNode { nodes, .. } if nodes.is_empty() => {
                 "leave `nodes` out: the pool of the whole machine is meant then".to_owned()

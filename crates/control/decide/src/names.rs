@@ -1,19 +1,19 @@
-//! Words and nodes of a wanted value that this host does not have, and most likely no host.
+//! Words, nodes and devices of a wanted value that this host does not have, and most likely no host.
 //!
-//! What cannot be here is skipped, and never red: a governor that this kernel was built without. A typing error looks
-//! the same to the host, and must not be green. The two are told apart by the words of the row, and by what the host
-//! offers.
+//! What cannot be here is skipped, and never red: a governor that this kernel was built without, the disks of another
+//! machine. A typing error looks the same to the host, and must not be green. The two are told apart by the words of
+//! the row, and by what the host offers.
 
 use std::collections::BTreeSet;
 
-use planish_model::{Catalogue, Knob, Nodes, Observation, ValueType, Want, nearest, place};
+use planish_model::{Access, Catalogue, Knob, Nodes, Observation, ValueType, Want, nearest, place};
 
 use crate::error::DecideError;
 
-/// Refuses a word that is most likely a typing error, and a node that this host does not have.
+/// Refuses a word or a pattern that is most likely a typing error, and a node that this host does not have.
 ///
 /// # Errors
-/// The word with the one that it is near to; the node with those that there are.
+/// The word with the one that it is near to; the pattern and the node with those that there are.
 pub(crate) fn refuse(
     knob: &Knob,
     want: &Want,
@@ -21,6 +21,13 @@ pub(crate) fn refuse(
     observation: &Observation,
 ) -> Result<(), DecideError> {
     want.literals().iter().try_for_each(|value| refuse_word(knob, value, observation))?;
+    let cases = match want {
+        Want::Case(case) => std::slice::from_ref(case.as_ref()),
+        Want::Cases(cases) => cases,
+        _ => &[],
+    };
+    let patterns = cases.iter().filter_map(|case| case.only.as_deref());
+    patterns.into_iter().try_for_each(|only| refuse_pattern(knob, only, observation))?;
     match want {
         Want::Need { nodes: Nodes::Each(each), .. } => refuse_node(knob, each, catalogue, observation),
         _ => Ok(()),
@@ -46,6 +53,54 @@ fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<()
         return Ok(());
     };
     Err(DecideError::Word { knob: knob.id.clone(), near: near.to_owned(), word })
+}
+
+/// What there is on this host in the hole of a knob's path that a pattern is for.
+pub(crate) fn here<'a>(knob: &'a Knob, only: &str, observation: &'a Observation) -> BTreeSet<&'a str> {
+    let hole = only.split_once('=').map(|(hole, _)| hole);
+    let readings = observation.knobs.get(&knob.id).into_iter().flatten();
+    let filled = readings.filter(|reading| reading.access != Access::Absent).filter_map(|reading| {
+        let mut captures = place::captures(&knob.path, &reading.place)?.into_iter();
+        captures.find(|(name, _)| hole.is_none_or(|hole| hole == *name)).map(|(_, value)| value)
+    });
+    filled.collect()
+}
+
+/// Families of device names that the kernel has, and that are near to another one.
+const FAMILIES: [&str; 4] = ["ram", "zram", "vlan", "wlan"];
+
+/// A family of names that is shorter is near to too many: `sd`, `vd`, `eth`, `ens`.
+const FAMILY_BYTES_MIN: usize = 4;
+
+/// Refuses a pattern that means no device of this host and is near to the names of some: `nmve*` beside `nvme0n1`. One
+/// that means the devices of another host (`nvme*` beside `sda`) is no error: a profile is for many hosts.
+fn refuse_pattern(knob: &Knob, only: &str, observation: &Observation) -> Result<(), DecideError> {
+    let here = here(knob, only, observation);
+    let family = |name: &str| {
+        let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
+        name[..end].to_owned()
+    };
+    let (hole, pattern) = only.split_once('=').map_or((None, only), |(hole, pattern)| (Some(hole), pattern));
+    let is_device = hole.map_or_else(
+        || ["/{disk}/", "/{nic}/"].iter().any(|hole| knob.path.contains(hole)),
+        |hole| hole == "disk" || hole == "nic",
+    );
+    let meant = family(pattern);
+    let families: BTreeSet<String> = here.iter().map(|name| family(name)).collect();
+    let is_known = families.contains(&meant) || FAMILIES.contains(&meant.as_str());
+    let matches = here.iter().any(|name| place::matches(pattern, name));
+    if !is_device || matches || is_known || meant.len() < FAMILY_BYTES_MIN {
+        return Ok(());
+    }
+    match nearest(&meant, families.iter().map(String::as_str)) {
+        None => Ok(()),
+        Some(near) => Err(DecideError::Pattern {
+            knob: knob.id.clone(),
+            only: only.to_owned(),
+            near: only.replacen(&meant, near, 1),
+            places: here.into_iter().map(str::to_owned).collect(),
+        }),
+    }
 }
 
 fn refuse_node(
@@ -105,6 +160,38 @@ mod tests {
         assert_eq!(refused("schedutil", &offered), None, "known, and not offered here");
         assert_eq!(refused("ours_built_in", &offered), None, "near to nothing");
         assert_eq!(refused("powersaved", &["powersaved"]), None, "offered, and near to another");
+    }
+
+    #[test]
+    fn a_pattern_with_a_typing_error_is_told_from_the_disks_of_another_host() {
+        let (catalogue, observation) = (catalogue(), observation());
+        let knob = catalogue.knob(&planish_model::KnobId::new("block.scheduler")).expect("a row");
+        let refused = |only: &str, observation: &Observation| {
+            let (value, needs) = ("none".to_owned(), planish_model::Conditions::default());
+            let case = planish_model::Case { value, only: Some(only.to_owned()), needs };
+            let want = Want::Cases(vec![case]);
+            refuse(knob, &want, &catalogue, observation).err().map(|error| error.to_string())
+        };
+        let told = |only: &str, near: &str| {
+            Some(format!(
+                "no place of block.scheduler matches `{only}`; did you mean `{near}`? this host has nvme0n1, sda"
+            ))
+        };
+        assert_eq!(refused("nmve*", &observation), told("nmve*", "nvme*"));
+        assert_eq!(refused("disk=nvm0n1", &observation), None, "three letters are near to too much");
+        assert_eq!(refused("disk=nvne0n1", &observation), told("disk=nvne0n1", "disk=nvme0n1"));
+        for other in ["nvme*", "nvme7n1", "vd*", "xvd*", "mmcblk*", "sdb", "*"] {
+            assert_eq!(refused(other, &observation), None, "{other}: of another host");
+        }
+        let mut other = observation;
+        other.knobs.get_mut(&knob.id).expect("disks").retain(|reading| reading.place.contains("/sda/"));
+        assert_eq!(refused("nvme*", &other), None);
+        assert_eq!(refused("nmve*", &other), None, "near to nothing that is here");
+        let ram = reading("/sys/block/ram0/queue/scheduler", "none");
+        other.knobs.get_mut(&knob.id).expect("disks").push(ram);
+        assert_eq!(refused("zram*", &other), None, "both are names of the kernel");
+        other.knobs.clear();
+        assert_eq!(refused("nmve*", &other), None, "no disk at all");
     }
 
     #[test]

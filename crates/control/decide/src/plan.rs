@@ -1,5 +1,7 @@
 //! From a profile to a plan: which writes, in which order, and what is left alone for which reason.
 
+use std::collections::BTreeSet;
+
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, Knob, KnobId,
     NOT_GIVEN, Nodes, Observation, OutcomeKind, Plan, Profile, Reading, Sizing, Skipped, Step, Undo, Verdict,
@@ -90,6 +92,9 @@ pub fn forbidden(knob: &Knob, options: &Options) -> Option<String> {
     }
 }
 
+/// Devices of this host that are named before the others are only counted.
+const HERE_NAMED_MAX: usize = 4;
+
 /// A plan that is being made.
 struct Draft<'a> {
     catalogue: &'a Catalogue,
@@ -176,11 +181,26 @@ impl<'a> Draft<'a> {
                 holding().filter_map(|case| Some(format!("`{}`", case.only.as_ref()?))).collect();
             let reason = match only.as_slice() {
                 [] => "was not looked for on this host".to_owned(),
-                only => format!("no place of it matches {}", only.join(" or ")),
+                only => {
+                    format!("no place of it matches {}{}", only.join(" or "), self.there_are(knob, cases))
+                }
             };
             let wanted = holding().next().map(|case| case.value.clone());
             self.skip(knob, &knob.path, wanted, Verdict::new(VerdictKind::Absent, reason));
         }
+    }
+
+    /// What this host has where patterns mean none of it.
+    fn there_are(&self, knob: &Knob, cases: &[Case]) -> String {
+        let patterns = cases.iter().filter_map(|case| case.only.as_deref());
+        let here: BTreeSet<&str> =
+            patterns.flat_map(|only| names::here(knob, only, self.observation)).collect();
+        let mut named: Vec<String> =
+            here.iter().take(HERE_NAMED_MAX).map(|name| (*name).to_owned()).collect();
+        if here.len() > HERE_NAMED_MAX {
+            named.push(format!("{} more", here.len() - HERE_NAMED_MAX));
+        }
+        if named.is_empty() { String::new() } else { format!(": this host has {}", named.join(", ")) }
     }
 
     /// A value for one place.

@@ -274,7 +274,10 @@ fn of_memory(knobs: &[KnobId]) -> String {
 /// A wrong word is the user's; what this host alone does not have is refused.
 fn of_decide(error: &DecideError) -> Exit {
     match error {
-        DecideError::Catalogue(_) | DecideError::Word { .. } | DecideError::OnePlace { .. } => Exit::Usage,
+        DecideError::Catalogue(_)
+        | DecideError::Word { .. }
+        | DecideError::Pattern { .. }
+        | DecideError::OnePlace { .. } => Exit::Usage,
         DecideError::NoNode { .. } | DecideError::Placement(_) => Exit::Refused,
     }
 }
@@ -460,6 +463,12 @@ mod tests {
             DecideError::Catalogue(CatalogueError::Cycle { file: None, name: text() }),
             DecideError::Placement(planish_decide::PlacementError::NoService),
             DecideError::Word { knob: knob("cpu.epp"), word: text(), near: text() },
+            DecideError::Pattern {
+                knob: knob("block.scheduler"),
+                only: text(),
+                near: text(),
+                places: vec![text()],
+            },
             DecideError::NoNode { knob: knob("hugepages.2m"), node: 9, nodes: vec![0] },
             DecideError::OnePlace { place: text(), knobs: [knob("a.b"), knob("c.d")] },
         ];

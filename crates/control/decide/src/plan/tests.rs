@@ -144,7 +144,7 @@ fn only_the_places_that_are_meant_are_written() {
     assert_eq!(places, ["/sys/block/nvme0n1/queue/scheduler"]);
     let want = only("none", "vd*");
     let plan = plan_of(&[("block.scheduler", want)]);
-    assert_eq!(only_skip(&plan).verdict.reason, "no place of it matches `vd*`");
+    assert_eq!(only_skip(&plan).verdict.reason, "no place of it matches `vd*`: this host has nvme0n1, sda");
 }
 
 #[test]

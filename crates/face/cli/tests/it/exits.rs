@@ -138,6 +138,11 @@ fn a_typing_error_in_a_word_or_a_node_is_never_green() {
             "`performanc` is no word of cpu.governor; did you mean `performance`?",
         ),
         ("\"cpu.epp\" = \"balance_perfomance\"", 2, "did you mean `balance_performance`?"),
+        (
+            "\"block.scheduler\" = { value = \"none\", only = \"nmve*\" }",
+            2,
+            "`nmve*`; did you mean `nvme*`? this host has ",
+        ),
         ("\"hugepages.2m\" = { need_bytes = 1048576, nodes = [9] }", 3, "this host has nodes 0, 1"),
     ] {
         profile(sandbox.path(), "wrong", want);
@@ -150,6 +155,17 @@ fn a_typing_error_in_a_word_or_a_node_is_never_green() {
     // A governor that this kernel was built without is no error: it cannot be here.
     profile(sandbox.path(), "wrong", "\"cpu.governor\" = \"schedutil\"");
     assert_eq!(on(sandbox.path(), &["apply", "wrong", "--yes"]).exit, 0);
+    // Nor are the disks of another host; which ones this host has is told.
+    profile(sandbox.path(), "wrong", "\"block.scheduler\" = { value = \"none\", only = \"mmcblk*\" }");
+    for words in [&["plan", "wrong"][..], &["check", "wrong"]] {
+        let run = on(sandbox.path(), words);
+        assert_eq!(run.exit, 0, "{words:?}: {}", run.stdout);
+        assert!(
+            run.stdout.contains("no place of it matches `mmcblk*`: this host has "),
+            "{words:?}: {}",
+            run.stdout
+        );
+    }
 }
 
 #[test]
