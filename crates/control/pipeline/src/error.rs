@@ -1,7 +1,8 @@
 //! Why a command of the control plane did not do what was asked, with its exit code and its cure.
 
+use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planish_act::{ActError, SinkError};
@@ -265,6 +266,17 @@ fn of_boot_file(path: &str, odd: &planish_boot::Odd) -> String {
     }
 }
 
+/// The cure of a file that is not there, or not what it was taken for: its ending says what was meant.
+fn of_file(path: &Path) -> String {
+    const PLAN: &str = "a plan file is what `planish plan PROFILE -o FILE` writes";
+    const PROFILE: &str = "a profile is written as docs/profiles.md tells";
+    match path.extension().and_then(OsStr::to_str) {
+        Some("json") => PLAN.to_owned(),
+        Some("toml") => format!("name a file that you may read; {PROFILE}"),
+        _ => format!("a file is taken for a profile where its name ends in .toml: {PROFILE}; {PLAN}"),
+    }
+}
+
 /// The cure of pools that do not fit.
 fn of_memory(knobs: &[KnobId]) -> String {
     let knobs: Vec<&str> = knobs.iter().map(KnobId::as_str).collect();
@@ -431,7 +443,8 @@ impl PipelineError {
             Self::NotAProfile { .. } => {
                 "name a profile, or a file of one: docs/profiles.md tells how to write it".to_owned()
             }
-            _ => "a plan file is what `planish plan PROFILE -o FILE` writes".to_owned(),
+            Self::Unreadable { path, .. } | Self::NotAPlan { path, .. } => of_file(path),
+            _ => unreachable!("these are the errors of sources"),
         }
     }
 
@@ -555,6 +568,24 @@ mod tests {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");
         }
+    }
+
+    #[test]
+    fn the_ending_of_a_file_says_what_was_meant() {
+        let missing = |path: &str| {
+            let source = io::Error::from(io::ErrorKind::NotFound);
+            PipelineError::Unreadable { path: path.into(), source }.hints().concat()
+        };
+        let (profile, plan, neither) = (missing("./none.toml"), missing("./none.json"), missing("./folder"));
+        assert!(profile.contains("docs/profiles.md") && !profile.contains("plan file"), "{profile}");
+        assert!(plan.contains("plan file") && !plan.contains("profiles.md"), "{plan}");
+        assert!(
+            neither.starts_with("a file is taken for a profile where its name ends in .toml"),
+            "{neither}"
+        );
+        let source = serde_json::from_str::<u8>("name = 1").expect_err("no plan");
+        let without = PipelineError::NotAPlan { path: "./noext".into(), source }.hints().concat();
+        assert_eq!(without, neither);
     }
 
     #[test]
