@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Catalogue, CpuForm, Finding, KnobId, Observation, Persisted, SecondWriter, SeenWriter, Severity, Step,
-    ValueType, Writer, place, quoted,
+    Catalogue, CpuForm, Finding, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter, Severity,
+    Step, ValueType, Writer, place, quoted,
 };
 
 /// Knobs and places that are named before the others are only counted.
@@ -42,6 +42,13 @@ pub(crate) fn beside(
         });
     }
     found
+}
+
+/// The other programs that write places of a plan which was made before, as the host shows them now.
+#[must_use]
+pub fn second_writers(catalogue: &Catalogue, observation: &Observation, plan: &Plan) -> Vec<SecondWriter> {
+    let steps: Vec<&Step> = plan.steps.iter().chain(&plan.boot).collect();
+    beside(catalogue, observation, &plan.profile, &steps)
 }
 
 /// Lines of a writer's files that will set a place of the steps to something else at the next boot.

@@ -27,7 +27,7 @@ pub struct PlanOptions {
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
 pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result<Plan, PipelineError> {
     let profile = match source.load(session)? {
-        Named::Plan(plan) => return Ok(plan),
+        Named::Plan(plan) => return Ok(with_second_writers(session, plan)),
         Named::Profile(profile) => profile,
     };
     let observation = session.observe_for(&profile);
@@ -42,4 +42,15 @@ pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result
     let open = session.open_entries()?;
     let _stage = info_span!("decide").entered();
     Ok(planish_decide::plan(session.catalogue(), &observation, &profile, &open, &options)?)
+}
+
+/// A plan of a file with the programs that write its places too, as this host shows them now: what the file says of
+/// them no hash covers. Those of another host are not here to be seen.
+fn with_second_writers(session: &Session, plan: Plan) -> Plan {
+    let observation = session.observe();
+    if plan.host_id != observation.host.host_id {
+        return plan;
+    }
+    let second_writers = planish_decide::second_writers(session.catalogue(), &observation, &plan);
+    Plan { second_writers, ..plan }
 }

@@ -38,6 +38,12 @@ impl Source {
         }
     }
 
+    /// Whether it is a file that is taken for a plan.
+    #[must_use]
+    pub fn is_plan_file(&self) -> bool {
+        matches!(self, Self::File(path) if !is_profile(path))
+    }
+
     /// Whether it names no profile, and would name a file that is there if it had a slash.
     #[must_use]
     pub fn is_file_by_name(&self, session: &Session) -> bool {

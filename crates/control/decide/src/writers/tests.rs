@@ -48,7 +48,7 @@ fn wanted() -> planish_model::Profile {
     profile(&[("vm.swappiness", Want::Int(10)), ("thp.enabled", Want::Text("never".to_owned()))])
 }
 
-fn planned(observation: &Observation, exclude: &[&str]) -> planish_model::Plan {
+fn planned(observation: &Observation, exclude: &[&str]) -> Plan {
     let exclude = exclude.iter().map(|name| (*name).to_owned()).collect();
     plan(&rows(), observation, &wanted(), &[], &Options { exclude, ..Options::default() })
         .expect("known names")

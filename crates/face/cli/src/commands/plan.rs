@@ -76,7 +76,14 @@ impl Choice {
 
     /// The plan of a profile, or the one in a file.
     pub fn plan(&self, source: &str, session: &Session, context: &Context) -> Result<Plan, Failure> {
-        let mut plan = pipeline::plan(session, &Source::named(source), &self.options())?;
+        let named = Source::named(source);
+        let mut plan = pipeline::plan(session, &named, &self.options())?;
+        // What a file holds is planned: to leave a place to somebody, it is made anew from its profile.
+        let source = match session.catalogue().profile_names().find(|name| **name == plan.profile) {
+            _ if !named.is_plan_file() => source,
+            Some(name) => name,
+            None => "PROFILE",
+        };
         for writer in &mut plan.second_writers {
             let words = format!("plan {}{} --exclude {}", quoted(source), self.words(), quoted(&writer.id));
             writer.leave = context.line(&words);

@@ -261,3 +261,22 @@ fn what_is_wrong_with_a_trial_file_is_told_before_what_cannot_be_measured() {
         assert!(message(&wrong, "error").contains("adaptor"), "{}", wrong.stdout);
     }
 }
+
+#[test]
+fn who_reads_a_saved_plan_sees_its_second_writer_too() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "vm.swappiness = 60\n")
+        .expect("a file");
+    assert_eq!(on(sandbox.path(), &["plan", "two", "-o", "plan.json"]).exit, 0);
+    let told = |args: &[&str]| {
+        let writers = on(sandbox.path(), args).envelope()["result"]["second_writers"].clone();
+        (writers[0]["evidence"].clone(), writers[0]["places"].clone(), writers[0]["leave"].clone())
+    };
+    let fresh = told(&["plan", "two"]);
+    assert!(fresh.0.to_string().contains("99-local.conf:1 sets it to 60"), "{fresh:?}");
+    assert_eq!(told(&["plan", "./plan.json"]), fresh);
+    assert_eq!(fresh.2, format!("{HERE} plan two --exclude sysctl.d"));
+    // What stands in the file is not taken for what we saw, and the host may have changed.
+    std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
+    assert!(on(sandbox.path(), &["plan", "./plan.json"]).envelope()["result"]["second_writers"].is_null());
+}
