@@ -1987,7 +1987,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__size)
-            opts="-q -v -h --bytes --regions --postgres --postgres-program --headroom --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --bytes --regions --postgres --postgres-program --headroom --output --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2010,6 +2010,14 @@ _planish() {
                     return 0
                     ;;
                 --headroom)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -28,6 +28,10 @@ what can be wanted.
 - What `[want]` and `[placement]` may say: [schema/profile-file.json](schema/profile-file.json),
   [placement.md](placement.md). Rows of your own for settings that planish does not know yet go into a folder `knobs`
   beside `profiles`, written as those of `catalogue/knobs`.
+- `need_bytes` is what is reserved, in whole pages over the nodes with CPUs; no headroom is added.
+  `planish size --bytes 24G -o ./mine.toml` writes a profile with 20 % of it, and shows the arithmetic.
+- `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`) matches. Where this host has none of
+  them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is refused.
 - `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d or a script sets.
 ",
 ];

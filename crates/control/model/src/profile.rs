@@ -68,7 +68,7 @@ pub enum Want {
     Cases(Vec<Case>),
     /// `"hugepages.2m" = { need_bytes = 536870912 }`: a pool, raised by this much and no more.
     Need {
-        /// Bytes that must fit in the pages we are granted.
+        /// Bytes that must fit in the pages we are granted: rounded up to whole pages, and no headroom is added.
         need_bytes: u64,
         /// On which nodes.
         #[serde(default, skip_serializing_if = "is_spread")]

@@ -1,13 +1,15 @@
 //! `planish size`
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use planish_model::{Sizing, quoted};
+use planish_model::{Catalogue, KnobId, Sizing, quoted};
 use planish_pipeline::{self as pipeline, Service, SizeRequest};
 use planish_workload::parse_bytes;
 
 use crate::answer::Answer;
-use crate::commands::service;
+use crate::commands::plan::file_argument;
+use crate::commands::{service, write_new_file};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -33,6 +35,9 @@ pub(crate) struct Args {
     /// Add this much to what is needed
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=400))]
     headroom: Option<u32>,
+    /// Save a profile of --bytes or --regions that wants the pool, for `planish plan FILE`
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["service", "postgres"])]
+    output: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
@@ -50,18 +55,88 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         SizeRequest::Service(Service::Pid(pid)) => pid.to_string(),
         SizeRequest::Service(Service::Name(name)) => name.clone(),
         SizeRequest::Postgres { .. } => "postgres".to_owned(),
-        SizeRequest::Bytes(_) | SizeRequest::Regions { .. } => "NAME".to_owned(),
+        SizeRequest::Bytes(_) | SizeRequest::Regions { .. } => {
+            return unnamed(args, &sizing, session.catalogue(), answer, context);
+        }
     };
     let program = sizing.service.as_deref().unwrap_or(&named);
     let profile = session.catalogue().profile_for(program).unwrap_or("PROFILE");
-    if let SizeRequest::Bytes(bytes) = request {
-        answer = answer.note(format!(
-            "no plan takes bytes: want a pool such as hugepages.2m in a profile of your own, with need_bytes = {bytes} \
-             (docs/profiles.md), or name the service once it runs"
-        ));
-        return Ok(answer.next(context.line("plan ./mine.toml")));
-    }
     Ok(answer.next(context.line(&format!("plan {profile} --service {}", quoted(&named)))))
+}
+
+/// What a profile must say to have the pool of a need that no service has, since no plan takes bytes.
+fn unnamed(
+    args: &Args,
+    sizing: &Sizing,
+    catalogue: &Catalogue,
+    answer: Answer,
+    context: &Context,
+) -> Result<Answer, Failure> {
+    let Some(pool) = Pool::of(sizing, catalogue) else {
+        return Ok(answer.note("planish sets no pool of this host").next(context.line("topo")));
+    };
+    if let Some(path) = &args.output {
+        write_profile(path, &pool, sizing)?;
+        return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
+    }
+    let answer = answer.note(format!(
+        "no plan takes bytes: a profile of your own wants {}, headroom included (docs/profiles.md); or name the \
+         service once it runs",
+        pool.wanted()
+    ));
+    // A plan of what the host cannot give would be refused: less, or more memory, is for the user to decide.
+    let next = if pool.is_refused { context.line("topo") } else { context.again("--output ./mine.toml") };
+    Ok(answer.next(next))
+}
+
+/// The pool that is proposed for a sizing: that of the smallest pages which the host can give.
+struct Pool<'a> {
+    knob: &'a KnobId,
+    /// Of all its pages, headroom included: a plan adds nothing to what a profile needs.
+    need_bytes: u64,
+    is_refused: bool,
+}
+
+impl<'a> Pool<'a> {
+    fn of(sizing: &Sizing, catalogue: &'a Catalogue) -> Option<Self> {
+        let sizes: BTreeSet<u64> = sizing.rows.iter().map(|row| row.page_bytes).collect();
+        let pools = sizes.into_iter().filter_map(|page_bytes| {
+            let rows = || sizing.rows.iter().filter(|row| row.page_bytes == page_bytes);
+            // The pools of nodes; on a kernel without them, a plan takes the one of all for that.
+            let path = format!(
+                "/sys/devices/system/node/node{{node}}/hugepages/hugepages-{}kB/nr_hugepages",
+                page_bytes / 1024
+            );
+            Some(Self {
+                knob: &catalogue.knobs().find(|knob| knob.path == path)?.id,
+                need_bytes: rows().map(|row| row.bytes).sum(),
+                is_refused: rows().any(|row| row.refused.is_some()),
+            })
+        });
+        pools.min_by_key(|pool| pool.is_refused)
+    }
+
+    /// As a profile says it.
+    fn wanted(&self) -> String {
+        format!("\"{}\" = {{ need_bytes = {} }}", self.knob, self.need_bytes)
+    }
+}
+
+/// A profile that wants the pool, with how it was computed. One that is there may have been edited, and stays.
+fn write_profile(path: &Path, pool: &Pool<'_>, sizing: &Sizing) -> Result<(), Failure> {
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let Some(name) = name.filter(|_| path.extension().is_some_and(|ending| ending == "toml")) else {
+        let failure = Failure::usage(format!("{} is no name for a profile", path.display()));
+        return Err(failure.hint("a file is taken for a profile where its name ends in .toml"));
+    };
+    // A string of JSON is one of TOML.
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let summary = format!("Huge pages for {}, with {} % headroom.", sizing.subject, sizing.headroom_percent);
+    let mut profile = format!("name    = {}\nsummary = {}\n\n[want]\n", text(&name), text(&summary));
+    for line in &sizing.arithmetic {
+        profile += &format!("# {line}\n");
+    }
+    write_new_file(path, &(profile + &pool.wanted() + "\n"))
 }
 
 impl Args {

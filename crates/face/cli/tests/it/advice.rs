@@ -280,3 +280,47 @@ fn who_reads_a_saved_plan_sees_its_second_writer_too() {
     std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
     assert!(on(sandbox.path(), &["plan", "./plan.json"]).envelope()["result"]["second_writers"].is_null());
 }
+
+#[test]
+fn what_size_printed_is_what_the_plan_of_its_profile_reserves() {
+    for (subject, headroom) in
+        [(["--bytes", "24G"], "20"), (["--bytes", "7"], "0"), (["--regions", "3,1G"], "33")]
+    {
+        let sandbox = sandbox();
+        let sized = on(sandbox.path(), &["size", subject[0], subject[1], "--headroom", headroom]);
+        let envelope = sized.envelope();
+        let rows = envelope["result"]["rows"].as_array().expect("rows");
+        let printed: Vec<_> =
+            rows.iter().filter(|row| row["page_bytes"] == 2 << 20 && row["pages"] != 0).collect();
+        assert!(message(&sized, "note").contains("headroom included"), "{}", sized.stdout);
+        let next = message(&sized, "next").replace(" --json", "");
+        let saved = typed(sandbox.path(), &next);
+        assert_eq!(
+            (saved.exit, message(&saved, "next")),
+            (0, format!("{HERE} plan ./mine.toml")),
+            "{}",
+            saved.stdout
+        );
+        let plan = typed(sandbox.path(), &message(&saved, "next")).envelope()["result"].clone();
+        let steps = plan["steps"].as_array().expect("steps");
+        let reserved: Vec<_> = steps.iter().map(|step| &step["raise_pages"]).collect();
+        assert_eq!(
+            reserved,
+            printed.iter().map(|row| &row["pages"]).collect::<Vec<_>>(),
+            "{subject:?}: {plan}"
+        );
+        // What somebody may have edited stays.
+        assert_eq!(typed(sandbox.path(), &next).exit, 3);
+    }
+}
+
+#[test]
+fn what_no_node_can_give_is_not_what_to_type_next() {
+    let sandbox = sandbox();
+    let sized = on(sandbox.path(), &["size", "--bytes", "1000T"]);
+    assert_eq!((sized.exit, message(&sized, "next")), (0, format!("{HERE} topo")), "{}", sized.stdout);
+    assert_eq!(message(&sized, "warning"), "no node can give that much");
+    assert_eq!(typed(sandbox.path(), &message(&sized, "next")).exit, 0);
+    let odd = on(sandbox.path(), &["size", "--bytes", "1G", "-o", "mine"]);
+    assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, "mine is no name for a profile"));
+}
