@@ -2,12 +2,14 @@
 //! `cargo run --release -p planish-stats --example tables`.
 
 use planish_stats::simulate::{
-    LAYOUT_REPS, REPS, SEED, false_keep_table, ladder_table, layout_table, step_table,
+    GUARD_REPS, LAYOUT_REPS, REPS, SEED, false_keep_table, guard_table, ladder_table, layout_table,
+    step_table,
 };
 
 fn main() {
     println!("{}", false_keep_table(REPS, SEED).to_markdown());
     println!("{}", ladder_table(REPS, SEED).to_markdown());
     println!("{}", step_table(REPS, SEED).to_markdown());
-    print!("{}", layout_table(LAYOUT_REPS, SEED));
+    println!("{}", layout_table(LAYOUT_REPS, SEED));
+    print!("{}", guard_table(GUARD_REPS, SEED));
 }

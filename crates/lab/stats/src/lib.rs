@@ -29,7 +29,9 @@ mod rng;
 pub use error::StatsError;
 pub use interval::{Estimate, Interval};
 pub use rng::Rng;
-pub use sequential::{Conclusion, Decision, Guard, GuardFinding, GuardState, Reason, Sequential, Verdict};
+pub use sequential::{
+    Bound, Conclusion, Decision, Guard, GuardFinding, GuardState, Reason, Sequential, Verdict,
+};
 pub use signed_rank::SignedRank;
 pub use spending::Design;
 pub use summary::Better;

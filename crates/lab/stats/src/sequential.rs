@@ -12,7 +12,8 @@
 //!
 //! Keep needs everything at once: the exact tail within what this look may spend, the interval at the
 //! look's own level clear of 0, an estimate of at least the minimum gain, and every guard shown to be
-//! within its margin. That is an intersection, so the guards need no correction for their number. Drop on
+//! within its margin. That is an intersection, so the guards need no correction for their number; for the number of
+//! looks each has one of its own, and spends [`GUARD_ERROR`](crate::spending::GUARD_ERROR) as keeping spends alpha. Drop on
 //! futility spends nothing: stopping early for lack of gain cannot create a false keep.
 //!
 //! `unavailable`, the fourth verdict of a trial, is not a statistical one and is not made here.
@@ -26,7 +27,7 @@ use crate::spending::Design;
 use crate::summary::Better;
 use crate::walsh::{Walsh, hodges_lehmann};
 
-/// One-sided confidence that there is too little gain, and that a guard holds.
+/// One-sided confidence that there is too little gain.
 const BOUND_LEVEL: f64 = 0.95;
 
 /// One-sided confidence that a guard is breached. Higher, because it is asked of every guard at every look:
@@ -98,9 +99,10 @@ impl Guard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GuardState {
-    /// The loss is within the margin, at 95 % one-sided confidence.
+    /// The loss is within the margin: of metrics that are worse by just more than it, at most 5 in 100 are called so at
+    /// any look of a trial. Each look by itself has a higher confidence, [`Bound::level`].
     Held,
-    /// The loss exceeds the margin, at 99 % one-sided confidence.
+    /// The loss exceeds the margin, at 99 % one-sided confidence of this look alone.
     Breached,
     /// Neither is shown.
     Open,
@@ -113,8 +115,26 @@ pub struct GuardFinding {
     pub guard: Guard,
     /// What the pairs say of it.
     pub state: GuardState,
-    /// Change of the metric, in the unit of its pair values; none without pairs.
-    pub change: Option<Estimate>,
+    /// What the metric loses at most, which is what holds it; none where the look could not afford any.
+    pub bound: Option<Bound>,
+}
+
+/// A one-sided lower bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bound {
+    /// The bound, in the unit of the pair values.
+    pub value: f64,
+    /// The one-sided confidence that it has at this look.
+    pub level: f64,
+}
+
+/// A guard under test.
+#[derive(Clone, Debug)]
+struct Watched {
+    guard: Guard,
+    values: Vec<f64>,
+    /// Error that its looks have spent.
+    spent: f64,
 }
 
 /// The end of a trial, with everything that a report needs.
@@ -167,7 +187,7 @@ pub enum Decision {
 #[derive(Clone, Debug)]
 pub struct Sequential {
     design: Design,
-    guards: Vec<(Guard, Vec<f64>)>,
+    guards: Vec<Watched>,
     logs: Vec<f64>,
     looks: usize,
     spent: f64,
@@ -177,7 +197,8 @@ pub struct Sequential {
 impl Sequential {
     /// A rung without pairs yet.
     pub fn new(design: Design, guards: Vec<Guard>) -> Sequential {
-        let guards = guards.into_iter().map(|guard| (guard, Vec::new())).collect();
+        let guards =
+            guards.into_iter().map(|guard| Watched { guard, values: Vec::new(), spent: 0.0 }).collect();
         Sequential { design, guards, logs: Vec::new(), looks: 0, spent: 0.0, conclusion: None }
     }
 
@@ -203,8 +224,8 @@ impl Sequential {
             finite("guard value", value)?;
         }
         self.logs.push(log);
-        for ((_, values), &value) in self.guards.iter_mut().zip(guard_values) {
-            values.push(value);
+        for (watched, &value) in self.guards.iter_mut().zip(guard_values) {
+            watched.values.push(value);
         }
         if self.design.looks().binary_search(&self.logs.len()).is_err() {
             return Ok(Decision::Continue);
@@ -254,8 +275,9 @@ impl Sequential {
         let test = SignedRank::new(&self.logs);
         self.spent += test.attainable(allowed);
 
+        let guard_budget = self.design.guard_budget(self.logs.len());
         let guards: Vec<GuardFinding> =
-            self.guards.iter().map(|(guard, values)| find(guard, values)).collect();
+            self.guards.iter_mut().map(|watched| watched.look(guard_budget)).collect();
         let null = test.untied().cloned().unwrap_or_else(|| Null::untied(self.logs.len()));
         let walsh = Walsh::with_null(&self.logs, null);
         let effect = walsh.as_ref().map(|walsh| walsh.estimate(1.0 - 2.0 * allowed));
@@ -285,19 +307,26 @@ impl Sequential {
     }
 }
 
-fn find(guard: &Guard, values: &[f64]) -> GuardFinding {
-    let walsh = Walsh::new(values);
-    let lower = walsh.as_ref().and_then(|walsh| walsh.lower_bound(BOUND_LEVEL));
-    let upper = walsh.as_ref().and_then(|walsh| walsh.upper_bound(BREACH_LEVEL));
-    let state = if lower.is_some_and(|bound| bound >= guard.floor) {
-        GuardState::Held
-    } else if upper.is_some_and(|bound| bound < guard.floor) {
-        GuardState::Breached
-    } else {
-        GuardState::Open
-    };
-    let change = walsh.map(|walsh| walsh.estimate(2.0 * BOUND_LEVEL - 1.0));
-    GuardFinding { guard: guard.clone(), state, change }
+impl Watched {
+    /// What its pairs say at this look, by which `budget` may be spent.
+    ///
+    /// It is spent at every look, whatever the gain: the looks at which the gain is shown depend on the same pairs.
+    fn look(&mut self, budget: f64) -> GuardFinding {
+        let walsh = Walsh::new(&self.values);
+        let allowed = (budget - self.spent).max(0.0);
+        let lower = walsh.as_ref().and_then(|walsh| walsh.lower_bound_within(allowed));
+        self.spent += lower.map_or(0.0, |(_, tail)| tail);
+        let upper = walsh.as_ref().and_then(|walsh| walsh.upper_bound(BREACH_LEVEL));
+        let state = if lower.is_some_and(|(bound, _)| bound >= self.guard.floor) {
+            GuardState::Held
+        } else if upper.is_some_and(|bound| bound < self.guard.floor) {
+            GuardState::Breached
+        } else {
+            GuardState::Open
+        };
+        let bound = lower.map(|(value, tail)| Bound { value, level: 1.0 - tail });
+        GuardFinding { guard: self.guard.clone(), state, bound }
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@
 //!
 //! The shares are added up (a union bound), so the promise holds for every dependence between looks, and
 //! for ties.
+//!
+//! Whether a guard holds is asked at the same looks, and the first that finds gain and guards together keeps. So its
+//! error, [`GUARD_ERROR`], is shared out alike, for each guard by itself.
 
 use serde::Serialize;
 
@@ -28,6 +31,10 @@ pub const CONFIRMATION_PAIRS_MIN: usize = 12;
 
 /// Two-sided significance of a single question, of a confirmation for one.
 pub const ALPHA: f64 = 0.05;
+
+/// One-sided error of a guard over all looks: how often a metric that is worse by just more than its margin is called
+/// held.
+pub const GUARD_ERROR: f64 = 0.05;
 
 const PAIRS_CANONICAL: usize = LOOKS[LOOKS.len() - 1];
 const POWER: f64 = 1.5;
@@ -103,8 +110,18 @@ impl Design {
 
     /// One-sided error that may be spent on keeping by the time `pairs` pairs are in.
     pub fn budget(&self, pairs: usize) -> f64 {
-        let fraction = pairs.min(self.pairs_max()) as f64 / self.pairs_max() as f64;
-        self.alpha / 2.0 * fraction.powf(POWER)
+        self.alpha / 2.0 * self.share(pairs)
+    }
+
+    /// One-sided error that may be spent on calling one guard held by the time `pairs` pairs are in. It is never less
+    /// than [`Design::budget`] at the usual alphas, so that pairs which can keep an arm can hold its guards.
+    pub fn guard_budget(&self, pairs: usize) -> f64 {
+        GUARD_ERROR * self.share(pairs)
+    }
+
+    /// Share of an error that may be spent by then.
+    fn share(&self, pairs: usize) -> f64 {
+        (pairs.min(self.pairs_max()) as f64 / self.pairs_max() as f64).powf(POWER)
     }
 }
 
@@ -152,6 +169,7 @@ mod tests {
             let budgets: Vec<f64> = design.looks().iter().map(|&look| design.budget(look)).collect();
             prop_assert!(budgets.is_sorted_by(|a, b| a < b));
             prop_assert_eq!(design.budget(pairs_max), alpha / 2.0);
+            prop_assert_eq!(design.guard_budget(pairs_max), GUARD_ERROR);
         }
     }
 }

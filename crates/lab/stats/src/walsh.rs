@@ -66,7 +66,13 @@ impl Walsh {
     /// The value that the effect exceeds with one-sided confidence `level`; `None` when so few pairs cannot
     /// tell.
     pub fn lower_bound(&self, level: f64) -> Option<f64> {
-        self.cut(1.0 - level).map(|(from_end, _)| self.averages[from_end - 1])
+        self.lower_bound_within(1.0 - level).map(|(bound, _)| bound)
+    }
+
+    /// The value that the effect exceeds but for an error of at most `tail`, with the error that it really has; `None`
+    /// when so few pairs cannot tell.
+    pub(crate) fn lower_bound_within(&self, tail: f64) -> Option<(f64, f64)> {
+        self.cut(tail).map(|(from_end, attained)| (self.averages[from_end - 1], attained))
     }
 
     /// The value that the effect stays below with one-sided confidence `level`; `None` when so few pairs

@@ -3,9 +3,10 @@
 use planish_stats::binomial::clopper_pearson;
 use planish_stats::noise::mde80;
 use planish_stats::simulate::{
-    Beginning, FalseKeepRow, FalseKeepTable, LAYOUT_REPS, LAYOUT_SDS, LadderMethod, Method, REPS, SEED,
-    Setting, StepTable, TRIALS, WARM_UP_REPS, WARM_UP_SETTINGS, care_table, false_keep_cell, ladder_row,
-    layout_cell, layout_table, step_row, trace, warm_up_cell, warm_up_table,
+    Beginning, FalseKeepRow, FalseKeepTable, GUARD_REPS, LAYOUT_REPS, LAYOUT_SDS, LadderMethod, Method, REPS,
+    SEED, Setting, Spoils, StepTable, TRIALS, WARM_UP_REPS, WARM_UP_SETTINGS, care_table, false_keep_cell,
+    guard_cell, guard_table, ladder_row, layout_cell, layout_table, step_row, trace, warm_up_cell,
+    warm_up_table,
 };
 use planish_stats::summary::robust_sigma;
 use planish_stats::{Conclusion, Decision, Design, Rng, Sequential, SignedRank, Verdict, Walsh};
@@ -146,6 +147,20 @@ fn layouts_fool_slices_and_not_fresh_starts() {
     // If they fooled nobody, the promise above would be empty.
     let cell = layout_cell(0.02, 300, SEED);
     assert!(cell.found > 0.30 && cell.doubted > 0.08, "{cell:?}");
+}
+
+#[test]
+fn a_guard_at_its_margin_is_called_held_in_one_trial_of_twenty_at_most() {
+    let table = guard_table(GUARD_REPS, SEED);
+    print!("{table}");
+    for line in table.lines() {
+        assert!(DOCS.contains(line), "docs/statistics.md has other figures than {line}");
+    }
+    let cell = guard_cell(Spoils::ByTheMargin, GUARD_REPS, SEED + 1);
+    assert!((0.01..=0.05).contains(&cell.held), "{cell:?}");
+    // If a look by itself kept its word over all of them, nothing would have to be spent.
+    assert!(cell.unspent > 0.08, "{cell:?}");
+    assert!(guard_cell(Spoils::NothingNoise, 300, SEED).held > 0.95);
 }
 
 #[test]

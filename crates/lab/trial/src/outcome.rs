@@ -189,8 +189,14 @@ pub struct GuardRow {
     pub metric: String,
     /// By which fraction it may be worse.
     pub margin: f64,
-    /// One-sided 95 % bound of its gain; `null` for a guard on a count.
+    /// One-sided bound of its gain, at `level`; `null` for a guard on a count, and where the pairs were too few.
     pub low: Option<f64>,
+    /// Confidence of that bound at the look that ended the rung. The guard is held by it, and all looks together err
+    /// in at most 5 of 100. Absent where there was none, and in outcomes of versions that did not tell: 0.95 there, at
+    /// each look by itself.
+    // Left out where there is none, so that the page of a proof of before shows it to the byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
     /// Whether it held; `null` when the program does not report the metric.
     pub held: Option<bool>,
     /// The figures behind it, or why it could not be judged.

@@ -316,10 +316,11 @@ fn collectors(effect: f64) -> BTreeMap<String, CollectorRow> {
 }
 
 fn guards() -> Vec<GuardRow> {
-    let guard = |metric: &str, margin, low, held, reason: &str| GuardRow {
+    let guard = |metric: &str, margin, low, held: Option<bool>, reason: &str| GuardRow {
         metric: metric.to_owned(),
         margin,
         low,
+        level: held.map(|_| 0.989),
         held,
         reason: reason.to_owned(),
         pair_values: Vec::new(),

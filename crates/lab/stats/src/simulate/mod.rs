@@ -4,6 +4,7 @@
 //! Every method sees the same hosts. A repetition is a stream of the seed, so any one of them can be run
 //! again alone.
 
+mod guard;
 mod host;
 mod ladder;
 mod layout;
@@ -12,6 +13,7 @@ mod step;
 mod table;
 mod warmup;
 
+pub use guard::{GUARD_REPS, GuardCell, Spoils, guard_cell, guard_table};
 pub use host::{Setting, TRIALS, trace};
 pub use ladder::{LadderMethod, MIXED_LADDER, NULL_LADDER};
 pub use layout::{LAYOUT_REPS, LAYOUT_SDS, LayoutCell, layout_cell, layout_table};

@@ -87,15 +87,14 @@ pub(super) fn guards(specs: &[GuardSpec], run: Option<&Run>) -> Vec<GuardRow> {
                 metric: spec.metric.clone(),
                 margin: spec.margin,
                 low: None,
+                level: None,
                 held: None,
                 reason,
                 pair_values: Vec::new(),
             };
         };
-        let change = finding.change.map(|change| change.interval.low);
-        // The lower end of a two-sided 90 % interval is the one-sided 95 % bound. Guards compare logs, which
-        // for a few per cent are fractions.
-        let low = change.filter(|_| spec.metric != ERROR_RATE).map(|log| log.exp_m1());
+        // Guards compare logs, which for a few per cent are fractions.
+        let low = finding.bound.filter(|_| spec.metric != ERROR_RATE).map(|bound| bound.value.exp_m1());
         let (held, reason) = match finding.state {
             GuardState::Held => (Some(true), "within its margin"),
             GuardState::Breached => (Some(false), "worse than its margin"),
@@ -106,6 +105,7 @@ pub(super) fn guards(specs: &[GuardSpec], run: Option<&Run>) -> Vec<GuardRow> {
             metric: spec.metric.clone(),
             margin: spec.margin,
             low,
+            level: finding.bound.map(|bound| bound.level),
             held,
             reason: reason.to_owned(),
             pair_values: pairs.iter().map(|pair| guard_value(&spec.metric, pair)).collect(),
