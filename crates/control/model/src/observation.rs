@@ -210,10 +210,15 @@ impl Persisted {
     /// Whether a file that planish wrote says so.
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        let path = self.source.rsplit_once(':').map_or(self.source.as_str(), |(path, _)| path);
-        path.rsplit('/')
-            .next()
-            .is_some_and(|name| [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_DROP_IN].contains(&name))
+        Self::own_file(&self.source).is_some()
+    }
+
+    /// The file of planish that a source is a line of.
+    #[must_use]
+    pub fn own_file(source: &str) -> Option<&str> {
+        let path = source.rsplit_once(':').map_or(source, |(path, _)| path);
+        let name = path.rsplit('/').next()?;
+        [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_DROP_IN].contains(&name).then_some(path)
     }
 }
 

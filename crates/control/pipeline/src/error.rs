@@ -244,6 +244,12 @@ pub enum PipelineError {
         #[source]
         source: planish_residency::ResidencyError,
     },
+    /// The data folder of a server is not there.
+    #[error("{} is no folder", data.display())]
+    NoDataFolder {
+        /// As it was named.
+        data: PathBuf,
+    },
     /// PostgreSQL does not say how much shared memory it wants.
     #[error("{} does not tell {setting}: {message}", program.display())]
     Postgres {
@@ -324,6 +330,7 @@ impl PipelineError {
             Self::Decide(error) => of_decide(error),
             Self::Host(_)
             | Self::NotAFolder { .. }
+            | Self::NoDataFolder { .. }
             | Self::Catalogue(_)
             | Self::Unreadable { .. }
             | Self::NotAPlan { .. }
@@ -423,6 +430,7 @@ impl PipelineError {
             Self::ServiceMaps { .. } => {
                 "name another process of the service, which its owner or root may look at".to_owned()
             }
+            Self::NoDataFolder { .. } => "psql -Atc 'SHOW data_directory' tells that of a server".to_owned(),
             Self::Postgres { .. } => {
                 "name its program with --postgres-program, or size the server that runs: planish size postgres"
                     .to_owned()
@@ -563,8 +571,9 @@ mod tests {
     #[test]
     fn every_error_has_a_cure() {
         let by_name = PipelineError::FileByName { name: "x.toml".to_owned() };
+        let no_data = PipelineError::NoDataFolder { data: "/nope".into() };
         let no_profile = PipelineError::NotAProfile { path: "x.json".into() };
-        for error in all().into_iter().chain(undecided()).chain([by_name, no_profile]) {
+        for error in all().into_iter().chain(undecided()).chain([by_name, no_profile, no_data]) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");
         }

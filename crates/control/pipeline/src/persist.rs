@@ -6,7 +6,9 @@
 //! loader: see [`crate::boot`].
 
 use planish_act::Sink;
-use planish_model::{Class, Entry, EntryStep, KnobId, Observation, Plan, PoolLine, Undo, Unpersisted};
+use planish_model::{
+    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Plan, PoolLine, Undo, Unpersisted,
+};
 
 use crate::boot;
 use crate::error::PipelineError;
@@ -124,6 +126,21 @@ fn unpersisted(knob: &KnobId, place: &str, value: &str, (reason, cure): (&str, &
         value: value.to_owned(),
         reason: reason.to_owned(),
         cure: cure.to_owned(),
+    }
+}
+
+/// What runs as wanted until the next boot, although no file that planish writes could bring it back. `None` for all
+/// that `--persist` helps, or that a file of the host will set.
+pub(crate) fn kept_by_no_file(check: &KnobCheck) -> Option<Unpersisted> {
+    let value = check.wanted.as_deref().or(check.running.as_deref())?;
+    if check.state != DriftState::LostAtBoot || check.next_boot.is_some() {
+        return None;
+    }
+    match route(&check.place, value) {
+        Route::Nothing { reason, cure } => {
+            Some(unpersisted(&check.knob, &check.place, value, (reason, cure)))
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `planish size`: how many huge pages a service needs, with the arithmetic.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -153,6 +154,12 @@ fn default_huge_page_bytes(host: &Host) -> u64 {
 
 /// How many huge pages the configuration of a server comes to, and of how many bytes each.
 fn postgres_pages(host: &Host, data: &Path, program: Option<&Path>) -> Result<(u64, u64), PipelineError> {
+    // A folder that may not be looked at is there: the server, as its owner, can look.
+    let is_missing =
+        |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    if fs::metadata(data).map_or_else(is_missing, |found| !found.is_dir()) {
+        return Err(PipelineError::NoDataFolder { data: data.to_owned() });
+    }
     let program = program.map_or_else(|| postgres_program(data), Path::to_owned);
     let pages = postgres_setting(&program, data, "shared_memory_size_in_huge_pages")?;
     // In kB; 0 is the default of the kernel.

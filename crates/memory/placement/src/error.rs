@@ -118,15 +118,16 @@ impl PlacementError {
             Self::NoPool { .. } => "planish topo",
             Self::EmptyPool { page_bytes } => {
                 return format!(
-                    "reserve pages first (planish size NAME|PID, planish plan), or take --huge shm=thp, which needs \
-                     none; free ones: /sys/kernel/mm/hugepages/hugepages-{}kB/free_hugepages",
+                    "how to reserve pages, with its own bytes in the place of 1G: planish size --bytes 1G; or take \
+                     --huge shm,heap, which needs none; free ones: \
+                     /sys/kernel/mm/hugepages/hugepages-{}kB/free_hugepages",
                     page_bytes >> 10
                 );
             }
             Self::NoShmemThp { .. } => {
-                "planish knobs mm.thp_shmem_enabled; or pages from a pool: --huge shm=hugetlb"
+                "planish knobs thp.shmem_enabled; or pages from a pool: --huge shm=hugetlb"
             }
-            Self::NoThp { .. } => "planish knobs mm.thp_enabled; or pages from a pool: --huge heap=hugetlb",
+            Self::NoThp { .. } => "planish knobs thp.enabled; or pages from a pool: --huge heap=hugetlb",
             Self::Contradiction(_) => "leave one of the two out",
             Self::HeapPages { .. } => "--malloc jemalloc or --malloc mimalloc, with --huge heap",
             Self::NoAllocator { package, .. } => {

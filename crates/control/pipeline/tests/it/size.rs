@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use planish_model::Exit;
 use planish_pipeline::{SizeRequest, size};
 
 use crate::tree::Tree;
@@ -29,6 +30,22 @@ fn pages(shared_memory_size_in_huge_pages: &str, huge_page_size: &str) -> Vec<(u
 fn a_server_is_sized_in_the_pages_that_it_was_told_to_use() {
     // 4 GB of shared buffers, as PostgreSQL 15 answers.
     assert_eq!(pages("5\n", "1048576\n"), [(2 << 20, 2560), (1 << 30, 5)]);
+}
+
+#[test]
+fn a_data_folder_that_is_not_there_is_a_wrong_word_and_no_server_that_is_silent() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("file");
+    write(&file, "15\n");
+    for data in [folder.path().join("nope"), file.clone(), file.join("under")] {
+        let request = SizeRequest::Postgres { data: data.clone(), program: None };
+        let error = size(&Tree::copy_of("metal-2s").session(), &request, None).expect_err("nothing is there");
+        assert_eq!(
+            (error.exit(), error.to_string()),
+            (Exit::Usage, format!("{} is no folder", data.display()))
+        );
+        assert!(!error.hints()[0].contains("--postgres-program"), "{:?}", error.hints());
+    }
 }
 
 #[test]

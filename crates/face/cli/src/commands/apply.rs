@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use planish_model::{DriftState, Exit, Plan};
 use planish_pipeline::{self as pipeline, ApplyOptions, Session};
-use planish_report::{ApplyReport, Level, Message, units};
+use planish_report::{ApplyReport, Level, Message, gone_at_boot, units};
 
 use crate::answer::Answer;
 use crate::commands::plan::Choice;
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for hint in applied.hints {
         answer = answer.message(Message::new(level, hint));
     }
-    for sentence in report.left_alone().into_iter().chain(report.gone_at_boot()) {
+    for sentence in report.left_alone().into_iter().chain(gone_at_boot(&report.unpersisted)) {
         answer = answer.note(sentence);
     }
     let next = match (report.entry, args.confirm, exit) {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Class, DriftState, Entry, Exit, KnobCheck, Persisted, quoted};
+use planish_model::{Class, DriftState, Entry, Exit, KnobCheck, Persisted, Unpersisted, quoted};
 use planish_pipeline::{self as pipeline, Checked, Source, Unconfirmed};
-use planish_report::{CheckReport, units};
+use planish_report::{CheckReport, gone_at_boot, units};
 
 use crate::answer::{Answer, Body};
 use crate::commands::monitor;
@@ -72,16 +72,24 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         context.root_line(&format!("apply {profile} --persist"))
     });
     // What is on trial is persisted by no apply.
-    let lost = lost(&report, &told).filter(|_| checked.unconfirmed.is_empty());
+    let lost = lost(&report, &checked.unkept, &told).filter(|_| checked.unconfirmed.is_empty());
+    let unkept = if checked.unconfirmed.is_empty() { gone_at_boot(&checked.unkept) } else { Vec::new() };
     let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, checked.unconfirmed.is_empty()));
     let is_cured =
         is_lost || report.knobs.iter().any(|knob| is_overwritten(knob) && !is_read_after_ours(knob));
-    for note in [lost, overwritten, foreign(&report)] {
-        answer = note.into_iter().fold(answer, Answer::note);
+    for note in lost.into_iter().chain(unkept).chain(overwritten).chain(foreign(&report)) {
+        answer = answer.note(note);
     }
     if let Some(folder) = session.hidden_state() {
         let folder = folder.display();
         answer = answer.warning(format!("what root applied is in {folder}, which only root may read"));
+    }
+    // Without the journal nobody can say whose a file is.
+    for file in checked.files_of_others.iter().filter(|_| session.hidden_state().is_none()) {
+        answer = answer.note(format!(
+            "{file} is of planish and of no entry of this journal: an apply with another --state wrote it, or with a \
+             journal that is gone; `log` and `undo` with that --state tell of it and take it back"
+        ));
     }
     let cure = cure.filter(|_| is_cured && checked.unconfirmed.is_empty() && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
@@ -163,11 +171,14 @@ fn has_drift(report: &CheckReport) -> bool {
     report.knobs.iter().any(|knob| knob.state == DriftState::Drift && knob.wanted.is_some())
 }
 
-/// What runs as wanted, and only until the next boot.
-fn lost(report: &CheckReport, cure: &str) -> Option<String> {
+/// What runs as wanted, and only until the next boot, although a file of ours would keep it.
+fn lost(report: &CheckReport, unkept: &[Unpersisted], cure: &str) -> Option<String> {
+    let is_unkept = |knob: &KnobCheck| unkept.iter().any(|left| left.place == knob.place);
     let lost = report.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
+    // The cure would be told again after it was typed.
+    let lost = lost.filter(|knob| !is_unkept(knob) && !is_read_after_ours(knob));
     let count = lost.clone().count();
-    // Where files say otherwise, a file of ours may not help: their rows name them.
+    // Where files say otherwise, their rows name them.
     lost.into_iter()
         .any(|knob| knob.next_boot.is_none())
         .then(|| format!("{} will not outlast a reboot: {cure}", units::count(count, "place")))

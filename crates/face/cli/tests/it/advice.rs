@@ -107,11 +107,7 @@ fn what_a_file_will_overwrite_is_said_and_kept_as_it_was_allowed() {
             run.stdout
         );
         assert!(run.stdout.contains("99-local.conf:1 will set 42"), "{}", run.stdout);
-        assert!(
-            run.stdout.contains(&format!("2 places will not outlast a reboot: {keep}")),
-            "{}",
-            run.stdout
-        );
+        assert!(run.stdout.contains(&format!("1 place will not outlast a reboot: {keep}")), "{}", run.stdout);
     }
     let kept = typed(sandbox.path(), &format!("{keep} --yes"));
     assert_eq!(kept.exit, 0, "{}", kept.stdout);
@@ -126,6 +122,47 @@ fn what_a_file_will_overwrite_is_said_and_kept_as_it_was_allowed() {
     std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
     let run = on(sandbox.path(), &["check", "./own.toml"]);
     assert_eq!((run.exit, message(&run, "next")), (0, format!("{HERE} log")), "{}", run.stdout);
+}
+
+#[test]
+fn nobody_is_sent_to_persist_what_no_file_brings_back() {
+    let sandbox = sandbox();
+    others(sandbox.path());
+    let own = "name = \"own\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = 5\n[placement]\n\
+               [[placement.service]]\nunit = \"realtime.service\"\nnode = 0\nisolate = true\ndevices = [\"eno1\"]\n";
+    std::fs::write(sandbox.path().join("own.toml"), own).expect("a profile");
+    let apply = ["apply", "./own.toml", "--yes", "--allow", "availability"];
+    // Boot parameters wait for --persist and a reboot.
+    assert_eq!(on(sandbox.path(), &apply).exit, 1);
+    let told = |words: &[&str]| on(sandbox.path(), words).envelope()["messages"].to_string();
+    // Some of it a file brings back, and interrupts none.
+    let before = told(&["check", "./own.toml"]);
+    assert!(before.contains("will not outlast a reboot: planish"), "{before}");
+    assert!(before.contains("irq.affinity is not persisted ("), "{before}");
+    on(sandbox.path(), &[&apply[..], &["--persist"]].concat());
+    for words in [&["check", "./own.toml"][..], &["check"]] {
+        let after = told(words);
+        assert!(!after.contains("outlast") && !after.contains("apply ./own.toml --persist"), "{after}");
+        assert!(
+            after.contains("irq.affinity is not persisted (") && after.contains("irqaffinity="),
+            "{after}"
+        );
+        assert!(after.contains("99-local.conf:1 will set 42"), "{after}");
+    }
+}
+
+#[test]
+fn a_file_of_another_state_folder_is_told_as_one() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--persist", "--yes"]).exit, 0);
+    let told = |state: &str| {
+        let words = ["--json", "--root", "host", "--state", state, "check"];
+        let run: Run = command(sandbox.path(), words).output().expect("the binary starts").into();
+        run.envelope()["messages"].to_string().matches("another --state wrote it").count()
+    };
+    assert_eq!((told("state"), told("state2")), (0, 1));
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert_eq!((told("state"), told("state2")), (0, 0));
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn what_is_told_to_type_survives_a_shell_and_is_not_refused() {
     assert_eq!(message(&applied, "next"), "planish --root host --state state check 'a b/p.json'");
     // The plan saw the host as it was before: applied once more it would be refused.
     let checked = on(sandbox.path(), &["check", "a b/p.json"]);
-    let cure = "2 places will not outlast a reboot: planish --root host --state state apply two --persist";
+    let cure = "1 place will not outlast a reboot: planish --root host --state state apply two --persist";
     assert_eq!(message(&checked, "note"), cure);
     assert_eq!(on(sandbox.path(), &["apply", "two", "--persist", "--yes"]).exit, 0);
 }

@@ -27,7 +27,7 @@ mod trial;
 mod undo;
 mod version;
 
-pub use apply::ApplyReport;
+pub use apply::{ApplyReport, gone_at_boot};
 pub use check::CheckReport;
 pub use confirm::ConfirmReport;
 pub use doctor::{DoctorReport, KnobCounts};

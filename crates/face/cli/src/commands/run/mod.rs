@@ -86,6 +86,8 @@ Exit codes: those of the program, 128 and the signal where one ended it; and
   125  refused, or the command line is wrong: nothing was started
   126  the program cannot be run
   127  there is no such program
+Stdout is the program's: with --json the object goes to --report F alone, also that of a refusal;
+a command line that is wrong is told on stderr, without an object.
 With --verbose the same is printed as a drop-in of systemd. For what a JVM, .NET or V8 need besides: docs/run.md";
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
@@ -247,4 +249,35 @@ fn write_envelope(
 /// One line of talk.
 fn warning(text: impl Into<String>) -> Message {
     Message::new(Level::Warning, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use planish_model::{Catalogue, KnobId};
+
+    use super::PlacementError;
+    use crate::args::Cli;
+
+    #[test]
+    fn what_a_refusal_tells_to_type_can_be_typed() {
+        let catalogue = Catalogue::embedded().expect("the embedded one is sound");
+        let mode = || "never".to_owned();
+        let refusals = [
+            PlacementError::NoPool { page_bytes: 2 << 20 },
+            PlacementError::EmptyPool { page_bytes: 2 << 20 },
+            PlacementError::NoShmemThp { mode: mode() },
+            PlacementError::NoThp { mode: mode() },
+            PlacementError::NoNode { missing: [9].into_iter().collect(), known: [0].into_iter().collect() },
+        ];
+        for refusal in refusals {
+            let cure = refusal.cure();
+            let line = cure.find("planish ").map(|at| cure[at..].split([';', ',', ')']).next().expect("one"));
+            let words: Vec<&str> = line.unwrap_or_else(|| panic!("{cure}")).split(' ').collect();
+            assert!(Cli::try_parse_from(&words).is_ok(), "{words:?} of: {cure}");
+            if let ["planish", "knobs", knob] = words[..] {
+                assert!(catalogue.knob(&KnobId::new(knob)).is_ok(), "{knob}");
+            }
+        }
+    }
 }
