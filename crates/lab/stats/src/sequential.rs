@@ -13,7 +13,7 @@
 //! Keep needs everything at once: the exact tail within what this look may spend, the interval at the
 //! look's own level clear of 0, an estimate of at least the minimum gain, and every guard shown to be
 //! within its margin. That is an intersection, so the guards need no correction for their number; for the number of
-//! looks each has one of its own, and spends [`GUARD_ERROR`](crate::spending::GUARD_ERROR) as keeping spends alpha. Drop on
+//! looks each spends [`GUARD_ERROR`](crate::spending::GUARD_ERROR), as keeping spends alpha. Drop on
 //! futility spends nothing: stopping early for lack of gain cannot create a false keep.
 //!
 //! `unavailable`, the fourth verdict of a trial, is not a statistical one and is not made here.

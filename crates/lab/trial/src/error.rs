@@ -109,6 +109,18 @@ pub enum TrialError {
         /// All that are reported.
         known: Vec<String>,
     },
+    /// The metric that decides is zero, and has no ratio.
+    #[error(
+        "`{metric}` of the baseline is {value}, and gains are logs of ratios, which need values above zero"
+    )]
+    NotAboveZero {
+        /// The metric.
+        metric: String,
+        /// Its value.
+        value: f64,
+        /// Another metric of the same unit that tells speed.
+        instead: Option<String>,
+    },
     /// The budget or the numbers of the trial allow no conclusion whatever is measured.
     #[error("the trial is too small for any conclusion")]
     Design(#[source] StatsError),
@@ -158,6 +170,7 @@ impl TrialError {
             | Self::Profile(_)
             | Self::Placement { .. }
             | Self::NoMetric { .. }
+            | Self::NotAboveZero { .. }
             | Self::Unreadable { .. }
             | Self::Design(_) => Exit::Usage,
             Self::File { .. }
@@ -193,6 +206,10 @@ impl TrialError {
             Self::NoMetric { known, .. } => {
                 vec![format!("name a metric that is reported as `primary`: {}", known.join(", "))]
             }
+            Self::NotAboveZero { instead, .. } => vec![match instead {
+                Some(other) => format!("make units longer, or decide by `primary = \"{other}\"`"),
+                None => "make units longer, or name another metric as `primary`".to_owned(),
+            }],
             Self::File { .. } | Self::Unreadable { .. } => {
                 vec!["name a file that you may read, in a folder that is there".to_owned()]
             }

@@ -36,6 +36,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     LATENCIES.iter().map(|(name, ..)| *name).chain(MEANS.iter().map(|(name, ..)| *name))
 }
 
+/// Whether a metric is 0 on a CPU that nothing disturbs.
+pub(crate) fn may_be_zero(name: &str) -> bool {
+    MEANS.iter().any(|(mean, ..)| *mean == name)
+}
+
 /// The unit of a metric of this adapter; all are better when they are lower.
 pub(crate) fn unit(name: &str) -> &'static str {
     let mean = MEANS.iter().find(|(mean, ..)| *mean == name);

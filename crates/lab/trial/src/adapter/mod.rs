@@ -23,7 +23,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use http::HttpLoad;
-pub(crate) use jitter::{missing_words, names as jitter_names, unit as jitter_unit};
+pub(crate) use jitter::{
+    may_be_zero as jitter_may_be_zero, missing_words, names as jitter_names, unit as jitter_unit,
+};
 pub(crate) use latency::{LATENCIES, put as put_latency};
 pub use number::Number;
 pub(crate) use pgbench::reports_progress;

@@ -10,7 +10,8 @@ use toml::Spanned;
 use super::place::{Place, at};
 use super::{ArmSpec, TrialFile, WorkloadSpec};
 use crate::adapter::{
-    AdapterKind, LATENCIES, OF_COMMAND, jitter_names, jitter_unit, missing_words, reports_progress,
+    AdapterKind, LATENCIES, OF_COMMAND, jitter_may_be_zero, jitter_names, jitter_unit, missing_words,
+    reports_progress,
 };
 use crate::build::{BUILD_HOLE, BUILDS_MAX};
 use crate::control::is_time;
@@ -33,6 +34,9 @@ const OF_SERVICE: [&str; 7] = [
     "rss_bytes",
 ];
 
+/// How many of these need counted operations.
+const OF_COUNTED: usize = 3;
+
 /// Most pairs of a rung, or of a self-check, which may double them. The interval is found among the means of all pairs
 /// of pairs, whose number grows with the square: 8 million here, 64 MiB, which are sorted at each look.
 const PAIRS_MAX: usize = 4096;
@@ -50,6 +54,7 @@ pub(super) fn check(
     numbers(trial)
         .and_then(|()| workload(&trial.workload, trial.service.is_some()))
         .and_then(|()| metrics_named(trial))
+        .and_then(|()| primary_above_zero(trial))
         .and_then(|()| margins(trial))
         .and_then(|()| names(trial))
         .and_then(|()| arms(trial, catalogue))
@@ -177,8 +182,29 @@ fn workload(workload: &WorkloadSpec, has_service: bool) -> Found {
     }
     settle(workload)?;
     warmup(workload)?;
+    numbers_of_output(workload, has_service)
+}
+
+/// Rows of [[workload.metric]]: each a metric of its own, of the one adapter that reads them.
+fn numbers_of_output(workload: &WorkloadSpec, has_service: bool) -> Found {
+    let measured = OF_COMMAND.iter().chain(if has_service { &OF_SERVICE[OF_COUNTED..] } else { &[] });
+    let measured: BTreeSet<&str> = measured.copied().collect();
+    let mut seen = BTreeSet::new();
     for (index, number) in workload.metric.iter().enumerate() {
-        number.check().map_err(|message| (format!("workload.metric.{index}").into(), message))?;
+        let name = number.name.as_str();
+        let wrong = |message: String| wrong(&format!("workload.metric.{index}"), message);
+        if workload.adapter != AdapterKind::Number {
+            let own = metrics(workload, has_service);
+            let own = distinct(&own).join(", ");
+            return wrong(format!("[[workload.metric]] is for adapter `number`; this one has {own}"));
+        }
+        if measured.contains(name) {
+            return wrong(format!("`{name}` is measured from outside: give this number another name"));
+        }
+        if !seen.insert(name) {
+            return wrong(format!("the name `{name}` is taken by another [[workload.metric]]"));
+        }
+        number.check().or_else(wrong)?;
     }
     Ok(())
 }
@@ -252,7 +278,7 @@ fn metrics(workload: &WorkloadSpec, has_service: bool) -> Vec<String> {
         AdapterKind::Slices => OF_SLICE.into_iter().chain(LATENCIES).chain(["error_rate"]).collect(),
     };
     let counted = matches!(workload.adapter, AdapterKind::Http | AdapterKind::Pgbench);
-    let of_service = if has_service { &OF_SERVICE[if counted { 0 } else { 3 }..] } else { &[] };
+    let of_service = if has_service { &OF_SERVICE[if counted { 0 } else { OF_COUNTED }..] } else { &[] };
     names.iter().chain(of_service).map(|name| (*name).to_owned()).collect()
 }
 
@@ -279,6 +305,29 @@ fn metrics_named(trial: &TrialFile) -> Found {
         return Err((span.into(), format!("this workload has no metric `{name}` among {known}{hint}")));
     }
     Ok(())
+}
+
+/// A gain is the log of a ratio: what is 0 when all goes well has none, and its best unit would count for nothing.
+fn primary_above_zero(trial: &TrialFile) -> Found {
+    let workload = &trial.workload;
+    let may_be_zero = |name: &str| {
+        ["error_rate", "faults"].contains(&name)
+            || workload.adapter == AdapterKind::Jitter && jitter_may_be_zero(name)
+    };
+    let primary = trial.primary_name();
+    if !may_be_zero(&primary) {
+        return Ok(());
+    }
+    let names = metrics(workload, trial.service.is_some());
+    let fitting = names.iter().find(|name| !may_be_zero(name)).expect("every adapter measures a time");
+    let place = trial.primary.as_ref().map_or_else(|| "workload.metric.0".into(), |name| name.span().into());
+    Err((
+        place,
+        format!(
+            "`{primary}` may be 0, and gains are logs of ratios, which need values above zero: decide by \
+             `{fitting}`, and read `{primary}` beside it"
+        ),
+    ))
 }
 
 /// A margin of no size guards nothing for ever, and one of the whole has no logarithm.
@@ -573,6 +622,63 @@ mod tests {
         }
         assert!(guarded("slices", "p_ns").is_err() && guarded("slices", "pp_ns").is_err());
         assert!(guarded("pgbench", "rss_bytes").is_ok() && guarded("pgbench", "p99_ns").is_err());
+    }
+
+    #[test]
+    fn a_metric_that_is_zero_when_all_goes_well_cannot_decide() {
+        let jitter = r#"command = ["planish", "latency", "--jitter", "--json"]"#;
+        let http = "[workload.http]\nurl = \"http://x/\"\nrate = 9\nseconds = 1";
+        for (adapter, rest, primary, fitting) in [
+            ("jitter", jitter, "irqs_per_s", "gap_p99_99_ns"),
+            ("jitter", jitter, "ticks_per_s", "gap_p99_99_ns"),
+            ("jitter", jitter, "softirqs_per_s", "gap_p99_99_ns"),
+            ("jitter", jitter, "gaps_per_s", "gap_p99_99_ns"),
+            ("jitter", jitter, "lost_share", "gap_p99_99_ns"),
+            ("jitter", jitter, "stolen_share", "gap_p99_99_ns"),
+            ("jitter", jitter, "faults", "gap_p99_99_ns"),
+            ("http", http, "error_rate", "p99_ns"),
+            ("pgbench", "command = [\"a\"]", "error_rate", "tps"),
+            ("slices", "command = [\"a\"]", "error_rate", "cpu_ns_per_op"),
+            ("command", "command = [\"a\"]", "faults", "cpu_s"),
+        ] {
+            let text = |primary: &str| {
+                format!("{HEAD}primary = \"{primary}\"\n[workload]\nadapter = \"{adapter}\"\n{rest}\n")
+            };
+            let wrong = error(&text(primary));
+            assert!(wrong.starts_with(&format!("t.toml:3:11: `{primary}` may be 0, ")), "{wrong}");
+            assert!(wrong.contains(&format!("decide by `{fitting}`, ")), "{wrong}");
+            assert!(TrialFile::parse("t.toml", &text(fitting)).is_ok(), "{fitting}");
+        }
+        let number = "[workload]\nadapter = \"number\"\ncommand = [\"a\"]\n\
+                      [[workload.metric]]\nname = \"error_rate\"\nbetter = \"lower\"\npointer = \"/e\"\n";
+        let wrong = error(&format!("{HEAD}{number}"));
+        assert!(wrong.starts_with("t.toml:6:") && wrong.contains("decide by `cpu_s`"), "by default: {wrong}");
+        assert!(TrialFile::parse("t.toml", &format!("{HEAD}primary = \"wall_s\"\n{number}")).is_ok());
+    }
+
+    #[test]
+    fn a_number_of_the_output_has_a_name_of_its_own_and_a_reader() {
+        let file = |adapter: &str, names: &[&str]| {
+            let rows = names.iter().map(|name| {
+                format!("[[workload.metric]]\nname = \"{name}\"\nbetter = \"lower\"\npointer = \"/n\"\n")
+            });
+            let rows: String = rows.collect();
+            format!("{HEAD}[workload]\nadapter = \"{adapter}\"\ncommand = [\"a\"]\n{rows}")
+        };
+        assert!(TrialFile::parse("t.toml", &file("number", &["n", "tps"])).is_ok());
+        let wrong = error(&file("pgbench", &["tps"]));
+        assert!(wrong.starts_with("t.toml:6:"), "{wrong}");
+        assert!(wrong.contains("is for adapter `number`; this one has tps, latency_ms"), "{wrong}");
+        let wrong = error(&file("number", &["n", "wall_s"]));
+        assert!(
+            wrong.starts_with("t.toml:10:") && wrong.contains("`wall_s` is measured from outside"),
+            "{wrong}"
+        );
+        let wrong = error(&file("number", &["n", "n"]));
+        assert!(wrong.starts_with("t.toml:10:") && wrong.contains("the name `n` is taken"), "{wrong}");
+        let served = |name: &str| format!("{}[service]\ncommand = [\"s\"]\n", file("number", &[name]));
+        assert!(error(&served("service_cpu_s")).contains("is measured from outside"));
+        assert!(TrialFile::parse("t.toml", &served("cpu_ns_per_op")).is_ok(), "nobody counts operations");
     }
 
     #[test]

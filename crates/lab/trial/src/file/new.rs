@@ -34,7 +34,9 @@ pub fn new(wanted: &NewTrial, catalogue: &Catalogue) -> Result<String, TrialErro
     let rung = match &wanted.worth {
         Some(Worth::Profile(name)) => of_profile(name, catalogue)?,
         Some(Worth::Own(profile)) => of_own(profile, catalogue)?,
-        None => "name = \"no-thp\"\nwant = { \"thp.enabled\" = \"never\" }".to_owned(),
+        None => "# Want what this host does not have: where thp.enabled is \"never\" now, this is the baseline again.\n\
+                 name = \"no-thp\"\nwant = { \"thp.enabled\" = \"never\" }"
+            .to_owned(),
     };
     let (file, name) = (&wanted.name, quote(&wanted.name));
     let command = quote(&wanted.command);
@@ -51,7 +53,7 @@ budget_seconds = 3600      # planish trial selfcheck says what this budget can s
 pairs = 32                 # of each rung at most (to 4096): there it ends, however much of the budget is left
 
 [workload]
-adapter = \"command\"        # or number, pgbench, http, slices
+adapter = \"command\"        # or number, pgbench, jitter, http, slices
 command = [\"sh\", \"-c\", {command}]
 timeout_seconds = 600
 settle_seconds = 0         # rest before each start
@@ -182,6 +184,17 @@ mod tests {
         assert!(text.starts_with("# A trial: planish trial run ./my-app.toml\n"), "{text}");
         assert_eq!(trial.workload.command[2], wanted(None).command);
         assert_eq!(trial.rung[0].profile.as_ref().map(|name| name.get_ref().as_str()), Some("postgres"));
+    }
+
+    #[test]
+    fn the_first_file_names_every_adapter_and_warns_of_a_rung_that_changes_nothing() {
+        let text = new(&wanted(None), &Catalogue::embedded().expect("sound")).expect("no profile");
+        let line = text.lines().find(|line| line.starts_with("adapter = ")).expect("it has one");
+        for adapter in ["command", "number", "pgbench", "jitter", "http", "slices"] {
+            assert!(line.contains(adapter), "{line}");
+        }
+        assert!(text.contains("where thp.enabled is \"never\" now"), "{text}");
+        TrialFile::parse("my-app.toml", &text).expect("a good file");
     }
 
     #[test]

@@ -21,6 +21,7 @@
 
 mod builds;
 mod contender;
+mod figure;
 mod race;
 mod readback;
 mod rows;
@@ -41,6 +42,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::contender::Contender;
+use self::figure::{Lack, figure, instead};
 use self::race::Race;
 use self::selfcheck::{Check, Checked};
 use crate::control::{Clock, Phase, Progress, Stop, Tick};
@@ -645,13 +647,18 @@ impl<'a> Climb<'a> {
         TrialError::of_baseline(&self.names[0], error)
     }
 
-    /// The primary metric of a sample of the baseline.
+    /// The primary metric of a sample of the baseline, as the self-check needs it.
     pub(crate) fn primary(&self, sample: &Sample) -> Result<f64, TrialError> {
         let metric = &self.options.primary.name;
-        sample.value(metric).ok_or_else(|| TrialError::NoMetric {
-            metric: metric.clone(),
-            nearest: nearest(metric, sample.metrics.keys().map(String::as_str)).map(str::to_owned),
-            known: sample.metrics.keys().cloned().collect(),
+        figure(sample, metric).map_err(|lack| match lack {
+            Lack::Missing => TrialError::NoMetric {
+                metric: metric.clone(),
+                nearest: nearest(metric, sample.metrics.keys().map(String::as_str)).map(str::to_owned),
+                known: sample.metrics.keys().cloned().collect(),
+            },
+            Lack::NotAboveZero(value) => {
+                TrialError::NotAboveZero { metric: metric.clone(), value, instead: instead(sample, metric) }
+            }
         })
     }
 }

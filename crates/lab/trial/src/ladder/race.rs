@@ -9,6 +9,7 @@ use planish_stats::{Decision, Design, Guard, Rng, Sequential, StatsError, Verdic
 
 use super::builds::builds;
 use super::contender::{Contender, could_keep, sentence};
+use super::figure::{Lack, figure};
 use super::rows::{self, better, gain};
 use super::{Climb, ERROR_RATE, LadderOptions, Refusal, SEED_LIMIT};
 use crate::control::Phase;
@@ -51,9 +52,38 @@ pub(super) struct Run {
     pub(super) pairs: Vec<Pair>,
     failures: usize,
     last_failure: String,
+    /// Why pairs of it have no figure, which keeps it from being kept by the others.
+    gap: Option<String>,
+    /// Why it cannot be compared: it ends without a verdict.
+    incomparable: Option<String>,
 }
 
 impl Run {
+    /// A run without pairs yet.
+    fn new(sequential: Sequential, guarded: Vec<String>) -> Self {
+        Self {
+            sequential,
+            guarded,
+            pairs: Vec::new(),
+            failures: 0,
+            last_failure: String::new(),
+            gap: None,
+            incomparable: None,
+        }
+    }
+
+    /// Why its pairs keep nothing, whatever they show.
+    fn spoiled(&self, shown: impl FnOnce() -> String) -> Option<String> {
+        if self.incomparable.is_some() {
+            return self.incomparable.clone();
+        }
+        if self.failures > 0 {
+            let failure = &self.last_failure;
+            return Some(format!("{}, but a unit failed, and its pair has no figure: {failure}", shown()));
+        }
+        self.gap.as_ref().map(|gap| format!("{}, but a pair has no figure: {gap}", shown()))
+    }
+
     /// Which arm of each pair ran first.
     pub(super) fn orders(&self) -> Vec<First> {
         self.pairs.iter().map(|pair| pair.first).collect()
@@ -245,9 +275,7 @@ impl<'c, 'a> Race<'c, 'a> {
             let design = design(direction.log_gain(contenders[index].min_gain)?)?;
             let sequential = Sequential::new(design, guards.clone());
             let guarded = guarded.clone();
-            let run =
-                Run { sequential, guarded, pairs: Vec::new(), failures: 0, last_failure: String::new() };
-            Ok((index, run))
+            Ok((index, Run::new(sequential, guarded)))
         };
         let runs = active.into_iter().map(run).collect::<Result<Vec<_>, _>>().map_err(TrialError::Design)?;
         // All have as many: only the smallest gain is a rung's own.
@@ -345,10 +373,13 @@ impl<'c, 'a> Race<'c, 'a> {
         let mut samples: Vec<Option<Result<Sample, ArmError>>> = samples.into_iter().map(Some).collect();
         let baseline_place = place(self.course.reference);
         let baseline = match samples[baseline_place].take().expect("taken once") {
-            Ok(sample) => {
-                self.climb.primary(&sample)?;
-                Some(Rc::new(sample))
-            }
+            Ok(sample) => match figure(&sample, &self.climb.options.primary.name) {
+                Ok(_) => Some(Rc::new(sample)),
+                Err(lack) => {
+                    self.reference_lacks(&sample, lack);
+                    None
+                }
+            },
             Err(error) => {
                 self.reference_failed(error)?;
                 None
@@ -379,17 +410,42 @@ impl<'c, 'a> Race<'c, 'a> {
 
     fn push(&mut self, index: usize, run: &mut Run, pair: Pair) {
         let primary = &self.climb.options.primary;
-        let values = pair.baseline.value(&primary.name).zip(pair.arm.value(&primary.name));
-        let log = values.map(|(baseline, arm)| better(primary.better).pair_log(baseline, arm));
-        let Some(Ok(log)) = log else {
-            let detail = format!("`{}` is missing or not above zero", primary.name);
-            self.failed(index, run, detail);
-            return;
+        let values = figure(&pair.baseline, &primary.name)
+            .and_then(|baseline| Ok((baseline, figure(&pair.arm, &primary.name)?)));
+        let log = match values {
+            Ok((baseline, arm)) => better(primary.better).pair_log(baseline, arm).map_err(|error| {
+                format!("not comparable: `{}` is {arm} beside {baseline}: {error}", primary.name)
+            }),
+            // The baseline was looked at before.
+            Err(lack) => Err(lack.told(&primary.name, &self.contenders[index].name, &pair.arm)),
+        };
+        let log = match log {
+            Ok(log) => log,
+            Err(why) => {
+                run.incomparable = Some(why);
+                return;
+            }
         };
         let guards: Vec<f64> = run.guarded.iter().map(|metric| guard_value(metric, &pair)).collect();
         match run.sequential.push(log, &guards) {
             Ok(Decision::Continue | Decision::Stop(_)) => run.pairs.push(pair),
             Err(error) => self.failed(index, run, error.to_string()),
+        }
+    }
+
+    /// A unit of the reference has run and cannot be compared. It counts as one that failed; where it is one too many,
+    /// the rungs end without a verdict, and what was found before stays.
+    fn reference_lacks(&mut self, sample: &Sample, lack: Lack) {
+        self.reference_failures += 1;
+        let name = self.name(self.course.reference);
+        let why = lack.told(&self.climb.options.primary.name, &name, sample);
+        let is_over = self.reference_failures >= BASELINE_FAILURES;
+        for (_, run) in &mut self.runs {
+            if is_over {
+                run.incomparable = Some(why.clone());
+            } else if lack != Lack::Missing {
+                run.gap = Some(why.clone());
+            }
         }
     }
 
@@ -444,7 +500,9 @@ impl<'c, 'a> Race<'c, 'a> {
 
     fn is_over(&self, index: usize, run: &Run) -> bool {
         let before = if self.course.phase == Phase::Confirm { Some(RungVerdict::Keep) } else { None };
-        run.sequential.conclusion().is_some() || self.contenders[index].verdict() != before
+        run.sequential.conclusion().is_some()
+            || run.incomparable.is_some()
+            || self.contenders[index].verdict() != before
     }
 
     /// Time is out, or the user has stopped it: what the pairs have earned so far still counts.
@@ -471,15 +529,9 @@ impl<'c, 'a> Race<'c, 'a> {
         let conclusion = run.sequential.close().clone();
         // What ends early by a clock has asked its question only where its pairs could have answered it.
         let asked = ended_by_plan || (!self.climb.stop.is_set() && could_keep(&conclusion));
+        let spoiled = run.spoiled(|| sentence(&conclusion, min_gain, direction));
         contender.tested =
-            asked && run.failures == 0 && contender.verdict() != Some(RungVerdict::Unavailable);
-        let spoiled = (run.failures > 0).then(|| {
-            format!(
-                "{}, but a unit failed, and its pair has no figure: {}",
-                sentence(&conclusion, min_gain, direction),
-                run.last_failure
-            )
-        });
+            asked && spoiled.is_none() && contender.verdict() != Some(RungVerdict::Unavailable);
         if self.course.phase == Phase::Confirm {
             if let Some(effect) = &conclusion.effect {
                 contender.confirm(Confirmed {
@@ -504,6 +556,8 @@ impl<'c, 'a> Race<'c, 'a> {
         if contender.verdict().is_none() {
             let plain = sentence(&conclusion, min_gain, direction);
             let (verdict, reason) = match (conclusion.verdict, spoiled) {
+                // What the pairs before it say is the half of the story that could be told.
+                (_, Some(spoiled)) if run.incomparable.is_some() => (RungVerdict::Inconclusive, spoiled),
                 (Verdict::Keep, Some(spoiled)) => (RungVerdict::Inconclusive, spoiled),
                 (Verdict::Keep, None) => (RungVerdict::Keep, plain),
                 (Verdict::Drop, _) => (RungVerdict::Drop, plain),

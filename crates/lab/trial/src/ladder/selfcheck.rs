@@ -152,23 +152,26 @@ impl Climb<'_> {
         Ok(Ran::All)
     }
 
-    /// One pair; a failing baseline is tried again, since one crash is not yet a broken set-up.
+    /// One pair; a failing baseline is tried again, since one crash is not yet a broken set-up, and so is one whose
+    /// unit cannot be compared.
     fn pair(&mut self, order: [usize; 2], seed: u64) -> Result<Option<Vec<Sample>>, TrialError> {
         let mut attempts = 0;
         loop {
             let span = self.watch.begin();
             let (pair, _) = self.block(&order, seed);
             self.watch.end(&span);
-            match pair.into_iter().collect::<Result<Vec<Sample>, ArmError>>() {
-                Ok(pair) => return Ok(Some(pair)),
+            let error = match pair.into_iter().collect::<Result<Vec<Sample>, ArmError>>() {
+                Ok(pair) => match pair.iter().try_for_each(|sample| self.primary(sample).map(drop)) {
+                    Ok(()) => return Ok(Some(pair)),
+                    Err(error) => error,
+                },
                 Err(ArmError::Stopped) => return Ok(None),
                 Err(error) if error.ends_the_trial() => return Err(super::host_error(error)),
-                Err(error) => {
-                    attempts += 1;
-                    if attempts == ATTEMPTS {
-                        return Err(self.baseline_error(&error));
-                    }
-                }
+                Err(error) => self.baseline_error(&error),
+            };
+            attempts += 1;
+            if attempts == ATTEMPTS {
+                return Err(error);
             }
         }
     }
@@ -301,7 +304,7 @@ fn quieter(samples: &[Sample], primary: &str, sigma_d: f64) -> Option<Quieter> {
 /// Whether a metric tells how fast the work is done, and not how it is spread or how much memory it takes.
 ///
 /// Time in user or system mode is quiet only because it leaves the other one out, and with it what huge pages save.
-fn is_speed(name: &str) -> bool {
+pub(super) fn is_speed(name: &str) -> bool {
     let is_part = name.contains("user_ns") || name.contains("system_ns");
     let is_rate = name.ends_with("_per_op") || name.ends_with("_per_s");
     (is_rate && !is_part) || name == "cpu_s" || name == "wall_s"

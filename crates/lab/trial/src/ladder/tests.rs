@@ -76,7 +76,7 @@ impl Field for Slow {
     }
 }
 
-fn options(budget_seconds: f64, selfcheck_pairs: usize) -> LadderOptions {
+pub(super) fn options(budget_seconds: f64, selfcheck_pairs: usize) -> LadderOptions {
     LadderOptions {
         trial: "t".to_owned(),
         summary: String::new(),
