@@ -153,8 +153,8 @@ fn current(step: &EntryStep, entries: &[Entry]) -> (Vec<Original>, Vec<Caused>) 
 /// The coupled places of a step, other than its twin, that a newer open entry set after it.
 fn handed_over(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Vec<String> {
     let live = newer(id, entries).flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
-    let taken: Vec<&Original> =
-        live.flat_map(|step| &step.originals).filter(|original| original.over == Some(id)).collect();
+    let taken: Vec<Original> =
+        live.flat_map(|step| current(step, entries).0).filter(|original| original.over == Some(id)).collect();
     let is_taken = |place: &str| taken.iter().any(|original| original.place == place);
     let coupled = step.coupled().filter(|original| !own_or_twin(original) && is_taken(&original.place));
     coupled.map(|original| original.place.clone()).collect()
@@ -351,6 +351,21 @@ mod tests {
             Some(EntryId(3)),
             "what shows is the third one's 10"
         );
+    }
+
+    #[test]
+    fn a_derived_place_is_the_newest_ones_also_where_one_between_was_handed_over() {
+        let mut first = entry(1, "60", "10", &[]);
+        first.steps[0].place = "/sys/kernel/mm/transparent_hugepage/enabled".to_owned();
+        first.steps[0].originals[0].place = first.steps[0].place.clone();
+        first.steps[0].originals.push(Original { coupling: Some(Coupling::Derived), ..original("45000") });
+        let derived = Caused { place: PLACE.to_owned(), value: "67584".to_owned() };
+        first.steps[0].outcome.as_mut().expect("it ran").caused.push(derived);
+        let second = entry(2, "67584", "100", std::slice::from_ref(&first));
+        let third = entry(3, "100", "200", &[first.clone(), second.clone()]);
+        let mut entries = [first, second, third];
+        undo(&mut entries[1], OutcomeKind::HandedOver);
+        assert_eq!(resolved(&entries[0], 0, &entries).handed_over, [PLACE]);
     }
 
     #[test]
