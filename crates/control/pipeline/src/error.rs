@@ -300,7 +300,6 @@ fn of_decide(error: &DecideError) -> Exit {
     }
 }
 
-/// Entries in a row of words.
 /// The cure of a file of ours that is not as planish left it, with the entries that have lines in it.
 fn out_of_foreign(path: &str, holders: &[EntryId]) -> String {
     match holders {
@@ -312,6 +311,7 @@ fn out_of_foreign(path: &str, holders: &[EntryId]) -> String {
     }
 }
 
+/// Entries in a row of words.
 fn listed(entries: &[EntryId]) -> String {
     entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -140,10 +140,17 @@ fn live_and_undo(
     start: &BTreeMap<String, String>,
     events: &[Event],
 ) -> Result<(), TestCaseError> {
-    let mut said: Vec<String> = events.iter().flat_map(|event| run(tree, start, event)).collect();
+    let mut said = Vec::new();
+    for event in events {
+        if matches!(event, Event::Reboot) {
+            said.clear();
+        }
+        said.extend(run(tree, start, event));
+    }
     said.extend(undo(&tree.session(), Target::All, false).expect("undone").hints);
     let until_reboot = |place: &String| {
-        said.iter().any(|hint| hint.contains(place) && hint.contains("until the next reboot"))
+        let of_it = |hint: &&String| hint.starts_with(&format!("{place} is `"));
+        said.iter().filter(of_it).any(|hint| hint.contains("until the next reboot"))
     };
     let mut left = differences(start, &tree.snapshot());
     left.retain(|place| !until_reboot(place));

@@ -311,8 +311,7 @@ fn metrics_named(trial: &TrialFile) -> Found {
 fn primary_above_zero(trial: &TrialFile) -> Found {
     let workload = &trial.workload;
     let may_be_zero = |name: &str| {
-        ["error_rate", "faults"].contains(&name)
-            || workload.adapter == AdapterKind::Jitter && jitter_may_be_zero(name)
+        name == "error_rate" || workload.adapter == AdapterKind::Jitter && jitter_may_be_zero(name)
     };
     let primary = trial.primary_name();
     if !may_be_zero(&primary) {
@@ -635,11 +634,9 @@ mod tests {
             ("jitter", jitter, "gaps_per_s", "gap_p99_99_ns"),
             ("jitter", jitter, "lost_share", "gap_p99_99_ns"),
             ("jitter", jitter, "stolen_share", "gap_p99_99_ns"),
-            ("jitter", jitter, "faults", "gap_p99_99_ns"),
             ("http", http, "error_rate", "p99_ns"),
             ("pgbench", "command = [\"a\"]", "error_rate", "tps"),
             ("slices", "command = [\"a\"]", "error_rate", "cpu_ns_per_op"),
-            ("command", "command = [\"a\"]", "faults", "cpu_s"),
         ] {
             let text = |primary: &str| {
                 format!("{HEAD}primary = \"{primary}\"\n[workload]\nadapter = \"{adapter}\"\n{rest}\n")

@@ -81,6 +81,8 @@ mod tests {
     /// arm says in a block, both counted from 0: with another number, or with none.
     struct Counted {
         told: fn(usize, usize) -> Option<Option<f64>>,
+        /// The block in which the baseline crashes.
+        crash: Option<usize>,
         blocks: usize,
         opened: Vec<usize>,
         rng: Rng,
@@ -109,7 +111,11 @@ mod tests {
         fn block(&mut self, order: &[usize], _seed: u64) -> Vec<Result<Sample, ArmError>> {
             let block = self.blocks;
             self.blocks += 1;
+            let crash = self.crash == Some(block);
             let unit = |&arm: &usize| {
+                if arm == 0 && crash {
+                    return Err(ArmError::crashed("exit status 139"));
+                }
                 let usual = if arm == 1 { 50.0 } else { 100.0 } * (0.01 * self.rng.normal()).exp();
                 let sample = Sample::default().lower("cpu_s", "s", usual);
                 Ok(match (self.told)(arm, block).unwrap_or(Some(usual)) {
@@ -122,13 +128,20 @@ mod tests {
     }
 
     fn run(told: fn(usize, usize) -> Option<Option<f64>>) -> (Result<TrialOutcome, TrialError>, Vec<usize>) {
+        run_with(told, None)
+    }
+
+    fn run_with(
+        told: fn(usize, usize) -> Option<Option<f64>>,
+        crash: Option<usize>,
+    ) -> (Result<TrialOutcome, TrialError>, Vec<usize>) {
         let options = LadderOptions {
             primary: MetricSpec { name: "n".to_owned(), unit: String::new(), better: Better::Lower },
             hope: 0.9,
             seed: 5,
             ..options(600.0, CHECKED)
         };
-        let mut field = Counted { told, blocks: 0, opened: Vec::new(), rng: Rng::new(8) };
+        let mut field = Counted { told, crash, blocks: 0, opened: Vec::new(), rng: Rng::new(8) };
         let outcome = climb(&mut field, &options, &mut Silent, &Stop::default());
         (outcome, field.opened)
     }
@@ -212,6 +225,24 @@ mod tests {
             }
             assert_eq!((outcome.blocks.len(), outcome.exit), (7, Exit::Inconclusive.code()));
         }
+    }
+
+    #[test]
+    fn a_crash_of_the_baseline_beside_units_without_a_figure_ends_no_trial() {
+        let two_zeros = |arm, block| (arm == 0 && [9, 10].contains(&block)).then_some(Some(0.0));
+        let (outcome, _) = run_with(two_zeros, Some(11));
+        let outcome = outcome.expect("what was found stays");
+        assert!(outcome.rungs.iter().all(|rung| rung.verdict != RungVerdict::Keep));
+        assert!(rung(&outcome, "half").pairs >= 12, "{:?}", outcome.rungs);
+    }
+
+    #[test]
+    fn a_unit_without_a_figure_beside_a_baseline_without_one_counts_all_the_same() {
+        let outcome = outcome(|arm, block| (arm < 2 && block == CHECKED + 2).then_some(None));
+        let half = rung(&outcome, "half");
+        assert_eq!((half.verdict, half.pairs), (RungVerdict::Inconclusive, 2), "{}", half.reason);
+        assert!(half.reason.starts_with("not comparable: a unit of `half` has no `n`"), "{}", half.reason);
+        assert_eq!(rung(&outcome, "same").tested, Some(true));
     }
 
     #[test]

@@ -114,6 +114,8 @@ pub(super) struct Race<'c, 'a> {
     begun: Duration,
     pairs_max: usize,
     reference_failures: usize,
+    /// Units of the reference that had no figure to compare.
+    reference_lacks: usize,
 }
 
 /// One rung of a ladder that is climbed rung by rung.
@@ -281,7 +283,16 @@ impl<'c, 'a> Race<'c, 'a> {
         // All have as many: only the smallest gain is a rung's own.
         let pairs_max = runs.iter().map(|(_, run)| run.sequential.design().pairs_max()).max().unwrap_or(0);
         let begun = climb.clock.elapsed();
-        Ok(Self { climb, contenders, runs, course, begun, pairs_max, reference_failures: 0 })
+        Ok(Self {
+            climb,
+            contenders,
+            runs,
+            course,
+            begun,
+            pairs_max,
+            reference_failures: 0,
+            reference_lacks: 0,
+        })
     }
 
     /// Runs to the end.
@@ -390,11 +401,13 @@ impl<'c, 'a> Race<'c, 'a> {
             let arm_place = place(self.contenders[*index].arm);
             let first = if arm_place < baseline_place { First::Arm } else { First::Baseline };
             match samples[arm_place].take().expect("each arm is in a block once") {
-                Ok(sample) => {
-                    if let Some(baseline) = &baseline {
+                Ok(sample) => match &baseline {
+                    Some(baseline) => {
                         self.push(*index, run, Pair { baseline: Rc::clone(baseline), arm: sample, first });
                     }
-                }
+                    // Without a pair its lack is one all the same, as a crash would be.
+                    None => self.look_for_lack(*index, run, &sample),
+                },
                 Err(error) => self.arm_failed(*index, run, error)?,
             }
         }
@@ -433,13 +446,21 @@ impl<'c, 'a> Race<'c, 'a> {
         }
     }
 
-    /// A unit of the reference has run and cannot be compared. It counts as one that failed; where it is one too many,
-    /// the rungs end without a verdict, and what was found before stays.
+    /// Ends a rung of which a unit has no figure to compare.
+    fn look_for_lack(&self, index: usize, run: &mut Run, sample: &Sample) {
+        let name = &self.climb.options.primary.name;
+        if let Err(lack) = figure(sample, name) {
+            run.incomparable = Some(lack.told(name, &self.contenders[index].name, sample));
+        }
+    }
+
+    /// A unit of the reference has run and cannot be compared. Where it is one too many, the rungs end without a
+    /// verdict, and what was found before stays. Crashes are counted apart: those say that nothing can go on.
     fn reference_lacks(&mut self, sample: &Sample, lack: Lack) {
-        self.reference_failures += 1;
+        self.reference_lacks += 1;
         let name = self.name(self.course.reference);
         let why = lack.told(&self.climb.options.primary.name, &name, sample);
-        let is_over = self.reference_failures >= BASELINE_FAILURES;
+        let is_over = self.reference_lacks >= BASELINE_FAILURES;
         for (_, run) in &mut self.runs {
             if is_over {
                 run.incomparable = Some(why.clone());
