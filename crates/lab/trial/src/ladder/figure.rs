@@ -6,7 +6,7 @@
 //! | the unit of | what becomes of it |
 //! |---|---|
 //! | the self-check | its pair is run again, twice; then the trial ends before anything was compared |
-//! | the reference | a failure of the reference: its block has no pairs, and the third ends the race, with no verdict |
+//! | the reference | its block has no pairs, and the third such unit ends the race, with no verdict |
 //! | a rung | the rung ends there, "not comparable" |
 //!
 //! A zero of the reference keeps the rungs of its block from being kept by their other pairs, too: where less is

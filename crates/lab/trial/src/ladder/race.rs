@@ -385,7 +385,7 @@ impl<'c, 'a> Race<'c, 'a> {
         let baseline_place = place(self.course.reference);
         let baseline = match samples[baseline_place].take().expect("taken once") {
             Ok(sample) => match figure(&sample, &self.climb.options.primary.name) {
-                Ok(_) => Some(Rc::new(sample)),
+                Ok(value) => Some((Rc::new(sample), value)),
                 Err(lack) => {
                     self.reference_lacks(&sample, lack);
                     None
@@ -401,12 +401,17 @@ impl<'c, 'a> Race<'c, 'a> {
             let arm_place = place(self.contenders[*index].arm);
             let first = if arm_place < baseline_place { First::Arm } else { First::Baseline };
             match samples[arm_place].take().expect("each arm is in a block once") {
-                Ok(sample) => match &baseline {
-                    Some(baseline) => {
-                        self.push(*index, run, Pair { baseline: Rc::clone(baseline), arm: sample, first });
+                Ok(sample) => match (figure(&sample, &self.climb.options.primary.name), &baseline) {
+                    (Ok(value), Some((baseline, of_baseline))) => {
+                        let pair = Pair { baseline: Rc::clone(baseline), arm: sample, first };
+                        self.push(*index, run, pair, [*of_baseline, value]);
                     }
+                    (Ok(_), None) => {}
                     // Without a pair its lack is one all the same, as a crash would be.
-                    None => self.look_for_lack(*index, run, &sample),
+                    (Err(lack), _) => {
+                        let name = &self.climb.options.primary.name;
+                        run.incomparable = Some(lack.told(name, &self.contenders[*index].name, &sample));
+                    }
                 },
                 Err(error) => self.arm_failed(*index, run, error)?,
             }
@@ -421,21 +426,15 @@ impl<'c, 'a> Race<'c, 'a> {
         Ok(())
     }
 
-    fn push(&mut self, index: usize, run: &mut Run, pair: Pair) {
+    /// Takes in a pair by the figures of its baseline and its arm.
+    fn push(&mut self, index: usize, run: &mut Run, pair: Pair, [baseline, arm]: [f64; 2]) {
         let primary = &self.climb.options.primary;
-        let values = figure(&pair.baseline, &primary.name)
-            .and_then(|baseline| Ok((baseline, figure(&pair.arm, &primary.name)?)));
-        let log = match values {
-            Ok((baseline, arm)) => better(primary.better).pair_log(baseline, arm).map_err(|error| {
-                format!("not comparable: `{}` is {arm} beside {baseline}: {error}", primary.name)
-            }),
-            // The baseline was looked at before.
-            Err(lack) => Err(lack.told(&primary.name, &self.contenders[index].name, &pair.arm)),
-        };
-        let log = match log {
+        let log = match better(primary.better).pair_log(baseline, arm) {
             Ok(log) => log,
-            Err(why) => {
-                run.incomparable = Some(why);
+            Err(error) => {
+                let name = &primary.name;
+                run.incomparable =
+                    Some(format!("not comparable: `{name}` is {arm} beside {baseline}: {error}"));
                 return;
             }
         };
@@ -443,14 +442,6 @@ impl<'c, 'a> Race<'c, 'a> {
         match run.sequential.push(log, &guards) {
             Ok(Decision::Continue | Decision::Stop(_)) => run.pairs.push(pair),
             Err(error) => self.failed(index, run, error.to_string()),
-        }
-    }
-
-    /// Ends a rung of which a unit has no figure to compare.
-    fn look_for_lack(&self, index: usize, run: &mut Run, sample: &Sample) {
-        let name = &self.climb.options.primary.name;
-        if let Err(lack) = figure(sample, name) {
-            run.incomparable = Some(lack.told(name, &self.contenders[index].name, sample));
         }
     }
 
