@@ -85,9 +85,10 @@ pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<Entr
     let covers = |other: &EntryStep| {
         let (originals, _) = current(other, entries);
         let is_same_place = step.undo == Undo::Restore && other.place == step.place;
-        !other.is_undone() && (is_over(&originals) || (is_same_place && is_found_again(&originals)))
+        is_over(&originals) || (is_same_place && is_found_again(&originals))
     };
-    newer(id, entries).find(|entry| entry.steps.iter().any(covers)).map(|entry| entry.id)
+    let live = |other: &&EntryStep| !other.is_undone();
+    newer(id, entries).find(|entry| entry.steps.iter().filter(live).any(covers)).map(|entry| entry.id)
 }
 
 /// The open entries that were made after one.

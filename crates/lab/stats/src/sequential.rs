@@ -33,7 +33,7 @@ const BOUND_LEVEL: f64 = 0.95;
 /// One-sided confidence that a guard is breached. Higher, because it is asked of every guard at every look:
 /// noisy guards would otherwise stop a good arm by chance, and one that is merely not shown to hold keeps
 /// nothing anyway.
-const BREACH_LEVEL: f64 = 0.99;
+pub(crate) const BREACH_LEVEL: f64 = 0.99;
 
 /// Does the arm pay?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

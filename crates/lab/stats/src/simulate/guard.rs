@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::method::{MIN_GAIN, PAIRS};
 use super::table::markdown;
 use crate::Rng;
-use crate::sequential::{Decision, Guard, Reason, Sequential};
+use crate::sequential::{BREACH_LEVEL, Decision, Guard, Reason, Sequential};
 use crate::spending::{ALPHA, Design, GUARD_ERROR};
 use crate::summary::Better;
-use crate::walsh::Walsh;
+use crate::walsh::{Walsh, pairs_for_tail};
 
 /// Noise of a pair of the guard's metric, of logs.
 const NOISE: f64 = 0.02;
@@ -67,7 +67,7 @@ fn is_held_unspent(looks: &[usize], values: &[f64], floor: f64) -> bool {
         if walsh.lower_bound(1.0 - GUARD_ERROR).is_some_and(|bound| bound >= floor) {
             return true;
         }
-        if walsh.upper_bound(0.99).is_some_and(|bound| bound < floor) {
+        if walsh.upper_bound(BREACH_LEVEL).is_some_and(|bound| bound < floor) {
             return false;
         }
     }
@@ -80,12 +80,8 @@ pub fn guard_cell(spoils: Spoils, reps: u32, seed: u64) -> GuardCell {
     let design = Design::new(PAIRS, ALPHA, min_gain).expect("32 pairs suffice for one rung");
     let (margin, change) = spoils.size();
     // Of the looks that there are, those at which such a gain can be kept.
-    let looks: Vec<usize> = design
-        .looks()
-        .iter()
-        .copied()
-        .filter(|&look| 0.5f64.powi(look as i32) <= design.budget(look))
-        .collect();
+    let can_keep = |look: &usize| pairs_for_tail(design.budget(*look)) <= *look;
+    let looks: Vec<usize> = design.looks().iter().copied().filter(can_keep).collect();
     let (mut held, mut breached, mut unspent) = (0u32, 0u32, 0u32);
     for rep in 0..reps {
         let mut rng = Rng::stream(seed, u64::from(rep));
