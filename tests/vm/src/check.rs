@@ -17,6 +17,13 @@ pub struct Report {
 }
 
 impl Report {
+    /// Prints the opening line. What kills the kernel after it is ours: the host side does not boot that guest again.
+    pub fn start() -> Self {
+        println!("PLANISH-START");
+        drain();
+        Self::default()
+    }
+
     /// Runs one check and prints its line.
     pub fn check(&mut self, name: &str, run: impl FnOnce() -> anyhow::Result<Outcome>) {
         match run() {
@@ -35,9 +42,7 @@ impl Report {
     /// Prints the closing line and returns how many checks failed.
     pub fn finish(self) -> usize {
         println!("PLANISH-DONE {}", self.failed_count);
-        let _ = std::io::stdout().flush();
-        // The exit device stops the machine at once: what the port has not sent by then is lost.
-        let _ = rustix::termios::tcdrain(std::io::stdout());
+        drain();
         self.failed_count
     }
 
@@ -45,4 +50,10 @@ impl Report {
         let detail = detail.trim().replace('\n', " | ");
         println!("PLANISH-RESULT {name} {verdict} {detail}");
     }
+}
+
+/// Waits until the port has sent all lines: a kernel that dies and the exit device stop the machine at once.
+fn drain() {
+    let _ = std::io::stdout().flush();
+    let _ = rustix::termios::tcdrain(std::io::stdout());
 }

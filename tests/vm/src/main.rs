@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! kernel command line   planish.nodes=2 planish.cpus=4 ...     what QEMU was told to build
-//! serial console        PLANISH-RESULT <name> ok|fail|skip <detail>
+//! serial console        PLANISH-START                          the first line: from here on it is our doing
+//!                       PLANISH-RESULT <name> ok|fail|skip <detail>
 //!                       PLANISH-DONE <failed>                  the last line
 //! second serial port    a tar of the recorded guest            raw bytes
 //! port 0xf4             0x10 nothing failed, 0x11 otherwise    QEMU leaves with (v << 1) | 1
@@ -49,7 +50,7 @@ fn main() {
     }
     // The firmware leaves the console inside a line of escape codes.
     println!();
-    let mut report = Report::default();
+    let mut report = Report::start();
     match machine::prepare() {
         Ok(shape) => checks::run_all(&shape, &mut report),
         Err(error) => report.fail("prepare", &format!("{error:#}")),

@@ -87,13 +87,7 @@ impl Boot<'_> {
             let line = String::from_utf8_lossy(&line);
             let line = line.trim_end_matches('\r');
             writeln!(log, "{line}").with_context(|| format!("write {}", log_path.display()))?;
-            if let Some(result) = line.strip_prefix("PLANISH-RESULT ") {
-                end.heard = true;
-                count(&self.name(), result, &mut end.tally);
-            } else if let Some(count) = line.strip_prefix("PLANISH-DONE ") {
-                end.heard = true;
-                end.failed_said = count.trim().parse::<usize>().ok();
-            }
+            end.hear(&self.name(), line);
         }
         end.exit = child.wait().context("wait for QEMU")?.code();
         eprintln!("{} took {:.1} s", self.name(), start.elapsed().as_secs_f64());
@@ -146,6 +140,16 @@ struct End {
 }
 
 impl End {
+    /// Takes in one line of the console.
+    fn hear(&mut self, name: &str, line: &str) {
+        self.heard |= line.starts_with("PLANISH-");
+        if let Some(result) = line.strip_prefix("PLANISH-RESULT ") {
+            count(name, result, &mut self.tally);
+        } else if let Some(count) = line.strip_prefix("PLANISH-DONE ") {
+            self.failed_said = count.trim().parse::<usize>().ok();
+        }
+    }
+
     /// Whether the kernel reset the machine before anything of ours ran: QEMU leaves with 0 then.
     fn died_unheard(&self) -> bool {
         !self.heard && self.exit == Some(0)
@@ -183,12 +187,17 @@ mod tests {
 
     #[test]
     fn only_a_kernel_that_died_before_planish_spoke_is_booted_again() {
-        let end = |heard, exit| End { heard, exit, ..End::default() };
-        assert!(end(false, Some(0)).died_unheard());
-        // A word of ours, a hang that `timeout` ended, an exit that planish asked for: these are judged.
-        assert!(!end(true, Some(0)).died_unheard());
-        assert!(!end(false, Some(124)).died_unheard());
-        assert!(!end(false, Some(EXIT_PASSED)).died_unheard());
+        let end = |console: &[&str], exit| {
+            let mut end = End { exit: Some(exit), ..End::default() };
+            console.iter().for_each(|line| end.hear("guest", line));
+            end
+        };
+        assert!(end(&["Oops: int3: 0000"], 0).died_unheard());
+        // Our first step may have killed the kernel. A hang that `timeout` ended and an exit that was asked for are
+        // judged, too.
+        assert!(!end(&["PLANISH-START", "Oops: int3: 0000"], 0).died_unheard());
+        assert!(!end(&[], 124).died_unheard());
+        assert!(!end(&[], EXIT_PASSED).died_unheard());
     }
 
     #[test]
