@@ -225,6 +225,7 @@ fn an_unknown_key_names_the_nearest_at_every_depth() {
         ("\"vm.swappiness\" = { need_bytes = 1, node = [1] }", "did you mean `nodes`?"),
         ("\"vm.swappiness\" = { vale = \"1\", only = \"x\" }", "did you mean `value`?"),
         ("\"vm.swappiness\" = { need_bytes = -5 }", "expected u64"),
+        ("\"vm.swappiness\" = { need_bytes = \"64M\" }", "bytes without a unit, 67108864 for 64 MiB"),
         ("\"vm.swappiness\" = { value = \"1\" }", "these keys do not go together"),
         ("\"vm.swappiness\" = 1.5", "expected a number, a word, {"),
         ("\"vm.swappiness\" = []", "an empty list"),

@@ -23,9 +23,16 @@ struct Keys {
     value: Option<String>,
     only: Option<String>,
     needs: Option<Conditions>,
+    #[serde(default, deserialize_with = "plain_bytes")]
     need_bytes: Option<u64>,
     nodes: Option<Nodes>,
     from: Option<Computation>,
+}
+
+/// Bytes as a number; who writes `"64M"`, as on the command line, is told what is read here.
+fn plain_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let plain = |error| D::Error::custom(format!("{error}: need_bytes is bytes without a unit, 67108864 for 64 MiB"));
+    u64::deserialize(deserializer).map(Some).map_err(plain)
 }
 
 struct Reader;
