@@ -382,9 +382,9 @@ pub struct SelfCheck {
     pub warm_up: Option<WarmUp>,
     /// Seconds that one pair takes.
     pub pair_seconds: f64,
-    /// Pairs that would see `min_gain`.
+    /// Pairs of each rung that would see `min_gain`.
     pub pairs_needed: Option<usize>,
-    /// Hours for these.
+    /// Hours of a whole trial with these: self-check, all rungs, and what is kept for their confirmation.
     pub hours_needed: Option<f64>,
     /// A metric of the same runs that is quieter than the primary one, and its `sigma_d`.
     pub quieter: Option<Quieter>,

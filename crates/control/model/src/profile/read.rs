@@ -31,7 +31,8 @@ struct Keys {
 
 /// Bytes as a number; who writes `"64M"`, as on the command line, is told what is read here.
 fn plain_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let plain = |error| D::Error::custom(format!("{error}: need_bytes is bytes without a unit, 67108864 for 64 MiB"));
+    let plain =
+        |error| D::Error::custom(format!("{error}: need_bytes is bytes without a unit, 67108864 for 64 MiB"));
     u64::deserialize(deserializer).map(Some).map_err(plain)
 }
 

@@ -267,11 +267,8 @@ fn noise(check: &SelfCheck, page: &mut Page<'_>) {
     }
     machine(check, page);
     if let Some((pairs, hours)) = check.pairs_needed.zip(check.hours_needed) {
-        let one = units::seconds(check.pair_seconds);
-        page.fact(
-            "needs",
-            &format!("{pairs} pairs of {one} each, {} in all", units::seconds(hours * 3600.0)),
-        );
+        let (one, all) = (units::seconds(check.pair_seconds), units::seconds(hours * 3600.0));
+        page.fact("needs", &format!("{pairs} pairs of each rung, {one} a pair; {all} for the whole trial"));
     }
     if let Some(quieter) = &check.quieter {
         page.fact("quieter", &format!("{} (sigma {})", quieter.metric, percent(quieter.sigma_d)));

@@ -66,7 +66,11 @@ pub(super) fn run(outcome: &TrialOutcome) -> Vec<Line> {
         line("started", Html::default().then(Figure::moment("/started_at", outcome.started_at))),
         line("took", took),
         line("form", Html::default().text(if outcome.quick { "quick" } else { "full" })),
-        line("order", Html::default().text(&format!("{blocks} of all arms, {discarded} redone"))),
+        line(
+            "order",
+            Html::default()
+                .text(&format!("{blocks} of the arms without a verdict by then, {discarded} redone")),
+        ),
         line("seed", Html::default().then(Figure::verbatim("/seed", outcome.seed))),
     ];
     if let Some(proof) = &outcome.proof_id {

@@ -245,9 +245,12 @@ fn fact(name: &'static str, value: Html, meaning: &'static str) -> Fact {
 
 fn needed(check: &SelfCheck) -> Option<Html> {
     let pairs = Figure::count(format!("{AT}/pairs_needed"), check.pairs_needed? as u64);
-    let needed = Html::default().then(pairs).text(" pairs");
+    let needed = Html::default().then(pairs).text(" pairs of each rung");
     Some(match check.hours_needed {
-        Some(hours) => needed.text(", ").then(Figure::hours(format!("{AT}/hours_needed"), hours)),
+        Some(hours) => {
+            let all = Figure::hours(format!("{AT}/hours_needed"), hours);
+            needed.text(", ").then(all).text(" for the whole trial")
+        }
         None => needed,
     })
 }

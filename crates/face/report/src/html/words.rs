@@ -190,7 +190,7 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
         Html::default()
             .text("Chance, drawn from the seed ")
             .then(Figure::verbatim("/seed", outcome.seed))
-            .text(", orders the arms of every pair. No pair is left out for its result."),
+            .text(", orders the arms of every pair. No pair with two figures is left out for its result."),
         Html::default()
             .text(
                 "The gain is the Hodges-Lehmann estimate on the log ratios of pairs, its interval an exact \

@@ -156,9 +156,19 @@ pub(super) fn fewest_pairs(rungs: usize, options: &LadderOptions) -> usize {
 /// Pairs that fit into `seconds` when each of `arms` arms takes `unit_seconds` a block, within the plan's
 /// limits.
 pub(super) fn pairs_in(seconds: f64, unit_seconds: f64, arms: usize, options: &LadderOptions) -> usize {
+    let block_seconds = unit_seconds * units_of_a_pair(arms, options) as f64;
+    blocks_in(seconds * ladder_share(options), block_seconds, options)
+}
+
+/// Seconds into which [`pairs_in`] fits so many pairs.
+pub(super) fn seconds_for(pairs: usize, unit_seconds: f64, arms: usize, options: &LadderOptions) -> f64 {
+    pairs as f64 * unit_seconds * units_of_a_pair(arms, options) as f64 / ladder_share(options)
+}
+
+/// Units that run until each rung has one pair more.
+fn units_of_a_pair(arms: usize, options: &LadderOptions) -> usize {
     // One after the other, each rung has a unit of its own to be compared with.
-    let units = if options.is_one_by_one() { 2 * (arms - 1) } else { arms };
-    blocks_in(seconds * ladder_share(options), unit_seconds * units as f64, options)
+    if options.is_one_by_one() { 2 * (arms - 1) } else { arms }
 }
 
 fn blocks_in(seconds: f64, block_seconds: f64, options: &LadderOptions) -> usize {

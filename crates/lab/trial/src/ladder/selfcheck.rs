@@ -195,9 +195,10 @@ impl Climb<'_> {
         let starts = self.starts(work)?;
         let noise = NoiseReport::new(&starts).map_err(TrialError::Design)?;
 
-        let alpha = rung_alpha(self.names.len() - 1, options.strictness);
+        let arms = self.names.len();
+        let alpha = rung_alpha(arms - 1, options.strictness);
         let pair_seconds = work.took.as_secs_f64() / work.orders.len() as f64;
-        let pairs = race::pairs_in(self.left().as_secs_f64(), pair_seconds / 2.0, self.names.len(), options);
+        let pairs = race::pairs_in(self.left().as_secs_f64(), pair_seconds / 2.0, arms, options);
         let min_gain = direction.log_gain(options.min_gain).map_err(TrialError::Design)?;
         let fitness = noise.fitness(min_gain, pairs, alpha);
         let mde = direction.gain(mde80(noise.sigma_d, pairs, alpha));
@@ -214,7 +215,8 @@ impl Climb<'_> {
             Fitness::Broken => SelfCheckVerdict::Broken,
         };
         let hopeless = verdict == SelfCheckVerdict::Noisy && mde > options.hope;
-        let hours_needed = pairs_needed.map(|pairs| pairs as f64 * pair_seconds / 3600.0);
+        let spent = (options.spent + self.clock.elapsed()).as_secs_f64();
+        let seconds = |pairs| spent + race::seconds_for(pairs, pair_seconds / 2.0, arms, options);
         let mut outcome = SelfCheck {
             verdict,
             pairs: noise.pairs,
@@ -241,7 +243,7 @@ impl Climb<'_> {
             warm_up: None,
             pair_seconds,
             pairs_needed,
-            hours_needed,
+            hours_needed: pairs_needed.map(|pairs| seconds(pairs) / 3600.0),
             quieter,
             advice: String::new(),
         };
@@ -334,7 +336,10 @@ fn advice(check: &SelfCheck, options: &LadderOptions, pairs: usize, aa: &Estimat
                 } else {
                     format!("{minutes:.0} minute{}", if minutes > 1.0 { "s" } else { "" })
                 };
-                text += &format!("; for {:.1} % it takes {needed} pairs, {time}", 100.0 * options.min_gain);
+                text += &format!(
+                    "; for {:.1} % it takes {needed} pairs of each rung, {time} in all",
+                    100.0 * options.min_gain
+                );
                 // No budget buys these.
                 if needed > options.pairs_max {
                     text += &format!(", and {} are run at most: {}", options.pairs_max, options.pairs_cure);

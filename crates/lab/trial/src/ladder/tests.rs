@@ -188,6 +188,39 @@ fn a_self_check_alone_that_has_no_time_names_what_it_takes() {
 }
 
 #[test]
+fn a_trial_of_the_hours_that_the_self_check_names_could_see_the_smallest_gain() {
+    let check = |options: &LadderOptions| {
+        let mut field = Slow::new(3.0, 1.0, &COSTS);
+        let clock = field.clock();
+        let (mut silent, stop) = (Silent, Stop::default());
+        match Climb::new(clock, &mut field, options, &mut silent, &stop).self_check().expect("it runs") {
+            Checked::Done(check) => check.outcome,
+            Checked::TimeUp { .. } | Checked::Stopped => panic!("8 pairs fit into any of these budgets"),
+        }
+    };
+    let modes = [(LadderMode::Block, false), (LadderMode::Step, false), (LadderMode::Block, true)];
+    for (mode, duet) in modes {
+        for confirm in [Confirm::Fresh, Confirm::Skip { because: "it is only a try".to_owned() }] {
+            let plan = LadderOptions {
+                mode,
+                duet,
+                confirm,
+                min_gain: 0.001,
+                pairs_max: 1_000_000,
+                ..options(100.0, 8)
+            };
+            let hours = check(&plan).hours_needed.expect("0.1 % is not seen in 100 s");
+            let given = |share: f64| {
+                let budget = Duration::from_secs_f64(share * hours * 3600.0);
+                check(&LadderOptions { budget, ..plan.clone() }).verdict
+            };
+            assert_eq!(given(1.01), SelfCheckVerdict::Ok, "{mode:?} {duet} {hours}");
+            assert_eq!(given(0.97), SelfCheckVerdict::Noisy, "{mode:?} {duet} {hours}");
+        }
+    }
+}
+
+#[test]
 fn reading_counters_is_our_own_time() {
     let mut field = Slow::new(0.0, 0.5, &COSTS);
     field.bookkeeping = 0.04;
