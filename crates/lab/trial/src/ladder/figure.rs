@@ -6,12 +6,14 @@
 //! | the unit of | what becomes of it |
 //! |---|---|
 //! | the self-check | its pair is run again, twice; then the trial ends before anything was compared |
-//! | the reference | its block has no pairs, and the third such unit ends the race, with no verdict |
+//! | the reference, zero | the rungs that are still in the race end there, "not comparable" |
+//! | the reference, missing | its block has no pairs, and the third such unit ends these rungs |
 //! | a rung | the rung ends there, "not comparable" |
 //!
-//! A zero of the reference keeps the rungs of its block from being kept by their other pairs, too: where less is
-//! better, those are the pairs in which the reference was worse than it can be. A metric is *missing* where a unit did
-//! too little for it, so that to leave such a unit of the reference out favours no rung.
+//! A zero of the reference leaves its block without pairs, and where less is better the other pairs are those in which
+//! it was worse than it can be: they must keep no rung, so that more of them would be time for nothing. A metric is
+//! *missing* where a unit did too little for it, so that to leave such a unit of the reference out favours no rung.
+//! Other metrics decide nothing, and what they lack ends nothing.
 
 use crate::sample::Sample;
 
@@ -81,11 +83,21 @@ mod tests {
     /// arm says in a block, both counted from 0: with another number, or with none.
     struct Counted {
         told: fn(usize, usize) -> Option<Option<f64>>,
+        /// What it says of its processor time instead, in the same way.
+        cpu: fn(usize, usize) -> Option<f64>,
         /// The block in which the baseline crashes.
         crash: Option<usize>,
         blocks: usize,
         opened: Vec<usize>,
         rng: Rng,
+    }
+
+    impl Counted {
+        /// Units that tell this, and nothing else that is out of the way.
+        fn told(told: fn(usize, usize) -> Option<Option<f64>>) -> Self {
+            let (opened, rng) = (Vec::new(), Rng::new(8));
+            Self { told, cpu: |_, _| None, crash: None, blocks: 0, opened, rng }
+        }
     }
 
     impl Field for Counted {
@@ -117,7 +129,8 @@ mod tests {
                     return Err(ArmError::crashed("exit status 139"));
                 }
                 let usual = if arm == 1 { 50.0 } else { 100.0 } * (0.01 * self.rng.normal()).exp();
-                let sample = Sample::default().lower("cpu_s", "s", usual);
+                let cpu = (self.cpu)(arm, block).unwrap_or(usual);
+                let sample = Sample::default().lower("cpu_s", "s", cpu);
                 Ok(match (self.told)(arm, block).unwrap_or(Some(usual)) {
                     Some(value) => sample.lower("n", "", value),
                     None => sample,
@@ -128,21 +141,24 @@ mod tests {
     }
 
     fn run(told: fn(usize, usize) -> Option<Option<f64>>) -> (Result<TrialOutcome, TrialError>, Vec<usize>) {
-        run_with(told, None)
+        run_of(Counted::told(told), &counted())
     }
 
-    fn run_with(
-        told: fn(usize, usize) -> Option<Option<f64>>,
-        crash: Option<usize>,
-    ) -> (Result<TrialOutcome, TrialError>, Vec<usize>) {
-        let options = LadderOptions {
+    /// A ladder that `n` decides.
+    fn counted() -> LadderOptions {
+        LadderOptions {
             primary: MetricSpec { name: "n".to_owned(), unit: String::new(), better: Better::Lower },
             hope: 0.9,
             seed: 5,
             ..options(600.0, CHECKED)
-        };
-        let mut field = Counted { told, crash, blocks: 0, opened: Vec::new(), rng: Rng::new(8) };
-        let outcome = climb(&mut field, &options, &mut Silent, &Stop::default());
+        }
+    }
+
+    fn run_of(
+        mut field: Counted,
+        options: &LadderOptions,
+    ) -> (Result<TrialOutcome, TrialError>, Vec<usize>) {
+        let outcome = climb(&mut field, options, &mut Silent, &Stop::default());
         (outcome, field.opened)
     }
 
@@ -196,44 +212,87 @@ mod tests {
         assert!(outcome.blocks.iter().filter(of_half).count() > half.pairs);
     }
 
+    /// Why the rungs end beside a baseline that is zero.
+    const ZERO: &str = "not comparable: `n` is 0 in a unit of `base`, and gains are logs of ratios, which need values \
+                        above zero; make units longer, or decide by `cpu_s`";
+
     #[test]
-    fn a_zero_of_the_baseline_is_no_failure_of_a_rung_and_leaves_none_to_be_kept() {
-        let outcome = outcome(|arm, block| (arm == 0 && block == CHECKED + 2).then_some(Some(0.0)));
+    fn a_zero_of_the_baseline_ends_the_rungs_at_once_and_is_no_failure_of_them() {
+        let (outcome, opened) =
+            run(|arm, block| (arm == 0 && block == CHECKED + 2).then_some(Some(0.0)));
+        let outcome = outcome.expect("the baseline runs");
         for rung in &outcome.rungs {
-            assert_ne!(rung.verdict, RungVerdict::Keep, "{}: {}", rung.name, rung.reason);
-            assert!(!rung.reason.contains("failed"), "{}: {}", rung.name, rung.reason);
+            assert_eq!((rung.verdict, rung.pairs, rung.tested), (RungVerdict::Inconclusive, 2, Some(false)));
+            assert_eq!(rung.reason, ZERO, "{}", rung.name);
         }
+        assert_eq!(outcome.blocks.len(), 3, "what can be kept no more takes no more time");
+        assert_eq!(opened.len(), 4, "each arm was made ready once");
+        assert_eq!(outcome.exit, Exit::Inconclusive.code());
+    }
+
+    #[test]
+    fn what_was_kept_before_a_zero_of_the_baseline_stays() {
+        // `half` is kept after twelve pairs, and the next twelve blocks confirm it.
+        let outcome = outcome(|arm, block| (arm == 0 && block == CHECKED + 13).then_some(Some(0.0)));
         let half = rung(&outcome, "half");
+        assert_eq!((half.verdict, half.pairs), (RungVerdict::Keep, 12), "{}", half.reason);
+        assert!(half.confirmed.is_some());
+        for name in ["same", TrialOutcome::PLACEBO] {
+            let rung = rung(&outcome, name);
+            assert!(rung.verdict == RungVerdict::Drop || rung.reason == ZERO, "{}", rung.reason);
+        }
+        assert_eq!(outcome.exit, Exit::Done.code());
+    }
+
+    #[test]
+    fn a_zero_of_the_baseline_in_the_fresh_run_ends_it_at_once() {
+        let (outcome, _) = run(|arm, block| (arm == 0 && block >= CHECKED + 20).then_some(Some(0.0)));
+        let outcome = outcome.expect("the baseline runs");
+        let half = rung(&outcome, "half");
+        assert_eq!(half.reason, format!("seen once and not confirmed: {ZERO}"));
         assert_eq!((half.verdict, half.tested), (RungVerdict::Inconclusive, Some(false)));
-        assert!(half.reason.starts_with("pays, by 12 pairs"), "{}", half.reason);
-        assert!(
-            half.reason.contains("but a pair has no figure: not comparable: `n` is 0 in a unit of `base`")
-        );
+        assert_eq!(outcome.blocks.len(), 21, "it is the last block");
+    }
+
+    #[test]
+    fn a_zero_of_a_metric_that_does_not_decide_ends_nothing() {
+        let mut field = Counted::told(|_, _| None);
+        field.cpu = |arm, block| (arm == 0 && block == CHECKED + 2).then_some(0.0);
+        let outcome = run_of(field, &counted()).0.expect("the baseline runs");
+        let half = rung(&outcome, "half");
+        assert_eq!((half.verdict, half.pairs), (RungVerdict::Keep, 12), "{}", half.reason);
+        assert_eq!(half.metrics["cpu_s"].gain, None, "a ratio over some of the pairs would be a selection");
+    }
+
+    #[test]
+    fn a_zero_ends_one_rung_of_those_that_run_one_after_the_other() {
+        let mode = crate::outcome::LadderMode::Step;
+        let options = LadderOptions { mode, ..counted() };
+        let zero = |arm, block| (arm == 0 && block == CHECKED + 1).then_some(Some(0.0));
+        let outcome = run_of(Counted::told(zero), &options).0.expect("the baseline runs");
+        let ended = outcome.rungs.iter().filter(|rung| rung.reason == ZERO);
+        assert_eq!(ended.map(|rung| rung.pairs).collect::<Vec<_>>(), [1]);
+        assert!(outcome.rungs.iter().any(|rung| rung.pairs >= 8), "{:?}", outcome.rungs);
     }
 
     #[test]
     fn a_baseline_that_stops_telling_ends_the_rungs_and_keeps_their_pairs() {
-        for told in [
-            (|arm, block| (arm == 0 && block >= CHECKED + 4).then_some(Some(0.0)))
-                as fn(usize, usize) -> Option<Option<f64>>,
-            |arm, block| (arm == 0 && block >= CHECKED + 4).then_some(None),
-        ] {
-            let outcome = outcome(told);
-            for rung in &outcome.rungs {
-                assert_eq!((rung.verdict, rung.pairs), (RungVerdict::Inconclusive, 4), "{}", rung.reason);
-                assert!(rung.reason.starts_with("not comparable: ") && rung.reason.contains("`base`"));
-            }
-            assert_eq!((outcome.blocks.len(), outcome.exit), (7, Exit::Inconclusive.code()));
+        let outcome = outcome(|arm, block| (arm == 0 && block >= CHECKED + 4).then_some(None));
+        for rung in &outcome.rungs {
+            assert_eq!((rung.verdict, rung.pairs), (RungVerdict::Inconclusive, 4), "{}", rung.reason);
+            assert!(rung.reason.starts_with("not comparable: a unit of `base` has no `n`"), "{}", rung.reason);
         }
+        assert_eq!((outcome.blocks.len(), outcome.exit), (7, Exit::Inconclusive.code()));
     }
 
     #[test]
     fn a_crash_of_the_baseline_beside_units_without_a_figure_ends_no_trial() {
-        let two_zeros = |arm, block| (arm == 0 && [9, 10].contains(&block)).then_some(Some(0.0));
-        let (outcome, _) = run_with(two_zeros, Some(11));
-        let outcome = outcome.expect("what was found stays");
-        assert!(outcome.rungs.iter().all(|rung| rung.verdict != RungVerdict::Keep));
-        assert!(rung(&outcome, "half").pairs >= 12, "{:?}", outcome.rungs);
+        let two_lack = |arm, block| (arm == 0 && [9, 10].contains(&block)).then_some(None);
+        let mut field = Counted::told(two_lack);
+        field.crash = Some(11);
+        let outcome = run_of(field, &counted()).0.expect("what was found stays");
+        let half = rung(&outcome, "half");
+        assert_eq!((half.verdict, half.pairs), (RungVerdict::Keep, 12), "{}", half.reason);
     }
 
     #[test]

@@ -52,8 +52,6 @@ pub(super) struct Run {
     pub(super) pairs: Vec<Pair>,
     failures: usize,
     last_failure: String,
-    /// Why pairs of it have no figure, which keeps it from being kept by the others.
-    gap: Option<String>,
     /// Why it cannot be compared: it ends without a verdict.
     incomparable: Option<String>,
 }
@@ -67,7 +65,6 @@ impl Run {
             pairs: Vec::new(),
             failures: 0,
             last_failure: String::new(),
-            gap: None,
             incomparable: None,
         }
     }
@@ -77,11 +74,9 @@ impl Run {
         if self.incomparable.is_some() {
             return self.incomparable.clone();
         }
-        if self.failures > 0 {
-            let failure = &self.last_failure;
-            return Some(format!("{}, but a unit failed, and its pair has no figure: {failure}", shown()));
-        }
-        self.gap.as_ref().map(|gap| format!("{}, but a pair has no figure: {gap}", shown()))
+        let failure = &self.last_failure;
+        let failed = || format!("{}, but a unit failed, and its pair has no figure: {failure}", shown());
+        (self.failures > 0).then(failed)
     }
 
     /// Which arm of each pair ran first.
@@ -114,7 +109,7 @@ pub(super) struct Race<'c, 'a> {
     begun: Duration,
     pairs_max: usize,
     reference_failures: usize,
-    /// Units of the reference that had no figure to compare.
+    /// Units of the reference in which the metric was missing.
     reference_lacks: usize,
 }
 
@@ -455,19 +450,20 @@ impl<'c, 'a> Race<'c, 'a> {
         }
     }
 
-    /// A unit of the reference has run and cannot be compared. Where it is one too many, the rungs end without a
-    /// verdict, and what was found before stays. Crashes are counted apart: those say that nothing can go on.
+    /// A unit of the reference has run and cannot be compared. A zero ends the rungs at once, without a verdict: their
+    /// other pairs could keep none of them, and would be time for nothing. A missing metric ends them when it is one
+    /// too many. What was found before stays.
     fn reference_lacks(&mut self, sample: &Sample, lack: Lack) {
-        self.reference_lacks += 1;
+        if lack == Lack::Missing {
+            self.reference_lacks += 1;
+            if self.reference_lacks < BASELINE_FAILURES {
+                return;
+            }
+        }
         let name = self.name(self.course.reference);
         let why = lack.told(&self.climb.options.primary.name, &name, sample);
-        let is_over = self.reference_lacks >= BASELINE_FAILURES;
         for (_, run) in &mut self.runs {
-            if is_over {
-                run.incomparable = Some(why.clone());
-            } else if lack != Lack::Missing {
-                run.gap = Some(why.clone());
-            }
+            run.incomparable = Some(why.clone());
         }
     }
 
@@ -511,6 +507,10 @@ impl<'c, 'a> Race<'c, 'a> {
                 (RungVerdict::Inconclusive, "fails, and so does the baseline")
             };
             self.contenders[index].conclude(verdict, format!("{reason}: {}", run.last_failure));
+            return;
+        }
+        // It is not started again for nothing.
+        if run.incomparable.is_some() {
             return;
         }
         let arm = self.contenders[index].arm;
