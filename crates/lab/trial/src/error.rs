@@ -80,7 +80,7 @@ pub enum TrialError {
         #[source]
         source: io::Error,
     },
-    /// The arm that every rung is compared with does not run.
+    /// The arm that every rung is compared with does not run: it failed before there was anything to compare.
     #[error("the baseline `{name}` does not run: {detail}")]
     Baseline {
         /// Its name.

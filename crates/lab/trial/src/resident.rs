@@ -86,7 +86,8 @@ pub struct Slicing {
 /// Runs a ladder of resident arms: self-check, randomised blocks with planned looks, confirmation.
 ///
 /// # Errors
-/// The baseline does not run or does not report the primary metric, or the numbers allow no conclusion.
+/// The baseline does not get through the self-check or does not report the primary metric, or the numbers allow no
+/// conclusion.
 pub fn run_resident(
     arms: ResidentArms<'_>,
     slicing: Slicing,

@@ -153,8 +153,8 @@ pub(crate) fn on_session<T>(
 /// Runs a trial on a ground of the caller and leaves the host as it was, except for what is kept.
 ///
 /// # Errors
-/// The baseline does not run, the numbers allow no conclusion, the host cannot be set or not be put back, or
-/// the proof cannot be stored. The host has been put back in all cases but the one that says otherwise.
+/// The baseline does not get through the self-check, the numbers allow no conclusion, the host cannot be set or not be
+/// put back, or the proof cannot be stored. The host has been put back in all cases but the one that says otherwise.
 pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
     ground.proofs.check_writable()?;
     let recipes = recipes(trial);

@@ -154,10 +154,7 @@ mod tests {
         }
     }
 
-    fn run_of(
-        mut field: Counted,
-        options: &LadderOptions,
-    ) -> (Result<TrialOutcome, TrialError>, Vec<usize>) {
+    fn run_of(mut field: Counted, options: &LadderOptions) -> (Result<TrialOutcome, TrialError>, Vec<usize>) {
         let outcome = climb(&mut field, options, &mut Silent, &Stop::default());
         (outcome, field.opened)
     }
@@ -218,8 +215,7 @@ mod tests {
 
     #[test]
     fn a_zero_of_the_baseline_ends_the_rungs_at_once_and_is_no_failure_of_them() {
-        let (outcome, opened) =
-            run(|arm, block| (arm == 0 && block == CHECKED + 2).then_some(Some(0.0)));
+        let (outcome, opened) = run(|arm, block| (arm == 0 && block == CHECKED + 2).then_some(Some(0.0)));
         let outcome = outcome.expect("the baseline runs");
         for rung in &outcome.rungs {
             assert_eq!((rung.verdict, rung.pairs, rung.tested), (RungVerdict::Inconclusive, 2, Some(false)));
@@ -280,7 +276,11 @@ mod tests {
         let outcome = outcome(|arm, block| (arm == 0 && block >= CHECKED + 4).then_some(None));
         for rung in &outcome.rungs {
             assert_eq!((rung.verdict, rung.pairs), (RungVerdict::Inconclusive, 4), "{}", rung.reason);
-            assert!(rung.reason.starts_with("not comparable: a unit of `base` has no `n`"), "{}", rung.reason);
+            assert!(
+                rung.reason.starts_with("not comparable: a unit of `base` has no `n`"),
+                "{}",
+                rung.reason
+            );
         }
         assert_eq!((outcome.blocks.len(), outcome.exit), (7, Exit::Inconclusive.code()));
     }

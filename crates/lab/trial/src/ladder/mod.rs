@@ -311,6 +311,8 @@ pub(crate) struct Climb<'a> {
     budget_needed_seconds: Option<u64>,
     notes: Vec<String>,
     refused: Vec<Refusal>,
+    /// Why no further rung can be compared: the arm to compare it with does not run any more.
+    lost: Option<String>,
 }
 
 impl<'a> Climb<'a> {
@@ -341,6 +343,7 @@ impl<'a> Climb<'a> {
             budget_needed_seconds: None,
             notes: Vec::new(),
             refused: options.refused.clone(),
+            lost: None,
         }
     }
 
@@ -503,12 +506,10 @@ impl<'a> Climb<'a> {
             LadderMode::Block => self.stack(&kept, TrialOutcome::STACK),
         };
         let Some(stack) = stack else {
-            self.open_fresh(&kept, contenders)?;
-            return Race::confirmation(self, contenders)?.run();
+            return self.run_fresh(&kept, contenders);
         };
         let mut together = vec![Contender::stack(stack.arm, min_gain, &self.names[0])];
-        self.open_fresh(&[stack.arm], &mut together)?;
-        Race::confirmation(self, &mut together)?.run()?;
+        self.run_fresh(&[stack.arm], &mut together)?;
         let stacked = together.remove(0);
         for contender in contenders.iter_mut().filter(|contender| contender.is_kept()) {
             contender.share_fate(&stacked, stack.left_out.contains(&contender.arm));
@@ -525,26 +526,53 @@ impl<'a> Climb<'a> {
         Some(stack)
     }
 
-    /// Starts the baseline and some arms afresh; an arm that fails is not confirmed.
-    fn open_fresh(&mut self, arms: &[usize], contenders: &mut [Contender]) -> Result<(), TrialError> {
+    /// Starts the baseline and some arms afresh, and runs those of them that are kept against it. An arm that fails to
+    /// start is not confirmed, and without the baseline none is.
+    fn run_fresh(&mut self, arms: &[usize], contenders: &mut [Contender]) -> Result<(), TrialError> {
         for &arm in [0].iter().chain(arms) {
             if self.left().is_zero() {
                 // The race finds no time either, and says so.
-                return Ok(());
+                break;
             }
             match self.timed(|field| field.open(arm)) {
                 Ok(_) => {}
                 // So does it of a stop.
-                Err(ArmError::Stopped) => return Ok(()),
+                Err(ArmError::Stopped) => break,
+                Err(error) if error.ends_the_trial() => return Err(host_error(error)),
+                Err(error) if arm == 0 => {
+                    let why = self.lose(Phase::Confirm, 0, &format!("does not start afresh: {error}"));
+                    for contender in contenders.iter_mut().filter(|contender| contender.is_kept()) {
+                        contender.tested = false;
+                        contender.unconfirmed(format!("not comparable: {why}"));
+                    }
+                    return Ok(());
+                }
                 Err(error) => {
-                    let Some(contender) = contenders.iter_mut().find(|contender| contender.arm == arm) else {
-                        return Err(self.baseline_error(&error));
-                    };
+                    let started = contenders.iter_mut().find(|contender| contender.arm == arm);
+                    let contender = started.expect("each arm is that of a contender");
+                    contender.tested = false;
                     contender.unconfirmed(format!("its fresh start failed: {error}"));
                 }
             }
         }
-        Ok(())
+        Race::confirmation(self, contenders)?.run()
+    }
+
+    /// The arm that others are compared with does not run any more: says so, and why, for their reasons.
+    fn lose(&mut self, phase: Phase, arm: usize, how: &str) -> String {
+        let name = &self.names[arm];
+        let what = match phase {
+            Phase::Confirm => "the confirmation",
+            _ => "the rest of the ladder",
+        };
+        let why = match arm {
+            0 => format!("the baseline `{name}` {how}"),
+            _ => format!("what was kept before, `{name}`, {how}"),
+        };
+        let cure = format!("run the command of `{name}` by hand, mend what ends it, and run the trial again");
+        self.refused.push(Refusal { what: what.to_owned(), why: why.clone(), cure });
+        self.lost = Some(why.clone());
+        why
     }
 
     /// Where rungs are open although there was time for more pairs, what ended them is their number.

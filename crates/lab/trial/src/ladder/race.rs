@@ -409,7 +409,7 @@ impl<'c, 'a> Race<'c, 'a> {
                 Ok(sample) => match (figure(&sample, &self.climb.options.primary.name), &baseline) {
                     (Ok(value), Some((baseline, of_baseline))) => {
                         let pair = Pair { baseline: Rc::clone(baseline), arm: sample, first };
-                        self.push(*index, run, pair, [*of_baseline, value]);
+                        self.push(*index, run, pair, [*of_baseline, value])?;
                     }
                     (Ok(_), None) => {}
                     // Without a pair its lack is one all the same, as a crash would be.
@@ -432,7 +432,13 @@ impl<'c, 'a> Race<'c, 'a> {
     }
 
     /// Takes in a pair by the figures of its baseline and its arm.
-    fn push(&mut self, index: usize, run: &mut Run, pair: Pair, [baseline, arm]: [f64; 2]) {
+    fn push(
+        &mut self,
+        index: usize,
+        run: &mut Run,
+        pair: Pair,
+        [baseline, arm]: [f64; 2],
+    ) -> Result<(), TrialError> {
         let primary = &self.climb.options.primary;
         let log = match better(primary.better).pair_log(baseline, arm) {
             Ok(log) => log,
@@ -440,14 +446,15 @@ impl<'c, 'a> Race<'c, 'a> {
                 let name = &primary.name;
                 run.incomparable =
                     Some(format!("not comparable: `{name}` is {arm} beside {baseline}: {error}"));
-                return;
+                return Ok(());
             }
         };
         let guards: Vec<f64> = run.guarded.iter().map(|metric| guard_value(metric, &pair)).collect();
         match run.sequential.push(log, &guards) {
             Ok(Decision::Continue | Decision::Stop(_)) => run.pairs.push(pair),
-            Err(error) => self.failed(index, run, error.to_string()),
+            Err(error) => self.failed(index, run, error.to_string())?,
         }
+        Ok(())
     }
 
     /// A unit of the reference has run and cannot be compared. A zero ends the rungs at once, without a verdict: their
@@ -467,19 +474,37 @@ impl<'c, 'a> Race<'c, 'a> {
         }
     }
 
+    /// A unit of the reference has crashed or timed out. Where it is one too many, or the reference does not even start
+    /// again, the rungs end without a verdict, and what was found before stays.
     fn reference_failed(&mut self, error: ArmError) -> Result<(), TrialError> {
-        let arm = self.course.reference;
-        match error {
-            ArmError::Stopped => Ok(()),
-            error if error.ends_the_trial() => Err(super::host_error(error)),
-            error => {
-                self.reference_failures += 1;
-                if self.reference_failures >= BASELINE_FAILURES {
-                    return Err(TrialError::of_baseline(&self.climb.names[arm], &error));
-                }
-                let opened = self.climb.timed(|field| field.open(arm));
-                opened.map(drop).map_err(|error| TrialError::of_baseline(&self.climb.names[arm], &error))
-            }
+        if error == ArmError::Stopped {
+            return Ok(());
+        }
+        if error.ends_the_trial() {
+            return Err(super::host_error(error));
+        }
+        self.reference_failures += 1;
+        // The block has been listed, and blocks count from 0.
+        let block = self.climb.blocks.len() - 1;
+        let how = if self.reference_failures < BASELINE_FAILURES {
+            let Some(why) = self.start_again(self.course.reference)? else { return Ok(()) };
+            format!("failed in block {block} ({error}) and does not start again: {why}")
+        } else {
+            format!("failed in {BASELINE_FAILURES} blocks, the last of them {block}: {error}")
+        };
+        let why = self.climb.lose(self.course.phase, self.course.reference, &how);
+        for (_, run) in &mut self.runs {
+            run.incomparable = Some(format!("not comparable: {why}"));
+        }
+        Ok(())
+    }
+
+    /// Starts an arm again; why it does not. A stop is no reason: the race ends by itself.
+    fn start_again(&mut self, arm: usize) -> Result<Option<ArmError>, TrialError> {
+        match self.climb.timed(|field| field.open(arm)) {
+            Ok(_) | Err(ArmError::Stopped) => Ok(None),
+            Err(error) if error.ends_the_trial() => Err(super::host_error(error)),
+            Err(error) => Ok(Some(error)),
         }
     }
 
@@ -490,14 +515,14 @@ impl<'c, 'a> Race<'c, 'a> {
             ArmError::Unavailable { reason, .. } => {
                 self.contenders[index].conclude(RungVerdict::Unavailable, reason);
             }
-            error => self.failed(index, run, error.to_string()),
+            error => self.failed(index, run, error.to_string())?,
         }
         Ok(())
     }
 
     /// A crash or a timeout: a result. Once keeps the rung from being kept, since its pair has no figure and none is
     /// left out for its outcome; twice drops it where the baseline never failed.
-    fn failed(&mut self, index: usize, run: &mut Run, detail: String) {
+    fn failed(&mut self, index: usize, run: &mut Run, detail: String) -> Result<(), TrialError> {
         run.failures += 1;
         run.last_failure = detail;
         if run.failures >= FAILURES_TO_DROP {
@@ -507,17 +532,17 @@ impl<'c, 'a> Race<'c, 'a> {
                 (RungVerdict::Inconclusive, "fails, and so does the baseline")
             };
             self.contenders[index].conclude(verdict, format!("{reason}: {}", run.last_failure));
-            return;
+            return Ok(());
         }
         // It is not started again for nothing.
         if run.incomparable.is_some() {
-            return;
+            return Ok(());
         }
-        let arm = self.contenders[index].arm;
-        if let Err(error) = self.climb.timed(|field| field.open(arm)) {
+        if let Some(error) = self.start_again(self.contenders[index].arm)? {
             let reason = format!("failed ({}) and does not start again: {error}", run.last_failure);
             self.contenders[index].conclude(RungVerdict::Drop, reason);
         }
+        Ok(())
     }
 
     fn is_over(&self, index: usize, run: &Run) -> bool {

@@ -42,6 +42,10 @@ impl Climb<'_> {
                 let leg = Leg { contender: index, reference: kept.arm, races, reserve, unit_seconds };
                 Race::leg(self, contenders, &leg)?.run()?;
             }
+            if let Some(why) = &self.lost {
+                super::conclude_all(contenders, &format!("no pair was run: {why}"));
+                return Ok(());
+            }
             let contender = &contenders[index];
             if contender.is_kept() && !is_placebo && self.options.mode == LadderMode::Step {
                 kept.arm = contender.arm;

@@ -1,6 +1,7 @@
 //! Arms whose truth is known.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -31,8 +32,14 @@ pub enum Fault {
     Unavailable,
     CrashAlways,
     CrashAt(usize),
+    /// In these slices, the first being 1.
+    CrashIn(Range<usize>),
+    /// From this slice on, and it does not start again.
+    GoneAt(usize),
     TimesOutAt(usize),
     StopsTrialAt(usize, Stop),
+    /// The user ends the trial while it crashes.
+    CrashesAndStopsTrialAt(usize, Stop),
 }
 
 /// An arm that takes `cost` nanoseconds an operation, times log-normal noise.
@@ -132,6 +139,9 @@ impl ResidentArm for Fake {
             let cure = "sudo planish apply series".to_owned();
             return Err(ArmError::Unavailable { reason: "no such pages".to_owned(), cure });
         }
+        if matches!(self.fault, Fault::GoneAt(at) if self.log.borrow().slices >= at) {
+            return Err(ArmError::crashed("no such file"));
+        }
         self.layout = match &self.memory {
             Some(memory) => memory.borrow_mut().pop().expect("a place for each arm"),
             None => self.layout_sigma * self.rng.normal(),
@@ -156,10 +166,18 @@ impl ResidentArm for Fake {
         match &self.fault {
             Fault::CrashAlways => return Err(ArmError::crashed("exit status 139")),
             Fault::CrashAt(at) if slices == *at => return Err(ArmError::crashed("exit status 139")),
+            Fault::CrashIn(these) if these.contains(&slices) => {
+                return Err(ArmError::crashed("exit status 139"));
+            }
+            Fault::GoneAt(at) if slices >= *at => return Err(ArmError::crashed("exit status 139")),
             Fault::TimesOutAt(at) if slices >= *at => {
                 return Err(ArmError::TimedOut { after: Duration::from_secs(1) });
             }
             Fault::StopsTrialAt(at, stop) if slices >= *at => stop.set(),
+            Fault::CrashesAndStopsTrialAt(at, stop) if slices >= *at => {
+                stop.set();
+                return Err(ArmError::crashed("exit status 139"));
+            }
             _ => {}
         }
         let course = (self.course)(self.since_start);

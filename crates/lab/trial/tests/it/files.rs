@@ -16,7 +16,7 @@ use crate::recompute::recompute;
 #[derive(Default)]
 pub struct Memory {
     folder: std::path::PathBuf,
-    open: Vec<EntryId>,
+    pub open: Vec<EntryId>,
     pub applied: usize,
     rehearsed: usize,
     /// Whether somebody else sets the host, so that each read-back is another one.
@@ -104,13 +104,14 @@ impl HostControl for Memory {
 }
 
 /// A load that says what it cost: 100 units and a little noise, 20 % less on a fast host, 10 % less with LEAN
-/// set. The noise goes by the number of the start: by PID it would be another experiment at every run, and one
-/// in a hundred of those rightly ends in an alarm of the self-check.
+/// set, and a crash from the start on that LAST says. The noise goes by the number of the start: by PID it would be
+/// another experiment at every run, and one in a hundred of those rightly ends in an alarm of the self-check.
 const LOAD: &str = "starts=0; [ -e STARTS ] && read -r starts < STARTS; \
     echo $((starts + 1)) > STARTS; \
     cost=$((100000 + (starts * starts + 3) * 7919 % 701)); \
     [ -e fast ] && cost=$((cost * 8 / 10)); \
     [ -n \"$LEAN\" ] && cost=$((cost * 9 / 10)); \
+    [ -n \"$LAST\" ] && [ $starts -ge $LAST ] && exit 9; \
     [ -n \"$CRASH\" ] && { echo boom >&2; kill -SEGV $$; }; \
     echo \"cost: $cost\"";
 
