@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Conditions, KnobId, PlacementRequest};
 
 mod read;
+mod write;
+
+pub use write::toml_value;
 
 /// Which nodes a pool is wanted on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use planish_model::{Case, Nodes, Want};
-
 use super::Imported;
 
 impl Imported {
@@ -22,43 +20,11 @@ impl Imported {
                     writeln!(text, "# line {}: {}\n#   {}", line.line, one_line(&line.text), one_line(note));
             }
         }
-        let _ = writeln!(text, "name    = {}", quoted(&self.profile.name));
-        let _ = writeln!(text, "summary = {}\n\n[want]", quoted(&self.profile.summary));
-        for (id, want) in &self.profile.want {
-            let _ = writeln!(text, "\"{id}\" = {}", wanted(want));
-        }
-        text
+        text + &self.profile.to_toml()
     }
 }
 
-fn wanted(want: &Want) -> String {
-    match want {
-        Want::Int(number) => number.to_string(),
-        Want::Text(value) => quoted(value),
-        Want::Case(one) => case(one),
-        Want::Cases(cases) => {
-            let lines: String = cases.iter().map(|one| format!("  {},\n", case(one))).collect();
-            format!("[\n{lines}]")
-        }
-        Want::Need { need_bytes, nodes: Nodes::Spread } => format!("{{ need_bytes = {need_bytes} }}"),
-        Want::Need { need_bytes, nodes: Nodes::Each(nodes) } => {
-            format!("{{ need_bytes = {need_bytes}, nodes = {nodes:?} }}")
-        }
-        // No foreign file asks for a function of ours.
-        Want::From { .. } => String::new(),
-    }
-}
-
-fn case(case: &Case) -> String {
-    let only = case.only.as_ref().map(|only| format!(", only = {}", quoted(only))).unwrap_or_default();
-    format!("{{ value = {}{only} }}", quoted(&case.value))
-}
-
-/// A basic string of TOML.
-fn quoted(text: &str) -> String {
-    toml::Value::String(one_line(text)).to_string()
-}
-
+/// What a comment of TOML can hold: one line, without control characters.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Catalogue, KnobId, Sizing, quoted};
+use planish_model::{Catalogue, KnobId, Nodes, Profile, Sizing, Want, quoted};
 use planish_pipeline::{self as pipeline, Service, SizeRequest};
 use planish_workload::parse_bytes;
 
@@ -82,7 +82,7 @@ fn unnamed(
     let answer = answer.note(format!(
         "no plan takes bytes: a profile of your own wants {}, headroom included (docs/profiles.md); or name the \
          service once it runs",
-        pool.wanted()
+        pool.want.toml_line(pool.knob)
     ));
     // A plan of what the host cannot give would be refused: less, or more memory, is for the user to decide.
     let next = if pool.is_refused { context.line("topo") } else { context.again("--output ./mine.toml") };
@@ -92,8 +92,8 @@ fn unnamed(
 /// The pool that is proposed for a sizing: that of the smallest pages which the host can give.
 struct Pool<'a> {
     knob: &'a KnobId,
-    /// Of all its pages, headroom included: a plan adds nothing to what a profile needs.
-    need_bytes: u64,
+    /// All its pages, headroom included: a plan adds nothing to what a profile needs.
+    want: Want,
     is_refused: bool,
 }
 
@@ -107,18 +107,14 @@ impl<'a> Pool<'a> {
                 "/sys/devices/system/node/node{{node}}/hugepages/hugepages-{}kB/nr_hugepages",
                 page_bytes / 1024
             );
+            let need_bytes = rows().map(|row| row.bytes).sum();
             Some(Self {
                 knob: &catalogue.knobs().find(|knob| knob.path == path)?.id,
-                need_bytes: rows().map(|row| row.bytes).sum(),
+                want: Want::Need { need_bytes, nodes: Nodes::Spread },
                 is_refused: rows().any(|row| row.refused.is_some()),
             })
         });
         pools.min_by_key(|pool| pool.is_refused)
-    }
-
-    /// As a profile says it.
-    fn wanted(&self) -> String {
-        format!("\"{}\" = {{ need_bytes = {} }}", self.knob, self.need_bytes)
     }
 }
 
@@ -129,14 +125,17 @@ fn write_profile(path: &Path, pool: &Pool<'_>, sizing: &Sizing) -> Result<(), Fa
         let failure = Failure::usage(format!("{} is no name for a profile", path.display()));
         return Err(failure.hint("a file is taken for a profile where its name ends in .toml"));
     };
-    // A string of JSON is one of TOML.
-    let text = |text: &str| serde_json::Value::from(text).to_string();
     let summary = format!("Huge pages for {}, with {} % headroom.", sizing.subject, sizing.headroom_percent);
-    let mut profile = format!("name    = {}\nsummary = {}\n\n[want]\n", text(&name), text(&summary));
-    for line in &sizing.arithmetic {
-        profile += &format!("# {line}\n");
-    }
-    write_new_file(path, &(profile + &pool.wanted() + "\n"))
+    let profile = Profile {
+        name,
+        summary,
+        inherits: Vec::new(),
+        want: [(pool.knob.clone(), pool.want.clone())].into(),
+        placement: None,
+        guide: Vec::new(),
+    };
+    let arithmetic: String = sizing.arithmetic.iter().map(|line| format!("# {line}\n")).collect();
+    write_new_file(path, &(arithmetic + &profile.to_toml()))
 }
 
 impl Args {

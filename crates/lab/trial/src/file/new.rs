@@ -1,6 +1,6 @@
 //! A first trial file for the user's own workload.
 
-use planish_model::{Catalogue, CatalogueError, Profile, nearest};
+use planish_model::{Catalogue, CatalogueError, Profile, nearest, quoted, toml_value};
 
 use crate::error::TrialError;
 
@@ -38,10 +38,12 @@ pub fn new(wanted: &NewTrial, catalogue: &Catalogue) -> Result<String, TrialErro
                  name = \"no-thp\"\nwant = { \"thp.enabled\" = \"never\" }"
             .to_owned(),
     };
-    let (file, name) = (&wanted.name, quote(&wanted.name));
-    let command = quote(&wanted.command);
+    // As it is typed; a name with a line break would end the comment.
+    let file = quoted(&format!("./{}.toml", wanted.name)).replace(char::is_control, "?");
+    let name = toml_value(&wanted.name);
+    let command = toml_value(&wanted.command);
     Ok(format!(
-        "# A trial: planish trial run ./{file}.toml
+        "# A trial: planish trial run {file}
 # Each unit is one fresh start of the command. Orders are random, noise is measured first, and what is
 # kept is run again. Schema: docs/schema/trial-file.json
 name = {name}
@@ -80,14 +82,9 @@ name = \"as-it-is\"
     ))
 }
 
-/// A text as TOML says it.
-fn quote(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
-}
-
 fn of_profile(name: &str, catalogue: &Catalogue) -> Result<String, TrialError> {
     if catalogue.profile_names().any(|known| known == name) {
-        return Ok(format!("name = {0}\nprofile = {0}", quote(name)));
+        return Ok(format!("name = {0}\nprofile = {0}", toml_value(name)));
     }
     if let Err(error @ CatalogueError::LeftOut(_)) = catalogue.profile(name) {
         return Err(TrialError::Profile(error));
@@ -107,13 +104,12 @@ fn of_own(profile: &Profile, catalogue: &Catalogue) -> Result<String, TrialError
         return Err(TrialError::Placement { name: profile.name.clone() });
     }
     let (parent, want) = match profile.inherits.as_slice() {
-        [parent] => (format!("profile = {}\n", quote(parent)), &profile.want),
+        [parent] => (format!("profile = {}\n", toml_value(parent)), &profile.want),
         _ => (String::new(), &whole.want),
     };
-    let mut rung = format!("name = {}\n{parent}\n[rung.want]", quote(&profile.name));
+    let mut rung = format!("name = {}\n{parent}\n[rung.want]", toml_value(&profile.name));
     for (id, want) in want {
-        let value = toml::Value::try_from(want).expect("what was read from TOML can be written as TOML");
-        rung.push_str(&format!("\n{} = {value}", quote(id.as_str())));
+        rung.push_str(&format!("\n{}", want.toml_line(id)));
     }
     Ok(rung)
 }
@@ -184,6 +180,26 @@ mod tests {
         assert!(text.starts_with("# A trial: planish trial run ./my-app.toml\n"), "{text}");
         assert_eq!(trial.workload.command[2], wanted(None).command);
         assert_eq!(trial.rung[0].profile.as_ref().map(|name| name.get_ref().as_str()), Some("postgres"));
+    }
+
+    #[test]
+    fn odd_names_and_commands_are_kept_to_the_letter_too() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        for odd in ["two\nlines", "\u{7f}\u{7}", "it's \"both\"", "'''\r\n\"\"\"", "\\", "\u{1f600}\t;id"] {
+            let wanted = NewTrial { name: odd.to_owned(), command: odd.to_owned(), worth: None };
+            let text = new(&wanted, &catalogue).expect("no profile");
+            let trial =
+                TrialFile::parse("my-app.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert_eq!((trial.name.get_ref().as_str(), trial.workload.command[2].as_str()), (odd, odd));
+        }
+    }
+
+    #[test]
+    fn a_need_that_no_signed_number_holds_is_written() {
+        let need = u64::MAX;
+        let want = format!("\"hugepages.2m\" = {{ need_bytes = {need} }}\n");
+        let (_, wanted) = own(&format!("name = \"own\"\nsummary = \"s\"\n[want]\n{want}")).expect("sound");
+        assert!(wanted[0].contains(&format!("need_bytes: {need}")), "{wanted:?}");
     }
 
     #[test]
