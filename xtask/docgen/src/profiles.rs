@@ -22,7 +22,8 @@ what can be wanted.
 - **Keep it** in `/etc/planish/profiles/mine.toml`, and it has a name: `planish plan mine`, `profile = \"mine\"` in a
   trial file, `planish install check mine`. An ordinary user may keep theirs in `~/.config/planish/profiles`. With
   `--state DIR` they are in `DIR/etc/profiles` and nowhere else; with `--root DIR` alone in
-  `DIR/etc/planish/profiles`.
+  `DIR/etc/planish/profiles`. A name has letters, digits, dots, dashes and underscores, and neither dot nor dash in
+  front.
 - One of yours takes the place of ours of the same name. A file that is wrong is told by every command, with line and
   column; it stops those that name its profile, and no other.
 - What `[want]` and `[placement]` may say: [schema/profile-file.json](schema/profile-file.json),

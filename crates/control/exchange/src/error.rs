@@ -1,6 +1,6 @@
 //! Why something cannot be written for another tool, or read as what one left.
 
-use planish_model::KnobId;
+use planish_model::{KnobId, NameError};
 use thiserror::Error;
 
 use crate::import::ImportFormat;
@@ -9,11 +9,8 @@ use crate::import::ImportFormat;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ExchangeError {
     /// The name would have to be quoted in file names and in other languages.
-    #[error("`{name}` cannot name a file: letters, digits, dots, dashes and underscores can")]
-    Name {
-        /// The profile's name.
-        name: String,
-    },
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// A value with characters that mean something to a shell, a template or a configuration parser.
     #[error("{knob}: the value `{value}` has characters that other tools would take for their own")]
     Value {
@@ -63,7 +60,7 @@ impl ExchangeError {
     #[must_use]
     pub fn cure(&self) -> String {
         match self {
-            Self::Name { .. } => "name it otherwise, such as my-host".to_owned(),
+            Self::Name(error) => error.cure(),
             Self::Value { .. } | Self::Overlap { .. } => {
                 "the script format takes most: planish export script PROFILE".to_owned()
             }

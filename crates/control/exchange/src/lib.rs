@@ -26,6 +26,6 @@ mod import;
 mod item;
 
 pub use error::ExchangeError;
-pub use export::{ExportFormat, ExportedFile, check_name, export};
+pub use export::{ExportFormat, ExportedFile, export};
 pub use import::{ImportFormat, Imported, ImportedLine, import, recognise};
 pub use item::Item;

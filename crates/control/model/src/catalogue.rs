@@ -10,7 +10,9 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::{FindingRule, Knob, KnobId, Profile, ValueError, Want, Writer, nearest, nearest_listed};
+use crate::{
+    FindingRule, Knob, KnobId, NameError, Profile, ValueError, Want, Writer, nearest, nearest_listed,
+};
 
 mod placement;
 mod position;
@@ -37,6 +39,14 @@ pub enum CatalogueError {
         column: usize,
         /// What is wrong.
         message: String,
+    },
+    /// A profile that is called what no file can be.
+    #[error("{file}: {error}")]
+    Name {
+        /// The file, with line and column.
+        file: String,
+        /// What is wrong with the name.
+        error: NameError,
     },
     /// No such knob.
     #[error("{file}: no knob `{id}`{}", hint(nearest.as_ref()))]
@@ -116,6 +126,7 @@ impl CatalogueError {
             Self::BadValue { knob, .. } => format!("see what it may be: planish knobs {knob}"),
             Self::Cycle { .. } => "take one of the names out of `inherits`".to_owned(),
             Self::LeftOut(error) => error.cure(),
+            Self::Name { error, .. } => error.cure(),
             Self::Twice { .. } => "rename or remove the second one".to_owned(),
             Self::Malformed { file, .. } | Self::Rule { file, .. } => {
                 let path = file.split(".toml:").next().unwrap_or(file).trim_end_matches(".toml");
@@ -509,16 +520,10 @@ impl Catalogue {
     }
 }
 
-/// Characters that a profile's name has at most: it stands in tables, journals and paths.
-const NAME_MAX: usize = 64;
-
 fn parse_profile(file: &str, text: &str) -> Result<Profile, CatalogueError> {
     let profile = parse::<Profile>(file, text)?;
-    if profile.name.is_empty() || profile.name.chars().count() > NAME_MAX {
-        let (line, column) = point(text, of_name(text).unwrap_or(0));
-        let message = format!("a profile's name has 1 to {NAME_MAX} characters");
-        return Err(CatalogueError::Malformed { file: file.to_owned(), line, column, message });
-    }
+    Profile::check_name(&profile.name)
+        .map_err(|error| CatalogueError::Name { file: located(file, text, of_name(text)), error })?;
     Ok(profile)
 }
 

@@ -63,7 +63,7 @@ pub use placement::{
     ServiceRequest,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
-pub use profile::{Answer, Case, Computation, GuideLine, Nodes, Profile, Want, toml_value};
+pub use profile::{Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value};
 pub use service::{
     GroupLimit, NodeBytes, SeenService, ServiceCpus, ServiceFaults, ServiceLimit, ServiceMemory, ServiceView,
 };

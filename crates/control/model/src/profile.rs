@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Conditions, KnobId, PlacementRequest};
 
+mod name;
 mod read;
 mod write;
 
+pub use name::NameError;
 pub use write::toml_value;
 
 /// Which nodes a pool is wanted on.
@@ -88,7 +90,8 @@ pub enum Want {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The name; equals the file's stem.
+    /// The name; equals the file's stem. Letters, digits, dots, dashes and underscores, 64 at most, with neither dot
+    /// nor dash in front.
     pub name: String,
     /// What it is for, in one sentence.
     pub summary: String,

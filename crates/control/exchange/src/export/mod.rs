@@ -10,6 +10,7 @@ mod tuned;
 
 use std::collections::BTreeSet;
 
+use planish_model::Profile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,7 +73,7 @@ pub fn export(
     summary: &str,
     items: &[Item],
 ) -> Result<Vec<ExportedFile>, ExchangeError> {
-    check_name(name)?;
+    Profile::check_name(name)?;
     items.iter().try_for_each(Item::refuse_odd)?;
     if format != ExportFormat::Script && format != ExportFormat::KernelArgs {
         refuse_overlap(items)?;
@@ -89,18 +90,6 @@ pub fn export(
         ExportFormat::KernelArgs => kernel_args(items),
         ExportFormat::NodeTuning => node_tuning::files(&head, items),
     })
-}
-
-/// Refuses a name that cannot name a file as it stands.
-///
-/// # Errors
-/// Characters other than letters, digits, dots, dashes and underscores, a dot in front, or none at all.
-pub fn check_name(name: &str) -> Result<(), ExchangeError> {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if name.is_empty() || name.starts_with('.') || !name.chars().all(is_of_name) {
-        return Err(ExchangeError::Name { name: name.to_owned() });
-    }
-    Ok(())
 }
 
 /// What every file says of itself.

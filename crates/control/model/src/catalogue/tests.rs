@@ -278,14 +278,22 @@ fn a_name_of_its_file_or_its_family_leads_to_a_knob() {
 }
 
 #[test]
-fn a_name_that_no_table_can_hold_is_refused_where_it_stands() {
-    for name in ["x".repeat(100_000), String::new()] {
+fn a_name_that_no_table_and_no_file_can_hold_is_refused_where_it_stands() {
+    let long = "x".repeat(100_000);
+    for (name, shown) in [
+        (long.as_str(), format!("{}...", &long[..64])),
+        ("", String::new()),
+        ("../x", "../x".to_owned()),
+        ("a b", "a b".to_owned()),
+    ] {
         let text = format!("summary = \"s\"\nname = \"{name}\"\n");
         for error in [
             catalogue().add_profile("own.toml", &text).expect_err("too long"),
             catalogue().parse_profile("own.toml", &text).expect_err("too long"),
         ] {
-            assert_eq!(error.to_string(), "own.toml:2:8: a profile's name has 1 to 64 characters");
+            let told = error.to_string();
+            assert!(told.starts_with(&format!("own.toml:2:8: `{shown}` cannot name a profile")), "{told}");
+            assert_eq!(error.cure(), "name it otherwise, such as my-host");
         }
     }
 }

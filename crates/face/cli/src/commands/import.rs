@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{ImportFormat, check_name, import, recognise};
-use planish_model::{Exit, quoted};
+use planish_exchange::{ImportFormat, import, recognise};
+use planish_model::{Exit, Profile, quoted};
 use planish_report::{ImportReport, ImportRow};
 
 use crate::answer::Answer;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let text = String::from_utf8_lossy(&read_file(&args.file)?).into_owned();
     let format = args.from.map_or_else(|| ImportFormat::guess(&text), From::format);
     let name = args.name.clone().unwrap_or_else(|| name_of(&args.file));
-    check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
+    Profile::check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
     recognise(&text, format).map_err(|error| {
         Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
     })?;
@@ -116,9 +116,6 @@ fn name_of(file: &Path) -> String {
         Some(name) if name == "tuned.conf" => folder().or_else(|| file.file_stem()),
         _ => file.file_stem(),
     };
-    let named = named.unwrap_or_default().to_string_lossy();
-    let named: String =
-        named.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
-    let named = named.trim_start_matches('.');
-    if named.is_empty() { "imported".to_owned() } else { named.to_owned() }
+    let named = named.and_then(|named| Profile::name_from(&named.to_string_lossy()));
+    named.unwrap_or_else(|| "imported".to_owned())
 }

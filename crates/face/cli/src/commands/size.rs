@@ -120,7 +120,7 @@ impl<'a> Pool<'a> {
 
 /// A profile that wants the pool, with how it was computed. One that is there may have been edited, and stays.
 fn write_profile(path: &Path, pool: &Pool<'_>, sizing: &Sizing) -> Result<(), Failure> {
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = path.file_stem().and_then(|stem| Profile::name_from(&stem.to_string_lossy()));
     let Some(name) = name.filter(|_| path.extension().is_some_and(|ending| ending == "toml")) else {
         let failure = Failure::usage(format!("{} is no name for a profile", path.display()));
         return Err(failure.hint("a file is taken for a profile where its name ends in .toml"));

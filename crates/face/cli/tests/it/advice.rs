@@ -352,6 +352,17 @@ fn what_size_printed_is_what_the_plan_of_its_profile_reserves() {
 }
 
 #[test]
+fn a_profile_of_size_has_a_name_that_plan_takes_whatever_its_file_is_called() {
+    let sandbox = sandbox();
+    for (file, name) in [("my pool.toml", "my-pool"), ("-x\u{7f}\u{e9}.toml", "x--"), ("own.toml", "own")] {
+        let saved = on(sandbox.path(), &["size", "--bytes", "7", "-o", &format!("./{file}")]);
+        assert_eq!(saved.exit, 0, "{}", saved.stdout);
+        let plan = on(sandbox.path(), &["plan", &format!("./{file}")]);
+        assert_eq!((plan.exit, &plan.envelope()["result"]["profile"]), (0, &name.into()), "{}", plan.stdout);
+    }
+}
+
+#[test]
 fn what_no_node_can_give_is_not_what_to_type_next() {
     let sandbox = sandbox();
     let sized = on(sandbox.path(), &["size", "--bytes", "1000T"]);
