@@ -1,6 +1,6 @@
 //! From the name that another tool gives a setting to the knob and the places of it that are meant.
 
-use planish_model::{Catalogue, Class, Knob, KnobId, Nodes, Want, nearest};
+use planish_model::{Catalogue, Class, Knob, KnobId, nearest};
 
 /// A value for some places of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,8 +134,11 @@ pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> 
     })
 }
 
+/// The knob of a pool, the bytes of its pages, and its node where it is of one.
+type Pool = (KnobId, u64, Option<u32>);
+
 /// A pool in the words of a profile: others raise and lower pools too, so a profile says its own need.
-pub(crate) fn pool(catalogue: &Catalogue, path: &str, pages: &str) -> Option<Result<(KnobId, Want), String>> {
+pub(crate) fn pool(catalogue: &Catalogue, path: &str, pages: &str) -> Option<Result<Pool, String>> {
     const MIB: u64 = 1 << 20;
     let rest = match path.strip_prefix("/proc/sys/vm/") {
         // The size of x86-64, and of aarch64 with small base pages.
@@ -152,22 +155,16 @@ pub(crate) fn pool(catalogue: &Catalogue, path: &str, pages: &str) -> Option<Res
         _ => return Some(Err(format!("no knob for pools of {kib} KiB pages"))),
     };
     let node = path.strip_prefix("/sys/devices/system/node/node").and_then(|rest| rest.split('/').next());
-    let nodes = match node.map(str::parse) {
-        Some(Ok(node)) => Nodes::Each(vec![node]),
-        Some(Err(_)) => {
-            return Some(Err("names the pools of many nodes at once: write one line for each".to_owned()));
-        }
-        None => Nodes::Spread,
+    let Ok(node) = node.map(str::parse).transpose() else {
+        return Some(Err("names the pools of many nodes at once: write one line for each".to_owned()));
     };
     let Some(need_bytes) = pages.trim().parse::<u64>().ok().and_then(|pages| pages.checked_mul(kib * 1024))
     else {
         return Some(Err(format!("`{pages}` is not a whole number of pages")));
     };
     let id = KnobId::new(id);
-    Some(
-        catalogue
-            .knob(&id)
-            .map(|_| (id, Want::Need { need_bytes, nodes }))
-            .map_err(|error| error.to_string()),
-    )
+    Some(match catalogue.knob(&id) {
+        Ok(_) => Ok((id, need_bytes, node)),
+        Err(error) => Err(error.to_string()),
+    })
 }

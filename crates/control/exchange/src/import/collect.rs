@@ -1,19 +1,35 @@
 //! What the lines of a file come to: a later line wins over an earlier one that means the same places, as it does
-//! where the file is at home.
+//! where the file is at home, and the earlier one says so.
 
 use std::collections::BTreeMap;
 
-use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, units};
+use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, place, units};
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
+
+/// A value for some places of a knob.
+struct Value {
+    /// As in a profile: a pattern for the first hole, or `hole=pattern`; all places without.
+    only: Option<String>,
+    text: String,
+    /// The index of its line.
+    row: usize,
+}
+
+/// The pool of a knob.
+struct Pool {
+    need_bytes: u64,
+    /// The nodes that have it, `None` for all together, and the index of the line of each.
+    nodes: Vec<(Option<u32>, usize)>,
+}
 
 /// Collects the values of the lines that are accepted, and the reasons of all others.
 pub(crate) struct Collector<'a> {
     catalogue: &'a Catalogue,
     /// Values by knob, in the order of their lines.
-    values: BTreeMap<KnobId, Vec<(Option<String>, String)>>,
-    pools: BTreeMap<KnobId, Want>,
+    values: BTreeMap<KnobId, Vec<Value>>,
+    pools: BTreeMap<KnobId, Pool>,
     lines: Vec<ImportedLine>,
     /// What the file says it is for.
     summary: Option<String>,
@@ -40,7 +56,7 @@ impl<'a> Collector<'a> {
         let text = format!("{path} = {value}");
         if let Some(pool) = address::pool(self.catalogue, path, value) {
             return match pool {
-                Ok((knob, want)) => self.pool(line, text, knob, want),
+                Ok(pool) => self.pool(line, text, pool),
                 Err(reason) => self.refuse(line, &text, reason),
             };
         }
@@ -52,7 +68,7 @@ impl<'a> Collector<'a> {
 
     /// A value for the key of `sysctl`.
     pub(crate) fn sysctl(&mut self, line: usize, key: &str, value: &str) {
-        self.path(line, &planish_model::place::of_sysctl(key), value);
+        self.path(line, &place::of_sysctl(key), value);
     }
 
     /// Arguments of the kernel command line.
@@ -79,7 +95,14 @@ impl<'a> Collector<'a> {
     /// A line that sets nothing we know.
     pub(crate) fn refuse(&mut self, line: usize, text: &str, reason: impl Into<String>) {
         let (text, reason) = (text.trim().to_owned(), Some(reason.into()));
-        self.lines.push(ImportedLine { line, text, knob: None, reason });
+        self.lines.push(ImportedLine { line, text, knob: None, overridden_by: None, reason });
+    }
+
+    /// A line that does not count beside another one, by the rules of its format.
+    pub(crate) fn pass_over(&mut self, line: usize, text: &str, by: usize, reason: &str) {
+        self.refuse(line, text, reason);
+        let row = self.lines.last_mut().expect("it was pushed");
+        row.overridden_by = Some(by);
     }
 
     fn accept(&mut self, line: usize, text: String, address: Address, value: &str) {
@@ -90,92 +113,87 @@ impl<'a> Collector<'a> {
             Ok(reason) => reason,
             Err(reason) => return self.refuse(line, &text, reason),
         };
-        if let Some(twin) = knob.twin.as_ref().filter(|twin| self.values.contains_key(*twin)) {
-            self.values.remove(twin);
-            lose(&mut self.lines, twin, &format!("line {line} sets its twin, which clears it"));
+        let twin = knob.twin.as_ref().and_then(|twin| self.values.remove(twin));
+        for value in twin.into_iter().flatten() {
+            lose(&mut self.lines, value.row, line, "sets its twin, which clears it");
         }
-        let values = self.values.entry(address.knob.clone()).or_default();
-        match &address.only {
-            // For every place: nothing before it counts.
-            None => values.clear(),
-            Some(only) => values.retain(|(other, _)| other.as_ref() != Some(only)),
+        let (values, own) = (self.values.entry(address.knob.clone()).or_default(), knob.r#type.normal(value));
+        for lost in values.extract_if(.., |value| covers(address.only.as_deref(), value.only.as_deref())) {
+            lose(&mut self.lines, lost.row, line, &format!("sets it to {own}"));
         }
-        values.push((address.only, knob.r#type.normal(value)));
-        self.lines.push(ImportedLine { line, text, knob: Some(address.knob), reason });
+        values.push(Value { only: address.only, text: own, row: self.lines.len() });
+        let knob = Some(address.knob);
+        self.lines.push(ImportedLine { line, text, knob, overridden_by: None, reason });
     }
 
     /// A pool of one node, or of all. A profile gives the nodes that it names the same, so that a line for another node
     /// adds it, and one that would give it another size cannot be kept.
-    fn pool(&mut self, line: usize, text: String, knob: KnobId, want: Want) {
-        let (Want::Need { need_bytes, nodes }, Some(Want::Need { need_bytes: known_bytes, nodes: known })) =
-            (&want, self.pools.get_mut(&knob))
-        else {
-            return self.keep_pool(line, text, knob, want);
-        };
-        match (nodes, known) {
-            (Nodes::Spread, Nodes::Spread) => self.keep_pool(line, text, knob, want),
-            (Nodes::Spread, Nodes::Each(_)) => {
-                lose(&mut self.lines, &knob, &format!("line {line} sets the pool of all nodes"));
-                self.keep_pool(line, text, knob, want);
-            }
-            (Nodes::Each(_), Nodes::Spread) => {
-                self.refuse(
-                    line,
-                    &text,
-                    "the pool of all nodes is set before, and a profile has one of both",
-                );
-            }
-            (Nodes::Each(new), Nodes::Each(known)) if known == new => self.keep_pool(line, text, knob, want),
-            (Nodes::Each(new), Nodes::Each(known)) if need_bytes == known_bytes => {
-                new.iter().for_each(|node| {
-                    if !known.contains(node) {
-                        known.push(*node)
-                    }
-                });
-                self.lines.push(pool_line(line, text, knob));
-            }
-            (Nodes::Each(_), Nodes::Each(known)) => {
-                let have = units::bytes(*known_bytes);
-                let known = known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-                let reason = format!("a profile gives each node the same, and node {known} has {have}");
-                self.refuse(line, &text, reason);
-            }
+    fn pool(&mut self, line: usize, text: String, (id, need_bytes, node): (KnobId, u64, Option<u32>)) {
+        let row = self.lines.len();
+        let pool = self.pools.entry(id.clone()).or_insert(Pool { need_bytes, nodes: Vec::new() });
+        let is_other = |(other, _): &(Option<u32>, usize)| *other != node;
+        if let (Some(_), Some((None, _))) = (node, pool.nodes.first()) {
+            let reason = "the pool of all nodes is set before, and a profile has one of both";
+            return self.refuse(line, &text, reason);
         }
-    }
-
-    fn keep_pool(&mut self, line: usize, text: String, knob: KnobId, want: Want) {
-        self.pools.insert(knob.clone(), want);
-        self.lines.push(pool_line(line, text, knob));
+        if node.is_some() && pool.need_bytes != need_bytes && pool.nodes.iter().any(is_other) {
+            let known: Vec<String> =
+                pool.nodes.iter().filter_map(|(node, _)| node.map(|node| node.to_string())).collect();
+            let (known, have) = (known.join(", "), units::bytes(pool.need_bytes));
+            let reason = format!("a profile gives each node the same, and node {known} has {have}");
+            return self.refuse(line, &text, reason);
+        }
+        let why = if node.is_some() { "sets it again" } else { "sets the pool of all nodes" };
+        for (_, lost) in pool.nodes.extract_if(.., |known| node.is_none() || !is_other(known)) {
+            lose(&mut self.lines, lost, line, why);
+        }
+        pool.need_bytes = need_bytes;
+        pool.nodes.push((node, row));
+        let reason = Some("a pool: raised by this need, and never lowered".to_owned());
+        self.lines.push(ImportedLine { line, text, knob: Some(id), overridden_by: None, reason });
     }
 
     /// The wanted values, and what became of every line.
     pub(crate) fn finish(self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
         let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(values)?)));
-        (wants.chain(self.pools).collect(), self.lines)
+        let pools = self.pools.into_iter().map(|(id, pool)| {
+            let mut nodes: Vec<u32> = pool.nodes.iter().filter_map(|(node, _)| *node).collect();
+            nodes.sort_unstable();
+            let nodes = if nodes.is_empty() { Nodes::Spread } else { Nodes::Each(nodes) };
+            (id, Want::Need { need_bytes: pool.need_bytes, nodes })
+        });
+        (wants.chain(pools).collect(), self.lines)
     }
 }
 
-fn pool_line(line: usize, text: String, knob: KnobId) -> ImportedLine {
-    let reason = Some("a pool: raised by this need, and never lowered".to_owned());
-    ImportedLine { line, text, knob: Some(knob), reason }
+/// A line that set a value does not count any more, and says by which one, and why.
+fn lose(lines: &mut [ImportedLine], row: usize, by: usize, why: &str) {
+    let lost = &mut lines[row];
+    (lost.knob, lost.overridden_by) = (None, Some(by));
+    lost.reason = Some(format!("line {by} {why}"));
 }
 
-/// Lines that set a knob and do not count any more.
-fn lose(lines: &mut [ImportedLine], knob: &KnobId, why: &str) {
-    for line in lines.iter_mut().filter(|line| line.knob.as_ref() == Some(knob)) {
-        line.knob = None;
-        line.reason = Some(why.to_owned());
-    }
+/// Whether a later line means every place that an earlier one means, as far as their words tell.
+fn covers(later: Option<&str>, earlier: Option<&str>) -> bool {
+    let Some(later) = later else { return true };
+    let Some(earlier) = earlier else { return false };
+    let ((hole, pattern), (own, name)) = (hole_of(later), hole_of(earlier));
+    later == earlier || hole == own && !name.contains(['*', '?']) && place::matches(pattern, name)
+}
+
+/// The hole that a pattern is for, nothing for the first one, and the pattern itself.
+fn hole_of(only: &str) -> (&str, &str) {
+    only.split_once('=').unwrap_or(("", only))
 }
 
 /// Of several values the last that means a place counts, in a profile the first.
-fn want(values: Vec<(Option<String>, String)>) -> Option<Want> {
-    let case = |(only, value)| Case { value, only, needs: Conditions::default() };
+fn want(values: Vec<Value>) -> Option<Want> {
+    let case = |value: Value| Case { value: value.text, only: value.only, needs: Conditions::default() };
     match values.as_slice() {
         [] => None,
-        [(None, value)] => Some(match value.parse() {
+        [Value { only: None, text, .. }] => Some(match text.parse() {
             Ok(number) => Want::Int(number),
-            Err(_) => Want::Text(value.clone()),
+            Err(_) => Want::Text(text.clone()),
         }),
         [_] => values.into_iter().next().map(|one| Want::Case(Box::new(case(one)))),
         _ => Some(Want::Cases(values.into_iter().rev().map(case).collect())),

@@ -96,7 +96,9 @@ pub struct ImportedLine {
     pub text: String,
     /// The knob, for a line that was accepted.
     pub knob: Option<KnobId>,
-    /// Why it was refused; for a line that was accepted, what there is to know of it.
+    /// The line that counts in its place, for one that says nothing wrong and does not count.
+    pub overridden_by: Option<usize>,
+    /// Why it was refused or does not count; for a line that was accepted, what there is to know of it.
     pub reason: Option<String>,
 }
 

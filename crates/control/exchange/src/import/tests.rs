@@ -29,13 +29,12 @@ fn want<'a>(imported: &'a Imported, id: &str) -> &'a Want {
 #[test]
 fn pools_of_several_nodes_are_kept_or_refused_and_never_lost() {
     let lines = |pools: &[(Option<u32>, u32)]| {
-        let line = |(node, pages): &(Option<u32>, u32)| match node {
-            Some(node) => format!(
-                "w /sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages - - - - {pages}\n"
-            ),
-            None => format!("w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - {pages}\n"),
+        let line = |(node, pages): &(Option<u32>, u32)| {
+            let folder =
+                node.map_or("kernel/mm".to_owned(), |node| format!("devices/system/node/node{node}"));
+            format!("echo {pages} > /sys/{folder}/hugepages/hugepages-2048kB/nr_hugepages\n")
         };
-        read(&pools.iter().map(line).collect::<String>(), ImportFormat::Tmpfiles)
+        read(&pools.iter().map(line).collect::<String>(), ImportFormat::Script)
     };
     let need = |imported: &Imported| match want(imported, "hugepages.2m") {
         Want::Need { need_bytes, nodes } => (need_bytes >> 21, nodes.clone()),
@@ -44,17 +43,66 @@ fn pools_of_several_nodes_are_kept_or_refused_and_never_lost() {
     let refused = |imported: &Imported| imported.lines.iter().filter(|line| line.knob.is_none()).count();
     for (pools, pages, nodes, lost) in [
         (&[(Some(0), 128), (Some(1), 128)][..], 128, Nodes::Each(vec![0, 1]), 0),
-        (&[(Some(0), 128), (Some(0), 64)], 64, Nodes::Each(vec![0]), 0),
+        (&[(Some(0), 128), (Some(0), 64)], 64, Nodes::Each(vec![0]), 1),
+        (&[(Some(1), 8), (Some(0), 8), (Some(1), 8)], 8, Nodes::Each(vec![0, 1]), 1),
         (&[(Some(0), 100), (Some(1), 64)], 100, Nodes::Each(vec![0]), 1),
         (&[(Some(0), 100), (None, 64)], 64, Nodes::Spread, 1),
         (&[(None, 64), (Some(1), 100)], 64, Nodes::Spread, 1),
-        (&[(None, 64), (None, 100)], 100, Nodes::Spread, 0),
+        (&[(None, 64), (None, 100)], 100, Nodes::Spread, 1),
     ] {
         let imported = lines(pools);
         assert_eq!((need(&imported), refused(&imported)), ((pages, nodes), lost), "{pools:?}");
     }
     let told = told(&lines(&[(Some(0), 100), (Some(1), 64)]));
     assert_eq!(told[1], "2 - a profile gives each node the same, and node 0 has 200 MiB");
+    let told = self::told(&lines(&[(Some(0), 100), (Some(1), 100), (Some(0), 100), (None, 64)]));
+    for (row, why) in
+        ["3 sets it again", "4 sets the pool of all nodes", "4 sets the pool of all nodes"].iter().enumerate()
+    {
+        assert_eq!(told[row], format!("{} - line {why}", row + 1));
+    }
+}
+
+/// Its number, and that of the line that counts in its place, for each line that is overridden.
+fn overridden(imported: &Imported) -> Vec<(usize, usize)> {
+    imported.lines.iter().filter_map(|line| Some((line.line, line.overridden_by?))).collect()
+}
+
+#[test]
+fn a_line_that_another_one_overrides_does_not_count_and_says_by_which() {
+    let script = "sysctl -w vm.swappiness=60\necho 5 > /proc/sys/vm/swappiness\nsysctl -w vm.stat_interval=9\n\
+                  for v in 1 7; do sysctl -w vm.swappiness=$v; done\n";
+    let imported = read(script, ImportFormat::Script);
+    assert_eq!(overridden(&imported), [(1, 2), (2, 4), (4, 4)]);
+    assert_eq!(imported.profile.summary, "Imported: 2 of 5 lines.");
+    assert_eq!(told(&imported)[0], "1 - line 2 sets it to 5");
+    let written = imported.to_toml();
+    let comment = "# overridden, line 2: /proc/sys/vm/swappiness = 5\n#   line 4 sets it to 1\n";
+    assert!(written.contains(comment) && !written.contains("refused"), "{written}");
+
+    let arguments = read("isolcpus=2 quiet isolcpus=3", ImportFormat::KernelArgs);
+    assert_eq!(
+        (overridden(&arguments), told(&arguments)[0].as_str()),
+        (vec![(1, 1)], "1 - line 1 sets it to 3")
+    );
+
+    // A disk of a pattern that follows, and not one of a pattern that precedes.
+    let disks = |names: &[&str]| {
+        let line = |name: &&str| format!("echo none > /sys/block/{name}/queue/scheduler\n");
+        overridden(&read(&names.iter().map(line).collect::<String>(), ImportFormat::Script))
+    };
+    assert_eq!(disks(&["sda", "sd*"]), [(1, 2)]);
+    assert_eq!(disks(&["sd*", "sda"]), []);
+    assert_eq!(disks(&["nvme*", "sd*"]), []);
+    assert_eq!(disks(&["nvme*", "sda", "*"]), [(1, 3), (2, 3)]);
+}
+
+#[test]
+fn of_two_lines_of_tmpfiles_for_one_path_the_first_counts() {
+    let twice = "w /sys/kernel/mm/ksm/run - - - - 0\nw /sys/kernel/mm/ksm/run - - - - 1\n";
+    let imported = read(twice, ImportFormat::Tmpfiles);
+    assert_eq!((want(&imported, "mm.ksm_run"), overridden(&imported)), (&Want::Int(0), vec![(2, 1)]));
+    assert_eq!(told(&imported)[1], "2 - line 1 has this path, and of two lines for one the first counts");
 }
 
 #[test]
@@ -191,6 +239,8 @@ fn a_later_line_wins_and_a_twin_clears_the_other() {
     assert_eq!(*want(&imported, "vm.dirty_ratio"), Want::Int(10));
     assert!(!imported.profile.want.contains_key(&KnobId::new("vm.dirty_bytes")));
     assert_eq!(told(&imported)[1], "2 - line 3 sets its twin, which clears it");
+    assert_eq!(overridden(&imported), [(1, 4), (2, 3)]);
+    assert_eq!(imported.profile.summary, "Imported: 2 of 5 lines.");
     assert!(
         told(&imported)[4].starts_with("5 - no knob has this place; the nearest is /proc/sys/vm/swappiness")
     );

@@ -1,8 +1,11 @@
-//! `tmpfiles.d(5)`: the lines that write a value.
+//! `tmpfiles.d(5)`: the lines that write a value. Of several for one path the first counts.
+
+use std::collections::BTreeMap;
 
 use super::collect::Collector;
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
+    let mut seen = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
         let (number, line) = (index + 1, line.trim());
         if line.is_empty() || line.starts_with('#') {
@@ -14,7 +17,13 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
             collector.refuse(number, line, "makes or removes files: only lines of type w set a value");
             continue;
         }
-        let value: Vec<&str> = words.skip(4).collect();
-        collector.path(number, path.trim_matches('"'), &value.join(" ").replace("%%", "%"));
+        let (path, value) = (path.trim_matches('"'), words.skip(4).collect::<Vec<_>>().join(" "));
+        if let Some(first) = seen.get(path) {
+            let reason = format!("line {first} has this path, and of two lines for one the first counts");
+            collector.pass_over(number, line, *first, &reason);
+            continue;
+        }
+        seen.insert(path, number);
+        collector.path(number, path, &value.replace("%%", "%"));
     }
 }

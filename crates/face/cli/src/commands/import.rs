@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{ImportFormat, import, recognise};
+use planish_exchange::{ImportFormat, ImportedLine, import, recognise};
 use planish_model::{Exit, Profile, quoted};
 use planish_report::{ImportReport, ImportRow};
 
@@ -15,8 +15,8 @@ use crate::failure::Failure;
 
 /// Read the settings of another tool as a profile
 ///
-/// Each line is accepted, or refused with its reason; nothing of the file is run. A file that is none of its format is
-/// refused whole. The profile is printed, or saved with --output.
+/// Each line is accepted, overridden by another one, or refused with its reason; nothing of the file is run. A file
+/// that is none of its format is refused whole. The profile is printed, or saved with --output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, kernel arguments, or a script of
@@ -75,7 +75,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
     })?;
     let imported = import(catalogue, &name, &text, format);
-    let refused = imported.lines.iter().filter(|line| !line.is_accepted()).count();
+    let overridden = imported.lines.iter().filter(|line| line.overridden_by.is_some()).count();
+    let refused = imported.lines.iter().filter(|line| !line.is_accepted()).count() - overridden;
     let report = ImportReport {
         format: imported.format.name().to_owned(),
         profile: imported.profile.name.clone(),
@@ -87,6 +88,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let count = report.lines.len();
         answer = answer
             .warning(format!("{refused} of {count} lines were refused: the profile says which and why"));
+    }
+    if overridden > 0 {
+        let count = report.lines.len();
+        answer = answer.note(format!("{overridden} of {count} lines overridden: the profile says by which"));
     }
     if report.lines.len() == refused {
         answer = answer.exit(Exit::Findings);
@@ -105,8 +110,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(context.again(&format!("--output {output}"))))
 }
 
-fn row(line: planish_exchange::ImportedLine) -> ImportRow {
-    ImportRow { line: line.line, text: line.text, knob: line.knob, reason: line.reason }
+fn row(line: ImportedLine) -> ImportRow {
+    let ImportedLine { line, text, knob, overridden_by, reason } = line;
+    ImportRow { line, text, knob, overridden_by, reason }
 }
 
 /// The name of a profile that was not given one. All profiles of tuned are a `tuned.conf` in a folder of their name.

@@ -13,7 +13,7 @@ pub struct ImportReport {
     pub format: String,
     /// The name of the profile.
     pub profile: String,
-    /// The profile in TOML, with what was refused as comments.
+    /// The profile in TOML, with what was refused or overridden as comments.
     pub text: String,
     /// What became of every line.
     pub lines: Vec<ImportRow>,
@@ -28,7 +28,9 @@ pub struct ImportRow {
     pub text: String,
     /// The knob, for a line that was accepted.
     pub knob: Option<KnobId>,
-    /// Why it was refused, or what there is to know of it.
+    /// The line that counts in its place, for one that says nothing wrong and does not count.
+    pub overridden_by: Option<usize>,
+    /// Why it was refused or does not count, or what there is to know of it.
     pub reason: Option<String>,
 }
 
