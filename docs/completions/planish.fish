@@ -216,7 +216,7 @@ complete -c planish -n "__fish_planish_using_subcommand size" -l regions -d 'N r
 complete -c planish -n "__fish_planish_using_subcommand size" -l postgres -d 'What the PostgreSQL server with this data folder would ask for; it need not run' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l postgres-program -d 'The PostgreSQL server program; found by the version in the folder without this' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l headroom -d 'Add this much to what is needed' -r
-complete -c planish -n "__fish_planish_using_subcommand size" -s o -l output -d 'Save a profile of --bytes or --regions that wants the pool, for `planish plan FILE`' -r -F
+complete -c planish -n "__fish_planish_using_subcommand size" -s o -l output -d 'Save a profile that wants the pool of --bytes, --regions or --postgres, for `planish plan FILE`' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'

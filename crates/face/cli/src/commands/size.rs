@@ -35,8 +35,8 @@ pub(crate) struct Args {
     /// Add this much to what is needed
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=400))]
     headroom: Option<u32>,
-    /// Save a profile of --bytes or --regions that wants the pool, for `planish plan FILE`
-    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["service", "postgres"])]
+    /// Save a profile that wants the pool of --bytes, --regions or --postgres, for `planish plan FILE`
+    #[arg(long, short, value_name = "FILE", conflicts_with = "service")]
     output: Option<PathBuf>,
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let named = match &request {
         SizeRequest::Service(Service::Pid(pid)) => pid.to_string(),
         SizeRequest::Service(Service::Name(name)) => name.clone(),
-        SizeRequest::Postgres { .. } => "postgres".to_owned(),
-        SizeRequest::Bytes(_) | SizeRequest::Regions { .. } => {
+        // A server that runs does not say what it would need: no plan can be for the service yet.
+        SizeRequest::Postgres { .. } | SizeRequest::Bytes(_) | SizeRequest::Regions { .. } => {
             return unnamed(args, &sizing, session.catalogue(), answer, context);
         }
     };
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(context.line(&format!("plan {profile} --service {}", quoted(&named)))))
 }
 
-/// What a profile must say to have the pool of a need that no service has, since no plan takes bytes.
+/// What a profile must say to have the pool of a need that no running service has, since no plan takes bytes.
 fn unnamed(
     args: &Args,
     sizing: &Sizing,
@@ -76,7 +76,8 @@ fn unnamed(
         return Ok(answer.note("planish sets no pool of this host").next(context.line("topo")));
     };
     if let Some(path) = &args.output {
-        write_profile(path, &pool, sizing)?;
+        let parent = args.postgres.as_ref().and_then(|_| catalogue.profile_for("postgres"));
+        write_profile(path, &pool, sizing, parent)?;
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
     let answer = answer.note(format!(
@@ -118,8 +119,9 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// A profile that wants the pool, with how it was computed. One that is there may have been edited, and stays.
-fn write_profile(path: &Path, pool: &Pool<'_>, sizing: &Sizing) -> Result<(), Failure> {
+/// A profile that wants the pool over what its parent wants, with how it was computed. One that is there may have been
+/// edited, and stays.
+fn write_profile(path: &Path, pool: &Pool<'_>, sizing: &Sizing, parent: Option<&str>) -> Result<(), Failure> {
     let name = path.file_stem().and_then(|stem| Profile::name_from(&stem.to_string_lossy()));
     let Some(name) = name.filter(|_| path.extension().is_some_and(|ending| ending == "toml")) else {
         let failure = Failure::usage(format!("{} is no name for a profile", path.display()));
@@ -129,7 +131,7 @@ fn write_profile(path: &Path, pool: &Pool<'_>, sizing: &Sizing) -> Result<(), Fa
     let profile = Profile {
         name,
         summary,
-        inherits: Vec::new(),
+        inherits: parent.map(str::to_owned).into_iter().collect(),
         want: [(pool.knob.clone(), pool.want.clone())].into(),
         placement: None,
         guide: Vec::new(),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::exits::{message, on, sandbox};
 use crate::planish::{Run, command};
+use crate::recorded::repository;
 
 const HERE: &str = "planish --root host --state state";
 
@@ -360,6 +361,39 @@ fn a_profile_of_size_has_a_name_that_plan_takes_whatever_its_file_is_called() {
         let plan = on(sandbox.path(), &["plan", &format!("./{file}")]);
         assert_eq!((plan.exit, &plan.envelope()["result"]["profile"]), (0, &name.into()), "{}", plan.stdout);
     }
+}
+
+#[test]
+fn what_size_proposes_for_a_server_that_is_stopped_needs_none_that_runs() {
+    let sandbox = sandbox();
+    let data = sandbox.path().join("data\u{7f}");
+    std::fs::create_dir(&data).expect("a folder");
+    std::fs::write(data.join("shared_memory_size_in_huge_pages"), "512\n").expect("a setting");
+    std::fs::write(data.join("huge_page_size"), "0\n").expect("a setting");
+    let server = repository().join("crates/control/pipeline/tests/it/server/postgres");
+    std::os::unix::fs::symlink(server, sandbox.path().join("server")).expect("a link");
+    let size = ["size", "--postgres", "data\u{7f}", "--postgres-program", "./server"];
+    let sized = on(sandbox.path(), &size);
+    let note = message(&sized, "note");
+    // 512 pages and a fifth more, in whole pages.
+    assert!(note.contains("\"hugepages.2m\" = { need_bytes = 1289748480 }"), "{note}");
+    assert!(message(&sized, "next").ends_with(" --output ./mine.toml"), "{}", sized.stdout);
+    let saved = on(sandbox.path(), &[&size[..], &["--output", "./mine.toml"]].concat());
+    assert_eq!(
+        (saved.exit, message(&saved, "next")),
+        (0, format!("{HERE} plan ./mine.toml")),
+        "{}",
+        saved.stdout
+    );
+    let planned = typed(sandbox.path(), &message(&saved, "next"));
+    assert_eq!(planned.exit, 0, "{}", planned.stdout);
+    let plan = planned.envelope()["result"].clone();
+    let steps = plan["steps"].as_array().expect("steps");
+    let reserved: u64 = steps.iter().filter_map(|step| step["raise_pages"].as_u64()).sum();
+    assert_eq!(reserved, 615, "{plan}");
+    // The rest is what the profile of the server wants.
+    assert!(steps.iter().any(|step| step["knob"] == "vm.dirty_bytes"), "{plan}");
+    assert_eq!(plan["skipped"].to_string().matches("name it with --service").count(), 0, "{plan}");
 }
 
 #[test]
