@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use planish_model::{Catalogue, FactValue, FindingRule};
+use planish_model::{Catalogue, FactValue, FindingRule, units};
 use planish_trial::{Gain, Rung, Setup, TrialFile, TrialOutcome};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -187,6 +187,8 @@ fn the_readme_tells_of_series_what_its_proof_says() {
         .collect();
     lines.extend(told("series", &outcome));
     lines.push(levels(&outcome));
+    // As `doctor` says it on the same host.
+    lines.push(format!(", {}, a guest of", units::bytes(outcome.host.memory_bytes)));
     readme_says(&lines);
 }
 
