@@ -90,9 +90,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.next(context.again("--output DIR")));
     };
     // All of them or none: half an export would mix two.
-    report.files.iter().try_for_each(|file| refuse_older(folder, file))?;
-    for file in &report.files {
-        let path = save(folder, file)?;
+    let places = report.files.iter().map(|file| {
+        let path = place(folder, file);
+        is_new(&path, &file.text).map(|is_new| (path, is_new))
+    });
+    let places: Vec<(PathBuf, bool)> = places.collect::<Result<_, _>>()?;
+    for (file, (path, is_new)) in report.files.iter().zip(places) {
+        if is_new {
+            save(&path, &file.text)?;
+        }
         answer = answer.note(format!("written: {}", path.display()));
     }
     Ok(answer.next(context.line(&format!("check {}", quoted(&args.source)))))
@@ -103,27 +109,20 @@ fn place(folder: &Path, file: &ExportRow) -> PathBuf {
     folder.join(file.path.trim_start_matches('/'))
 }
 
-/// Refuses to lose a file that says something else: it may have been edited by hand.
-fn refuse_older(folder: &Path, file: &ExportRow) -> Result<(), Failure> {
-    let path = place(folder, file);
-    let is_other = path.symlink_metadata().is_ok() && !is_same(&path, &file.text);
-    if is_other { Err(is_there(&path)) } else { Ok(()) }
-}
-
-fn is_same(path: &Path, text: &str) -> bool {
-    path.is_file() && read_file(path).is_ok_and(|bytes| bytes == text.as_bytes())
-}
-
-/// Saves a file, unless it is there as it would be written.
-fn save(folder: &Path, file: &ExportRow) -> Result<PathBuf, Failure> {
-    let path = place(folder, file);
-    if is_same(&path, &file.text) {
-        return Ok(path);
+/// Whether a file is still to be written. One that says something else is not lost: it may have been edited by hand.
+fn is_new(path: &Path, text: &str) -> Result<bool, Failure> {
+    let is_same = || path.is_file() && read_file(path).is_ok_and(|bytes| bytes == text.as_bytes());
+    match path.symlink_metadata() {
+        Err(_) => Ok(true),
+        Ok(_) if is_same() => Ok(false),
+        Ok(_) => Err(is_there(path)),
     }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(parent) = path.parent() {
         // What cannot be made is told by the write.
         let _ = std::fs::create_dir_all(parent);
     }
-    write_new_file(&path, &file.text)?;
-    Ok(path)
+    write_new_file(path, text)
 }
