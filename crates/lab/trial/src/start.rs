@@ -237,7 +237,7 @@ impl Variant {
     fn measure(&self, plan: &StartPlan, unit: &Unit<'_>, of_server: usize) -> Result<Sample, ArmError> {
         let stop = unit.stop;
         let (Some(launch), Some(spec)) = (&self.service, &plan.service) else {
-            return self.load.warm_up(unit.left_out, stop).and_then(|()| self.load.measure(unit));
+            return self.load.warm_up(unit).and_then(|()| self.load.measure(unit));
         };
         check_free(spec)?;
         let mut service = Service::start(launch, of_server)?;
@@ -246,7 +246,7 @@ impl Variant {
                 return Err(ArmError::Stopped);
             }
             watch_descendants();
-            self.load.warm_up(unit.left_out, stop)?;
+            self.load.warm_up(unit)?;
             let pid = service.pid();
             let bound = pid.map_or(Ok(None), |pid| launch.bound(pid))?;
             let begun = Instant::now();

@@ -63,6 +63,9 @@ fn timeout_seconds() -> f64 {
 const WINDOW_REQUESTS: f64 = 20.0;
 const WINDOWS_MAX: usize = 40;
 
+/// How much of the limit of a unit a load may take that is made longer for its windows.
+const LENGTHENED_MAX: f64 = 0.9;
+
 /// The schedule of one load.
 struct Schedule {
     begun: Instant,
@@ -153,16 +156,21 @@ impl HttpLoad {
     }
 
     /// Sends what is not measured, for so long or for as long as the file says.
-    pub(super) fn warm_up(&self, time: Duration, stop: &Stop) -> Result<(), ArmError> {
+    pub(super) fn warm_up(&self, time: Duration, limit: Duration, stop: &Stop) -> Result<(), ArmError> {
         let seconds = self.warmup_seconds.max(time.as_secs_f64());
-        if seconds > 0.0 { self.send(seconds, stop).map(drop) } else { Ok(()) }
+        if seconds > 0.0 { self.send(seconds, limit, stop).map(drop) } else { Ok(()) }
     }
 
     /// Sends the load and measures it; for longer than the file says where that gives it so many windows.
-    pub(super) fn run(&self, windows: Option<usize>, stop: &Stop) -> Result<Sample, ArmError> {
+    pub(super) fn run(
+        &self,
+        windows: Option<usize>,
+        limit: Duration,
+        stop: &Stop,
+    ) -> Result<Sample, ArmError> {
         let before = Snapshot::take();
-        let enough = windows.map_or(0.0, |windows| windows as f64 * WINDOW_REQUESTS / self.rate);
-        let (seen, elapsed) = self.send(self.seconds.max(enough), stop)?;
+        let seconds = self.seconds_for(windows, limit);
+        let (seen, elapsed) = self.send(seconds, limit, stop)?;
         let sent = seen.latencies.len();
         let done = sent - seen.failed;
         if done == 0 {
@@ -176,7 +184,7 @@ impl HttpLoad {
         sample.put("error_rate", "share", Better::Lower, seen.failed as f64 / sent as f64);
         sample.windows = seen.medians();
         if !sample.windows.is_empty() {
-            let length = self.seconds.max(enough) / sample.windows.len() as f64;
+            let length = seconds / sample.windows.len() as f64;
             sample.window =
                 Some(Window { metric: "p50_ns".to_owned(), length: Duration::from_secs_f64(length) });
         }
@@ -185,9 +193,17 @@ impl HttpLoad {
         Ok(sample)
     }
 
-    fn send(&self, seconds: f64, stop: &Stop) -> Result<(Seen, Duration), ArmError> {
+    /// Length of a load that shall have so many windows, as far as its limit allows.
+    fn seconds_for(&self, windows: Option<usize>, limit: Duration) -> f64 {
+        let enough = windows.map_or(0.0, |windows| windows as f64 * WINDOW_REQUESTS / self.rate);
+        self.seconds.max(enough.min(LENGTHENED_MAX * limit.as_secs_f64()))
+    }
+
+    /// Sends the requests of so many seconds. None is begun after `limit`, however many a slow server has left, and the
+    /// load has failed by then: the last answers are waited for as long again at most.
+    fn send(&self, seconds: f64, limit: Duration, stop: &Stop) -> Result<(Seen, Duration), ArmError> {
         let config = Agent::config_builder()
-            .timeout_global(Some(Duration::from_secs_f64(self.timeout_seconds)))
+            .timeout_global(Some(Duration::from_secs_f64(self.timeout_seconds).min(limit)))
             .http_status_as_error(false)
             // The server that is named is measured, and neither a proxy that the shell names nor where it leads to.
             .proxy(None)
@@ -199,8 +215,9 @@ impl HttpLoad {
         let windows = ((count as f64 / WINDOW_REQUESTS) as usize).min(WINDOWS_MAX);
         let all = Mutex::new(Seen::nothing(windows));
         let schedule = Schedule { begun: Instant::now(), count, windows, next: AtomicU64::new(0) };
+        let until = stop.until(schedule.begun + limit);
         let connect = || {
-            let seen = self.connection(&agent, &schedule, stop);
+            let seen = self.connection(&agent, &schedule, &until);
             all.lock().expect("no connection panics while it holds the lock").add(seen);
         };
         let started = std::thread::scope(|scope| {
@@ -219,8 +236,12 @@ impl HttpLoad {
             let count = self.connections;
             ArmError::crashed(format!("no thread for each of {count} connections: {error}; try fewer"))
         })?;
+        let elapsed = schedule.begun.elapsed();
+        if elapsed >= limit {
+            return Err(ArmError::TimedOut { after: limit });
+        }
         let seen = all.into_inner().expect("no connection panics while it holds the lock");
-        Ok((seen, schedule.begun.elapsed()))
+        Ok((seen, elapsed))
     }
 
     /// One connection: takes the next request of the schedule, waits for its moment, sends it.
@@ -267,6 +288,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    /// More than any load here takes.
+    const LIMIT: Duration = Duration::from_secs(60);
 
     /// A server that answers request number `slow` only after `pause`, and every `bad`-th with status 503.
     fn server(slow: u64, pause: Duration, bad: u64) -> String {
@@ -335,7 +359,7 @@ mod tests {
             }
         });
         let load = HttpLoad { rate: 20.0, ..load(url) };
-        let sample = load.run(None, &Stop::default()).expect("it answers");
+        let sample = load.run(None, LIMIT, &Stop::default()).expect("it answers");
         assert_eq!(sample.value("error_rate"), Some(0.0));
         assert_eq!(requests.load(Ordering::SeqCst), 10, "one for each operation");
     }
@@ -360,7 +384,7 @@ mod tests {
     #[test]
     fn a_pause_of_the_server_is_in_every_latency_that_it_delayed() {
         let pause = Duration::from_millis(200);
-        let sample = load(server(10, pause, 0)).run(None, &Stop::default()).expect("it answers");
+        let sample = load(server(10, pause, 0)).run(None, LIMIT, &Stop::default()).expect("it answers");
         // 200 requests in 0.5 s, of which the pause holds up those meant for 0.2 s: two in five are late, and
         // a load that waits for its answers would have recorded one.
         let p90 = sample.value("p90_ns").expect("enough requests");
@@ -374,7 +398,7 @@ mod tests {
     fn the_rate_is_kept_and_failures_are_counted() {
         let mut load = load(server(0, Duration::ZERO, 4));
         load.connections = 4;
-        let sample = load.run(None, &Stop::default()).expect("it answers");
+        let sample = load.run(None, LIMIT, &Stop::default()).expect("it answers");
         let errors = sample.value("error_rate").expect("a share");
         assert!((errors - 0.25).abs() < 0.01, "{errors}");
         let rate = sample.value("ops_per_s").expect("a rate");
@@ -385,7 +409,7 @@ mod tests {
     fn a_request_that_timed_out_is_among_the_slowest() {
         let mut load = load(server(3, Duration::from_secs(20), 0));
         (load.rate, load.connections, load.timeout_seconds) = (40.0, 4, 1.0);
-        let sample = load.run(None, &Stop::default()).expect("it answers");
+        let sample = load.run(None, LIMIT, &Stop::default()).expect("it answers");
         let slowest = sample.value("max_ns").expect("a maximum");
         assert!(slowest >= 0.99e9, "the one that failed after a second is missing: {slowest}");
         let errors = sample.value("error_rate").expect("a share");
@@ -400,13 +424,13 @@ mod tests {
         // take another half of a pause of the machine to make them look like the first.
         let pause = Duration::from_secs(1);
         let load = HttpLoad { rate: 100.0, seconds: 3.0, ..load(server(1, pause, 0)) };
-        let sample = load.run(None, &Stop::default()).expect("it answers");
+        let sample = load.run(None, LIMIT, &Stop::default()).expect("it answers");
         assert_eq!(sample.windows.len(), 15, "300 requests, 20 a window");
         let window = sample.window.as_ref().expect("they are named");
         assert_eq!((window.metric.as_str(), window.length), ("p50_ns", Duration::from_millis(200)));
         let [first, .., last] = sample.windows.as_slice() else { panic!("{:?}", sample.windows) };
         assert!(*first > 0.85e9 && *last < first / 2.0, "{:?}", sample.windows);
-        let longer = load.run(Some(20), &Stop::default()).expect("it answers");
+        let longer = load.run(Some(20), LIMIT, &Stop::default()).expect("it answers");
         assert_eq!(longer.windows.len(), 20);
     }
 
@@ -427,7 +451,7 @@ mod tests {
         });
         let mut load = load(url);
         (load.rate, load.seconds, load.body) = (1.0, 1.0, Some("select 1".to_owned()));
-        let sample = load.run(None, &Stop::default()).expect("it answers");
+        let sample = load.run(None, LIMIT, &Stop::default()).expect("it answers");
         assert_eq!((sample.operations, sample.value("error_rate")), (Some(1.0), Some(0.0)));
         assert!(server.join().expect("it saw a request").starts_with("POST /query HTTP/1.1\r\n"));
     }
@@ -439,7 +463,7 @@ mod tests {
         drop(listener);
         let mut load = load(url);
         load.seconds = 0.02;
-        let error = load.run(None, &Stop::default()).expect_err("nobody listens");
+        let error = load.run(None, LIMIT, &Stop::default()).expect_err("nobody listens");
         assert!(error.to_string().starts_with("no request was answered: "), "{error}");
     }
 
@@ -448,7 +472,28 @@ mod tests {
         let stop = Stop::default();
         stop.set();
         let load = load(server(0, Duration::ZERO, 0));
-        assert_eq!(load.run(None, &stop), Err(ArmError::Stopped));
+        assert_eq!(load.run(None, LIMIT, &stop), Err(ArmError::Stopped));
+    }
+
+    #[test]
+    fn a_server_that_hangs_has_failed_after_the_limit_in_the_warm_up_too() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
+        // Connections wait in the queue of the socket: each is there, and none gets an answer.
+        let (limit, stop) = (Duration::from_secs(1), Stop::default());
+        let load = HttpLoad { rate: 20.0, connections: 2, timeout_seconds: 2.0, ..load(url) };
+        let failed = ArmError::TimedOut { after: limit };
+        assert_eq!(load.run(None, limit, &stop), Err(failed.clone()));
+        assert_eq!(load.warm_up(Duration::from_millis(500), limit, &stop), Err(failed));
+        drop(listener);
+    }
+
+    #[test]
+    fn a_load_that_is_made_longer_stays_within_its_limit() {
+        let load = HttpLoad { rate: 20.0, ..load("http://127.0.0.1:1/".to_owned()) };
+        let length = |windows, limit| load.seconds_for(windows, Duration::from_secs(limit));
+        assert_eq!((length(None, 600), length(Some(32), 600)), (0.5, 32.0));
+        assert_eq!(length(Some(32), 20), 18.0, "all 32 windows would take 32 s");
     }
 
     #[test]

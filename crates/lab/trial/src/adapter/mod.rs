@@ -74,7 +74,7 @@ pub(crate) struct Unit<'a> {
     pub(crate) left_out: Duration,
     /// Windows that it shall have at least, where it can be made longer.
     pub(crate) windows: Option<usize>,
-    /// After what it has failed.
+    /// After what it has failed, and so has a warm-up before it.
     pub(crate) limit: Duration,
     pub(crate) stop: &'a Stop,
 }
@@ -95,9 +95,9 @@ impl Load {
     }
 
     /// What comes before the load that is measured, so that its cost is not counted.
-    pub(crate) fn warm_up(&self, time: Duration, stop: &Stop) -> Result<(), ArmError> {
+    pub(crate) fn warm_up(&self, unit: &Unit<'_>) -> Result<(), ArmError> {
         match self {
-            Self::Http(load) => load.warm_up(time, stop),
+            Self::Http(load) => load.warm_up(unit.left_out, unit.limit, unit.stop),
             Self::Command(_) | Self::Number(..) | Self::Pgbench(_) | Self::Jitter(_) => Ok(()),
         }
     }
@@ -151,7 +151,7 @@ impl Load {
                 jitter::read(&done.stdout, &mut sample).map_err(ArmError::crashed)?;
                 Ok(sample)
             }
-            Self::Http(load) => load.run(unit.windows, unit.stop),
+            Self::Http(load) => load.run(unit.windows, unit.limit, unit.stop),
         }
     }
 }

@@ -8,10 +8,10 @@ use planish_sys::CpuSet;
 use toml::Spanned;
 
 use super::place::{Place, at};
-use super::{ArmSpec, TrialFile, WorkloadSpec};
+use super::{ArmSpec, TrialFile, WarmUpSpec, WorkloadSpec};
 use crate::adapter::{
-    AdapterKind, LATENCIES, OF_COMMAND, jitter_may_be_zero, jitter_names, jitter_unit, missing_words,
-    reports_progress,
+    AdapterKind, HttpLoad, LATENCIES, OF_COMMAND, jitter_may_be_zero, jitter_names, jitter_unit,
+    missing_words, reports_progress,
 };
 use crate::build::{BUILD_HOLE, BUILDS_MAX};
 use crate::control::is_time;
@@ -158,6 +158,7 @@ fn workload(workload: &WorkloadSpec, has_service: bool) -> Found {
                 );
             }
             load.check().map_err(|(name, message)| (format!("workload.http.{name}").into(), message))?;
+            within_limit(load, workload)?;
         }
         _ if workload.command.is_empty() => return of_command("[workload] has no `command`".to_owned()),
         _ if workload.http.is_some() => {
@@ -183,6 +184,27 @@ fn workload(workload: &WorkloadSpec, has_service: bool) -> Found {
     settle(workload)?;
     warmup(workload)?;
     numbers_of_output(workload, has_service)
+}
+
+/// A load that cannot end before its unit has failed would fail on every arm.
+fn within_limit(load: &HttpLoad, workload: &WorkloadSpec) -> Found {
+    let limit = workload.timeout_seconds;
+    let warmup = match workload.warmup.as_ref().map(Spanned::get_ref) {
+        Some(WarmUpSpec::Seconds(seconds)) => *seconds,
+        Some(WarmUpSpec::Detect) | None => 0.0,
+    };
+    let times = [
+        ("workload.http.seconds", load.seconds),
+        ("workload.http.warmup_seconds", load.warmup_seconds),
+        ("workload.warmup", warmup),
+    ];
+    match times.into_iter().find(|(_, seconds)| *seconds >= limit) {
+        Some((key, seconds)) => {
+            let (name, cure) = (name_of(key), "raise `timeout_seconds` of [workload]");
+            wrong(key, format!("`{name}` is {seconds} s, and a unit has failed after {limit} s: {cure}"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Rows of [[workload.metric]]: each a metric of its own, of the one adapter that reads them.
@@ -768,6 +790,11 @@ mod tests {
             assert!(http(&format!("rate = 9\nseconds = 1\ntimeout_seconds = {value}")).is_err());
             assert!(http("rate = 1e-300\nseconds = 1").is_err(), "its second request would come never");
             assert!(http("rate = 9\nseconds = 1").is_ok());
+            for long in ["seconds = 600", "seconds = 1\nwarmup_seconds = 601"] {
+                let wrong =
+                    http(&format!("rate = 9\n{long}")).expect_err("the unit fails after 600 s").to_string();
+                assert!(wrong.contains("raise `timeout_seconds`"), "{wrong}");
+            }
         }
         assert_eq!(times("budget_seconds = 2592000", "", "stop_seconds = 0", ""), Ok(()));
         assert!(
