@@ -16,6 +16,8 @@ pub(crate) struct Recipe {
     pub(crate) name: String,
     pub(crate) profiles: Vec<String>,
     pub(crate) want: BTreeMap<KnobId, Want>,
+    /// Every value that it sets on the host, those of its profiles too.
+    pub(crate) sets: BTreeMap<KnobId, Want>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) node: Option<u32>,
@@ -38,6 +40,7 @@ impl Recipe {
                 .iter()
                 .map(|(id, want)| (KnobId::new(id.get_ref().as_str()), want.clone()))
                 .collect(),
+            sets: spec.sets.clone(),
             env: spec.env.clone(),
             cpus: spec.cpus.as_ref().and_then(|list| cpus(list.get_ref())),
             node: spec.node,
@@ -92,7 +95,7 @@ impl Recipe {
 
     /// This arm and another one together; `None` when they contradict each other.
     pub(crate) fn and(&self, other: &Self) -> Option<Self> {
-        let clash = other.want.iter().any(|(id, want)| self.want.get(id).is_some_and(|own| own != want))
+        let clash = other.sets.iter().any(|(id, want)| self.sets.get(id).is_some_and(|own| own != want))
             || other.env.iter().any(|(name, value)| self.env.get(name).is_some_and(|own| own != value))
             || differ(self.cpus.as_ref(), other.cpus.as_ref())
             || differ(self.node.as_ref(), other.node.as_ref())
@@ -105,6 +108,7 @@ impl Recipe {
         let mut both = self.clone();
         both.profiles.extend(other.profiles.iter().filter(|name| !self.profiles.contains(name)).cloned());
         both.want.extend(other.want.clone());
+        both.sets.extend(other.sets.clone());
         both.env.extend(other.env.clone());
         both.cpus = both.cpus.or_else(|| other.cpus.clone());
         both.node = both.node.or(other.node);
@@ -148,18 +152,47 @@ mod tests {
 
     #[test]
     fn arms_that_contradict_each_other_are_not_stacked() {
+        let swappiness = |recipe: &mut Recipe, value| {
+            for wants in [&mut recipe.want, &mut recipe.sets] {
+                wants.insert(KnobId::new("vm.swappiness"), Want::Int(value));
+            }
+        };
         let mut one = recipe("one");
-        one.want.insert(KnobId::new("vm.swappiness"), Want::Int(1));
+        swappiness(&mut one, 1);
         let mut other = recipe("other");
         other.env.insert("MALLOC_ARENA_MAX".to_owned(), "2".to_owned());
         other.profiles.push("series".to_owned());
         let both = one.and(&other).expect("they go together");
         let profile = both.profile("t").expect("it wants something");
         assert_eq!((profile.inherits.len(), profile.want.len(), both.env.len()), (1, 1, 1));
-        other.want.insert(KnobId::new("vm.swappiness"), Want::Int(10));
+        swappiness(&mut other, 10);
         assert_eq!(one.and(&other), None);
         one.want.clear();
+        one.sets.clear();
         assert!(one.and(&other).is_some());
+    }
+
+    #[test]
+    fn a_value_of_a_profile_contradicts_another_one_too() {
+        let text = "name = \"t\"\nsummary = \"s\"\n[workload]\nadapter = \"command\"\ncommand = [\"true\"]\n\
+                    [[rung]]\nname = \"all\"\nprofile = \"PROFILE\"\n\
+                    [[rung]]\nname = \"same\"\nwant = { \"vm.swappiness\" = VALUE }\n\
+                    [[rung]]\nname = \"other\"\nwant = { \"vm.swappiness\" = 77 }\n\
+                    [[rung]]\nname = \"over\"\nprofile = \"PROFILE\"\nwant = { \"vm.swappiness\" = 77 }\n";
+        let catalogue = planish_model::Catalogue::embedded().expect("it is tested");
+        let id = KnobId::new("vm.swappiness");
+        let value = |name: &str| match catalogue.profile(name).expect("it is there").want.get(&id) {
+            Some(Want::Int(value)) if *value != 77 => Some(*value),
+            _ => None,
+        };
+        let mut named = catalogue.profile_names().filter_map(|name| Some((name, value(name)?)));
+        let (profile, value) = named.next().expect("some shipped profile sets it");
+        let text = text.replace("PROFILE", profile).replace("VALUE", &value.to_string());
+        let trial = crate::file::TrialFile::parse("t.toml", &text).expect("a good file");
+        let [all, same, other, over] = [0, 1, 2, 3].map(|index| Recipe::of(&trial.rung[index]));
+        assert!(all.and(&same).is_some());
+        assert!(all.and(&other).is_none() && other.and(&all).is_none());
+        assert!(over.and(&other).is_some() && over.and(&all).is_none(), "its own value is on top");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! A setting of the running host is set and undone in a second; a restart is a risk at night, a build one more thing to
 //! keep up to date, and a reboot takes the machine out of service.
 
-use planish_model::{Catalogue, KnobId, When};
+use std::collections::BTreeMap;
+
+use planish_model::{Catalogue, KnobId, Want, When};
 
 use super::ArmSpec;
 
@@ -38,9 +40,14 @@ pub(super) fn usual(arm: &ArmSpec, catalogue: &Catalogue) -> f64 {
 
 /// The knobs that an arm sets: its own, and those of its profile with all that it inherits.
 pub(super) fn knobs(arm: &ArmSpec, catalogue: &Catalogue) -> Vec<KnobId> {
+    sets(arm, catalogue).into_keys().collect()
+}
+
+/// What an arm sets them to: its own values are on top of those of its profile.
+pub(super) fn sets(arm: &ArmSpec, catalogue: &Catalogue) -> BTreeMap<KnobId, Want> {
     let profile = arm.profile.as_ref().and_then(|name| catalogue.profile(name.get_ref()).ok());
-    let of_profile = profile.into_iter().flat_map(|profile| profile.want.into_keys());
-    of_profile.chain(arm.want.keys().map(|id| KnobId::new(id.get_ref().as_str()))).collect()
+    let own = arm.want.iter().map(|(id, want)| (KnobId::new(id.get_ref().as_str()), want.clone()));
+    profile.into_iter().flat_map(|profile| profile.want).chain(own).collect()
 }
 
 #[cfg(test)]

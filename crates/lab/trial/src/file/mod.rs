@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planish_model::{Catalogue, Want};
+use planish_model::{Catalogue, KnobId, Want};
 use planish_stats::ladder::Strictness;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -206,6 +206,9 @@ pub struct ArmSpec {
     /// Those of its knobs.
     #[serde(skip)]
     pub(crate) knob_resets: Vec<ResetSpec>,
+    /// Every value that it sets on the host: those of its profile, and its own on top.
+    #[serde(skip)]
+    pub(crate) sets: BTreeMap<KnobId, Want>,
     /// `slices`: the backing that the program must report to be believed.
     #[schemars(with = "Option<String>")]
     pub backing: Option<Spanned<String>>,
@@ -291,9 +294,10 @@ impl TrialFile {
         }
         for arm in [&mut trial.baseline].into_iter().chain(&mut trial.rung) {
             let knobs = gain::knobs(arm, catalogue);
-            let sets = |id: &str| knobs.iter().any(|knob| knob.as_str() == id);
-            let of_knobs = trial.reset.iter().filter(|(id, _)| sets(id.get_ref()));
+            let is_set = |id: &str| knobs.iter().any(|knob| knob.as_str() == id);
+            let of_knobs = trial.reset.iter().filter(|(id, _)| is_set(id.get_ref()));
             arm.knob_resets = of_knobs.map(|(_, reset)| reset.clone()).collect();
+            arm.sets = gain::sets(arm, catalogue);
         }
         Ok(trial)
     }
