@@ -665,7 +665,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l scale -d 'Rows in units of 100,000; without this as many as memory allows' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l shared-buffers -d 'Shared buffers of each server; without this a tenth more than the data' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l clients -d 'Clients of each server' -r
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l workload -d 'A pgbench script instead of lookups' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l workload -d 'A pgbench script instead of lookups; it may only read' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l bin -d 'The folder of the programs postgres and initdb' -r -F
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l conn -d 'Only read this existing cluster, and propose the lines for its postgresql.conf' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l seed -d 'Draw everything from this seed, to run the same again' -r

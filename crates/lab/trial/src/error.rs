@@ -71,6 +71,14 @@ pub enum TrialError {
         #[source]
         source: io::Error,
     },
+    /// What was asked for cannot be, whatever the host.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong with it.
+        what: String,
+        /// What to do about it.
+        cure: String,
+    },
     /// The folder of proofs cannot be written.
     #[error("no proof can be stored in {}", path.display())]
     Unwritable {
@@ -172,6 +180,7 @@ impl TrialError {
             | Self::NoMetric { .. }
             | Self::NotAboveZero { .. }
             | Self::Unreadable { .. }
+            | Self::Usage { .. }
             | Self::Design(_) => Exit::Usage,
             Self::File { .. }
             | Self::Unwritable { .. }
@@ -188,7 +197,7 @@ impl TrialError {
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Refused { cure, .. } if !cure.is_empty() => vec![cure.clone()],
+            Self::Refused { cure, .. } | Self::Usage { cure, .. } if !cure.is_empty() => vec![cure.clone()],
             Self::Malformed { file, .. } => {
                 vec![format!("mend {file} there; planish trial new --cmd COMMAND writes a sound one")]
             }

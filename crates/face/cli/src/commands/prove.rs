@@ -44,7 +44,7 @@ struct Postgres {
     /// Clients of each server
     #[arg(long, value_name = "N", default_value = "1", value_parser = clients)]
     clients: usize,
-    /// A pgbench script instead of lookups
+    /// A pgbench script instead of lookups; it may only read
     #[arg(long, value_name = "FILE.sql")]
     workload: Option<PathBuf>,
     /// The folder of the programs postgres and initdb

@@ -22,6 +22,7 @@ mod install;
 mod layout;
 mod proof;
 mod reach;
+mod rehearsal;
 mod room;
 mod script;
 mod server;
@@ -85,7 +86,7 @@ pub struct PostgresOptions {
     pub shared_buffers_bytes: Option<u64>,
     /// Clients of each server.
     pub clients: usize,
-    /// A pgbench script instead of lookups.
+    /// A pgbench script instead of lookups. It may only read.
     pub workload: Option<PathBuf>,
     /// Folder of `postgres` and `initdb`.
     pub bin_folder: Option<PathBuf>,
@@ -123,7 +124,7 @@ impl Stage {
 /// Proves PostgreSQL on this ground, leaves the host as it was, and stores the proof.
 ///
 /// # Errors
-/// No PostgreSQL, no room in memory or on disk, a script that is not understood, a baseline that does not run.
+/// No PostgreSQL, no room in memory or on disk, a script that is not understood or writes, a baseline that does not run.
 pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
     ground.proofs.check_writable()?;
     let begun = Instant::now();
@@ -188,7 +189,10 @@ fn prepare(
     let available = kernel::memory_available_bytes().unwrap_or(host.available_bytes);
     let budget = Budget::new(wish, SERVERS, host.memory_bytes, available)?;
     let room = Room::make(Account::choose()?, &budget)?;
-    make_seed(&install, &room, &budget, &until)?;
+    make_seed(&install, &room, &budget, &until, |server| match (&work, &wishes.workload) {
+        (Work::Script(script), Some(file)) => rehearsal::rehearse(server, file, script, budget.scale, &until),
+        _ => Ok(()),
+    })?;
     let (clients, stop) = (wishes.clients, options.stop.clone());
     Ok(Stage { install, room, budget, work, script, clients, stop, until })
 }

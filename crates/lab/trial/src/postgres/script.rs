@@ -21,7 +21,16 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Set { name: String, value: Value },
-    Statement(String),
+    Statement(Statement),
+}
+
+/// A statement and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Statement {
+    /// The line that it begins in, from 1.
+    pub(crate) line: usize,
+    /// Its words with its semicolon.
+    pub(crate) text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +57,7 @@ impl Script {
     pub fn parse(file: &Path, text: &str) -> Result<Self, TrialError> {
         let mut parts = Vec::new();
         let mut statement = String::new();
+        let mut begun = 1;
         for (index, line) in text.lines().enumerate() {
             let wrong = |column: usize, message: String| TrialError::Malformed {
                 file: file.display().to_string(),
@@ -66,14 +76,17 @@ impl Script {
                 parts.push(set(meta).map_err(|message| wrong(1, message))?);
                 continue;
             }
+            if statement.is_empty() {
+                begun = index + 1;
+            }
             statement.push_str(line);
             statement.push('\n');
             if trimmed.ends_with(';') {
-                parts.push(Part::Statement(std::mem::take(&mut statement).trim().to_owned()));
+                parts.push(Part::statement(begun, &std::mem::take(&mut statement)));
             }
         }
         if !statement.trim().is_empty() {
-            parts.push(Part::Statement(statement.trim().to_owned()));
+            parts.push(Part::statement(begun, &statement));
         }
         if !parts.iter().any(|part| matches!(part, Part::Statement(_))) {
             return Err(TrialError::Malformed {
@@ -94,7 +107,7 @@ impl Script {
     }
 
     /// The statements of one transaction with their variables drawn.
-    pub(crate) fn statements(&self, rng: &mut Rng, scale: u64) -> Result<Vec<String>, String> {
+    pub(crate) fn statements(&self, rng: &mut Rng, scale: u64) -> Result<Vec<Statement>, String> {
         let scale = i64::try_from(scale).map_err(|_| "the scale is too large".to_owned())?;
         let mut variables = BTreeMap::from([("scale".to_owned(), scale)]);
         let mut statements = Vec::new();
@@ -104,10 +117,18 @@ impl Script {
                     let value = value.draw(&variables, rng)?;
                     variables.insert(name.clone(), value);
                 }
-                Part::Statement(text) => statements.push(substitute(text, &variables)?),
+                Part::Statement(Statement { line, text }) => {
+                    statements.push(Statement { line: *line, text: substitute(text, &variables)? });
+                }
             }
         }
         Ok(statements)
+    }
+}
+
+impl Part {
+    fn statement(line: usize, text: &str) -> Self {
+        Self::Statement(Statement { line, text: text.trim().to_owned() })
     }
 }
 
@@ -229,8 +250,9 @@ mod tests {
             SELECT abalance\n FROM pgbench_accounts\n WHERE aid = :aid;\n";
         let script = parse(text).expect("plain");
         let statements = script.statements(&mut Rng::stream(7, 0), 3).expect("all have values");
-        assert_eq!(statements.len(), 1);
+        assert_eq!((statements.len(), statements[0].line), (1, 2));
         let aid: i64 = statements[0]
+            .text
             .trim_end_matches(';')
             .rsplit_once("= ")
             .expect("a number")

@@ -17,6 +17,10 @@ use crate::sample::ArmError;
 /// The database that holds the tables.
 const DATABASE: &str = "postgres";
 
+/// The user of every session that is measured, who may read the tables and write none: a setting that keeps a session
+/// from writing can be taken back by a statement, and a right that nobody has cannot.
+const READER: &str = "planish_reader";
+
 /// How long a server may take to answer, and to end.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const END_GRACE: Duration = Duration::from_secs(20);
@@ -25,7 +29,8 @@ const END_GRACE: Duration = Duration::from_secs(20);
 pub(crate) const INIT_LIMIT: Duration = Duration::from_secs(600);
 
 /// Settings of every server: nothing of its own moves while a slice is timed, and nothing listens on a
-/// network. `fsync` is off because the data lives as long as the trial.
+/// network. `fsync`, `full_page_writes` and `synchronous_commit` are off because the data lives as long as the trial, and
+/// because they are for what is written: what is measured only reads.
 const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", ""),
     ("fsync", "off"),
@@ -66,12 +71,13 @@ impl Pages {
     }
 }
 
-/// Makes the data set that every server gets a copy of.
+/// Makes the data set that every server gets a copy of. `look` may refuse what is to be run on it.
 pub(crate) fn make_seed(
     install: &Install,
     room: &Room,
     budget: &Budget,
     stop: &Stop,
+    look: impl FnOnce(&Server) -> Result<(), TrialError>,
 ) -> Result<(), TrialError> {
     let (initdb, seed) = (install.program("initdb"), room.data("seed"));
     let mut command = vec![initdb.display().to_string(), "-D".to_owned(), seed.display().to_string()];
@@ -92,8 +98,9 @@ pub(crate) fn make_seed(
         until_stopped(&mut client, stop, |client| client.batch_execute(&statement)).map_err(baseline)?;
     }
     drop(client);
+    let seen = look(&server);
     server.stop();
-    Ok(())
+    seen
 }
 
 /// Runs a statement that may take long, and has the server give it up when the trial is told to end.
@@ -146,6 +153,11 @@ fn tables(budget: &Budget) -> Vec<String> {
         "alter table pgbench_branches add primary key (bid)".to_owned(),
         "alter table pgbench_tellers add primary key (tid)".to_owned(),
         "alter table pgbench_accounts add primary key (aid)".to_owned(),
+        format!("create role {READER} login"),
+        format!("grant select on all tables in schema public to {READER}"),
+        // Rights that everybody has; the first one up to PostgreSQL 14.
+        "revoke create on schema public from public".to_owned(),
+        format!("revoke temporary on database {DATABASE} from public"),
         "vacuum (freeze, analyze)".to_owned(),
         "checkpoint".to_owned(),
     ]
@@ -228,10 +240,19 @@ impl Server {
         }
     }
 
-    /// A new connection.
+    /// A new connection that may do everything.
     pub(crate) fn connect(&self) -> Result<Client, ArmError> {
+        self.connect_as(&self.user)
+    }
+
+    /// A new connection that may read the tables, and write none.
+    pub(crate) fn connect_reader(&self) -> Result<Client, ArmError> {
+        self.connect_as(READER)
+    }
+
+    fn connect_as(&self, user: &str) -> Result<Client, ArmError> {
         let mut config = Config::new();
-        config.host_path(&self.sockets).port(self.port).user(&self.user).dbname(DATABASE);
+        config.host_path(&self.sockets).port(self.port).user(user).dbname(DATABASE);
         config.connect_timeout(Duration::from_secs(5));
         config.connect(NoTls).map_err(|error| ArmError::crashed(sql_error(&error)))
     }

@@ -5,11 +5,15 @@ use std::time::Duration;
 use planish_model::{EntryId, Exit, HostFacts, Profile};
 
 use super::*;
-use crate::control::Silent;
+use crate::control::{Progress, Silent};
 use crate::host::{Action, Applied, HostControl};
 use crate::outcome::RungVerdict;
 use crate::proof::Proofs;
 use crate::sample::ArmError;
+
+use super::rehearsal::rehearse;
+use super::server::Server;
+use super::work::Clients;
 
 /// A host that grants nothing, as an ordinary user sees it.
 #[derive(Debug)]
@@ -66,7 +70,7 @@ fn prove(workload: Option<PathBuf>, stop: &Stop) -> Result<TrialOutcome, TrialEr
 }
 
 fn prove_scale(scale: u64, workload: Option<PathBuf>, stop: &Stop) -> Result<TrialOutcome, TrialError> {
-    prove_within(Duration::from_secs_f64(BUDGET_SECONDS), scale, workload, stop)
+    prove_within(Duration::from_secs_f64(BUDGET_SECONDS), scale, workload, stop, &mut Silent)
 }
 
 fn prove_within(
@@ -74,6 +78,7 @@ fn prove_within(
     scale: u64,
     workload: Option<PathBuf>,
     stop: &Stop,
+    progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
     let wishes = PostgresOptions {
         scale: Some(scale),
@@ -97,10 +102,7 @@ fn prove_within(
     let folder = tempfile::tempdir().expect("a folder");
     let proofs = Proofs::of_state(folder.path());
     let mut host = NoRights(facts);
-    prove_on(
-        &wishes,
-        &mut Ground { options: &options, host: &mut host, proofs: &proofs, progress: &mut Silent },
-    )
+    prove_on(&wishes, &mut Ground { options: &options, host: &mut host, proofs: &proofs, progress })
 }
 
 fn installed(test: &str) -> bool {
@@ -173,7 +175,7 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     // A time that is up while the data is made ends the making of it, which would take minutes.
     let begun = Instant::now();
     let short = Duration::from_secs(3);
-    match prove_within(short, 100, None, &Stop::default()).expect_err("nothing was measured") {
+    match prove_within(short, 100, None, &Stop::default(), &mut Silent).expect_err("nothing was measured") {
         TrialError::Refused { what, .. } => {
             planish_skip::skip("a_real_postgresql_is_compared_and_leaves_nothing: the time", what);
         }
@@ -198,35 +200,131 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     assert_eq!(rooms_of_ours(), 0);
 
     stopped_within_a_slice();
+    scripts_that_write_are_refused_before_anything_is_measured();
 }
 
-/// Told to stop within a statement of a slice, which would go on for ten minutes. The script says when it is there.
-fn stopped_within_a_slice() {
+/// A script of its own folder, which goes with the first of the two.
+fn script(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
-    let anybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(folder.path(), anybody).expect("our own folder");
-    let (sign, script) = (folder.path().join("there"), folder.path().join("long.sql"));
-    let text = format!("COPY (SELECT 1) TO '{}';\nSELECT pg_sleep(600);\n", sign.display());
-    std::io::Write::write_all(&mut std::fs::File::create(&script).expect("a file"), text.as_bytes())
+    let path = folder.path().join("own.sql");
+    std::io::Write::write_all(&mut std::fs::File::create(&path).expect("a file"), text.as_bytes())
         .expect("room");
-    let stop = Stop::default();
-    let set = stop.clone();
-    let waker = std::thread::spawn(move || {
-        let begun = Instant::now();
-        while !sign.exists() && begun.elapsed() < Duration::from_secs(200) {
-            std::thread::sleep(Duration::from_millis(20));
+    (folder, path)
+}
+
+/// Told to stop within a statement of a slice, which would go on for ten minutes.
+fn stopped_within_a_slice() {
+    let (_folder, path) = script("SELECT pg_sleep(600);\n");
+    let (stop, told) = (Stop::default(), RefCell::new(None));
+    let mut at_a_slice = |tick: &Tick| {
+        if tick.phase == Phase::SelfCheck && told.borrow().is_none() {
+            let set = stop.clone();
+            *told.borrow_mut() = Some(std::thread::spawn(move || {
+                // The slice follows at once; where it has not begun by then, it does not begin.
+                std::thread::sleep(Duration::from_secs(1));
+                set.set();
+                Instant::now()
+            }));
         }
-        let was_there = sign.exists();
-        set.set();
-        (was_there, Instant::now())
-    });
-    let outcome = prove_within(Duration::from_secs(600), 1, Some(script), &stop);
-    let (was_there, told) = waker.join().expect("it only looks and sets a flag");
-    assert!(was_there, "the slice was never reached: {outcome:?}");
+    };
+    let outcome = prove_within(Duration::from_secs(600), 1, Some(path), &stop, &mut at_a_slice);
+    let told = told.take().unwrap_or_else(|| panic!("the slice was never reached: {outcome:?}"));
+    let told = told.join().expect("it only waits and sets a flag");
     let outcome = outcome.expect("the ladder had begun, and tells what is known");
     assert!(outcome.notes.iter().any(|note| note.starts_with("stopped")), "{:?}", outcome.notes);
     assert!(told.elapsed() < Duration::from_secs(60), "{:?} after the stop", told.elapsed());
     assert_eq!(rooms_of_ours(), 0);
+}
+
+/// Statements that write in some way, by whatever door, and what is told of each: a code of PostgreSQL, or our words.
+const WRITING: &[(&str, &str)] = &[
+    ("update pgbench_accounts set abalance = 1 where aid = 1;", "25006"),
+    ("insert into pgbench_history values (1, 1, 1, 0, now(), '');", "25006"),
+    ("select aid from pgbench_accounts where aid = 1 for update;", "25006"),
+    ("create table own (a int);", "25006"),
+    ("create temp table own (a int);", "25006"),
+    ("begin read write; update pgbench_accounts set abalance = 1 where aid = 1; commit;", "42501"),
+    ("begin;\nset transaction read write;\ndelete from pgbench_accounts;\ncommit;", "42501"),
+    ("set default_transaction_read_only = off;\ntruncate pgbench_history;", "42501"),
+    ("set default_transaction_read_only = off;\ncreate temp table own (a int);", "42501"),
+    ("set default_transaction_read_only = off;\ncreate table own (a int);", "42501"),
+    ("set default_transaction_read_only = off;\nselect 1 from pgbench_accounts for update limit 1;", "42501"),
+    ("do $$ begin delete from pgbench_accounts; end $$;", "25006"),
+    ("copy (select 1) to '/dev/null';", "42501"),
+    ("copy (select 1) to program 'cat';", "42501"),
+    ("select txid_current();", "writes to the log"),
+    ("set default_transaction_read_only = off;\nselect lo_create(0);", "writes to the log"),
+    (
+        "set default_transaction_read_only = off;\nalter role planish_reader set work_mem = '4MB';",
+        "writes to the log",
+    ),
+];
+
+/// Scripts that only read, in the ways in which a script may.
+const READING: &[&str] = &[
+    "\\set aid random(1, 100000 * :scale)\nselect abalance from pgbench_accounts where aid = :aid;",
+    "begin;\nselect count(*) from pgbench_accounts;\ncommit;",
+    "set work_mem = '8MB';\nselect sum(b.bbalance) from pgbench_branches b join pgbench_tellers t using (bid);",
+    "with a as materialized (select * from pgbench_accounts limit 99) select max(aid) from a order by 1;",
+    "do $$ begin perform count(*) from pgbench_accounts; end $$;",
+    "select pg_sleep(0), count(*) from pg_class;",
+];
+
+fn scripts_that_write_are_refused_before_anything_is_measured() {
+    let (_folder, path) = script("select 1;\n\nupdate pgbench_accounts\nset abalance = 1;\n");
+    let mut none = |tick: &Tick| assert_eq!(tick.phase, Phase::Prepare, "something was measured");
+    let budget = Duration::from_secs(600);
+    let error =
+        prove_within(budget, 1, Some(path.clone()), &Stop::default(), &mut none).expect_err("it writes");
+    assert_eq!(error.exit(), Exit::Usage, "{error}");
+    let told = error.to_string();
+    assert!(told.starts_with(&format!("{}:3: a script may only read", path.display())), "{told}");
+    assert!(
+        told.contains("`update pgbench_accounts\nset abalance = 1;`") && told.contains("25006"),
+        "{told}"
+    );
+    assert!(error.hints()[0].starts_with("leave it out"), "{:?}", error.hints());
+    assert_eq!(rooms_of_ours(), 0);
+
+    let install = Install::find(None).expect("it was found before");
+    let wish = Wish { scale: Some(1), shared_buffers_bytes: None, clients: 1, quick: true };
+    let budget = Budget::new(wish, 1, 1 << 34, 1 << 34).expect("it fits");
+    let room = Room::make(Account::choose().expect("somebody"), &budget).expect("a room");
+    let stop = Stop::default();
+    let seen = make_seed(&install, &room, &budget, &stop, |server| {
+        let parse = |text: &str| Script::parse(std::path::Path::new("own.sql"), text).expect("understood");
+        for text in READING {
+            let seen = rehearse(server, std::path::Path::new("own.sql"), &parse(text), 1, &stop);
+            assert!(seen.is_ok(), "{text}: {}", seen.expect_err("refused"));
+        }
+        for (text, why) in WRITING {
+            let seen = rehearse(server, std::path::Path::new("own.sql"), &parse(text), 1, &stop);
+            let error = seen.expect_err(text);
+            assert!(error.exit() == Exit::Usage && error.to_string().contains(why), "{text}: {error}");
+        }
+        let wrong = rehearse(server, std::path::Path::new("own.sql"), &parse("selec 1;"), 1, &stop);
+        let told = wrong.expect_err("no SQL").to_string();
+        assert!(told.contains("own.sql:1: PostgreSQL does not take `selec 1;`"), "{told}");
+        // The sessions that are measured are those of the rehearsal: what is drawn later cannot write either.
+        for (text, _) in &WRITING[..14] {
+            no_slice_writes(server, parse(text), budget, &stop);
+        }
+        Ok(())
+    });
+    seen.expect("the data is made");
+    drop(room);
+    assert_eq!(rooms_of_ours(), 0);
+}
+
+fn no_slice_writes(server: &Server, script: Script, budget: Budget, stop: &Stop) {
+    let work = Work::Script(script);
+    let mut clients = Clients::open(server, 1, &work, budget, stop).expect("the server runs");
+    match clients.slice(Duration::from_millis(10), 1) {
+        Err(ArmError::Crashed { detail }) => {
+            assert!(detail.contains("25006") || detail.contains("42501"), "{detail}");
+        }
+        other => panic!("{work:?}: {other:?}"),
+    }
 }
 
 #[test]

@@ -27,9 +27,10 @@ const LOOKUPS_PER_CALL: u64 = 500;
 const LOOKUPS: &str = "SELECT sum(abalance) FROM pgbench_accounts WHERE aid = ANY (ARRAY(
     SELECT 1 + floor(random() * $1)::int FROM generate_series(1, 500)))";
 
-/// Settings of each connection: one plan for a statement on every server, made once.
-const SESSION: &str =
-    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off";
+/// Settings of each connection: one plan for a statement on every server, made once, and nothing is written. A server
+/// keeps its data from the first block to the last, so that what one slice writes is what the next one has to read.
+pub(crate) const SESSION: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+     SET enable_bitmapscan = off; SET default_transaction_read_only = on";
 
 /// Walks table and index in index order, which maps every page of both in this backend; a sequential scan of
 /// a large table would recycle a few buffers only.
@@ -158,7 +159,7 @@ impl Clients {
     ) -> Result<Self, ArmError> {
         let sql = |error: postgres::Error| ArmError::crashed(sql_error(&error));
         let connect = || -> Result<Connection, ArmError> {
-            let mut client = server.connect()?;
+            let mut client = server.connect_reader()?;
             client.batch_execute(SESSION).map_err(sql)?;
             until_stopped(&mut client, stop, |client| client.batch_execute(TOUCH))?;
             let backend: i32 = client.query_one("SELECT pg_backend_pid()", &[]).map_err(sql)?.get(0);
@@ -259,7 +260,7 @@ impl Connection {
                     let statements = script.statements(&mut rng, budget.scale).map_err(ArmError::crashed)?;
                     for statement in statements {
                         watch.check()?;
-                        self.client.simple_query(&statement).map_err(sql)?;
+                        self.client.simple_query(&statement.text).map_err(sql)?;
                     }
                     1
                 }
