@@ -41,6 +41,25 @@ impl Running {
         context.session()
     }
 
+    /// For an option with which nothing is run: refuses a recorded host, and each of these options by its name, since
+    /// nobody would read it. They may stand before the word of the subcommand, which no rule of its own sees.
+    pub fn refuse_beside(&self, option: &str, why: &str, context: &Context) -> Result<(), Failure> {
+        refuse_recorded(context)?;
+        let given = [
+            ("--quick", self.quick),
+            ("--seed", self.seed.is_some()),
+            ("--budget", self.budget.is_some()),
+            ("--html", self.html.is_some()),
+        ];
+        let given: Vec<&str> = given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let given = given.join(", ");
+        Err(Failure::usage(format!("{given} cannot be used with {option}, {why}"))
+            .hint(format!("leave {given} out")))
+    }
+
     /// The live machine and a trial of it. What is wrong with the file is told first, on a recorded host too: so it can
     /// be looked over where nothing can be measured.
     pub fn trial(&self, named: &str, context: &Context) -> Result<(Session, TrialFile), Failure> {

@@ -51,7 +51,7 @@ struct Postgres {
     #[arg(long, value_name = "DIR")]
     bin: Option<PathBuf>,
     /// Only read this existing cluster, and propose the lines for its postgresql.conf
-    #[arg(long, value_name = "CONN", conflicts_with_all = ["scale", "shared_buffers", "workload", "bin"])]
+    #[arg(long, value_name = "CONN", conflicts_with_all = ["scale", "shared_buffers", "clients", "workload", "bin"])]
     conn: Option<String>,
 }
 
@@ -66,6 +66,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Some(What::Postgres(Postgres { conn: Some(conn), .. })) = &args.what {
+        args.running.refuse_beside("--conn", "which only reads a cluster and measures nothing", context)?;
         return look_at(conn, context);
     }
     let session = args.running.session(context)?;

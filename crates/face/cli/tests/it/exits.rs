@@ -438,6 +438,42 @@ fn a_budget_that_no_clock_has_is_a_typing_error() {
 }
 
 #[test]
+fn what_a_look_at_a_cluster_would_not_read_is_refused_by_its_name() {
+    let sandbox = sandbox();
+    let told = |words: &[&str]| -> Run {
+        command(sandbox.path(), [&["--json", "--state", "state"], words].concat())
+            .output()
+            .expect("the binary starts")
+            .into()
+    };
+    let conn = ["--conn", "host=/nonexistent"];
+    for option in [
+        &["--html", "p.html"][..],
+        &["--quick"],
+        &["--seed", "1"],
+        &["--budget", "9"],
+        &["--clients", "2"],
+        &["--clients", "1"],
+        &["--scale", "1"],
+        &["--root", "host"],
+    ] {
+        let after = told(&[&["prove", "postgres"], &conn[..], option].concat());
+        assert_eq!(after.exit, 2, "{option:?}: {} {}", after.stdout, after.stderr);
+        assert!(after.stdout.contains(option[0]), "{option:?}: {}", after.stdout);
+    }
+    // Before the subcommand they are options of `prove`.
+    let before = told(&["prove", "--quick", "--html", "p.html", "postgres", "--conn", "host=/nonexistent"]);
+    assert_eq!(before.exit, 2, "{} {}", before.stdout, before.stderr);
+    assert_eq!(
+        message(&before, "error"),
+        "--quick, --html cannot be used with --conn, which only reads a cluster and measures nothing"
+    );
+    assert!(!sandbox.path().join("p.html").exists());
+    assert_eq!(told(&["prove", "postgres", "--conn", "host=/run port=many"]).exit, 2);
+    assert_eq!(told(&["prove", "postgres", "--conn", "host=/nonexistent"]).exit, 3, "alone it is read");
+}
+
+#[test]
 fn trial_new_writes_over_no_file() {
     let sandbox = sandbox();
     let new = || -> Run {

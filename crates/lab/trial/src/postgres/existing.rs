@@ -71,10 +71,15 @@ pub fn inspect(conn: &str, default_huge_page_bytes: Option<u64>) -> Result<Exist
 
 /// A session that cannot write, with a limit on every statement.
 pub(super) fn connect(conn: &str) -> Result<Client, TrialError> {
-    let mut config: Config = conn.parse().map_err(|error: postgres::Error| TrialError::Refused {
-        what: format!("--conn: {error}"),
+    let malformed = |told: String| TrialError::Usage {
+        // It may hold a password, and is not repeated.
+        what: format!("the connection string is malformed: {told}"),
         cure: "write it as host=/var/run/postgresql user=postgres dbname=postgres".to_owned(),
-    })?;
+    };
+    let mut config: Config = conn.parse().map_err(|error: postgres::Error| malformed(sql_error(&error)))?;
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return Err(malformed("it names no host".to_owned()));
+    }
     config.connect_timeout(CONNECT_LIMIT).application_name("planish");
     let mut client = config.connect(NoTls).map_err(no_answer)?;
     client.batch_execute(SESSION).map_err(no_answer)?;
@@ -277,10 +282,20 @@ mod tests {
 
     #[test]
     fn a_malformed_string_is_refused_with_an_example() {
-        let error = inspect("host=", None).expect_err("no host");
-        assert_eq!(error.exit(), planish_model::Exit::Refused);
-        assert!(!error.hints().is_empty());
+        for (conn, told) in [
+            ("", "no host"),
+            ("dbname=app", "no host"),
+            ("host=/run sslmode=perhaps", "sslmode"),
+            ("host=/run port=many", "port"),
+            ("host=/run database=app", "database"),
+            ("postgresql://[::1/app", "connection string"),
+        ] {
+            let error = inspect(conn, None).expect_err("malformed");
+            assert_eq!(error.exit(), planish_model::Exit::Usage, "{conn}: {error}");
+            assert!(error.to_string().contains(told) && !error.hints().is_empty(), "{conn}: {error}");
+        }
         let error = inspect("host=/nonexistent user=x", None).expect_err("no socket");
+        assert_eq!(error.exit(), planish_model::Exit::Refused, "it may be there tomorrow");
         assert!(error.to_string().contains("No such file"), "{error}");
     }
 }
