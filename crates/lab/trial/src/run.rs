@@ -96,6 +96,7 @@ pub fn run(
     options: &RunOptions,
     progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
+    check_keep(trial, options)?;
     let sets = sets_host(trial);
     let other = session.trial_at_work().filter(|_| !sets);
     let mut outcome = on_session(session, options, sets, progress, |ground| run_on(trial, ground))?;
@@ -156,6 +157,7 @@ pub(crate) fn on_session<T>(
 /// The baseline does not get through the self-check, the numbers allow no conclusion, the host cannot be set or not be
 /// put back, or the proof cannot be stored. The host has been put back in all cases but the one that says otherwise.
 pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
+    check_keep(trial, ground.options)?;
     ground.proofs.check_writable()?;
     let recipes = recipes(trial);
     if ground.options.keep && !ground.options.quick {
@@ -175,6 +177,17 @@ pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome
         keep(&recipes, &mut outcome, ground.host);
     }
     Ok(outcome)
+}
+
+/// What is kept and not confirmed is not persisted, and whether it will be is known before the first unit.
+fn check_keep(trial: &TrialFile, options: &RunOptions) -> Result<(), TrialError> {
+    if !options.keep || trial.confirm {
+        return Ok(());
+    }
+    Err(TrialError::Usage {
+        what: "--keep persists what is confirmed, and the trial file says `confirm = false`".to_owned(),
+        cure: "take `confirm = false` out of the file, or leave --keep out".to_owned(),
+    })
 }
 
 /// Asks for the right to persist each rung that can be had here, before anything is measured for it.

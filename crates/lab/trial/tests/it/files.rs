@@ -264,6 +264,18 @@ fn the_short_form_confirms_and_persists_nothing() {
 }
 
 #[test]
+fn what_is_never_confirmed_cannot_be_persisted_and_that_is_known_before_the_first_unit() {
+    let mut bench = Bench::new();
+    bench.options.keep = true;
+    let trial = number_trial(bench.folder.path(), "confirm = false\n", LEAN);
+    let error = bench.run(&trial).expect_err("--keep and `confirm = false`");
+    assert_eq!(error.exit(), Exit::Usage, "{error}");
+    assert!(error.to_string().contains("confirm = false"), "{error}");
+    assert_eq!(error.hints(), ["take `confirm = false` out of the file, or leave --keep out"]);
+    assert!(!bench.folder.path().join("starts").exists(), "a unit ran");
+}
+
+#[test]
 fn an_ordinary_user_is_told_what_root_would_add() {
     let mut bench = Bench::new();
     bench.host.no_right = true;
