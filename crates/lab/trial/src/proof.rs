@@ -20,12 +20,12 @@ pub struct Honesty {
     pub placebos: u64,
     /// Placebos that were kept: gains found where there is none.
     pub kept: u64,
-    /// Their share.
-    pub rate: f64,
+    /// Their share; null without any placebo, and so are the ends of its interval.
+    pub rate: Option<f64>,
     /// Lower end of its exact 95 % interval (Clopper and Pearson).
-    pub low: f64,
+    pub low: Option<f64>,
     /// Upper end.
-    pub high: f64,
+    pub high: Option<f64>,
     /// Proofs of trials in which nothing could have kept the placebo, counted by none of the figures above: stopped,
     /// out of time before pairs enough for a verdict, failed, in slices of one start only, or of a version that did not
     /// tell. They would only make the rate smaller.
@@ -110,8 +110,10 @@ impl Proofs {
             }
         }
         let rate = clopper_pearson(kept, placebos, 0.95).expect("fewer are kept than there are");
-        let (low, high) = (rate.interval.low, rate.interval.high);
-        Ok(Honesty { placebos, kept, rate: rate.value, low, high, left_out, damaged })
+        // None of none is no share, and 0 % would be good news.
+        let of_some = |value| (placebos > 0).then_some(value);
+        let (low, high) = (of_some(rate.interval.low), of_some(rate.interval.high));
+        Ok(Honesty { placebos, kept, rate: of_some(rate.value), low, high, left_out, damaged })
     }
 
     fn unwritable(&self, source: io::Error) -> TrialError {
@@ -221,7 +223,8 @@ mod tests {
     fn honesty_counts_placebos_that_could_have_been_kept_and_how_many_could_not() {
         let state = tempfile::tempdir().expect("a folder");
         let proofs = Proofs::of_state(state.path());
-        assert_eq!(proofs.honesty().expect("nothing yet").placebos, 0);
+        let none = proofs.honesty().expect("nothing yet");
+        assert_eq!((none.placebos, none.rate, none.low, none.high), (0, None, None, None));
         for seed in 0..19 {
             proofs.store(&mut with_placebo(seed, RungVerdict::Drop)).expect("stored");
         }
@@ -239,8 +242,9 @@ mod tests {
             proofs.store(&mut before).expect("stored");
         }
         let honesty = proofs.honesty().expect("readable");
-        assert_eq!((honesty.placebos, honesty.kept, honesty.rate), (20, 1, 0.05));
+        assert_eq!((honesty.placebos, honesty.kept, honesty.rate), (20, 1, Some(0.05)));
         assert_eq!(honesty.left_out, 102);
-        assert!(honesty.low > 0.0 && honesty.low < 0.05 && honesty.high > 0.05 && honesty.high < 0.25);
+        let (low, high) = honesty.low.zip(honesty.high).expect("there are placebos");
+        assert!(low > 0.0 && low < 0.05 && high > 0.05 && high < 0.25);
     }
 }

@@ -474,6 +474,20 @@ fn what_a_look_at_a_cluster_would_not_read_is_refused_by_its_name() {
 }
 
 #[test]
+fn no_proof_has_no_rate() {
+    let sandbox = sandbox();
+    let honesty = |json: &[&str]| -> Run {
+        let args = [json, &["--state", "state", "trial", "honesty"]].concat();
+        command(sandbox.path(), args).output().expect("the binary starts").into()
+    };
+    let text = honesty(&[]);
+    assert_eq!(text.exit, 0, "{}", text.stderr);
+    assert!(text.stdout.contains("0 so far") && !text.stdout.contains('%'), "{}", text.stdout);
+    let result = &honesty(&["--json"]).envelope()["result"];
+    assert!(result["placebos"] == 0 && result["rate"].is_null() && result["high"].is_null(), "{result}");
+}
+
+#[test]
 fn trial_new_writes_over_no_file() {
     let sandbox = sandbox();
     let new = || -> Run {

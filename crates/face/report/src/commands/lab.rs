@@ -41,8 +41,10 @@ impl Report for HonestyReport {
         let honesty = &self.0;
         let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
         page.fact("placebos", &format!("{} so far, of which {} were kept", honesty.placebos, honesty.kept));
-        let (low, high) = (percent(honesty.low), percent(honesty.high));
-        page.fact("false", &format!("keeps {} (95 % interval {low} .. {high})", percent(honesty.rate)));
+        if let (Some(rate), Some(low), Some(high)) = (honesty.rate, honesty.low, honesty.high) {
+            let (rate, low, high) = (percent(rate), percent(low), percent(high));
+            page.fact("false", &format!("keeps {rate} (95 % interval {low} .. {high})"));
+        }
         if honesty.left_out > 0 {
             let left_out = units::counted(honesty.left_out, "trial");
             page.fact("left out", &format!("{left_out}: nothing could have kept the placebo"));
