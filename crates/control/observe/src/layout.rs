@@ -32,7 +32,7 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
             .map(|found| irq(host, found))
             .collect(),
         units: there.map(|unit| (*unit).to_owned()).collect(),
-        systemd: host.exists("/run/systemd/system"),
+        systemd: writers::is_systemd(host),
     }
 }
 

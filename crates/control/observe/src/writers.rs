@@ -38,6 +38,11 @@ pub(crate) fn has_unit(host: &Host, unit: &str) -> bool {
         .any(|path| host.exists(&path))
 }
 
+/// Whether process 1 of a host is systemd, as `sd_booted(3)` finds out: what an image left behind does not count.
+pub(crate) fn is_systemd(host: &Host) -> bool {
+    host.exists("/run/systemd/system")
+}
+
 fn comm(program: &str) -> &str {
     program.get(..COMM_BYTES).unwrap_or(program)
 }

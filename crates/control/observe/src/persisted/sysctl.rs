@@ -1,32 +1,67 @@
-//! `sysctl.d(5)`: which files, in which order, and what their lines mean.
+//! The files of `sysctl.d(5)`: which, in which order, and what their lines mean.
 //!
 //! All folders are merged and sorted by file name, the last name wins; of one name /etc wins over /run over
-//! /usr/local/lib over /usr/lib. `/etc/sysctl.conf` is read last by procps; systemd reads it through the link
-//! `99-sysctl.conf` that Debian ships, which is then the same text twice.
+//! /usr/local/lib over /usr/lib. Two programs read them at boot, and differ:
+//!
+//! - `systemd-sysctl`, where systemd is process 1, reads the folders and nothing else. `/etc/sysctl.conf` counts only
+//!   through a link in one of them (`99-sysctl.conf` of Debian 12, Ubuntu and Red Hat; Debian 13 has none), in the place
+//!   that the name of the link has. A line that repeats the value of an earlier one keeps the earlier place, and a bare
+//!   `-key` takes the lines of its key before it back (systemd 252, `src/sysctl/sysctl.c`).
+//! - `sysctl --system` of procps, elsewhere, writes every line in turn and reads `/etc/sysctl.conf` last, whatever links
+//!   lead to it (procps 4.0, `src/sysctl.c`). OpenRC calls it.
+//!
+//! Non-goals: start scripts of their own making, in yet another order, and the credential `sysctl.extra`.
+
+use std::collections::HashMap;
 
 use planish_host::Host;
 use planish_model::place;
 
 use super::{Setting, files};
+use crate::writers;
 
 const FOLDERS: [&str; 5] =
     ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"];
+/// What procps reads last.
+const LAST: &str = "/etc/sysctl.conf";
 
 /// The settings of all files, in the order in which they are applied.
 pub(crate) fn settings(host: &Host) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    let last = host.read("/etc/sysctl.conf").ok();
-    for file in files(host, &FOLDERS, ".conf") {
-        let Ok(text) = host.read(&file) else { continue };
-        if file.ends_with("/99-sysctl.conf") && last.as_deref() == Some(text.as_str()) {
+    let is_systemd = writers::is_systemd(host);
+    let lines = sources(host, is_systemd).into_iter().flat_map(|(file, text)| parse(&text, &file));
+    explicit_after_wild(if is_systemd { in_order_of_systemd(lines) } else { lines.collect() })
+}
+
+/// The files that are read, with their text, in their order. A link to /dev/null has none, and masks.
+fn sources(host: &Host, is_systemd: bool) -> Vec<(String, String)> {
+    let mut names = files(host, &FOLDERS, ".conf");
+    if !is_systemd {
+        // What is read last wins: to read it through a link before changes nothing, and would be told twice.
+        let last = host.canonical(LAST);
+        names.retain(|name| host.canonical(name) != last);
+        names.push(LAST.to_owned());
+    }
+    names.into_iter().filter_map(|name| host.read(&name).ok().map(|text| (name, text))).collect()
+}
+
+/// The order in which systemd applies lines: each key once, where its value was first given.
+fn in_order_of_systemd(lines: impl Iterator<Item = Setting>) -> Vec<Setting> {
+    // Lines of one key and one value.
+    let mut turns: Vec<Vec<Setting>> = Vec::new();
+    let mut last: HashMap<String, usize> = HashMap::new();
+    for line in lines {
+        let turn = last.get(&line.path).and_then(|&turn| turns.get_mut(turn));
+        if let Some(turn) = turn.filter(|turn| turn.first().is_some_and(|first| first.value == line.value)) {
+            turn.push(line);
             continue;
         }
-        settings.extend(parse(&text, &file));
+        if line.value.is_empty() {
+            turns.iter_mut().for_each(|turn| turn.retain(|earlier| earlier.path != line.path));
+        }
+        last.insert(line.path.clone(), turns.len());
+        turns.push(vec![line]);
     }
-    if let Some(text) = last {
-        settings.extend(parse(&text, "/etc/sysctl.conf"));
-    }
-    explicit_after_wild(settings)
+    turns.into_iter().flatten().collect()
 }
 
 /// An explicit key beats a wildcard, wherever the two stand; a key without a value only spares its path.
@@ -64,6 +99,9 @@ fn parse(text: &str, file: &str) -> Vec<Setting> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
     use planish_host::Host;
     use proptest::prelude::*;
 
@@ -109,18 +147,160 @@ mod tests {
         assert_eq!(winner(&files[..2], PLACE).expect("set").0, "3");
     }
 
+    /// A link of the tree, as systemd and distributions make them.
+    fn link(host: &Host, at: &str, target: &str) {
+        let at = host.folder().expect("a tree").join(at.trim_start_matches('/'));
+        std::os::unix::fs::symlink(target, at).expect("a link");
+    }
+
+    /// Process 1 is systemd.
+    const SYSTEMD: (&str, &str) = ("/run/systemd/system/.keep", "");
+    const CONF: (&str, &str) = ("/etc/sysctl.conf", "vm.swappiness=9\n");
+    const LATE: (&str, &str) = ("/etc/sysctl.d/99-z.conf", "vm/swappiness=5\n");
+
+    fn told(host: &Host) -> (String, Vec<String>) {
+        let found = super::super::winner(&settings(host), PLACE).expect("set");
+        (format!("{} {}", found.value, found.source), found.overridden)
+    }
+
     #[test]
-    fn sysctl_conf_comes_last_and_its_link_is_not_told_twice() {
-        let text = "vm.swappiness=9\n";
-        let files = [
-            ("/etc/sysctl.conf", text),
-            ("/etc/sysctl.d/99-sysctl.conf", text),
-            ("/etc/sysctl.d/99-z.conf", "vm/swappiness=5\n"),
-        ];
-        let (_folder, host) = host(&files);
-        let found = super::super::winner(&settings(&host), PLACE).expect("set");
-        assert_eq!(found.source, "/etc/sysctl.conf:1");
-        assert_eq!(found.overridden, ["5 (/etc/sysctl.d/99-z.conf:1)"]);
+    fn without_systemd_sysctl_conf_comes_last_and_its_link_is_not_told_twice() {
+        let (_folder, host) = host(&[CONF, LATE]);
+        let expected = ("9 /etc/sysctl.conf:1".to_owned(), vec!["5 (/etc/sysctl.d/99-z.conf:1)".to_owned()]);
+        assert_eq!(told(&host), expected);
+        link(&host, "/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf");
+        assert_eq!(told(&host), expected);
+    }
+
+    #[test]
+    fn systemd_reads_sysctl_conf_through_a_link_alone_and_in_its_place() {
+        let (_folder, host) = host(&[SYSTEMD, CONF, ("/etc/sysctl.d/10-a.conf", "vm.dirty_ratio=3\n")]);
+        assert_eq!(super::super::winner(&settings(&host), PLACE), None, "nothing leads to it");
+        link(&host, "/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf");
+        assert_eq!(told(&host), ("9 /etc/sysctl.d/99-sysctl.conf:1".to_owned(), Vec::new()));
+
+        let (_folder, host) = self::host(&[SYSTEMD, CONF, LATE]);
+        link(&host, "/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf");
+        let overridden = vec!["9 (/etc/sysctl.d/99-sysctl.conf:1)".to_owned()];
+        assert_eq!(told(&host), ("5 /etc/sysctl.d/99-z.conf:1".to_owned(), overridden));
+    }
+
+    #[test]
+    fn a_link_to_nothing_masks_a_file_of_its_name() {
+        for init in [&[SYSTEMD][..], &[]] {
+            let vendor = ("/usr/lib/sysctl.d/50-b.conf", "vm.swappiness=2\n");
+            let (_folder, host) = host(&[init, &[vendor, ("/etc/sysctl.d/10-a.conf", "")]].concat());
+            assert_eq!(told(&host).0, "2 /usr/lib/sysctl.d/50-b.conf:1");
+            link(&host, "/etc/sysctl.d/50-b.conf", "/dev/null");
+            assert_eq!(super::super::winner(&settings(&host), PLACE), None);
+        }
+    }
+
+    const TWINS: [(&str, &str); 3] = [
+        ("/etc/sysctl.d/10-a.conf", "vm.dirty_bytes = 4096000\n"),
+        ("/etc/sysctl.d/50-b.conf", "vm.dirty_ratio = 20\n"),
+        ("/etc/sysctl.d/90-planish.conf", "vm.dirty_bytes = 4096000\n"),
+    ];
+
+    fn order(files: &[(&str, &str)]) -> Vec<String> {
+        let (_folder, host) = host(files);
+        settings(&host).into_iter().map(|setting| setting.source).collect()
+    }
+
+    #[test]
+    fn a_repeated_line_keeps_the_place_of_the_first_under_systemd_alone() {
+        let [first, ratio, again] = TWINS.map(|(file, _)| format!("{file}:1"));
+        assert_eq!(order(&[&[SYSTEMD][..], &TWINS].concat()), [&first, &again, &ratio].map(String::clone));
+        assert_eq!(order(&TWINS), [&first, &ratio, &again].map(String::clone));
+        // Another value between the two makes it a new line.
+        let between = ("/etc/sysctl.d/20-c.conf", "vm.dirty_bytes = 1\n");
+        let last = order(&[&[SYSTEMD, between][..], &TWINS].concat());
+        assert_eq!(last.last(), Some(&again), "{last:?}");
+    }
+
+    #[test]
+    fn a_bare_key_takes_back_what_was_said_before_it_under_systemd_alone() {
+        let files = [("/etc/sysctl.d/10-a.conf", "vm.swappiness = 1\n-vm.swappiness\nvm.* = 7\n")];
+        assert_eq!(winner(&[&[SYSTEMD][..], &files].concat(), PLACE), None);
+        assert_eq!(winner(&files, PLACE).expect("set").0, "1");
+    }
+
+    /// Files and links as they are met, for the programs that are asked below.
+    fn odd_tree() -> (tempfile::TempDir, Host) {
+        let (folder, host) = host(&[
+            SYSTEMD,
+            CONF,
+            LATE,
+            ("/etc/sysctl.d/.hidden.conf", "a/b=1\n"),
+            ("/etc/sysctl.d/50-b.conf", "a/b=1\n"),
+            ("/etc/sysctl.d/README.sysctl", "a/b=1\n"),
+            ("/run/sysctl.d/50-b.conf", "a/b=2\n"),
+            ("/run/sysctl.d/9-a.conf", "a/b=2\n"),
+            ("/usr/lib/sysctl.d/10-default.conf", "a/b=3\n"),
+            ("/usr/lib/sysctl.d/50-b.conf", "a/b=4\n"),
+            ("/usr/lib/sysctl.d/60-masked.conf", "a/b=5\n"),
+            ("/usr/local/lib/sysctl.d/A.conf", "a/b=6\n"),
+        ]);
+        link(&host, "/etc/sysctl.d/60-masked.conf", "/dev/null");
+        link(&host, "/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf");
+        (folder, host)
+    }
+
+    /// Needs systemd-analyze, which is asked for the files that it would read below a root.
+    #[test]
+    fn files_are_read_in_the_order_that_systemd_tells() {
+        const NAME: &str = "files_are_read_in_the_order_that_systemd_tells";
+        let (_folder, odd) = odd_tree();
+        let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../hosts");
+        let recorded = ["metal-2s", "metal-1s-amd", "rhel9-guest"].map(|name| Host::open(&hosts.join(name)));
+        for host in recorded.into_iter().map(|host| host.expect("a recorded host")).chain([odd]) {
+            let root = host.folder().expect("a tree").canonicalize().expect("there");
+            let mut asked = Command::new("systemd-analyze");
+            asked.args(["cat-config", "--no-pager", "sysctl.d"]).arg("--root").arg(&root);
+            let Ok(output) = asked.output() else { return planish_skip::skip(NAME, "no systemd-analyze") };
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let text = String::from_utf8(output.stdout).expect("text");
+            let head = format!("# {}/", root.display());
+            let theirs: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(&head)).collect();
+            // It lists a mask as well, of which nothing is read.
+            let is_mask = |name: &str| host.read_link(name).as_deref() == Some("/dev/null");
+            let theirs = theirs.iter().map(|name| format!("/{name}")).filter(|name| !is_mask(name));
+            let ours = sources(&host, true).into_iter().map(|(name, _)| name);
+            assert_eq!(ours.collect::<Vec<_>>(), theirs.collect::<Vec<_>>(), "{}", root.display());
+        }
+    }
+
+    /// Needs systemd-sysctl, which is handed lines of keys that no kernel has, and tells each that it cannot write.
+    #[test]
+    fn lines_are_applied_in_the_order_of_systemd() {
+        const NAME: &str = "lines_are_applied_in_the_order_of_systemd";
+        const PROGRAMS: [&str; 2] = ["/usr/lib/systemd/systemd-sysctl", "/lib/systemd/systemd-sysctl"];
+        let Some(program) = PROGRAMS.into_iter().find(|path| Path::new(path).exists()) else {
+            return planish_skip::skip(NAME, "no systemd-sysctl");
+        };
+        let text = "planish-none.a = 1\nplanish-none.b = 2\nplanish-none.a = 1\nplanish-none.c = 3\n\
+                    planish-none.b = 4\nplanish-none.d = 5\n-planish-none.d\nplanish-none/e = 6\n\
+                    planish-none.c = 7\nplanish-none.c = 3\nplanish-none.f = 8\nplanish-none.e = 6\n";
+        let (_folder, host) = host(&[SYSTEMD, ("/etc/sysctl.d/1.conf", text)]);
+        let file = host.folder().expect("a tree").join("etc/sysctl.d/1.conf");
+        let mut asked = Command::new(program);
+        let output = asked.arg(file).env("SYSTEMD_LOG_TARGET", "console").env("SYSTEMD_LOG_LEVEL", "debug");
+        let output = output.output().expect("it runs");
+        let told = String::from_utf8(output.stderr).expect("text");
+        // Couldn't write '1' to 'planish-none/a', ignoring: No such file or directory
+        let quoted = told.lines().filter_map(|line| line.split_once("write '")?.1.split_once("' to '"));
+        let theirs: Vec<String> = quoted
+            .filter_map(|(value, rest)| Some(format!("{}={value}", rest.split_once('\'')?.0)))
+            .collect();
+        assert!(theirs.len() > 4, "{told}");
+        // Of each key systemd keeps one line, which is the last of ours.
+        let all = settings(&host);
+        let is_last =
+            |(at, line): &(usize, &Setting)| all[at + 1..].iter().all(|after| after.path != line.path);
+        let lines = all.iter().enumerate().filter(is_last).map(|(_, line)| line);
+        let key = |line: &Setting| line.path.trim_start_matches("/proc/sys/").to_owned();
+        let ours: Vec<String> = lines.map(|line| format!("{}={}", key(line), line.value)).collect();
+        assert_eq!(ours, theirs, "{told}");
     }
 
     #[test]

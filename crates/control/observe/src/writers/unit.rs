@@ -22,8 +22,7 @@ pub(super) struct Units<'a> {
 impl<'a> Units<'a> {
     pub(super) fn of(host: &'a Host) -> Self {
         let folder = FOLDERS[0];
-        let booted = host.exists("/run/systemd/system");
-        let names = if booted { host.list(folder) } else { Vec::new() };
+        let names = if super::is_systemd(host) { host.list(folder) } else { Vec::new() };
         let wants = names.into_iter().filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
         Self { host, wants: wants.map(|name| format!("{folder}/{name}")).collect() }
     }
