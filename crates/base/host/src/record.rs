@@ -22,6 +22,9 @@ use crate::meta::{Meta, Origin};
 use crate::redact::{Redactions, Redactor};
 use crate::resolve::resolve;
 
+/// A link to it masks a file of the same name elsewhere: a part of the configuration, though it has no content.
+const NOTHING: &str = "dev/null";
+
 /// What a recording came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
@@ -109,10 +112,15 @@ impl Copy<'_> {
     /// Copies what is at `path`, with the links that lead there.
     fn path(&mut self, path: &str) -> Result<(), RecordError> {
         let Ok(resolved) = self.host.resolve(path) else { return Ok(()) };
-        let Ok(metadata) = self.host.real_path(path).and_then(fs::metadata) else { return Ok(()) };
-        for link in &resolved.links {
-            self.link(&link.at, &link.target)?;
+        let metadata = self.host.real_path(path).and_then(fs::metadata);
+        if metadata.is_ok() || resolved.path == Path::new(NOTHING) {
+            for link in &resolved.links {
+                self.link(&link.at, &link.target)?;
+            }
         }
+        let Some(metadata) = metadata.ok().filter(|_| resolved.path != Path::new(NOTHING)) else {
+            return Ok(());
+        };
         let real = self.dest.join(&resolved.path);
         if metadata.is_dir() {
             make_folder(&real)?;
@@ -158,13 +166,14 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Takes away links that lead to nothing that was copied, and puts a file into the folders that stayed
+    /// Takes away links that lead to nothing that was copied, but for those that mask a file, and puts a file into the folders that stayed
     /// empty.
     fn tidy(&self) -> Result<(), RecordError> {
         for link in &self.links {
             // Not by the system's own look-up, which would follow an absolute link out of the copy.
             let path = link.to_string_lossy();
-            if !resolve(self.dest, &path).is_ok_and(|found| self.dest.join(found.path).exists()) {
+            let leads = |found: PathBuf| found == Path::new(NOTHING) || self.dest.join(found).exists();
+            if !resolve(self.dest, &path).is_ok_and(|found| leads(found.path)) {
                 let link = self.dest.join(link);
                 fs::remove_file(&link).map_err(|error| RecordError::io(&link, error))?;
             }
@@ -293,6 +302,32 @@ mod tests {
         record(&copy, &copy.reads(), &second, Redactions::default(), meta()).unwrap();
         let meta = |folder: &Path| fs::read_to_string(folder.join("meta.toml")).unwrap();
         assert_eq!(meta(&first), meta(&second));
+    }
+
+    #[test]
+    fn a_link_that_masks_a_file_is_kept_and_one_that_leads_nowhere_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, dest) = (folder.path().join("root"), folder.path().join("copy"));
+        for path in ["proc", "etc/sysctl.d"] {
+            fs::create_dir_all(root.join(path)).unwrap();
+        }
+        fs::write(root.join("proc/version"), "Linux version 6.12.0 x\n").unwrap();
+        fs::write(root.join("etc/sysctl.conf"), "vm.swappiness = 1\n").unwrap();
+        let links =
+            [("mask.conf", "/dev/null"), ("98-gone.conf", "/nowhere"), ("99-s.conf", "../sysctl.conf")];
+        for (name, target) in links {
+            symlink(target, root.join("etc/sysctl.d").join(name)).unwrap();
+        }
+        let host = Host::open(&root).unwrap();
+        for name in host.list("/etc/sysctl.d") {
+            let _ = host.read(&format!("/etc/sysctl.d/{name}"));
+        }
+        record(&host, &host.reads(), &dest, Redactions::default(), meta()).unwrap();
+        let copy = Host::open(&dest).unwrap();
+        assert_eq!(copy.list("/etc/sysctl.d"), ["99-s.conf", "mask.conf"]);
+        assert_eq!(copy.read_link("/etc/sysctl.d/mask.conf").as_deref(), Some("/dev/null"));
+        assert_eq!(copy.read_link("/etc/sysctl.d/99-s.conf").as_deref(), Some("../sysctl.conf"));
+        assert_eq!(copy.read("/etc/sysctl.conf").unwrap(), "vm.swappiness = 1\n");
     }
 
     #[test]
