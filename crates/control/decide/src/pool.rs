@@ -119,10 +119,20 @@ fn pools<'a>(
         .unwrap_or(own)
 }
 
+/// Why no pool of any size was found, where none was.
+pub(crate) fn without_pools(observation: &Observation) -> Option<&'static str> {
+    if observation.host.huge_page_bytes.is_empty() {
+        return Some("this kernel has no huge-page pools");
+    }
+    // Nothing that was not seen is called absent: /sys may not be mounted here.
+    let unseen = "the huge-page pools of this kernel cannot be seen: /sys/kernel/mm/hugepages is not there";
+    observation.pools.is_empty().then_some(unseen)
+}
+
 fn no_pool(observation: &Observation) -> String {
     let sizes = &observation.host.huge_page_bytes;
-    if sizes.is_empty() {
-        return "this kernel has no huge-page pools".to_owned();
+    if let Some(reason) = without_pools(observation) {
+        return reason.to_owned();
     }
     let sizes: Vec<String> = sizes.iter().map(|size| bytes(*size)).collect();
     format!("this kernel offers huge pages of {}", sizes.join(" and "))

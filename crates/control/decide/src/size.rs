@@ -7,7 +7,7 @@
 use planish_model::{Observation, SizeRow, Sizing, fitting, units::bytes, units::counted};
 
 use crate::budget::Budget;
-use crate::pool::{spread, spread_nodes};
+use crate::pool::{spread, spread_nodes, without_pools};
 
 /// Headroom where none is asked for: what a service maps besides its main region, and small growth.
 pub const DEFAULT_HEADROOM_PERCENT: u32 = 20;
@@ -74,8 +74,8 @@ pub fn size(observation: &Observation, request: &SizeRequest) -> Sizing {
         rows.extend(own);
         arithmetic.push(line);
     }
-    if rows.is_empty() {
-        arithmetic.push("this kernel has no huge-page pools".to_owned());
+    if let Some(reason) = without_pools(observation) {
+        arithmetic.push(reason.to_owned());
     }
     let (subject, headroom_percent) = (request.subject.clone(), request.headroom_percent);
     Sizing { subject, service: request.service.clone(), need_bytes, headroom_percent, rows, arithmetic }
@@ -217,9 +217,16 @@ mod tests {
     fn a_host_without_pools_says_so() {
         let mut observation = observation();
         observation.pools.clear();
-        let sizing = size(&observation, &request(&[(1, 1)], 20));
-        assert!(sizing.rows.is_empty());
-        assert_eq!(sizing.arithmetic[1], "this kernel has no huge-page pools");
+        let reason = |observation: &Observation| {
+            let sizing = size(observation, &request(&[(1, 1)], 20));
+            assert!(sizing.rows.is_empty());
+            sizing.arithmetic[1].clone()
+        };
+        let unseen =
+            "the huge-page pools of this kernel cannot be seen: /sys/kernel/mm/hugepages is not there";
+        assert_eq!(reason(&observation), unseen, "/proc/meminfo names a size");
+        observation.host.huge_page_bytes.clear();
+        assert_eq!(reason(&observation), "this kernel has no huge-page pools");
     }
 
     proptest! {

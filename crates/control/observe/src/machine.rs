@@ -32,7 +32,7 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         guest: guest(host, &cpuinfo),
         container: container(host),
         page_bytes: host.page_bytes(),
-        huge_page_bytes: huge_page_bytes(host),
+        huge_page_bytes: huge_page_bytes(host, memory.get("Hugepagesize").copied()),
         memory_bytes: bytes("MemTotal"),
         available_bytes: bytes("MemAvailable"),
         root: is_root(host),
@@ -92,13 +92,17 @@ fn nodes(host: &Host) -> (Vec<u32>, Vec<u32>) {
     (memory.iter().collect(), memory.intersection(&cpus).iter().collect())
 }
 
-fn huge_page_bytes(host: &Host) -> Vec<u64> {
+/// The sizes that /sys lists; where it does not, the default one, which /proc/meminfo tells of a kernel with pools.
+fn huge_page_bytes(host: &Host, default: Option<u64>) -> Vec<u64> {
     let mut sizes: Vec<u64> = host
         .list("/sys/kernel/mm/hugepages")
         .iter()
         .filter_map(|name| planish_sys::pages::parse_pool_name(name))
         .map(|bytes| bytes as u64)
         .collect();
+    if sizes.is_empty() {
+        sizes.extend(default);
+    }
     sizes.sort_unstable();
     sizes
 }

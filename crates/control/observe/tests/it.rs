@@ -98,6 +98,17 @@ fn odd_text_is_kept_as_it_is_and_breaks_nothing() {
 }
 
 #[test]
+fn without_sys_the_default_size_of_huge_pages_is_known_and_no_pool_is_seen() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/meminfo", "MemTotal: 1000000 kB\nHugepagesize: 2048 kB\n");
+    let observation = observe(tree.path());
+    assert_eq!(observation.host.huge_page_bytes, [2 << 20]);
+    assert!(observation.pools.is_empty());
+    write(tree.path(), "/proc/meminfo", "MemTotal: 1000000 kB\n");
+    assert!(observe(tree.path()).host.huge_page_bytes.is_empty(), "a kernel without pools");
+}
+
+#[test]
 fn a_container_is_told_by_its_mounts_and_not_by_a_file_of_its_image() {
     let tree = tempfile::tempdir().expect("a folder");
     write(tree.path(), "/proc/version", "Linux\n");
