@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the user's own files, not the host")]
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,12 +110,15 @@ impl Folders {
 
 /// A folder of the XDG base directories, or its usual place below the home folder.
 fn xdg(variable: &str, usual: &str) -> PathBuf {
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let named = env::var_os(variable).map(PathBuf::from).filter(absolute);
-    named.unwrap_or_else(|| {
-        let home = env::var_os("HOME").map(PathBuf::from).filter(absolute);
-        home.unwrap_or_else(env::temp_dir).join(usual)
-    })
+    user_folder(env::var_os(variable), env::var_os("HOME"), usual)
+}
+
+/// The folder that a variable names, else the usual one below the home folder. Where neither is said it is below `/`, in
+/// which root alone makes folders: in that of temporary files anybody could have put rows for us to read.
+fn user_folder(named: Option<OsString>, home: Option<OsString>, usual: &str) -> PathBuf {
+    let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+    let home = || home.and_then(absolute).unwrap_or_else(|| PathBuf::from("/")).join(usual);
+    named.and_then(absolute).unwrap_or_else(home)
 }
 
 /// The name that a profile was to have, as far as a file that cannot be understood tells: its own word, or the file's.
@@ -198,6 +202,19 @@ mod tests {
 
     fn of(options: &SessionOptions) -> Folders {
         Folders::of(options).expect("no circle of links")
+    }
+
+    #[test]
+    fn without_a_home_no_folder_of_everybody_is_a_users_own() {
+        let folder = |named: Option<&str>, home: Option<&str>| {
+            user_folder(named.map(OsString::from), home.map(OsString::from), ".config")
+        };
+        assert_eq!(folder(Some("/run/x"), Some("/home/ann")), Path::new("/run/x"));
+        assert_eq!(folder(Some("relative"), Some("/home/ann")), Path::new("/home/ann/.config"));
+        assert_eq!(folder(None, Some("/home/ann")), Path::new("/home/ann/.config"));
+        for home in [None, Some(""), Some("relative")] {
+            assert_eq!(folder(None, home), Path::new("/.config"), "{home:?}");
+        }
     }
 
     #[test]
