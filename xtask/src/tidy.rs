@@ -20,6 +20,20 @@ const UNSAFE_CRATES: &[&str] = &[
     "benches",
 ];
 
+/// Crates that compute and touch nothing outside of themselves: what ARCHITECTURE.md calls pure.
+const PURE_CRATES: &[&str] = &[
+    "crates/base/boot",
+    "crates/control/model",
+    "crates/control/decide",
+    "crates/control/verify",
+    "crates/control/exchange",
+    "crates/text/order",
+    "crates/lab/stats",
+    "crates/series/kernels",
+];
+/// What leads out of a program.
+const OUTSIDE: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "std::os", "rustix::"];
+
 /// Reads every source file and manifest once and lists all that is wrong.
 pub fn run() -> Result<()> {
     let mut findings = Vec::new();
@@ -37,9 +51,9 @@ pub fn run() -> Result<()> {
             }
         }
     }
-    let empty = UNSAFE_CRATES.iter().filter(|folder| !Path::new(folder).join("Cargo.toml").exists());
-    findings
-        .extend(empty.map(|folder| format!("xtask/src/tidy.rs: no crate in {folder} that may be unsafe")));
+    let listed = UNSAFE_CRATES.iter().chain(PURE_CRATES);
+    let empty = listed.filter(|folder| !Path::new(folder).join("Cargo.toml").exists());
+    findings.extend(empty.map(|folder| format!("xtask/src/tidy.rs: no crate in {folder}, which is listed")));
     if findings.is_empty() {
         return Ok(());
     }
@@ -51,8 +65,12 @@ fn source(file: &Path, text: &str, findings: &mut Vec<String>) {
     let name = file.display();
     // Written in two parts, so that this file does not find itself.
     let unfinished = [concat!("todo", "!("), concat!("unimplemented", "!(")];
+    let is_pure = PURE_CRATES.iter().any(|folder| file.starts_with(Path::new(folder).join("src")));
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
+        if let Some(word) = OUTSIDE.iter().find(|word| is_pure && line.contains(**word)) {
+            findings.push(format!("{name}:{number}: {word} in a crate that is to be pure"));
+        }
         if line.chars().count() > LINE_CHARS_MAX {
             findings.push(format!("{name}:{number}: longer than {LINE_CHARS_MAX} characters"));
         }
@@ -142,6 +160,19 @@ mod tests {
         source(Path::new("crates/control/model/src/lib.rs"), &text, &mut findings);
         manifest(Path::new("crates/control/model/Cargo.toml"), "[lints]\n[dependencies]", &mut findings);
         assert_eq!(findings.len(), 4, "{findings:?}");
+    }
+
+    #[test]
+    fn a_pure_crate_that_reaches_outside_is_found() {
+        let found = |file: &str| {
+            let mut findings = Vec::new();
+            source(Path::new(file), "use std::fs::File;\n", &mut findings);
+            findings
+        };
+        let file = "crates/control/decide/src/plan.rs";
+        assert_eq!(found(file), [format!("{file}:1: std::fs in a crate that is to be pure")]);
+        assert_eq!(found("crates/control/decide/tests/it.rs"), [""; 0], "its tests read the recorded hosts");
+        assert_eq!(found("crates/control/act/src/sink.rs"), [""; 0]);
     }
 
     #[test]
