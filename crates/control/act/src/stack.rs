@@ -9,7 +9,8 @@
 //!
 //! B's intent notes that its original is what A had left (`over: A`). That link counts only once A is undone:
 //! a value that an administrator set between A and B is an original of its own. Whatever the originals are: a place
-//! that a newer open entry has set shows that one's value, and the undo of an older one writes nothing there.
+//! that a newer open entry has set shows that one's value, and the undo of an older one leaves it so, also where the
+//! kernel had derived it from what the older one wrote.
 
 use planish_model::{Caused, Coupling, Entry, EntryId, EntryStep, Original, Undo};
 
@@ -68,45 +69,45 @@ fn left_at(entry: &Entry, place: &str) -> Option<String> {
 /// back. `step` has the originals that count now: see [`resolved`].
 #[must_use]
 pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
-    let own: Vec<&Original> = step.originals.iter().filter(|original| own_or_twin(original)).collect();
-    let is_over = |other: &[Original]| {
-        let mut over = other.iter().filter(|other| own_or_twin(other) && other.over == Some(id));
-        over.any(|other| own.iter().any(|original| original.place == other.place))
-    };
-    let is_found_again = |other: &[Original]| {
-        let same = |original: &&Original| {
-            let found = other.iter().find(|found| found.place == original.place);
-            found.is_some_and(|found| {
-                found.over == original.over && original.r#type.same(&found.value, &original.value)
-            })
-        };
-        own.iter().all(same)
-    };
-    let covers = |other: &EntryStep| {
+    let is_over = |other: &EntryStep| {
         let (originals, _) = current(other, entries);
-        let is_same_place = step.undo == Undo::Restore && other.place == step.place;
-        is_over(&originals) || (is_same_place && is_found_again(&originals))
+        of_one_setting(step, &originals).any(|original| original.over == Some(id))
     };
-    let live = |other: &&EntryStep| !other.is_undone();
-    newer(id, entries).find(|entry| entry.steps.iter().filter(live).any(covers)).map(|entry| entry.id)
+    let covers = |other: &EntryStep| is_over(other) || is_found_again(step, other, entries);
+    newer(id, entries).find(|(_, other)| covers(other)).map(|(newer, _)| newer)
 }
 
-/// The open entries that were made after one.
-fn newer(id: EntryId, entries: &[Entry]) -> impl Iterator<Item = &Entry> {
-    entries.iter().filter(move |entry| entry.id > id && entry.is_open())
+/// Whether another step set the same place anew after somebody had put the originals of a step back.
+fn is_found_again(step: &EntryStep, other: &EntryStep, entries: &[Entry]) -> bool {
+    let (found, _) = current(other, entries);
+    let is_found = |original: &Original| {
+        let mut found = found.iter().filter(|found| found.place == original.place);
+        found.any(|found| found.over == original.over && original.r#type.same(&found.value, &original.value))
+    };
+    other.place == step.place && step.originals.iter().filter(|original| own_or_twin(original)).all(is_found)
+}
+
+/// The steps of open entries that were made after one, as far as they set a place and still do, each with its entry.
+fn newer(id: EntryId, entries: &[Entry]) -> impl Iterator<Item = (EntryId, &EntryStep)> {
+    let newer = entries.iter().filter(move |entry| entry.id > id && entry.is_open());
+    let steps = newer.flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
+    steps.filter(|(_, step)| step.undo == Undo::Restore && !step.is_undone())
+}
+
+/// Those originals of another step that are of a place which both steps set, or of its twin.
+fn of_one_setting<'a>(step: &EntryStep, other: &'a [Original]) -> impl Iterator<Item = &'a Original> {
+    let is_own = move |place: &str| {
+        step.originals.iter().any(|original| own_or_twin(original) && original.place == place)
+    };
+    other.iter().filter(move |original| own_or_twin(original) && is_own(&original.place))
 }
 
 /// The newer open entry that set the place of a step, or its twin, over whatever it found there. Where it covers
 /// nothing (see [`covering`]) that was somebody else's value, so that ours was gone before, also where both wrote the
 /// same.
 fn set_since(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
-    let is_own =
-        |place: &str| step.originals.iter().any(|original| own_or_twin(original) && original.place == place);
-    let sets = |other: &EntryStep| {
-        let mut places = other.originals.iter().filter(|original| own_or_twin(original));
-        other.undo == Undo::Restore && !other.is_undone() && places.any(|original| is_own(&original.place))
-    };
-    newer(id, entries).find(|entry| entry.steps.iter().any(sets)).map(|entry| entry.id)
+    let sets = |other: &EntryStep| of_one_setting(step, &other.originals).next().is_some();
+    newer(id, entries).find(|(_, other)| sets(other)).map(|(newer, _)| newer)
 }
 
 /// A step as it is to be taken back now.
@@ -116,7 +117,7 @@ pub struct Resolved {
     pub step: EntryStep,
     /// What those entries, and earlier steps of its own, had left at its places: not someone else's.
     pub inherited: Vec<Caused>,
-    /// Coupled places that a newer open entry set over this one: undoing that one brings their originals back.
+    /// Coupled places that a newer open entry set, or found as this one had left them: they go back with that one.
     pub handed_over: Vec<String>,
     /// The newer open entry whose value the place shows, if it is not ours any more.
     pub set_since: Option<EntryId>,
@@ -151,11 +152,11 @@ fn current(step: &EntryStep, entries: &[Entry]) -> (Vec<Original>, Vec<Caused>) 
     (originals, inherited)
 }
 
-/// The coupled places of a step, other than its twin, that a newer open entry set after it.
+/// The coupled places of a step, other than its twin, that a newer open entry set, or found as the step had left them.
 fn handed_over(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Vec<String> {
-    let live = newer(id, entries).flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
+    let originals = newer(id, entries).flat_map(|(_, other)| current(other, entries).0);
     let taken: Vec<Original> =
-        live.flat_map(|step| current(step, entries).0).filter(|original| original.over == Some(id)).collect();
+        originals.filter(|original| own_or_twin(original) || original.over == Some(id)).collect();
     let is_taken = |place: &str| taken.iter().any(|original| original.place == place);
     let coupled = step.coupled().filter(|original| !own_or_twin(original) && is_taken(&original.place));
     coupled.map(|original| original.place.clone()).collect()
@@ -354,19 +355,41 @@ mod tests {
         );
     }
 
+    /// An entry that sets another place, from which the kernel derives this one.
+    fn deriving(id: u64, from: &str, derived: &str, open: &[Entry]) -> Entry {
+        let mut entry = entry(id, "always", "never", &[]);
+        let step = &mut entry.steps[0];
+        step.place = "/sys/kernel/mm/transparent_hugepage/enabled".to_owned();
+        step.originals[0].place = step.place.clone();
+        step.originals.push(Original { coupling: Some(Coupling::Derived), ..original(from) });
+        link(&mut step.originals, open);
+        let caused = Caused { place: PLACE.to_owned(), value: derived.to_owned() };
+        step.outcome.as_mut().expect("it ran").caused.push(caused);
+        entry
+    }
+
     #[test]
     fn a_derived_place_is_the_newest_ones_also_where_one_between_was_handed_over() {
-        let mut first = entry(1, "60", "10", &[]);
-        first.steps[0].place = "/sys/kernel/mm/transparent_hugepage/enabled".to_owned();
-        first.steps[0].originals[0].place = first.steps[0].place.clone();
-        first.steps[0].originals.push(Original { coupling: Some(Coupling::Derived), ..original("45000") });
-        let derived = Caused { place: PLACE.to_owned(), value: "67584".to_owned() };
-        first.steps[0].outcome.as_mut().expect("it ran").caused.push(derived);
+        let first = deriving(1, "45000", "67584", &[]);
         let second = entry(2, "67584", "100", std::slice::from_ref(&first));
         let third = entry(3, "100", "200", &[first.clone(), second.clone()]);
         let mut entries = [first, second, third];
         undo(&mut entries[1], OutcomeKind::HandedOver);
         assert_eq!(resolved(&entries[0], 0, &entries).handed_over, [PLACE]);
+    }
+
+    #[test]
+    fn a_derived_place_is_that_of_a_newer_entry_also_over_somebody_elses_value() {
+        let first = deriving(1, "45000", "67584", &[]);
+        let second = entry(2, "777", "67584", std::slice::from_ref(&first));
+        assert_eq!(second.steps[0].originals[0].over, None, "777 is no doing of the first");
+        let mut entries = [first, second];
+        assert_eq!(resolved(&entries[0], 0, &entries).handed_over, [PLACE]);
+        // A kill before the outcome: its value may be there already.
+        entries[1].steps[0].outcome = None;
+        assert_eq!(resolved(&entries[0], 0, &entries).handed_over, [PLACE]);
+        undo(&mut entries[1], OutcomeKind::Done);
+        assert_eq!(resolved(&entries[0], 0, &entries).handed_over, [""; 0], "it is gone again");
     }
 
     #[test]

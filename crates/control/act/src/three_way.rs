@@ -17,7 +17,7 @@ pub enum Whose {
     Original,
     /// As our write left it.
     Ours,
-    /// As a newer entry wants it, which has taken this original over.
+    /// As a newer open entry wants it: what comes back there is that one's to say.
     Newer,
     /// Neither: someone else set it since.
     Theirs,

@@ -8,13 +8,13 @@ use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confir
 
 use crate::tree::*;
 
-fn apply_here(tree: &Tree, source: &planish_pipeline::Source) -> planish_pipeline::Applied {
+pub fn apply_here(tree: &Tree, source: &planish_pipeline::Source) -> planish_pipeline::Applied {
     let session = tree.session();
     let plan = plan_of(&session, source);
     apply(&session, &plan, &ApplyOptions::default()).expect("applied")
 }
 
-fn undo_all(tree: &Tree) -> planish_pipeline::Undone {
+pub fn undo_all(tree: &Tree) -> planish_pipeline::Undone {
     undo(&tree.session(), Target::All, false).expect("undone")
 }
 
@@ -248,32 +248,6 @@ fn a_place_that_is_gone_at_the_undo_keeps_the_entry_until_it_is_there_again() {
     tree.remove(SWAPPINESS);
     undo(&tree.session(), Target::Newest, true).expect("given up");
     assert!(!tree.entries()[1].is_open());
-}
-
-#[test]
-fn a_derived_place_that_a_newer_entry_set_is_handed_over() {
-    for force in [false, true] {
-        let tree = Tree::new();
-        let start = tree.snapshot();
-        apply_here(&tree, &profile("one", &[("thp.enabled", Want::Text("never".to_owned()))]));
-        let derived = tree.get(MIN_FREE);
-        assert_ne!(derived, start[MIN_FREE], "the kernel computes it anew");
-        let session = tree.session();
-        let allowed = planish_pipeline::PlanOptions {
-            allow_classes: vec![planish_model::Class::Availability],
-            ..Default::default()
-        };
-        let two = profile("two", &[("vm.min_free_kbytes", Want::Int(200_000))]);
-        let plan = planish_pipeline::plan(&session, &two, &allowed).expect("a plan");
-        apply(&session, &plan, &ApplyOptions::default()).expect("the host takes it");
-        drop(session);
-        assert_eq!(tree.get(MIN_FREE), "200000\n");
-        let undone = undo(&tree.session(), Target::Entry(EntryId(1)), force).expect("undone");
-        assert_eq!((undone.exit, undone.hints.as_slice()), (Exit::Done, [].as_slice()));
-        assert_eq!(tree.get(MIN_FREE), "200000\n", "the newer entry's");
-        assert_eq!(undo_all(&tree).exit, Exit::Done);
-        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
-    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod boot;
 mod crash;
 mod damage;
+mod derived;
 mod disk;
 mod faults;
 mod foreign;
