@@ -69,11 +69,10 @@ fn left_at(entry: &Entry, place: &str) -> Option<String> {
 /// back. `step` has the originals that count now: see [`resolved`].
 #[must_use]
 pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
-    let is_over = |other: &EntryStep| {
-        let (originals, _) = current(other, entries);
-        of_one_setting(step, &originals).any(|original| original.over == Some(id))
+    let covers = |other: &EntryStep| {
+        of_one_setting(step, other).any(|found| is_over(found, id, entries))
+            || is_found_again(step, other, entries)
     };
-    let covers = |other: &EntryStep| is_over(other) || is_found_again(step, other, entries);
     newer(id, entries).find(|(_, other)| covers(other)).map(|(newer, _)| newer)
 }
 
@@ -95,18 +94,18 @@ fn newer(id: EntryId, entries: &[Entry]) -> impl Iterator<Item = (EntryId, &Entr
 }
 
 /// Those originals of another step that are of a place which both steps set, or of its twin.
-fn of_one_setting<'a>(step: &EntryStep, other: &'a [Original]) -> impl Iterator<Item = &'a Original> {
+fn of_one_setting<'a>(step: &EntryStep, other: &'a EntryStep) -> impl Iterator<Item = &'a Original> {
     let is_own = move |place: &str| {
         step.originals.iter().any(|original| own_or_twin(original) && original.place == place)
     };
-    other.iter().filter(move |original| own_or_twin(original) && is_own(&original.place))
+    other.originals.iter().filter(move |original| own_or_twin(original) && is_own(&original.place))
 }
 
 /// The newer open entry that set the place of a step, or its twin, over whatever it found there. Where it covers
 /// nothing (see [`covering`]) that was somebody else's value, so that ours was gone before, also where both wrote the
 /// same.
 fn set_since(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
-    let sets = |other: &EntryStep| of_one_setting(step, &other.originals).next().is_some();
+    let sets = |other: &EntryStep| of_one_setting(step, other).next().is_some();
     newer(id, entries).find(|(_, other)| sets(other)).map(|(newer, _)| newer)
 }
 
@@ -154,19 +153,36 @@ fn current(step: &EntryStep, entries: &[Entry]) -> (Vec<Original>, Vec<Caused>) 
 
 /// The coupled places of a step, other than its twin, that a newer open entry set, or found as the step had left them.
 fn handed_over(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Vec<String> {
-    let originals = newer(id, entries).flat_map(|(_, other)| current(other, entries).0);
-    let taken: Vec<Original> =
-        originals.filter(|original| own_or_twin(original) || original.over == Some(id)).collect();
-    let is_taken = |place: &str| taken.iter().any(|original| original.place == place);
+    let is_taken = |place: &str| {
+        let mut found = newer(id, entries).flat_map(|(_, other)| &other.originals);
+        found.any(|found| found.place == place && (own_or_twin(found) || is_over(found, id, entries)))
+    };
     let coupled = step.coupled().filter(|original| !own_or_twin(original) && is_taken(&original.place));
     coupled.map(|original| original.place.clone()).collect()
 }
 
+/// Whether an original is what an entry had left, or what entries above that one made of it. Those may be open: what
+/// one of them had the kernel derive is no doing of somebody else.
+fn is_over(original: &Original, id: EntryId, entries: &[Entry]) -> bool {
+    let place = &original.place;
+    let below = |over: &EntryId| originals_at(*over, place, entries).find_map(|(_, below)| below.over);
+    std::iter::successors(original.over, below).any(|over| over == id)
+}
+
 /// The original that an undone step of an entry had at a place.
 fn undone_original<'a>(id: EntryId, place: &str, entries: &'a [Entry]) -> Option<&'a Original> {
-    let entry = entries.iter().find(|entry| entry.id == id)?;
-    let undone = entry.steps.iter().filter(|step| step.is_undone());
-    undone.flat_map(|step| &step.originals).find(|original| original.place == place)
+    originals_at(id, place, entries).find(|(step, _)| step.is_undone()).map(|(_, original)| original)
+}
+
+/// The originals that steps of an entry had at a place.
+fn originals_at<'a>(
+    id: EntryId,
+    place: &str,
+    entries: &'a [Entry],
+) -> impl Iterator<Item = (&'a EntryStep, &'a Original)> {
+    let steps = entries.iter().filter(move |entry| entry.id == id).flat_map(|entry| &entry.steps);
+    let originals = steps.flat_map(|step| step.originals.iter().map(move |original| (step, original)));
+    originals.filter(move |(_, original)| original.place == place)
 }
 
 #[cfg(test)]
@@ -376,6 +392,23 @@ mod tests {
         let mut entries = [first, second, third];
         undo(&mut entries[1], OutcomeKind::HandedOver);
         assert_eq!(resolved(&entries[0], 0, &entries).handed_over, [PLACE]);
+    }
+
+    #[test]
+    fn one_over_what_an_open_entry_derived_is_over_those_below_that_too() {
+        let first = entry(1, "45000", "20000", &[]);
+        let second = deriving(2, "20000", "67584", std::slice::from_ref(&first));
+        let third = entry(3, "67584", "20000", &[first.clone(), second.clone()]);
+        let mut entries = [first, second, third];
+        assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), Some(EntryId(3)));
+        undo(&mut entries[0], OutcomeKind::HandedOver);
+        assert_eq!(resolved_original(&entries, 2), "67584", "the second one is still there");
+        undo(&mut entries[1], OutcomeKind::Done);
+        assert_eq!(resolved_original(&entries, 2), "45000");
+        // What somebody set below the second is no doing of the first.
+        let second = deriving(2, "777", "67584", std::slice::from_ref(&entries[0]));
+        entries[1] = second;
+        assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Places that the kernel derives from others, where entries lie over each other.
 
-use planish_model::{Class, EntryId, Exit, Want};
+use planish_model::{Class, EntryId, Exit, OutcomeKind, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Target, apply, plan, undo};
 
 use crate::life::{apply_here, undo_all};
@@ -37,6 +37,30 @@ fn a_derived_place_that_a_newer_entry_set_is_handed_over() {
         assert_eq!(tree.get(MIN_FREE), "200000\n", "the newer entry's");
         assert_eq!(undo_all(&tree).exit, Exit::Done);
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
+/// Nobody interferes: the kernel derived the number between the two that were set.
+#[test]
+fn an_entry_is_handed_over_also_where_the_kernel_derived_the_place_in_between() {
+    for order in [[1, 2, 3], [2, 1, 3], [2, 3, 1], [1, 3, 2], [3, 2, 1]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        set_min_free(&tree, 20_000);
+        set_thp(&tree);
+        set_min_free(&tree, 20_000);
+        for (at, id) in order.into_iter().enumerate() {
+            let undone = undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
+            assert_eq!((undone.exit, undone.hints.as_slice()), (Exit::Done, [].as_slice()), "{order:?} {id}");
+            let handed_over = undone.entries[0].1[0].outcome == OutcomeKind::HandedOver;
+            let is_under_the_third = !order[..at].contains(&3) && id == 1;
+            assert_eq!(handed_over, is_under_the_third, "{order:?} {id}");
+            if !order[..=at].contains(&3) {
+                assert_eq!(tree.get(MIN_FREE), "20000\n", "{order:?} {id}: the newest one's");
+            }
+        }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()));
     }
 }
 
