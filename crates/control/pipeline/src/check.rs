@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Drift, Entry, Exit, Persisted, Unpersisted};
+use planish_model::{Drift, Entry, EntryId, EntryStep, Exit, Persisted, Unpersisted};
 
 use crate::apply::look_again;
 use crate::error::PipelineError;
@@ -19,8 +19,9 @@ pub struct Checked {
     pub drift: Drift,
     /// What will be lost at the next boot, and no file can bring back: of all that, `--persist` helps nothing.
     pub unkept: Vec<Unpersisted>,
-    /// Files of planish at work here that no open entry of this journal wrote: those of another state folder.
-    pub files_of_others: Vec<String>,
+    /// Files of planish at work here that no open entry of this journal has lines in. With the entry whose undo left
+    /// the file to whoever had changed it; without one it is of another state folder.
+    pub strange_files: Vec<(String, Option<EntryId>)>,
     /// The profile that was compared with, also where a plan file of it was named.
     pub profile: Option<String>,
     /// Entries that hold values of this boot, oldest first.
@@ -41,21 +42,33 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let entries = session.ledger()?.entries;
     let drift = look_again(session, plan.as_ref(), &entries);
     let unkept = drift.knobs.iter().filter_map(persist::kept_by_no_file).collect();
-    let files_of_others = files_of_others(&drift, &entries);
+    let strange_files = strange_files(&drift, &entries);
     let exit = if drift.is_clean() { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
     let unconfirmed = unconfirmed::all(session, &entries);
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
-    Ok(Checked { drift, unkept, files_of_others, profile, open, unconfirmed, exit })
+    Ok(Checked { drift, unkept, strange_files, profile, open, unconfirmed, exit })
 }
 
-/// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart.
-fn files_of_others(drift: &Drift, entries: &[Entry]) -> Vec<String> {
+/// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart,
+/// and so is what an undo found changed and left.
+fn strange_files(drift: &Drift, entries: &[Entry]) -> Vec<(String, Option<EntryId>)> {
     let sources = drift.knobs.iter().filter_map(|knob| knob.persisted.as_deref()?.rsplit_once(" ("));
     let ours = sources.filter_map(|(_, source)| Persisted::own_file(source.trim_end_matches(')')));
-    let open = || entries.iter().filter(|entry| entry.is_open()).flat_map(|entry| &entry.steps);
-    let is_known = |file: &str| open().any(|step| step.place == file && !step.is_undone());
+    let is_known = |file: &str| {
+        let mut open = entries.iter().filter(|entry| entry.is_open());
+        open.any(|entry| step_of(entry, file).is_some_and(|step| !step.is_undone()))
+    };
+    let left_by = |file: &str| {
+        let newest = entries.iter().rev().find_map(|entry| Some((entry.id, step_of(entry, file)?)));
+        newest.filter(|(_, step)| step.left_theirs()).map(|(id, _)| id)
+    };
     let strange: BTreeSet<&str> = ours.filter(|file| !is_known(file)).collect();
-    strange.into_iter().map(str::to_owned).collect()
+    strange.into_iter().map(|file| (file.to_owned(), left_by(file))).collect()
+}
+
+/// The step of an entry that has lines in a file.
+fn step_of<'a>(entry: &'a Entry, file: &str) -> Option<&'a EntryStep> {
+    entry.steps.iter().find(|step| step.place == file)
 }

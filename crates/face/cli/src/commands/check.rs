@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Class, DriftState, Entry, Exit, KnobCheck, Persisted, Unpersisted, quoted};
+use planish_model::{Class, DriftState, Entry, EntryId, Exit, KnobCheck, Persisted, Unpersisted, quoted};
 use planish_pipeline::{self as pipeline, Checked, Source, Unconfirmed};
 use planish_report::{CheckReport, gone_at_boot, units};
 
@@ -85,11 +85,8 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.warning(format!("what root applied is in {folder}, which only root may read"));
     }
     // Without the journal nobody can say whose a file is.
-    for file in checked.files_of_others.iter().filter(|_| session.hidden_state().is_none()) {
-        answer = answer.note(format!(
-            "{file} is of planish and of no entry of this journal: an apply with another --state wrote it, or with a \
-             journal that is gone; `log` and `undo` with that --state tell of it and take it back"
-        ));
+    for (file, left_by) in checked.strange_files.iter().filter(|_| session.hidden_state().is_none()) {
+        answer = answer.note(strange_file(file, *left_by, context));
     }
     let cure = cure.filter(|_| is_cured && checked.unconfirmed.is_empty() && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
@@ -101,6 +98,21 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// Whose a file of planish is that no open entry has lines in, and what takes it away.
+fn strange_file(file: &str, left_by: Option<EntryId>, context: &Context) -> String {
+    match left_by {
+        Some(entry) => format!(
+            "someone had changed {file}, and the undo of entry {entry} left it: to keep what they wrote: \
+             mv {file} {file}.mine; to take all of it out: {}",
+            context.root_line(&format!("undo {entry} --force"))
+        ),
+        None => format!(
+            "{file} is of planish and of no entry of this journal: an apply with another --state wrote it, or with a \
+             journal that is gone; `log` and `undo` with that --state tell of it and take it back"
+        ),
+    }
 }
 
 /// What goes by itself, when, and what keeps it.

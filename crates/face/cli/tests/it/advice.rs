@@ -167,6 +167,22 @@ fn a_file_of_another_state_folder_is_told_as_one() {
 }
 
 #[test]
+fn a_file_that_an_undo_left_is_told_with_its_entry_and_what_takes_it_out() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--persist", "--yes"]).exit, 0);
+    let file = sandbox.path().join("host/etc/sysctl.d/90-planish.conf");
+    let edited = std::fs::read_to_string(&file).expect("it was persisted") + "vm.swappiness = 42\n";
+    std::fs::write(&file, edited).expect("a file");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 1);
+    let told = on(sandbox.path(), &["check"]).envelope()["messages"].to_string();
+    let cure = format!("{HERE} undo 1 --force");
+    assert!(told.contains("the undo of entry 1 left it") && told.contains(&cure), "{told}");
+    assert!(!told.contains("another --state wrote it"), "{told}");
+    assert_eq!(typed(sandbox.path(), &cure).exit, 0);
+    assert!(!file.exists(), "all of it is out");
+}
+
+#[test]
 fn what_nobody_asked_for_is_told_and_makes_no_drift() {
     let sandbox = sandbox();
     others(sandbox.path());
