@@ -237,6 +237,7 @@ mod tests {
             }],
             confirm_by: None,
             state: EntryState::Open,
+            undo_begun: false,
         }
     }
 

@@ -224,5 +224,6 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
         }],
         confirm_by: None,
         state: EntryState::Open,
+        undo_begun: false,
     }
 }

@@ -122,18 +122,22 @@ impl Ledger {
             }
             Event::Confirmed { entry } => self.settle(entry, EntryState::Open)?,
             // Until the undo has said how it ended, it may have been killed: a dead-man timer goes on waiting.
-            Event::Undo { entry, .. } => self.find(entry)?.state = EntryState::Interrupted,
+            Event::Undo { entry, .. } => {
+                let entry = self.find(entry)?;
+                (entry.state, entry.undo_begun) = (EntryState::Interrupted, true);
+            }
             Event::LeftOpen { entry } => self.settle(entry, EntryState::Open)?,
             Event::Closed { entry, closure } => self.settle(entry, EntryState::Closed(closure))?,
         }
         Ok(())
     }
 
-    /// Sets the state of an entry that no dead-man timer waits for any more.
+    /// Sets the state of an entry that no dead-man timer waits for any more, nor the end of an undo.
     fn settle(&mut self, id: EntryId, state: EntryState) -> Result<(), String> {
         let entry = self.find(id)?;
         entry.state = state;
         entry.confirm_by = None;
+        entry.undo_begun = false;
         Ok(())
     }
 
@@ -169,5 +173,6 @@ fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> 
     let Intent { command, reason, profile, plan, confirm_by, mut steps } = intent;
     split_pools(&mut steps);
     let state = if steps.is_empty() { EntryState::Closed(Closure::Empty) } else { EntryState::Interrupted };
-    Entry { id, at, boot_id, who, command, reason, profile, plan, steps, confirm_by, state }
+    let undo_begun = false;
+    Entry { id, at, boot_id, who, command, reason, profile, plan, steps, confirm_by, state, undo_begun }
 }

@@ -101,18 +101,19 @@ fn a_kill_after_any_line_leaves_the_state_of_the_lines_before() {
     live_and_end(&mut open(folder.path()).expect("new"));
     let bytes = FileStorage::look(folder.path()).expect("readable").read().expect("readable");
     let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-    let states: Vec<EntryState> = (1..=lines.len())
+    let states: Vec<(EntryState, bool)> = (1..=lines.len())
         .map(|count| {
             let part = new_folder();
             let storage = FileStorage::create(part.path()).expect("made");
             storage.append(&lines[..count].concat()).expect("room");
-            read(&storage).expect("sound").entries[0].state
+            let entry = read(&storage).expect("sound").entries.remove(0);
+            (entry.state, entry.undo_begun)
         })
         .collect();
     use EntryState::{Closed, Interrupted, Open, Unconfirmed};
-    let interrupted = [Interrupted; 4];
-    let expected = [&interrupted[..], &[Unconfirmed, Open], &[Interrupted; 3], &[Closed(Closure::Undone)]];
-    assert_eq!(states, expected.concat());
+    let applying = [&[Interrupted; 4][..], &[Unconfirmed, Open]].concat();
+    let expected = applying.into_iter().map(|state| (state, false)).chain([(Interrupted, true); 3]);
+    assert_eq!(states, expected.chain([(Closed(Closure::Undone), false)]).collect::<Vec<_>>());
 }
 
 #[test]

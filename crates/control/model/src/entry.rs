@@ -381,6 +381,9 @@ pub struct Entry {
     pub confirm_by: Option<u64>,
     /// Whether it still holds something.
     pub state: EntryState,
+    /// Whether an undo was begun that has not said how it ended: it may have written what no step tells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undo_begun: bool,
 }
 
 impl Entry {

@@ -217,6 +217,7 @@ mod tests {
             steps,
             confirm_by: None,
             state: EntryState::Open,
+            undo_begun: false,
         }
     }
 

@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use planish_act::{Sink, boot, files};
-use planish_model::{
-    Catalogue, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place,
-};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -90,8 +88,7 @@ impl Contents {
         let unsure = |step: &EntryStep| !step.is_undone() && step.outcome.is_none();
         let maybe = || all.clone().filter(|(other, step)| *other != id && unsure(step)).map(|(_, step)| step);
         // Or between an undo's write and its outcome: the lines of that entry are out, and the journal has them.
-        let half_undone =
-            entries.iter().filter(|entry| entry.state == EntryState::Interrupted && entry.id != id);
+        let half_undone = entries.iter().filter(|entry| entry.undo_begun && entry.id != id);
         let half_undone = half_undone.flat_map(|entry| {
             let rest = held().filter(|(holder, _)| *holder != entry.id).map(|(_, step)| step);
             [content(rest.clone()), content(rest.clone().chain(maybe())), content(rest.chain([step]))]

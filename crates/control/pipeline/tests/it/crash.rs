@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 
-use planish_model::{EntryId, EntryState, Exit, KnobId, Nodes, Outcome, Want};
+use planish_model::{EntryId, EntryState, EntryStep, Exit, KnobId, Nodes, Outcome, Want};
 use planish_pipeline::{
     ApplyOptions, Session, Source, Target, apply, confirm, do_once, take_unconfirmed, undo,
 };
@@ -415,6 +415,35 @@ fn an_undo_that_was_killed_leaves_files_that_the_next_apply_knows() {
         }
     }
     assert_none(&tally);
+}
+
+/// An apply that was killed has taken nothing out of a file: where the file is gone, somebody removed it.
+#[test]
+fn a_file_that_someone_removed_after_a_kill_of_its_apply_is_not_made_again() {
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let third = profile("third", &[("vm.swappiness", Want::Int(33))]);
+    let counter = Fuse::counting();
+    apply_everything(&fused(Tree::new().options(), &counter));
+    let mut refused = 0;
+    for operation in 0..counter.operations() {
+        let tree = Tree::new();
+        let session = fused(tree.options(), &Fuse::at(operation, Moment::After));
+        assert!(until_killed(|| apply_everything(&session)).is_none());
+        drop(session);
+        let is_told = |step: &EntryStep| step.place == SYSCTL_FILE && step.is_in_file();
+        let Some(entry) = tree.entries().pop().filter(|entry| entry.steps.iter().any(is_told)) else {
+            continue;
+        };
+        let is_half_way = entry.state == EntryState::Interrupted;
+        tree.remove(SYSCTL_FILE);
+        let applied = apply(&tree.session(), &plan_of(&tree.session(), &third), &persist);
+        let error = applied.expect_err("it is as somebody left it");
+        let way_out = "it holds lines of entry 1: take them back first: planish undo 1";
+        assert_eq!(error.hints(), [way_out], "killed after operation {operation}: {error}");
+        assert_eq!(tree.get(SYSCTL_FILE), "", "killed after operation {operation}");
+        refused += usize::from(is_half_way);
+    }
+    assert!(refused > 0);
 }
 
 /// The machine loses power: of the journal only what was synced is on the disk, and run-time values are those of

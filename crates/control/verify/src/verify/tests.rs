@@ -55,6 +55,7 @@ fn entry(id: u64, boot: &str, steps: Vec<EntryStep>) -> Entry {
         steps,
         confirm_by: None,
         state: EntryState::Open,
+        undo_begun: false,
     }
 }
 

@@ -149,6 +149,7 @@ mod tests {
             steps: vec![step],
             confirm_by: None,
             state: EntryState::Open,
+            undo_begun: false,
         };
         let entry =
             UndoneEntry { entry: EntryId(1), open: false, outcomes: vec![back], written: Some(written) };
