@@ -1,6 +1,6 @@
 //! `planish undo`
 
-use planish_model::{Entry, EntryId, Outcome, OutcomeKind};
+use planish_model::{Closure, Entry, EntryId, EntryState, Outcome, OutcomeKind};
 use planish_pipeline::{self as pipeline, Session, Target};
 use planish_report::{UndoReport, UndoneEntry};
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let report = UndoReport { entries: undone_entries(&session, undone.entries)? };
     let mut answer = context.answer(&report, session.catalogue()).exit(undone.exit);
     if report.entries.is_empty() {
-        answer = answer.note("there is nothing to undo");
+        answer = answer.note(nothing(args.entry, &session)?);
     }
     for hint in undone.hints {
         answer = answer.note(hint);
@@ -51,6 +51,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         None => context.line("log"),
     };
     Ok(answer.next(next))
+}
+
+/// Why nothing was taken back.
+fn nothing(entry: Option<u64>, session: &Session) -> Result<String, Failure> {
+    let Some(named) = entry else { return Ok("there is nothing to undo".to_owned()) };
+    let written = pipeline::log(session)?.into_iter().find(|one| one.id == EntryId(named));
+    Ok(match written.map(|entry| entry.state) {
+        Some(EntryState::Closed(Closure::Undone)) => format!("entry {named} is undone already"),
+        Some(EntryState::Closed(Closure::GoneWithReboot)) => format!("entry {named} went with a reboot"),
+        _ => format!("there is nothing to undo of entry {named}"),
+    })
 }
 
 /// What was taken back, beside what the journal says of the entry.

@@ -647,3 +647,22 @@ fn on_a_terminal_a_yes_is_asked_for_and_taken() {
         assert_eq!(run.exit, exit, "{}", run.stdout);
     }
 }
+
+#[test]
+fn why_nothing_is_undone_is_told_of_the_entry_that_was_named() {
+    let sandbox = sandbox();
+    let told = |args: &[&str]| {
+        let run = on(sandbox.path(), args);
+        (run.exit, message(&run, "note"))
+    };
+    assert_eq!(told(&["undo"]), (0, "there is nothing to undo".to_owned()));
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &["undo", "1"]).exit, 0);
+    assert_eq!(told(&["undo", "1"]), (0, "entry 1 is undone already".to_owned()));
+    assert_eq!(told(&["undo"]), (0, "there is nothing to undo".to_owned()));
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    let boot_id = sandbox.path().join("host/proc/sys/kernel/random/boot_id");
+    std::fs::write(boot_id, "99999999-2222-3333-4444-555555555555\n").expect("another boot");
+    assert_eq!(on(sandbox.path(), &["undo", "2"]).exit, 0);
+    assert_eq!(told(&["undo", "2"]), (0, "entry 2 went with a reboot".to_owned()));
+}
