@@ -555,6 +555,12 @@ fn a_second_planish_is_refused_while_one_writes() {
     );
     drop(held);
     assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    // It is the host's, whatever --state says, and stays: to remove a lock is to let two writers in.
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    let folder = std::fs::read_dir(lock.parent().expect("a folder")).expect("readable");
+    let names: Vec<_> = folder.map(|entry| entry.expect("readable").file_name()).collect();
+    assert_eq!(names, ["lock"], "all else is in the state folder");
+    assert!(sandbox.path().join("state/var/journal.jsonl").exists());
 }
 
 #[test]
