@@ -125,7 +125,7 @@ fn writable(kind: &ValueType, shown: &str) -> String {
 
 /// Puts the original back, if the place still shows what is ours.
 fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
-    let Resolved { step, inherited, handed_over, set_since } = resolved;
+    let Resolved { step, inherited, handed_over, set_since, derived_since } = resolved;
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     let Some(original) = step.original() else {
         outcome.outcome = OutcomeKind::Satisfied;
@@ -146,9 +146,11 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
             (other, text, whose)
         })
         .collect();
-    let whose = match (three_way::own(step, inherited, original, &now), set_since) {
-        (Whose::Ours, Some(_)) => Whose::Theirs,
-        (whose, _) => whose,
+    let derived = derived_since.iter().find(|(_, value)| original.r#type.same(&now, value));
+    let whose = match three_way::own(step, inherited, original, &now) {
+        Whose::Ours if set_since.is_some() => Whose::Theirs,
+        Whose::Theirs if derived.is_some() => Whose::Newer,
+        whose => whose,
     };
     if whose == Whose::Theirs && !force {
         outcome.outcome = OutcomeKind::Theirs;
@@ -160,6 +162,12 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
         outcome.read_back = Some(now);
         return outcome;
     }
+    if let Some((newer, _)) = derived.filter(|_| whose == Whose::Newer) {
+        outcome.outcome = OutcomeKind::HandedOver;
+        outcome.detail = Some(format!(
+            "the kernel derived it from what entry {newer} set since: undoing that one brings the original back"
+        ));
+    }
     let due =
         |whose: Whose| whose == Whose::Ours || (force && !matches!(whose, Whose::Original | Whose::Newer));
     let is_twin = |other: &Original| other.coupling == Some(Coupling::Twin);
@@ -169,7 +177,9 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
             return outcome;
         }
     } else if !others.iter().any(|(_, _, whose)| due(*whose)) {
-        outcome.outcome = OutcomeKind::Satisfied;
+        if whose != Whose::Newer {
+            outcome.outcome = OutcomeKind::Satisfied;
+        }
         keep_theirs(&mut outcome, step, &others);
         return outcome;
     }
@@ -274,8 +284,13 @@ mod tests {
     }
 
     fn undo_with(step: &EntryStep, force: bool, kernel: &Kernel) -> Outcome {
-        let resolved =
-            Resolved { step: step.clone(), inherited: Vec::new(), handed_over: Vec::new(), set_since: None };
+        let resolved = Resolved {
+            step: step.clone(),
+            inherited: Vec::new(),
+            handed_over: Vec::new(),
+            set_since: None,
+            derived_since: Vec::new(),
+        };
         take_back(&resolved, force, kernel, &mut |_| Ok(()))
     }
 
@@ -403,7 +418,8 @@ mod tests {
             let done = apply(&derived, &kernel);
             kernel.put(MIN_FREE, "777");
             let handed_over = vec![MIN_FREE.to_owned()];
-            let resolved = Resolved { step: done, inherited: Vec::new(), handed_over, set_since: None };
+            let (inherited, derived_since) = (Vec::new(), Vec::new());
+            let resolved = Resolved { step: done, inherited, handed_over, set_since: None, derived_since };
             let outcome = take_back(&resolved, force, &kernel, &mut |_| Ok(()));
             assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
             assert_eq!((outcome.outcome, outcome.detail), (OutcomeKind::Done, None));

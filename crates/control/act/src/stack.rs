@@ -109,6 +109,18 @@ fn set_since(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId
     newer(id, entries).find(|(_, other)| sets(other)).map(|(newer, _)| newer)
 }
 
+/// The values that the kernel derived at the place of a step, from what newer open entries wrote elsewhere over it.
+fn derived_since(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Vec<(EntryId, String)> {
+    let is_above = |found: &Original| found.place == step.place && is_over(found, id, entries);
+    let above = newer(id, entries).filter(|(_, other)| other.originals.iter().any(is_above));
+    let caused = above.flat_map(|(newer, other)| {
+        let caused = other.outcome.iter().flat_map(|outcome| &outcome.caused);
+        caused.map(move |caused| (newer, caused))
+    });
+    let here = caused.filter(|(_, caused)| caused.place == step.place);
+    here.map(|(newer, caused)| (newer, caused.value.clone())).collect()
+}
+
 /// A step as it is to be taken back now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
@@ -120,6 +132,8 @@ pub struct Resolved {
     pub handed_over: Vec<String>,
     /// The newer open entry whose value the place shows, if it is not ours any more.
     pub set_since: Option<EntryId>,
+    /// What newer open entries had the kernel make of ours at the place: it goes back with them.
+    pub derived_since: Vec<(EntryId, String)>,
 }
 
 /// A step of an entry with the originals that count now.
@@ -135,7 +149,8 @@ pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
     let step = EntryStep { originals, ..entry.steps[index].clone() };
     let handed_over = handed_over(entry.id, &step, entries);
     let set_since = set_since(entry.id, &step, entries);
-    Resolved { step, inherited, handed_over, set_since }
+    let derived_since = derived_since(entry.id, &step, entries);
+    Resolved { step, inherited, handed_over, set_since, derived_since }
 }
 
 /// The originals of a step that count now, those of undone entries that it was applied over, and what those had left.
@@ -410,6 +425,18 @@ mod tests {
         let second = deriving(2, "777", "67584", std::slice::from_ref(&entries[0]));
         entries[1] = second;
         assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), None);
+    }
+
+    #[test]
+    fn what_the_kernel_derived_over_an_entry_is_known_by_its_value() {
+        let first = entry(1, "45000", "20000", &[]);
+        let second = deriving(2, "20000", "67584", std::slice::from_ref(&first));
+        let mut entries = [first, second];
+        let derived = |entries: &[Entry]| resolved(&entries[0], 0, entries).derived_since;
+        assert_eq!(derived(&entries), [(EntryId(2), "67584".to_owned())]);
+        // Over what somebody had set it is nothing that was made of ours.
+        entries[1] = deriving(2, "777", "67584", std::slice::from_ref(&entries[0]));
+        assert!(derived(&entries).is_empty());
     }
 
     #[test]

@@ -43,7 +43,7 @@ fn a_derived_place_that_a_newer_entry_set_is_handed_over() {
 /// Nobody interferes: the kernel derived the number between the two that were set.
 #[test]
 fn an_entry_is_handed_over_also_where_the_kernel_derived_the_place_in_between() {
-    for order in [[1, 2, 3], [2, 1, 3], [2, 3, 1], [1, 3, 2], [3, 2, 1]] {
+    for order in [[1, 2, 3], [2, 1, 3], [2, 3, 1], [1, 3, 2], [3, 2, 1], [3, 1, 2]] {
         let tree = Tree::new();
         let start = tree.snapshot();
         set_min_free(&tree, 20_000);
@@ -53,14 +53,35 @@ fn an_entry_is_handed_over_also_where_the_kernel_derived_the_place_in_between() 
             let undone = undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
             assert_eq!((undone.exit, undone.hints.as_slice()), (Exit::Done, [].as_slice()), "{order:?} {id}");
             let handed_over = undone.entries[0].1[0].outcome == OutcomeKind::HandedOver;
-            let is_under_the_third = !order[..at].contains(&3) && id == 1;
-            assert_eq!(handed_over, is_under_the_third, "{order:?} {id}");
+            assert_eq!(handed_over, id == 1 && at < 2, "{order:?} {id}: what is above it has its original");
             if !order[..=at].contains(&3) {
                 assert_eq!(tree.get(MIN_FREE), "20000\n", "{order:?} {id}: the newest one's");
             }
         }
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
         assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+    }
+}
+
+/// What the kernel derived over a value of ours is nobody else's, and no force is needed.
+#[test]
+fn a_place_that_the_kernel_derived_over_an_entry_is_handed_over() {
+    for (force, theirs) in [(false, None), (true, None), (false, Some("777"))] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        set_min_free(&tree, 20_000);
+        let derived = set_thp(&tree).to_string();
+        theirs.iter().for_each(|value| tree.edit(MIN_FREE, value));
+        let undone = undo(&tree.session(), Target::Entry(EntryId(1)), force).expect("undone");
+        let (exit, kind) = match theirs {
+            None => (Exit::Done, OutcomeKind::HandedOver),
+            Some(_) => (Exit::Findings, OutcomeKind::Theirs),
+        };
+        assert_eq!((undone.exit, undone.entries[0].1[0].outcome), (exit, kind), "{:?}", undone.hints);
+        assert_eq!(tree.get(MIN_FREE).trim(), theirs.unwrap_or(&derived));
+        undo_all(&tree);
+        let left = if theirs.is_some() { vec![MIN_FREE] } else { Vec::new() };
+        assert_eq!(differences(&start, &tree.snapshot()), left);
     }
 }
 
