@@ -166,8 +166,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Takes away links that lead to nothing that was copied, but for those that mask a file, and puts a file into the folders that stayed
-    /// empty.
+    /// Takes away links that lead to nothing that was copied, but for those that mask a file, and puts a file into the
+    /// folders that stayed empty.
     fn tidy(&self) -> Result<(), RecordError> {
         for link in &self.links {
             // Not by the system's own look-up, which would follow an absolute link out of the copy.

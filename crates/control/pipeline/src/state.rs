@@ -113,8 +113,8 @@ fn xdg(variable: &str, usual: &str) -> PathBuf {
     user_folder(env::var_os(variable), env::var_os("HOME"), usual)
 }
 
-/// The folder that a variable names, else the usual one below the home folder. Where neither is said it is below `/`, in
-/// which root alone makes folders: in that of temporary files anybody could have put rows for us to read.
+/// The folder that a variable names, else the usual one below the home folder. Where neither is said it is below `/`,
+/// in which root alone makes folders: in that of temporary files anybody could have put rows for us to read.
 fn user_folder(named: Option<OsString>, home: Option<OsString>, usual: &str) -> PathBuf {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
     let home = || home.and_then(absolute).unwrap_or_else(|| PathBuf::from("/")).join(usual);

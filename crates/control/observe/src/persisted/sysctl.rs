@@ -4,11 +4,11 @@
 //! /usr/local/lib over /usr/lib. Two programs read them at boot, and differ:
 //!
 //! - `systemd-sysctl`, where systemd is process 1, reads the folders and nothing else. `/etc/sysctl.conf` counts only
-//!   through a link in one of them (`99-sysctl.conf` of Debian 12, Ubuntu and Red Hat; Debian 13 has none), in the place
-//!   that the name of the link has. A line that repeats the value of an earlier one keeps the earlier place, and a bare
-//!   `-key` takes the lines of its key before it back (systemd 252, `src/sysctl/sysctl.c`).
-//! - `sysctl --system` of procps, elsewhere, writes every line in turn and reads `/etc/sysctl.conf` last, whatever links
-//!   lead to it (procps 4.0, `src/sysctl.c`). OpenRC calls it.
+//!   through a link in one of them (`99-sysctl.conf` of Debian 12, Ubuntu and Red Hat; Debian 13 has none), in the
+//!   place that the name of the link has. A line that repeats the value of an earlier one keeps the earlier place, and
+//!   a bare `-key` takes the lines of its key before it back (systemd 252, `src/sysctl/sysctl.c`).
+//! - `sysctl --system` of procps, elsewhere, writes every line in turn and reads `/etc/sysctl.conf` last, whatever
+//!   links lead to it (procps 4.0, `src/sysctl.c`). OpenRC calls it.
 //!
 //! Non-goals: start scripts of their own making, in yet another order, and the credential `sysctl.extra`.
 
