@@ -124,7 +124,8 @@ impl Stage {
 /// Proves PostgreSQL on this ground, leaves the host as it was, and stores the proof.
 ///
 /// # Errors
-/// No PostgreSQL, no room in memory or on disk, a script that is not understood or writes, a baseline that does not run.
+/// No PostgreSQL, no room in memory or on disk, a script that is not understood or writes, a baseline that does not
+/// run.
 pub fn prove_on(wishes: &PostgresOptions, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
     ground.proofs.check_writable()?;
     let begun = Instant::now();

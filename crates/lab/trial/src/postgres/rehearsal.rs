@@ -1,11 +1,12 @@
 //! What a script of the user does to the data, seen before anything is measured: it may only read.
 //!
-//! A server keeps its copy of the data from the first block to the last. The baseline runs in the self-check and in every
-//! block, a rung only until it has its verdict; so the tables of the baseline would grow older than those of every rung,
-//! each rung would seem to gain, and neither placebo nor confirmation, which run on the same copies, would show it.
+//! A server keeps its copy of the data from the first block to the last. The baseline runs in the self-check and in
+//! every block, a rung only until it has its verdict; so the tables of the baseline would grow older than those of
+//! every rung, each rung would seem to gain, and neither placebo nor confirmation, which run on the same copies, would
+//! show it.
 //!
-//! What a statement does is seen by its effect and not by its words, which a function or a `DO` can hide. It runs in the
-//! sessions that are measured later: they begin read-only, and their user may read the tables and write none, for
+//! What a statement does is seen by its effect and not by its words, which a function or a `DO` can hide. It runs in
+//! the sessions that are measured later: they begin read-only, and their user may read the tables and write none, for
 //! whoever begins a transaction `READ WRITE`. What PostgreSQL does not refuse even so, and yet writes (large objects
 //! before version 16, numbers of transactions), shows in the server's log, to which nobody else writes by then.
 
@@ -22,7 +23,7 @@ use crate::control::Stop;
 use crate::error::TrialError;
 use crate::sample::ArmError;
 
-/// How often each statement is run. Reading writes too, once: hints on who is done, for whoever reads the same row next.
+/// How often each statement is run. Reading writes too, once: hints for whoever reads the same row next.
 const ROUNDS: usize = 2;
 
 /// A statement that takes longer is given up, and is not refused for it: a slice gives it more time than this.

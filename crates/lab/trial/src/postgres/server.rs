@@ -29,8 +29,8 @@ const END_GRACE: Duration = Duration::from_secs(20);
 pub(crate) const INIT_LIMIT: Duration = Duration::from_secs(600);
 
 /// Settings of every server: nothing of its own moves while a slice is timed, and nothing listens on a
-/// network. `fsync`, `full_page_writes` and `synchronous_commit` are off because the data lives as long as the trial, and
-/// because they are for what is written: what is measured only reads.
+/// network. `fsync`, `full_page_writes` and `synchronous_commit` are off because the data lives as long as the trial,
+/// and because they are for what is written: what is measured only reads.
 const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", ""),
     ("fsync", "off"),
