@@ -28,6 +28,6 @@ pub mod three_way;
 
 pub use error::{ActError, Operation, Refusal, SinkError};
 pub use model_sink::ModelSink;
-pub use perform::{perform, take_back};
+pub use perform::{hand_over, perform, take_back};
 pub use pool::{Recorder, settle};
 pub use sink::{LiveSink, Sink};

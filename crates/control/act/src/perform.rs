@@ -1,6 +1,6 @@
 //! One step of a plan: read, compare, write, read back, compare in normal form.
 
-use planish_model::{Caused, Coupling, EntryStep, Original, Outcome, OutcomeKind, Undo, ValueType};
+use planish_model::{Caused, Coupling, EntryId, EntryStep, Original, Outcome, OutcomeKind, Undo, ValueType};
 
 use crate::boot;
 use crate::error::{Refusal, SinkError};
@@ -8,6 +8,9 @@ use crate::pool::{self, Recorder};
 use crate::sink::Sink;
 use crate::stack::Resolved;
 use crate::three_way::{self, Whose};
+
+/// Why nobody can say whose a value is.
+const UNSEEN: &str = "a kill kept planish from seeing who changed it";
 
 /// Writes a step of an entry whose intent is on disk.
 ///
@@ -123,6 +126,23 @@ fn writable(kind: &ValueType, shown: &str) -> String {
     }
 }
 
+/// Leaves a step to the newer open entry that covers it (see [`crate::stack::covering`]): nothing is written.
+///
+/// A coupled place goes with it where that entry took it over. Where a kill kept us from seeing what our write had made
+/// of one, nobody knows: it is told, and `force` puts it back once the newer entry is gone.
+pub fn hand_over(resolved: &Resolved, newer: EntryId, sink: &dyn Sink) -> Outcome {
+    let Resolved { step, inherited, handed_over, .. } = resolved;
+    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::HandedOver);
+    outcome.detail = Some(format!("entry {newer} set it since: undoing that one brings the original back"));
+    for (other, text) in coupled_texts(step, sink) {
+        let is_left = !handed_over.contains(&other.place);
+        if is_left && three_way::coupled(step, inherited, other, &text) == Whose::Unclear {
+            tell(&mut outcome, other, &text, UNSEEN);
+        }
+    }
+    outcome
+}
+
 /// Puts the original back, if the place still shows what is ours.
 fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
     let Resolved { step, inherited, handed_over, set_since, derived_since } = resolved;
@@ -224,7 +244,7 @@ fn settle_others(
             continue;
         }
         if *whose == Whose::Unclear && !force {
-            tell(outcome, other, &after, "a kill kept planish from seeing who changed it");
+            tell(outcome, other, &after, UNSEEN);
         } else if other.coupling == Some(Coupling::Twin) {
             tell(outcome, other, &after, "its twin is set");
         } else if let Err(error) = sink.write(&other.place, &writable(&other.r#type, target)) {

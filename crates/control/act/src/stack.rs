@@ -46,8 +46,9 @@ fn own_or_twin(original: &Original) -> bool {
     matches!(original.coupling, None | Some(Coupling::Twin))
 }
 
-/// What an entry left at a place, if it changed it and has not taken it back. A kill before the outcome kept it from
-/// telling that setting a place cleared its twin.
+/// What an entry left at a place, if it has not taken it back: what it made of it, and of a derived place or an alias
+/// also what it had found, since the original of an older entry may have been handed over to it. A kill before the
+/// outcome kept it from telling that setting a place cleared its twin.
 fn left_at(entry: &Entry, place: &str) -> Option<String> {
     let live = |step: &&EntryStep| step.undo == Undo::Restore && !step.is_undone();
     entry.steps.iter().rev().filter(live).find_map(|step| {
@@ -58,7 +59,9 @@ fn left_at(entry: &Entry, place: &str) -> Option<String> {
             let is_twin = |other: &Original| other.place == place && other.coupling == Some(Coupling::Twin);
             return step.coupled().any(is_twin).then(|| "0".to_owned());
         };
-        outcome.caused.iter().find(|caused| caused.place == place).map(|caused| caused.value.clone())
+        let caused = outcome.caused.iter().find(|caused| caused.place == place);
+        let mut found = step.coupled().filter(|other| other.place == place && !own_or_twin(other));
+        caused.map(|caused| &caused.value).or_else(|| found.next().map(|found| &found.value)).cloned()
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planish_act::{Sink, stack, take_back as take_back_step};
+use planish_act::{Sink, hand_over, stack, take_back as take_back_step};
 use planish_journal::{Journal, JournalError};
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
@@ -263,7 +263,7 @@ pub(crate) fn take_back(
         } else {
             let resolved = stack::resolved(now, index, &known);
             match stack::covering(entry.id, &resolved.step, &known) {
-                Some(newer) => handed_over(step, newer),
+                Some(newer) => hand_over(&resolved, newer, sink),
                 None => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let outcome = take_back_step(&resolved, force, sink, record);
@@ -293,12 +293,6 @@ fn told_of_reboot(mut outcome: Outcome, step: &EntryStep) -> Outcome {
         let told = format!("in force until the next reboot{}", original.unwrap_or_default());
         outcome.detail = Some(outcome.detail.map_or(told.clone(), |detail| format!("{detail}; {told}")));
     }
-    outcome
-}
-
-fn handed_over(step: &EntryStep, newer: EntryId) -> Outcome {
-    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::HandedOver);
-    outcome.detail = Some(format!("entry {newer} set it since: undoing that one brings the original back"));
     outcome
 }
 
