@@ -220,7 +220,7 @@ impl<'a> Draft<'a> {
             return self.add_boot(knob, reading, wanted, verdict);
         }
         if verdict.verdict != VerdictKind::Settable {
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }
         let word = knob.r#type.normal(wanted);
         if !reading.offered.is_empty() && !reading.offered.contains(&word) {
@@ -232,7 +232,7 @@ impl<'a> Draft<'a> {
         if let Some(entry) = self.made_otherwise(knob, &reading.place, &now, wanted) {
             let reason = format!("entry {entry} wrote it, and this host made `{}` of it", now.trim());
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
@@ -399,7 +399,7 @@ impl<'a> Draft<'a> {
             return self.skipped.push(Skipped::satisfied(knob, place, wanted, verdict));
         }
         if verdict.verdict != VerdictKind::Settable {
-            return self.skip(knob, place, Some(wanted), verdict);
+            return self.skip_unsettable(knob, place, wanted, verdict);
         }
         // Where there are no nodes, the pools of all of them and the one of all are the same.
         if let Some(other) = self.steps.iter().find(|step| step.place == *place) {
@@ -425,6 +425,15 @@ impl<'a> Draft<'a> {
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
         self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
+    }
+
+    /// Leaves out what is allowed and this host does not let be set: absent, moot, or there and hindered.
+    fn skip_unsettable(&mut self, knob: &Knob, place: &str, wanted: String, verdict: Verdict) {
+        // Where it would mean nothing, it does not matter what keeps it from being set.
+        let means_something = verdict::moot(&knob.needs, &self.observation.host).is_none();
+        let hindered = verdict.verdict == VerdictKind::Blocked && means_something;
+        let left = Skipped::left(knob.id.clone(), place.to_owned(), Some(wanted), verdict);
+        self.skipped.push(Skipped { hindered, ..left });
     }
 
     fn finish(mut self) -> Plan {

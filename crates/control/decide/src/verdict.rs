@@ -83,7 +83,7 @@ pub fn unmet(needs: &Conditions, host: &HostFacts) -> Option<String> {
 
 /// Why setting a thing that is there means nothing here. Its kernel is not asked: distributions bring things back
 /// to older ones.
-fn moot(needs: &Conditions, host: &HostFacts) -> Option<String> {
+pub(crate) fn moot(needs: &Conditions, host: &HostFacts) -> Option<String> {
     if let (true, Some(guest)) = (needs.bare_metal, &host.guest) {
         return Some(format!("a guest ({guest}): the machine below decides"));
     }

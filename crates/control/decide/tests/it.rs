@@ -237,11 +237,13 @@ fn a_plan_that_was_carried_out_is_clean_and_leaves_only_pools_to_plan() {
             let at_boot = |row: &&planish_model::KnobCheck| row.place.starts_with("cmdline:");
             let drifted = |row: &&planish_model::KnobCheck| row.state == planish_model::DriftState::Drift;
             // Nor was a pool written that memory cannot give: an apply of that plan is refused.
-            let short = |row: &&planish_model::KnobCheck| {
-                plan.skipped.iter().any(|skipped| skipped.short_of_memory && skipped.place == row.place)
+            // Nor a place that is mounted read-only: it is here and is not as wanted.
+            let left = |row: &planish_model::KnobCheck| {
+                let mut rows = plan.skipped.iter().filter(|skipped| skipped.place == row.place);
+                rows.any(|skipped| skipped.short_of_memory || skipped.hindered)
             };
             let red: Vec<_> =
-                drift.knobs.iter().filter(drifted).filter(|row| !at_boot(row) && !short(row)).collect();
+                drift.knobs.iter().filter(drifted).filter(|row| !at_boot(row) && !left(row)).collect();
             assert!(red.is_empty(), "{name} {}: {red:?}", profile.name);
             // Pools are asked for again until a journal says that they were granted.
             let again = planned(&catalogue, &after, &profile);

@@ -95,6 +95,11 @@ pub struct Skipped {
     /// for is not what was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_of_memory: bool,
+    /// The place is here, the value is allowed and means something, and this host keeps it from being set: it is mounted
+    /// read-only, or the kernel made another value of it. `check` calls it drift. What nobody allowed, and what was left
+    /// to somebody else, is not hindered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hindered: bool,
 }
 
 /// sha256 of the canonical JSON of a plan's steps, host id and boot id, in hexadecimal. Who asks does not count:
@@ -140,13 +145,13 @@ impl Skipped {
     /// A wanted value that is as wanted already.
     #[must_use]
     pub fn satisfied(knob: KnobId, place: String, wanted: String, verdict: Verdict) -> Self {
-        Self { knob, place, wanted: Some(wanted), verdict, satisfied: true, short_of_memory: false }
+        Self { satisfied: true, ..Self::left(knob, place, Some(wanted), verdict) }
     }
 
     /// A wanted value that is left as it is, and why.
     #[must_use]
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
-        Self { knob, place, wanted, verdict, satisfied: false, short_of_memory: false }
+        Self { knob, place, wanted, verdict, satisfied: false, short_of_memory: false, hindered: false }
     }
 }
 

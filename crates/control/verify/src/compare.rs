@@ -6,7 +6,7 @@ use planish_model::{
     OutcomeKind, Persisted, Reading, Undo, VerdictKind, When, pages_in_file,
 };
 
-use crate::wish::{Wish, of_this_boot, pages_short_of};
+use crate::wish::{Wish, made_otherwise, of_this_boot, pages_short_of};
 
 /// What all comparisons share.
 pub(crate) struct Bench<'a> {
@@ -58,15 +58,16 @@ impl Bench<'_> {
             Some(Wish::Value { text, by }) => {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
-            // It can be here, and is not: memory has no room for it as it is now.
-            Some(Wish::Skipped { verdict, text: Some(text), short_of_memory: true })
-                if number(running) < number(text) =>
+            // It can be here, and is not: memory has no room for it as it is now, or nobody may write it.
+            Some(Wish::Skipped { verdict, text: Some(text), short_of_memory, hindered })
+                if (*short_of_memory || (*hindered && knob.undo == Undo::Subtract))
+                    && number(running) < number(text) =>
             {
                 let why =
                     format!("{} of {} pages are there: {}", running.trim(), text.trim(), verdict.reason);
                 (DriftState::Drift, Some(why))
             }
-            Some(Wish::Skipped { verdict, text, .. }) => {
+            Some(Wish::Skipped { verdict, text, hindered, .. }) => {
                 if let Some(text) = text.as_deref().filter(|_| verdict.verdict == VerdictKind::Blocked)
                     && self.is_there_all_the_same(knob, reading, running, text)
                 {
@@ -90,6 +91,12 @@ impl Bench<'_> {
                     (VerdictKind::Reboot, ..) => DriftState::PendingReboot,
                     (_, Some(_), Some(pages)) if number(running) < Some(pages) => DriftState::Drift,
                     (_, _, Some(pages)) => return self.pages_against(pages, reading, running, persisted),
+                    (_, Some(text), None) if *hindered => {
+                        match number(text).filter(|_| knob.undo == Undo::Subtract) {
+                            Some(pages) => return self.pages_against(pages, reading, running, persisted),
+                            None => DriftState::Drift,
+                        }
+                    }
                     _ => DriftState::NotHere,
                 };
                 (state, Some(verdict.reason.clone()))
@@ -103,9 +110,9 @@ impl Bench<'_> {
         let same = |text: &str| knob.r#type.same(text, wanted);
         let done = |step: &EntryStep| {
             let outcome = step.outcome.as_ref().map(|outcome| outcome.outcome);
-            outcome == Some(OutcomeKind::Done) && same(&step.wanted)
+            matches!(outcome, Some(OutcomeKind::Done | OutcomeKind::ReadsBack)) && same(&step.wanted)
         };
-        knob.undo != Undo::Subtract && (same(running) || self.own_steps(reading).any(done))
+        knob.undo != Undo::Subtract && (same(running) || self.own_steps(reading).any(|(_, step)| done(step)))
     }
 
     /// Nothing was asked of it: the files of the host say what it should be, if they do.
@@ -147,7 +154,9 @@ impl Bench<'_> {
         if let Some(found) = persisted.filter(|found| knob.when == When::Boot && same(&found.value, wanted)) {
             return pending(found);
         }
-        if let Some(why) = self.own_doing(knob, reading, running) {
+        if let Some(why) =
+            self.made_of_ours(knob, reading, running).or_else(|| self.own_doing(knob, reading, running))
+        {
             return (DriftState::Drift, Some(why));
         }
         let why = match (persisted, by) {
@@ -209,15 +218,23 @@ impl Bench<'_> {
     /// well be what the kernel starts with.
     fn is_of_run_time(&self, knob: &Knob, reading: &Reading, wanted: &str) -> bool {
         let first = self.own_steps(reading).next();
-        let before = first.map(|step| step.original().map(|original| original.value.as_str()));
+        let before = first.map(|(_, step)| step.original().map(|original| original.value.as_str()));
         before.is_some_and(|before| before.is_none_or(|before| !knob.r#type.same(before, wanted)))
     }
 
-    /// Steps of open entries of this boot that wrote this place, oldest first.
-    fn own_steps(&self, reading: &Reading) -> impl Iterator<Item = &EntryStep> {
-        let steps = of_this_boot(self.open, self.observation).into_iter().flat_map(|entry| &entry.steps);
-        let written = |step: &&EntryStep| step.outcome.is_some() && !step.is_undone();
-        steps.filter(written).filter(|step| step.place == reading.place)
+    /// Steps of open entries of this boot that wrote this place, oldest first, each with its entry.
+    fn own_steps(&self, reading: &Reading) -> impl Iterator<Item = (EntryId, &EntryStep)> {
+        let entries = of_this_boot(self.open, self.observation).into_iter();
+        let steps = entries.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
+        let written = |step: &EntryStep| step.outcome.is_some() && !step.is_undone();
+        steps.filter(move |(_, step)| written(step) && step.place == reading.place)
+    }
+
+    /// Where the place shows what this host made of a value that we wrote: which entry that was.
+    fn made_of_ours(&self, knob: &Knob, reading: &Reading, running: &str) -> Option<String> {
+        let made = |step: &EntryStep| made_otherwise(step) && knob.r#type.same(step.ours(), running);
+        let (id, _) = self.own_steps(reading).filter(|(_, step)| made(step)).last()?;
+        Some(format!("entry {id} wrote it, and this host made `{}` of it", running.trim()))
     }
 
     /// A pool that holds at least so many pages is as wanted; then the next boot counts, as for any value.
@@ -235,7 +252,7 @@ impl Bench<'_> {
             }
             Some(_) => {}
         }
-        let held: u64 = self.own_steps(reading).map(EntryStep::pages_held).sum();
+        let held: u64 = self.own_steps(reading).map(|(_, step)| step.pages_held()).sum();
         let ours = held > 0;
         let due = pages_in_file(self.open, &reading.place);
         if let (Some(found), Some(due)) = (persisted.filter(|found| found.is_ours()), due) {
@@ -307,7 +324,7 @@ impl Bench<'_> {
 
     /// The size of a pool that an entry which is still open asked for, and did not get.
     fn pages_short_of(&self, reading: &Reading) -> Option<u64> {
-        self.own_steps(reading).filter_map(pages_short_of).max()
+        self.own_steps(reading).filter_map(|(_, step)| pages_short_of(step)).max()
     }
 
     /// Other programs at work that write this knob, as a remark.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, Plan, Undo, Verdict};
+use planish_model::{
+    Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, OutcomeKind, Plan, Undo, Verdict,
+};
 
 /// What one place should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(crate) enum Wish {
         verdict: Verdict,
         /// A pool that memory cannot give.
         short_of_memory: bool,
+        /// It can be here and is allowed, and something of this host keeps it from being set.
+        hindered: bool,
     },
 }
 
@@ -52,6 +56,7 @@ pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
                 text: text.clone(),
                 verdict: skipped.verdict.clone(),
                 short_of_memory: skipped.short_of_memory,
+                hindered: skipped.hindered,
             },
         };
         wishes.insert((skipped.knob.clone(), skipped.place.clone()), wish);
@@ -77,7 +82,8 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
                 }
                 Undo::Restore if step.outcome.is_some() => {
                     let before = step.original().map(|original| original.value.clone());
-                    let text = step.ours().to_owned();
+                    let text =
+                        if made_otherwise(step) { step.wanted.clone() } else { step.ours().to_owned() };
                     wishes.insert(key, Wish::Value { text, by: Some((entry.id, before)) });
                 }
                 Undo::Restore => {}
@@ -85,6 +91,11 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
         }
     }
     wishes
+}
+
+/// Whether the host made something else of the value that a step wrote: ours to undo, and not what was wanted.
+pub(crate) fn made_otherwise(step: &EntryStep) -> bool {
+    step.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::ReadsBack)
 }
 
 /// The size of a pool that a step asked for in vain; `None` where it got what it asked for.

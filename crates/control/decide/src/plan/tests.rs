@@ -272,8 +272,10 @@ fn a_value_that_the_host_made_something_else_of_is_not_written_again() {
         let open = [entry.clone()];
         plan(&catalogue(), &observation(), &profile, &open, &Options::default()).expect("known knobs")
     };
-    let verdict = only_skip(&planned(10, &entry)).verdict.clone();
-    assert_eq!(verdict.reason, "entry 1 wrote it, and this host made `60` of it");
+    let plan = planned(10, &entry);
+    let left = only_skip(&plan);
+    assert_eq!(left.verdict.reason, "entry 1 wrote it, and this host made `60` of it");
+    assert!(left.hindered, "it is not what was wanted");
     assert_eq!(planned(20, &entry).steps.len(), 1, "another value may be tried");
     entry.boot_id = "another boot".to_owned();
     assert_eq!(planned(10, &entry).steps.len(), 1, "another boot may answer otherwise");

@@ -259,6 +259,7 @@ fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
         verdict: Verdict::new(VerdictKind::Settable, "needs a size"),
         satisfied: false,
         short_of_memory: false,
+        hindered: false,
     };
     let mut observation = host();
     for plan in [None, Some(&plan(vec![], vec![skipped]))] {
@@ -299,6 +300,7 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
         verdict: Verdict::new(VerdictKind::Settable, ""),
         satisfied: true,
         short_of_memory: false,
+        hindered: false,
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
     assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
@@ -314,9 +316,62 @@ fn what_cannot_be_here_is_never_red() {
         verdict: Verdict::new(VerdictKind::Host, "a guest"),
         satisfied: false,
         short_of_memory: false,
+        hindered: false,
     };
     let plan = plan(vec![], vec![skipped]);
     assert_eq!(check(Some(&plan), &[], &host(), pattern), (DriftState::NotHere, "a guest".to_owned()));
+}
+
+#[test]
+fn what_is_here_and_kept_from_being_set_is_drift_with_its_reason() {
+    let why = "on a file system that is mounted read-only";
+    let left = |id: &str, place: &str, wanted: &str, hindered: bool| {
+        let verdict = Verdict::new(VerdictKind::Blocked, why);
+        let left = Skipped::left(KnobId::new(id), place.to_owned(), Some(wanted.to_owned()), verdict);
+        plan(vec![], vec![Skipped { hindered, ..left }])
+    };
+    let of = |plan: &Plan, place: &str| check(Some(plan), &[], &host(), place);
+    let drift = (DriftState::Drift, why.to_owned());
+    assert_eq!(of(&left("vm.swappiness", SWAP, "10", true), SWAP), drift);
+    let short = (DriftState::Drift, format!("10 of 40 pages are there: {why}"));
+    assert_eq!(of(&left("hugepages.2m", POOL, "40", true), POOL), short);
+    // Somebody else set it, or made the pool as large: it is as wanted.
+    assert_eq!(of(&left("vm.swappiness", SWAP, "60", true), SWAP).0, DriftState::Ok);
+    assert_eq!(of(&left("hugepages.2m", POOL, "8", true), POOL).0, DriftState::Ok);
+    // What was left to somebody, or allowed by nobody, is not asked of this host.
+    assert_eq!(of(&left("vm.swappiness", SWAP, "10", false), SWAP).0, DriftState::NotHere);
+}
+
+#[test]
+fn a_value_that_the_host_made_something_else_of_is_drift_until_it_is_as_wanted() {
+    let mut clamped = applied("vm.swappiness", SWAP, "60", "20");
+    clamped.wanted = "10".to_owned();
+    clamped.outcome.as_mut().expect("it ran").outcome = OutcomeKind::ReadsBack;
+    let open = [entry(4, "boot", vec![clamped])];
+    let why = "entry 4 wrote it, and this host made `20` of it".to_owned();
+    let again = Skipped {
+        hindered: true,
+        ..Skipped::left(
+            KnobId::new("vm.swappiness"),
+            SWAP.to_owned(),
+            Some("10".to_owned()),
+            Verdict::new(VerdictKind::Blocked, why.clone()),
+        )
+    };
+    let mut observation = host();
+    for (now, state, because) in [
+        ("20", DriftState::Drift, why),
+        ("33", DriftState::Drift, "changed since entry 4".to_owned()),
+        ("60", DriftState::Drift, "back to the value from before entry 4".to_owned()),
+    ] {
+        set(&mut observation, "vm.swappiness", now);
+        assert_eq!(check(None, &open, &observation, SWAP), (state, because));
+        let planned = plan(vec![], vec![again.clone()]);
+        assert_eq!(check(Some(&planned), &open, &observation, SWAP).0, state, "{now}");
+    }
+    set(&mut observation, "vm.swappiness", "10");
+    assert_ne!(check(None, &open, &observation, SWAP).0, DriftState::Drift);
+    assert_ne!(check(Some(&plan(vec![], vec![again])), &open, &observation, SWAP).0, DriftState::Drift);
 }
 
 #[test]
@@ -351,6 +406,7 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
         verdict: Verdict::new(VerdictKind::Blocked, "may stall the host: --allow availability"),
         satisfied: false,
         short_of_memory: false,
+        hindered: false,
     };
     let plan =
         plan(vec![], vec![forbidden("vm.swappiness", SWAP, "10"), forbidden("boot.isolcpus", ISOLATED, "2")]);

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use planish_model::{DriftState, Exit, Plan};
+use planish_model::{DriftState, Exit, KnobCheck, Plan};
 use planish_pipeline::{self as pipeline, ApplyOptions, Session};
 use planish_report::{ApplyReport, Level, Message, gone_at_boot, units};
 
@@ -17,7 +17,8 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 
 /// Write a plan to the host, read every value back, and keep what it takes to undo it
 ///
-/// The plan is shown first. Without a terminal to ask at, --yes is needed.
+/// The plan is shown first. Without a terminal to ask at, --yes is needed. It ends as a check of the same plan: in exit
+/// code 1 where a place that is here is not as wanted afterwards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A profile; with a slash or the ending .json, a plan file, or a profile in a file that ends in .toml
@@ -99,7 +100,11 @@ pub(crate) fn boot_parameters_wait(plan: &Plan) -> String {
 
 /// Why there was nothing to write.
 fn unwritten(report: &ApplyReport) -> &'static str {
-    if report.knobs.iter().any(|knob| knob.state == DriftState::Drift) {
+    let left = |knob: &KnobCheck| {
+        let mut rows = report.plan.skipped.iter().filter(|row| !row.satisfied);
+        rows.any(|row| row.place == knob.place)
+    };
+    if report.knobs.iter().any(|knob| knob.state == DriftState::Drift && !left(knob)) {
         "nothing was written: this was applied already, and the host differs from it"
     } else if report.plan.skipped.iter().any(|skipped| !skipped.satisfied) {
         "nothing was written: what can be set here is as wanted, and the plan says what cannot be"

@@ -580,6 +580,66 @@ fn a_place_that_we_may_not_write_is_found_before_the_first_write() {
     assert!(!sandbox.path().join("state/var").exists(), "a refusal leaves no journal");
 }
 
+/// The line and the code of `check --monitor`.
+fn monitored(sandbox: &Path, args: &[&str]) -> (i32, String) {
+    let words = [&["--root", "host", "--state", "state", "check", "--monitor"], args].concat();
+    let run: Run = command(sandbox, words).output().expect("the binary starts").into();
+    (run.exit, run.stdout)
+}
+
+#[test]
+fn what_a_read_only_mount_keeps_from_being_set_is_never_green() {
+    let sandbox = sandbox();
+    let path = sandbox.path().join("host/meta.toml");
+    let meta = std::fs::read_to_string(&path).expect("a description");
+    let read_only = format!("read_only = [\"/proc/sys\"]\n{}", meta.replace("read_only = []\n", ""));
+    std::fs::write(&path, read_only).expect("a description");
+    let want = "\"vm.swappiness\" = 5\n\"thp.defrag\" = \"never\"\n\"cpu.governor\" = \"performance\"";
+    profile(sandbox.path(), "part", want);
+    let applied = on(sandbox.path(), &["apply", "part", "--yes"]);
+    assert_eq!((applied.exit, &applied.envelope()["result"]["entry"]), (1, &1.into()), "{}", applied.stdout);
+    assert!(applied.stdout.contains("vm.swappiness is not set: on a file system"), "{}", applied.stdout);
+    // What is left of it may not be written at all.
+    assert_eq!(on(sandbox.path(), &["apply", "part", "--yes"]).exit, 3);
+    let run = on(sandbox.path(), &["check", "part"]);
+    assert_eq!(run.exit, 1);
+    let rows = run.envelope()["result"]["knobs"].clone();
+    let red: Vec<_> = rows.as_array().expect("rows").iter().filter(|row| row["state"] == "drift").collect();
+    assert_eq!((red.len(), &red[0]["place"]), (1, &"/proc/sys/vm/swappiness".into()), "{}", run.stdout);
+    assert_eq!(red[0]["because"], "on a file system that is mounted read-only");
+    let (code, line) = monitored(sandbox.path(), &["part"]);
+    assert!(code == 2 && line.contains("vm.swappiness is 60, wanted 5 (on a file"), "{line}");
+    // What was never written is no drift of what was applied.
+    assert_eq!(on(sandbox.path(), &["check"]).exit, 0);
+}
+
+#[test]
+fn what_the_host_made_something_else_of_is_never_green() {
+    let sandbox = sandbox();
+    answer(sandbox.path(), "/proc/sys/vm/stat_interval", "readback = \"1\"");
+    let why = "entry 1 wrote it, and this host made `1` of it";
+    for entry in [serde_json::json!(1), serde_json::Value::Null] {
+        let run = on(sandbox.path(), &["apply", "two", "--yes"]);
+        assert_eq!((run.exit, &run.envelope()["result"]["entry"]), (1, &entry), "{}", run.stdout);
+    }
+    for args in [&["check", "two"][..], &["check"]] {
+        let run = on(sandbox.path(), args);
+        assert_eq!(run.exit, 1, "{}", run.stdout);
+        let rows = run.envelope()["result"]["knobs"].clone();
+        let row =
+            rows.as_array().expect("rows").iter().find(|row| row["knob"] == "vm.stat_interval").cloned();
+        let row = row.expect("it is named");
+        assert_eq!(
+            (&row["wanted"], &row["state"], &row["because"]),
+            (&"10".into(), &"drift".into(), &why.into())
+        );
+        let (code, line) = monitored(sandbox.path(), &args[1..]);
+        assert!(code == 2 && line.contains(why), "{line}");
+    }
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &["check"]).exit, 0, "nothing is applied any more");
+}
+
 #[test]
 fn an_unconfirmed_apply_goes_back_by_itself_and_a_confirmed_one_stays() {
     let sandbox = sandbox();
