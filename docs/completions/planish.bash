@@ -1653,7 +1653,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__plan)
-            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --output --persist --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -83,6 +83,7 @@ complete -c planish -n "__fish_planish_using_subcommand plan" -l color -d 'Use c
 always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand plan" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
+complete -c planish -n "__fish_planish_using_subcommand plan" -l persist -d 'Show the files too that `apply --persist` writes for the next boot, with their lines'
 complete -c planish -n "__fish_planish_using_subcommand plan" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand plan" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand plan" -s v -l verbose -d 'Print every place, source and calculation'

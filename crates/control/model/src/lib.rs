@@ -28,6 +28,7 @@ mod knob;
 mod machine;
 mod nearest;
 mod observation;
+mod persist;
 pub mod place;
 mod placement;
 mod plan;
@@ -58,6 +59,7 @@ pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
     VerdictKind, fitting,
 };
+pub use persist::{Persist, PersistFile};
 pub use placement::{
     FarDevice, Interrupts, MemoryPolicy, PlacedIrq, PlacedService, Placement, PlacementRequest,
     ServiceRequest,

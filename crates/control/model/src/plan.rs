@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Class, KnobId, Placement, SecondWriter, Undo, Verdict, When};
+use crate::{Class, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, When};
 
 /// How another place depends on the one that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,9 +95,9 @@ pub struct Skipped {
     /// for is not what was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_of_memory: bool,
-    /// The place is here, the value is allowed and means something, and this host keeps it from being set: it is mounted
-    /// read-only, or the kernel made another value of it. `check` calls it drift. What nobody allowed, and what was left
-    /// to somebody else, is not hindered.
+    /// The place is here, the value is allowed and means something, and this host keeps it from being set: it is
+    /// mounted read-only, or the kernel made another value of it. `check` calls it drift. What nobody allowed, and what
+    /// was left to somebody else, is not hindered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hindered: bool,
 }
@@ -139,6 +139,11 @@ pub struct Plan {
     /// Where services and interrupts are to be, which the steps carry out; it tells, and is no part of the hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// What `--persist` writes besides the steps, where that was asked for. It is computed from the host and the
+    /// journal and no part of the hash: an apply computes it anew, and refuses a file that would become another than
+    /// this tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persist: Option<Persist>,
 }
 
 impl Skipped {
@@ -167,7 +172,8 @@ impl Plan {
     ) -> Self {
         let hash = hash(&steps, &[], &host_id, &boot_id);
         let (boot, second_writers) = (Vec::new(), Vec::new());
-        Self { hash, profile, host_id, boot_id, steps, skipped, boot, second_writers, placement: None }
+        let (placement, persist) = (None, None);
+        Self { hash, profile, host_id, boot_id, steps, skipped, boot, second_writers, placement, persist }
     }
 
     /// The plan with boot parameters for `apply --persist`: its hash covers them too.

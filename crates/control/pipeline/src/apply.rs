@@ -5,8 +5,8 @@ use std::time::Duration;
 use planish_act::Sink;
 use planish_journal::{Intent, Journal};
 use planish_model::{
-    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind, Plan,
-    Undo, Unpersisted,
+    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind,
+    PersistFile, Plan, Undo, Unpersisted,
 };
 use tracing::info_span;
 
@@ -15,7 +15,7 @@ use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{gone, intent, settle, unconfirmed, units, watch};
+use crate::{gone, intent, preview, settle, unconfirmed, units, watch};
 
 /// How a plan is applied.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,9 @@ pub struct Applied {
     pub drift: Drift,
     /// What was to be persisted and nothing brings back at the next boot.
     pub unpersisted: Vec<Unpersisted>,
+    /// Files for the next boot that were due, and what was to change in them. Where the entry waits for a confirm, that
+    /// writes them.
+    pub files: Vec<PersistFile>,
     /// How the command ends.
     pub exit: Exit,
     /// What to know or to do next.
@@ -68,7 +71,9 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     } else {
         Persistence::default()
     };
-    if is_in_force(session, &journal, plan, &persistence, &*sink)? {
+    let files = preview::files(session, plan, &persistence, &journal.ledger().entries, &*sink)?;
+    preview::refuse_unshown(plan, &files)?;
+    if is_in_force(session, &journal.ledger().entries, plan, &persistence, &*sink)? {
         return Ok(nothing_to_write(session, plan, persistence, &journal));
     }
     let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
@@ -100,8 +105,8 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
         hints.extend(lost_at_boot(&drift));
         hints.extend(persistence.pending.map(|arguments| format!("reboot pending: {arguments}")));
     }
-    let unpersisted = persistence.left_out;
-    Ok(Applied { entry: Some(entry), outcomes: written.outcomes, drift, unpersisted, exit, hints })
+    let (unpersisted, outcomes) = (persistence.left_out, written.outcomes);
+    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, exit, hints })
 }
 
 /// Whether an apply of this plan would be let to persist it, as far as that can be found without writing: who asks now
@@ -128,9 +133,9 @@ pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> 
 /// An entry of the same plan is no proof: a profile whose values somebody set back makes that plan once more, and what
 /// it prints is to be written. Pools count by the journal alone, since others raise and lower them too. Refuses a plan
 /// file of which a part is in force, by the places that are not.
-fn is_in_force(
+pub(crate) fn is_in_force(
     session: &Session,
-    journal: &Journal,
+    entries: &[Entry],
     plan: &Plan,
     persistence: &Persistence,
     sink: &dyn Sink,
@@ -142,7 +147,7 @@ fn is_in_force(
         let whole = untouched && entry.state == EntryState::Open;
         whole && entry.plan == plan.hash && (files || persistence.steps.is_empty())
     };
-    let Some(entry) = journal.ledger().entries.iter().rev().find(same) else { return Ok(false) };
+    let Some(entry) = entries.iter().rev().find(same) else { return Ok(false) };
     if plan.steps.is_empty() {
         return Ok(false);
     }
@@ -174,7 +179,7 @@ fn nothing_to_write(session: &Session, plan: &Plan, persistence: Persistence, jo
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
     let (exit, unpersisted) = (exit_of(&[], &drift), persistence.left_out);
     let hints = journal.torn_note().into_iter().collect();
-    Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, exit, hints }
+    Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, files: Vec::new(), exit, hints }
 }
 
 /// The steps of the plan and of its files, each with its originals. Refuses what must not be begun.
@@ -191,18 +196,29 @@ fn steps_to_write(
     let mut steps = Vec::new();
     let planned = intent::steps(session, plan, &open, persist, sink)?;
     for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
-        if step.undo != Undo::File {
-            steps.push(step);
-            continue;
-        }
-        let contents = Contents::of(EntryId(0), &step, entries);
-        contents.refuse_foreign(&step.place, sink)?;
-        if !contents.has(&step, session.sound_catalogue()?, sink) {
-            let folders = contents.folders(&step.place, session);
-            steps.push(EntryStep { folders, ..step });
-        }
+        steps.extend(due(session, step, entries, sink)?);
     }
     Ok(steps)
+}
+
+/// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already.
+/// Refuses a file of our name that is not as we left it.
+pub(crate) fn due(
+    session: &Session,
+    step: EntryStep,
+    entries: &[Entry],
+    sink: &dyn Sink,
+) -> Result<Option<EntryStep>, PipelineError> {
+    if step.undo != Undo::File {
+        return Ok(Some(step));
+    }
+    let contents = Contents::of(EntryId(0), &step, entries);
+    contents.refuse_foreign(&step.place, sink)?;
+    if contents.has(&step, session.sound_catalogue()?, sink) {
+        return Ok(None);
+    }
+    let folders = contents.folders(&step.place, session);
+    Ok(Some(EntryStep { folders, ..step }))
 }
 
 /// A plan as far as its steps are on the host: files wait for the confirm, where there is one.
@@ -245,7 +261,8 @@ fn put_back(
         hints.push(format!("what is left is in `planish log`; try again with: planish undo {entry}"));
     }
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
-    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted: Vec::new(), exit, hints })
+    let (unpersisted, files) = (Vec::new(), Vec::new());
+    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, exit, hints })
 }
 
 /// The host against a plan and the entries of this boot, looked at afresh.

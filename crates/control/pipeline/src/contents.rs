@@ -111,6 +111,11 @@ impl Contents {
         written.chain([self.with.as_deref(), self.without.as_deref()]).collect()
     }
 
+    /// The file with the lines of the entry, as [`Self::add`] leaves it.
+    pub fn with_lines(&self) -> &str {
+        self.with.as_deref().unwrap_or_default()
+    }
+
     /// Whether the file has every line of the entry already, and none behind it that sets its twin: the boot that reads
     /// both would leave the twin's value, and clear this one.
     pub fn has(&self, step: &EntryStep, catalogue: &Catalogue, sink: &dyn Sink) -> bool {

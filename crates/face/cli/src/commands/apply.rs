@@ -17,8 +17,8 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 
 /// Write a plan to the host, read every value back, and keep what it takes to undo it
 ///
-/// The plan is shown first. Without a terminal to ask at, --yes is needed. It ends as a check of the same plan: in exit
-/// code 1 where a place that is here is not as wanted afterwards.
+/// The plan is shown first, with every file that --persist writes and its lines. Without a terminal to ask at, --yes is
+/// needed. It ends as a check of the same plan: in exit code 1 where a place that is here is not as wanted afterwards.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A profile; with a slash or the ending .json, a plan file, or a profile in a file that ends in .toml
@@ -42,13 +42,16 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let plan = args.choice.plan(&args.source, &session, context)?;
-    // From here on the plan leaves no choice: what is shown is what will be written, or nothing.
-    let count = plan.steps.len() + if args.persist { plan.boot.len() } else { 0 };
+    let mut plan = args.choice.plan(&args.source, &session, context)?;
+    let unasked = plan.persist.take_if(|_| !args.persist);
     // Nobody is asked about a plan that is refused anyway.
-    if count > 0 && !args.yes && !plan.skipped.iter().any(|row| row.short_of_memory) {
-        agreed(&plan, count, &session, context)?;
+    if !args.yes && !plan.skipped.iter().any(|row| row.short_of_memory) {
+        if args.persist {
+            plan.persist = Some(pipeline::persisted(&session, &plan)?);
+        }
+        agreed(&plan, &session, context)?;
     }
+    // From here on the plan leaves no choice: what was shown is what will be written, or nothing.
     // Half an apply helps nobody: a Ctrl-C that comes from here on waits for its end.
     signals::hold();
     let options =
@@ -62,6 +65,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         outcomes: applied.outcomes,
         knobs: applied.drift.knobs,
         unpersisted: applied.unpersisted,
+        files: applied.files,
         plan,
     };
     let mut answer = context.answer(&report, session.catalogue()).exit(exit);
@@ -72,6 +76,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     if !args.persist && !report.plan.boot.is_empty() {
         answer = answer.note(boot_parameters_wait(&report.plan));
+    }
+    if let Some(files) = unasked.map(|persist| persist.files.len()).filter(|files| *files > 0) {
+        let files = units::count(files, "file");
+        answer = answer.note(format!("the plan has {files} for the next boot: apply --persist writes them"));
     }
     let failed = matches!(exit, Exit::FailedRestored | Exit::FailedNotRestored);
     let level = if failed { Level::Error } else { Level::Note };
@@ -113,13 +121,19 @@ fn unwritten(report: &ApplyReport) -> &'static str {
     }
 }
 
-/// Shows the plan and asks for a yes; refuses where nobody can be asked.
-fn agreed(plan: &Plan, count: usize, session: &Session, context: &Context) -> Result<(), Failure> {
+/// Shows the plan and asks for a yes where anything of it is due; refuses where nobody can be asked.
+fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failure> {
+    let files = plan.persist.as_ref().map_or(0, |persist| persist.files.len());
+    let due = [(plan.steps.len(), "step"), (files, "file")].into_iter().filter(|(count, _)| *count > 0);
+    let due: Vec<String> = due.map(|(count, noun)| units::count(count, noun)).collect();
+    if due.is_empty() {
+        return Ok(());
+    }
     if !context.globals.json {
         let text = context.text(plan, session.catalogue());
         output::print(&text, Exit::Done);
     }
-    agreed_to(&units::count(count, "step"), context)
+    agreed_to(&due.join(" and "), context)
 }
 
 /// Asks whether so much, which was shown, is to be written; refuses where nobody can be asked.

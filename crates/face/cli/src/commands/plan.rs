@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Save the plan to F, for `planish apply F`
     #[arg(long, short, value_name = "F")]
     output: Option<PathBuf>,
+    /// Show the files too that `apply --persist` writes for the next boot, with their lines
+    #[arg(long)]
+    persist: bool,
     #[command(flatten)]
     choice: Choice,
 }
@@ -104,12 +107,15 @@ impl Choice {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let plan = args.choice.plan(&args.source, &session, context)?;
+    let mut plan = args.choice.plan(&args.source, &session, context)?;
+    // What a file tells of files is looked at anew, or not told at all.
+    let told = if args.persist { Some(pipeline::persisted(&session, &plan)?) } else { None };
+    plan.persist = told;
     let mut answer = context.answer(&plan, session.catalogue());
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }
-    if !plan.boot.is_empty() {
+    if !plan.boot.is_empty() && !args.persist {
         answer = answer.note(boot_parameters_wait(&plan));
     }
     if plan.steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0)) {
@@ -124,22 +130,25 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer =
             answer.warning(format!("apply refuses this plan: memory cannot give {knobs} at this moment"));
     }
+    let persist = if args.persist { " --persist" } else { "" };
     if let Some(path) = &args.output {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
-        return Ok(answer.next(context.root_line(&format!("apply {}", quoted(&file_argument(path, "json"))))));
+        let file = file_argument(path, "json");
+        return Ok(answer.next(context.root_line(&format!("apply {}{persist}", quoted(&file)))));
     }
     if let Some(knobs) = without {
         let next =
             format!("plan {}{} --exclude {}", quoted(&args.source), args.choice.words(), quoted(&knobs));
         return Ok(answer.next(context.line(&next)));
     }
-    if plan.steps.is_empty() {
+    if plan.steps.is_empty() && plan.persist.as_ref().is_none_or(|persist| persist.files.is_empty()) {
         return Ok(answer
             .note("there is nothing to write")
             .next(context.line(&args.choice.check(&args.source))));
     }
-    Ok(answer.next(context.root_line(&format!("apply {}{}", quoted(&args.source), args.choice.words()))))
+    let words = args.choice.words() + persist;
+    Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
 }
 
 /// The pools that keep a plan from being applied, as `--exclude` takes them.

@@ -11,6 +11,7 @@ mod killed;
 mod latency;
 mod machine;
 mod map;
+mod persist;
 mod planish;
 mod readonly;
 mod record;

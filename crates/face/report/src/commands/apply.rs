@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    EntryId, KnobCheck, Outcome, OutcomeKind, Plan, PlanHash, Skipped, Step, Unpersisted, VerdictKind,
+    EntryId, KnobCheck, Outcome, OutcomeKind, PersistFile, Plan, PlanHash, Skipped, Step, Unpersisted,
+    VerdictKind,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,6 +28,9 @@ pub struct ApplyReport {
     pub knobs: Vec<KnobCheck>,
     /// What `--persist` was asked to keep and nothing brings back at the next boot.
     pub unpersisted: Vec<Unpersisted>,
+    /// The files that `--persist` had to write, and what changes in them; `planish confirm` writes them where the apply
+    /// waits for one.
+    pub files: Vec<PersistFile>,
     /// The steps as they were planned: they give the table its other columns.
     #[serde(skip)]
     #[schemars(skip)]

@@ -1,8 +1,8 @@
 //! `planish plan`: before and after of every step, in the order in which they will be written.
 
-use planish_model::{Plan, SecondWriter, Skipped, Step, VerdictKind, When};
+use planish_model::{Persist, PersistFile, Plan, SecondWriter, Skipped, Step, VerdictKind, When};
 
-use crate::commands::placement;
+use crate::commands::{gone_at_boot, placement};
 use crate::page::{Page, Report, risk, verdict_text};
 use crate::table::Table;
 use crate::units;
@@ -18,7 +18,12 @@ impl Report for Plan {
         if let Some(placement) = &self.placement {
             placement::text(placement, page);
         }
-        not_written(&self.skipped, page);
+        if let Some(persist) = &self.persist {
+            next_boot(self, persist, page);
+        }
+        let given: Vec<&Step> = given_at_boot(self).collect();
+        let left = self.skipped.iter().filter(|row| !given.iter().any(|step| step.place == row.place));
+        not_written(left, page);
         self.second_writers.iter().for_each(|writer| second_writer(writer, page));
         page.gap();
         page.fact("plan", &self.hash.to_string());
@@ -90,11 +95,52 @@ fn details(step: &Step, page: &mut Page<'_>) {
     page.fact("  source", &step.source);
 }
 
+/// Boot parameters that the files of `--persist` give to the next kernel, where those were asked for.
+fn given_at_boot(plan: &Plan) -> impl Iterator<Item = &Step> {
+    let persist = plan.persist.as_ref();
+    let is_given = move |step: &&Step| {
+        persist.is_some_and(|persist| !persist.left_out.iter().any(|left| left.place == step.place))
+    };
+    plan.boot.iter().filter(is_given)
+}
+
+/// Lines of a file that are told before the rest is only counted.
+const LINES_MAX: usize = 20;
+
+/// What `--persist` writes: boot parameters as the knobs that they are, and each file with its lines.
+fn next_boot(plan: &Plan, persist: &Persist, page: &mut Page<'_>) {
+    if persist.files.is_empty() && persist.left_out.is_empty() {
+        return;
+    }
+    page.heading("for the next boot");
+    let given: Vec<Step> = given_at_boot(plan).cloned().collect();
+    page.table(&steps(&given, &[], page));
+    persist.files.iter().for_each(|file| lines(file, page));
+    for sentence in gone_at_boot(&persist.left_out) {
+        page.fact("not kept", &sentence);
+    }
+}
+
+/// A file, and the lines that go and come.
+fn lines(file: &PersistFile, page: &mut Page<'_>) {
+    let how = if file.new { "new" } else { "changed" };
+    let then = file.then.as_deref().map(|program| format!("; then {program}")).unwrap_or_default();
+    page.gap();
+    page.line(format!("{}: {how}{then}", file.path));
+    let removed = file.removed.iter().map(|line| format!("  - {line}"));
+    let all: Vec<String> = removed.chain(file.added.iter().map(|line| format!("  + {line}"))).collect();
+    let shown = if page.is_detailed() || all.len() <= LINES_MAX + 1 { all.len() } else { LINES_MAX };
+    all[..shown].iter().for_each(|line| page.line(line));
+    if shown < all.len() {
+        page.line(format!("  and {} more: --verbose", units::count(all.len() - shown, "line")));
+    }
+}
+
 /// What the profile wants and the plan does not write: told in full where a person could do something about it.
-fn not_written(skipped: &[Skipped], page: &mut Page<'_>) {
+fn not_written<'a>(skipped: impl Iterator<Item = &'a Skipped>, page: &mut Page<'_>) {
     let mut table = Table::new(&["not written", "wanted", "why not"]);
     let shown = |skip: &&Skipped| page.is_detailed() || !skip.satisfied;
-    let rows: Vec<&Skipped> = skipped.iter().filter(shown).collect();
+    let rows: Vec<&Skipped> = skipped.filter(shown).collect();
     let key = |skip: &&Skipped| Skipped { place: String::new(), ..(*skip).clone() };
     for group in rows.chunk_by(|a, b| key(a) == key(b)) {
         let first = group[0];
@@ -116,12 +162,14 @@ fn not_written(skipped: &[Skipped], page: &mut Page<'_>) {
 fn summary(plan: &Plan) -> String {
     let satisfied = plan.skipped.iter().filter(|skip| skip.satisfied).count();
     let waits = |when| plan.steps.iter().filter(|step| step.when == when).count();
-    let mut parts = vec![format!("{} to write", plan.steps.len())];
+    let files = plan.persist.as_ref().map_or(0, |persist| persist.files.len());
+    let mut parts = vec![format!("{} to write", plan.steps.len() + files)];
     for (count, words) in [
         (waits(When::Process), "of them for processes that start later"),
         (waits(When::Boot), "of them at the next boot"),
+        (files, "of them files that the next boot reads"),
         (satisfied, "already as wanted"),
-        (plan.skipped.len() - satisfied, "not written"),
+        (plan.skipped.len() - satisfied - given_at_boot(plan).count(), "not written"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {words}"));

@@ -1,0 +1,148 @@
+//! `--persist`: what is shown before the question is what is written, to the line.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use planish_model::PersistFile;
+
+use crate::exits::{message, on, sandbox};
+use crate::planish::{Run, command};
+use crate::recorded::{copy_tree, repository};
+
+const OWN: &str = "/etc/sysctl.d/90-planish.conf";
+
+/// The same without `--json`.
+fn told(sandbox: &Path, args: &[&str]) -> Run {
+    let globals = ["--root", "host", "--state", "state"];
+    command(sandbox, [&globals, args].concat()).output().expect("the binary starts").into()
+}
+
+/// Every file below a folder of the host, by its place.
+fn files(sandbox: &Path, folder: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![sandbox.join("host").join(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten() {
+            let entry = entry.expect("readable").path();
+            if entry.is_dir() && !entry.is_symlink() {
+                open.push(entry);
+            } else if let Ok(text) = std::fs::read_to_string(&entry) {
+                let place = entry.strip_prefix(sandbox.join("host")).expect("below it");
+                found.insert(format!("/{}", place.display()), text);
+            }
+        }
+    }
+    found
+}
+
+/// The files that a command tells of.
+fn persist_files(files: &serde_json::Value) -> Vec<PersistFile> {
+    serde_json::from_value(files.clone()).unwrap_or_else(|error| panic!("{error}: {files}"))
+}
+
+#[test]
+fn files_alone_are_shown_and_asked_for_too() {
+    let sandbox = sandbox();
+    let path = sandbox.path().join("host").join(OWN.trim_start_matches('/'));
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    let refused = on(sandbox.path(), &["apply", "two", "--persist"]);
+    assert_eq!(
+        (refused.exit, message(&refused, "error").as_str()),
+        (3, "1 file to write, and nobody to ask")
+    );
+    let shown = told(sandbox.path(), &["apply", "two", "--persist"]);
+    assert_eq!(shown.exit, 3);
+    for line in [
+        &format!("{OWN}: new\n"),
+        "  + vm.stat_interval = 10\n",
+        "  + vm.swappiness = 5\n",
+        "1 to write, 1 of them files that the next boot reads, 2 already as wanted\n",
+    ] {
+        assert!(shown.stdout.contains(line), "{line}: {}", shown.stdout);
+    }
+    assert!(!path.exists(), "nobody said yes");
+
+    let planned = on(sandbox.path(), &["plan", "two", "--persist"]);
+    assert_eq!(message(&planned, "next"), "planish --root host --state state apply two --persist");
+    let previewed = persist_files(&planned.envelope()["result"]["persist"]["files"]);
+    let applied = on(sandbox.path(), &["apply", "two", "--persist", "--yes"]);
+    assert_eq!(applied.exit, 0, "{}", applied.stdout);
+    assert_eq!(persist_files(&applied.envelope()["result"]["files"]), previewed);
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    assert_eq!(previewed, [PersistFile::between(OWN, None, &text)]);
+    // Nothing is due any more, so that nobody is asked.
+    let again = on(sandbox.path(), &["apply", "two", "--persist"]);
+    assert_eq!((again.exit, &again.envelope()["result"]["entry"]), (0, &serde_json::Value::Null));
+}
+
+#[test]
+fn what_the_next_boot_gets_is_shown_as_it_is_written_under_every_loader() {
+    // A core of one of them refuses its hint.
+    let words = ["realtime", "--allow", "availability", "--persist", "--exclude", "cpu.epp"];
+    for host in ["metal-2s", "metal-1s-amd"] {
+        let sandbox = tempfile::tempdir().expect("a temporary folder");
+        copy_tree(&repository().join("hosts").join(host), &sandbox.path().join("host"));
+        let look = || {
+            let folders = ["etc", "boot"].map(|folder| files(sandbox.path(), folder));
+            folders.into_iter().flatten().collect::<BTreeMap<_, _>>()
+        };
+        let page = told(sandbox.path(), &[&["plan"][..], &words].concat()).stdout;
+        let (written, left) = page.split_once("\nnot written").unwrap_or((&page, ""));
+        let boot = written.split_once("\nfor the next boot\n").expect("a heading").1;
+        assert!(boot.contains("boot.skew_tick") && boot.contains("skew_tick=1"), "{host}: {page}");
+        assert!(!left.contains("boot.skew_tick"), "{host}: {page}");
+        let planned = on(sandbox.path(), &[&["plan"][..], &words].concat());
+        let result = planned.envelope()["result"].clone();
+        let mut previewed = persist_files(&result["persist"]["files"]);
+        let refused = on(sandbox.path(), &[&["apply"][..], &words].concat());
+        let steps = result["steps"].as_array().expect("steps").len();
+        let asked = format!("{steps} steps and {} files to write, and nobody to ask", previewed.len());
+        assert_eq!((refused.exit, message(&refused, "error")), (3, asked), "{host}");
+
+        let before = look();
+        let applied = on(sandbox.path(), &[&["apply"][..], &words, &["--yes"]].concat());
+        assert!(applied.exit <= 1, "{host}: {}", applied.stdout);
+        let after = look();
+        let changed = after.iter().filter(|(place, text)| before.get(*place) != Some(*text));
+        let mut changed: Vec<PersistFile> = changed
+            .map(|(place, text)| PersistFile::between(place, before.get(place).map(String::as_str), text))
+            .collect();
+        assert!(before.keys().all(|place| after.contains_key(place)), "{host}: nothing was removed");
+        for file in previewed.iter_mut().chain(&mut changed) {
+            file.then = None;
+            file.removed.retain(|line| !line.starts_with("##"));
+            file.added.retain(|line| !line.starts_with("##"));
+        }
+        previewed.sort_by(|a, b| a.path.cmp(&b.path));
+        assert_eq!(previewed, changed, "{host}");
+        assert!(changed.len() >= 3, "{host}: {changed:?}");
+    }
+}
+
+#[test]
+fn a_file_that_would_become_another_than_the_plan_showed_is_not_written() {
+    let sandbox = sandbox();
+    let other = "name = \"other\"\nsummary = \"s\"\n[want]\n\"kernel.numa_balancing\" = 0\n";
+    std::fs::write(sandbox.path().join("state/etc/profiles/other.toml"), other).expect("a profile");
+    let saved = on(sandbox.path(), &["plan", "two", "--persist", "-o", "two.json"]);
+    assert_eq!(message(&saved, "next"), "planish --root host --state state apply two.json --persist");
+    assert_eq!(on(sandbox.path(), &["apply", "other", "--persist", "--yes"]).exit, 0);
+    let apply = ["apply", "two.json", "--persist", "--yes"];
+    let refused = on(sandbox.path(), &apply);
+    let why =
+        format!("the host has moved since the plan was made: {OWN} would become another file than was shown");
+    assert_eq!((refused.exit, message(&refused, "error")), (3, why));
+    let swappiness = sandbox.path().join("host/proc/sys/vm/swappiness");
+    assert_eq!(std::fs::read_to_string(&swappiness).expect("a file"), "60\n", "a plan is applied whole");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    // It is as it was shown again; without the option its files wait, and that is said.
+    let steps = on(sandbox.path(), &["apply", "two.json", "--yes"]);
+    assert_eq!(steps.exit, 0, "{}", steps.stdout);
+    assert!(
+        steps.stdout.contains("the plan has 1 file for the next boot: apply --persist"),
+        "{}",
+        steps.stdout
+    );
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &apply).exit, 0);
+}
