@@ -77,7 +77,7 @@ fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> u8 {
             let is_run = name == "run";
             if json && !is_run {
                 let message = Message::new(Level::Error, sentence(error)).hint(help_of(&name));
-                return output.failure(&name, Exit::Usage, message).code();
+                return output.failure(result_of(&name), Exit::Usage, message).code();
             }
             output::print_talk(&error.render().ansi().to_string());
             if is_run { commands::run::OWN_FAILURE } else { Exit::Usage.code() }
@@ -92,6 +92,13 @@ fn help_of(name: &str) -> String {
     } else {
         format!("planish {} --help", name.replace('-', " "))
     }
+}
+
+/// The name of what a command answers with: `prove postgres` answers as `prove`, and `trial` alone does not answer.
+fn result_of(name: &str) -> &str {
+    let known = planish_report::schemas();
+    let mut names = std::iter::successors(Some(name), |name| Some(name.rsplit_once('-')?.0));
+    names.find(|name| known.iter().any(|(known, _)| known == name)).unwrap_or("usage")
 }
 
 /// What is wrong, in one line: the first line of clap's text, what it lists below it, and the nearest valid word.
@@ -136,6 +143,15 @@ mod tests {
         let name = |line: &str| named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(name("--json --root hosts/x version --bogus"), "version");
         assert_eq!(name("--json dotcor"), "usage");
+    }
+
+    #[test]
+    fn an_error_of_usage_answers_by_a_schema_that_there_is() {
+        for (command, result) in
+            [("prove-postgres", "prove"), ("trial-run", "trial-run"), ("trial", "usage"), ("usage", "usage")]
+        {
+            assert_eq!(result_of(command), result);
+        }
     }
 
     #[test]

@@ -203,7 +203,8 @@ fn a_killed_entry_in_the_middle_hands_the_live_twin_over() {
     }
 }
 
-/// What the kernel derived for an entry went to the one above it, which had caused nothing itself; the next one found it.
+/// What the kernel derived for an entry went to the one above it, which had caused nothing itself. The next one found
+/// it.
 #[test]
 fn a_derived_value_that_was_handed_over_is_no_original_of_the_next_entry() {
     let tree = Tree::new();
