@@ -12,6 +12,20 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
+/// The same for the text of an error: every command has the usage line of its help. Of its own accord clap puts the
+/// options that were typed into the usage of an error, as if each were needed.
+pub(crate) fn command_for_errors() -> clap::Command {
+    fn with_usage_of_help(mut command: clap::Command) -> clap::Command {
+        let usage = command.render_usage().ansi().to_string();
+        // Its first word is the heading.
+        let usage = usage.split_once(' ').map(|(_, usage)| usage.to_owned()).unwrap_or_default();
+        command.override_usage(usage).mut_subcommands(with_usage_of_help)
+    }
+    let mut command = command();
+    command.build();
+    with_usage_of_help(command)
+}
+
 /// Tune a Linux host and the memory-bound service on it: measure every change, keep what pays, undo all of it
 #[derive(Debug, Parser)]
 #[command(name = "planish", version, propagate_version = false, arg_required_else_help = true)]

@@ -10,7 +10,7 @@ use planish_report::{Level, Message};
 use tracing::info_span;
 
 use crate::answer::Answer;
-use crate::args::{Cli, command};
+use crate::args::{Cli, command, command_for_errors};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -79,10 +79,23 @@ fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> u8 {
                 let message = Message::new(Level::Error, sentence(error)).hint(help_of(&name));
                 return output.failure(result_of(&name), Exit::Usage, message).code();
             }
-            output::print_talk(&error.render().ansi().to_string());
+            output::print_talk(&told(error, &typed));
             if is_run { commands::run::OWN_FAILURE } else { Exit::Usage.code() }
         }
     }
+}
+
+/// The text of a command line that is not sound.
+fn told(error: &clap::Error, typed: &[OsString]) -> String {
+    let again = match error.kind() {
+        // Without a word it is the help.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => None,
+        _ => {
+            let program = std::iter::once(OsString::from("planish"));
+            command_for_errors().try_get_matches_from(program.chain(typed.iter().cloned())).err()
+        }
+    };
+    again.as_ref().unwrap_or(error).render().ansi().to_string()
 }
 
 /// The command line that explains a command of the envelope: `trial-run` is `planish trial run`.
@@ -163,6 +176,23 @@ mod tests {
         assert_eq!(exit, 70);
         let exit = ended(output, "version", &context, || Err(Failure::refused("no")));
         assert_eq!(exit, 3);
+    }
+
+    #[test]
+    fn the_usage_of_an_error_is_that_of_the_help() {
+        let usage = |line: &str| {
+            let typed: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let program = std::iter::once(OsString::from("planish"));
+            let error = Cli::try_parse_from(program.chain(typed.iter().cloned())).expect_err("not sound");
+            let text = told(&error, &typed);
+            assert_eq!(text.lines().next(), error.render().ansi().to_string().lines().next());
+            let plain = anstream::adapter::strip_str(&text).to_string();
+            plain.lines().find_map(|line| line.strip_prefix("Usage: ").map(str::to_owned)).expect("a usage")
+        };
+        assert_eq!(usage("plan --root hosts/x --state s"), "planish plan [OPTIONS] <PROFILE>");
+        assert_eq!(usage("--root hosts/x plan --bogus x"), "planish plan [OPTIONS] <PROFILE>");
+        assert_eq!(usage("trial --quiet run"), "planish trial run [OPTIONS] <F>");
+        assert_eq!(usage("--state s doctr"), "planish [OPTIONS] <COMMAND>");
     }
 
     #[test]
