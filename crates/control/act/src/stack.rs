@@ -47,22 +47,27 @@ fn own_or_twin(original: &Original) -> bool {
 }
 
 /// What an entry left at a place, if it has not taken it back: what it made of it, and of a derived place or an alias
-/// also what it had found, since the original of an older entry may have been handed over to it. A kill before the
-/// outcome kept it from telling that setting a place cleared its twin.
+/// of which no step made anything also what it had found, since the original of an older entry may have been handed
+/// over to it.
 fn left_at(entry: &Entry, place: &str) -> Option<String> {
-    let live = |step: &&EntryStep| step.undo == Undo::Restore && !step.is_undone();
-    entry.steps.iter().rev().filter(live).find_map(|step| {
-        if step.place == place {
-            return Some(step.ours().to_owned());
-        }
-        let Some(outcome) = &step.outcome else {
-            let is_twin = |other: &Original| other.place == place && other.coupling == Some(Coupling::Twin);
-            return step.coupled().any(is_twin).then(|| "0".to_owned());
-        };
-        let caused = outcome.caused.iter().find(|caused| caused.place == place);
+    let live = || entry.steps.iter().rev().filter(|step| step.undo == Undo::Restore && !step.is_undone());
+    let found = |step: &EntryStep| {
         let mut found = step.coupled().filter(|other| other.place == place && !own_or_twin(other));
-        caused.map(|caused| &caused.value).or_else(|| found.next().map(|found| &found.value)).cloned()
-    })
+        found.next().filter(|_| step.outcome.is_some()).map(|found| found.value.clone())
+    };
+    live().find_map(|step| made_at(step, place)).or_else(|| live().find_map(found))
+}
+
+/// What a step made of a place. A kill before the outcome kept it from telling that setting a place cleared its twin.
+fn made_at(step: &EntryStep, place: &str) -> Option<String> {
+    if step.place == place {
+        return Some(step.ours().to_owned());
+    }
+    let Some(outcome) = &step.outcome else {
+        let is_twin = |other: &Original| other.place == place && other.coupling == Some(Coupling::Twin);
+        return step.coupled().any(is_twin).then(|| "0".to_owned());
+    };
+    outcome.caused.iter().find(|caused| caused.place == place).map(|caused| caused.value.clone())
 }
 
 /// The newer open entry that set the place of a step, or its twin, after the step did: undoing that one

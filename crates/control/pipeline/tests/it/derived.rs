@@ -40,6 +40,32 @@ fn a_derived_place_that_a_newer_entry_set_is_handed_over() {
     }
 }
 
+/// Of two steps of an entry that derive the place, the first one did it: the last one, which is looked at first, made
+/// nothing of it.
+#[test]
+fn a_place_that_an_earlier_step_of_an_entry_derived_goes_back() {
+    let word = |text: &str| Want::Text(text.to_owned());
+    for newer in [None, Some("madvise")] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_here(
+            &tree,
+            &profile("both", &[("thp.enabled", word("never")), ("thp.shmem_enabled", word("advise"))]),
+        );
+        match newer {
+            Some(text) => {
+                apply_here(&tree, &profile("newer", &[("thp.enabled", word(text))]));
+            }
+            None => set_min_free(&tree, 130_000),
+        }
+        for id in [1, 2] {
+            let undone = undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
+            assert_eq!((undone.exit, undone.hints.as_slice()), (Exit::Done, [].as_slice()), "{newer:?} {id}");
+        }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{newer:?}");
+    }
+}
+
 /// Nobody interferes: the kernel derived the number between the two that were set.
 #[test]
 fn an_entry_is_handed_over_also_where_the_kernel_derived_the_place_in_between() {

@@ -49,6 +49,11 @@ selects = true
 derives = [{ place = "/proc/sys/vm/min_free_kbytes", value = "90112" }]
 
 [[answer]]
+place = "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+selects = true
+derives = [{ place = "/proc/sys/vm/min_free_kbytes", value = "90112" }]
+
+[[answer]]
 place = "/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/nr_hugepages"
 grant = 5
 moves = ["/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/free_hugepages"]
@@ -79,6 +84,7 @@ const FILES: &[(&str, &str)] = &[
     (DIRTY_RATIO, "20\n"),
     (MIN_FREE, "67584\n"),
     (THP, "[always] madvise never\n"),
+    ("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always within_size advise [never] deny force\n"),
     ("/sys/devices/system/cpu/online", "0-1\n"),
     ("/sys/devices/system/node/has_cpu", "0-1\n"),
     ("/sys/devices/system/node/has_memory", "0-1\n"),
