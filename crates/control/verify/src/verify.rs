@@ -3,7 +3,7 @@
 use planish_model::{Access, Catalogue, Class, Drift, Entry, NOT_GIVEN, Observation, Plan, Reading};
 
 use crate::compare::Bench;
-use crate::wish::{of_entries, of_plan};
+use crate::wish::{of_entries, of_plan, set_by};
 
 /// Compares a fresh observation with what it should show.
 ///
@@ -18,9 +18,10 @@ pub fn verify(
     observation: &Observation,
 ) -> Drift {
     let bench = Bench { catalogue, observation, open };
+    let applied = of_entries(open, observation);
     let wishes = match plan {
-        Some(plan) => of_plan(plan, catalogue),
-        None => of_entries(open, observation),
+        Some(plan) => set_by(of_plan(plan, catalogue), &applied, catalogue),
+        None => applied,
     };
     let mut knobs = Vec::new();
     if plan.is_none() {

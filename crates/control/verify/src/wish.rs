@@ -64,6 +64,19 @@ pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
     wishes
 }
 
+/// The same wishes, each value with the entry that had set it: where the place shows another one, it was changed since.
+pub(crate) fn set_by(mut wishes: Wishes, applied: &Wishes, catalogue: &Catalogue) -> Wishes {
+    for (key, wish) in &mut wishes {
+        if let Wish::Value { text, by } = wish
+            && let Some(Wish::Value { text: left, by: entry }) = applied.get(key)
+            && catalogue.knob(&key.0).is_ok_and(|knob| knob.r#type.same(text, left))
+        {
+            by.clone_from(entry);
+        }
+    }
+    wishes
+}
+
 /// What the open entries of this boot left on the host: the newest counts, and pools add up.
 pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
     let mut wishes = Wishes::new();

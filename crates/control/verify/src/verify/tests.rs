@@ -159,6 +159,11 @@ fn drift_names_who_caused_it() {
     let mut observation = host();
     set(&mut observation, "vm.swappiness", "33");
     assert_eq!(check(None, &open, &observation, SWAP).1, "changed since entry 3");
+    // Against a profile, too, where that is what the entry had set.
+    for (wanted, because) in [("10", "changed since entry 3"), ("20", "")] {
+        let plan = plan(vec![step("vm.swappiness", SWAP, wanted)], vec![]);
+        assert_eq!(check(Some(&plan), &open, &observation, SWAP), (DriftState::Drift, because.to_owned()));
+    }
     persist(&mut observation, SWAP, "33");
     assert_eq!(check(None, &open, &observation, SWAP).1, "as /etc/sysctl.d/90-x.conf:3 says");
     set(&mut observation, "vm.swappiness", "10");
