@@ -28,6 +28,13 @@ pub struct ApplyOptions {
     pub reason: Option<String>,
 }
 
+impl ApplyOptions {
+    /// Whether the next boot is provided for now. Where the entry waits for a confirm, that one does it.
+    fn is_for_next_boot(&self) -> bool {
+        self.persist && self.confirm_seconds.is_none()
+    }
+}
+
 /// What an apply did.
 #[derive(Clone, Debug)]
 pub struct Applied {
@@ -74,11 +81,11 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     let files = preview::files(session, plan, &persistence, &journal.ledger().entries, &*sink)?;
     preview::refuse_unshown(plan, &files)?;
     if is_in_force(session, &journal.ledger().entries, plan, &persistence, &*sink)? {
-        return Ok(nothing_to_write(session, plan, persistence, &journal));
+        return Ok(nothing_to_write(session, plan, options, persistence, &journal));
     }
     let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
     if steps.is_empty() {
-        return Ok(nothing_to_write(session, plan, persistence, &journal));
+        return Ok(nothing_to_write(session, plan, options, persistence, &journal));
     }
 
     // After this point every original is on disk, and a kill leaves an entry that undo takes back.
@@ -95,14 +102,14 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
 
     // After this point every step is written and read back; the fresh look trusts none of that.
-    let drift = look_again(session, Some(&as_written(plan, to_be_confirmed)), &journal.ledger().entries);
-    let exit = exit_of(&written.outcomes, &drift);
+    let drift = look_again(session, Some(&as_written(plan, options)), &journal.ledger().entries);
+    let exit = exit_of(&written.outcomes, &drift, options);
     let mut hints = hints(&written.outcomes, entry, options);
     hints.extend(units::to_restart(&written.outcomes));
     hints.extend(units::to_confirm(plan).filter(|_| to_be_confirmed));
     hints.extend(journal.torn_note());
-    if options.persist && options.confirm_seconds.is_none() {
-        hints.extend(lost_at_boot(&drift));
+    hints.extend(lost_at_boot(&drift, options));
+    if options.is_for_next_boot() {
         hints.extend(persistence.pending.map(|arguments| format!("reboot pending: {arguments}")));
     }
     let (unpersisted, outcomes) = (persistence.left_out, written.outcomes);
@@ -175,10 +182,16 @@ pub(crate) fn is_in_force(
     Ok(moved.is_empty())
 }
 
-fn nothing_to_write(session: &Session, plan: &Plan, persistence: Persistence, journal: &Journal) -> Applied {
+fn nothing_to_write(
+    session: &Session,
+    plan: &Plan,
+    options: &ApplyOptions,
+    persistence: Persistence,
+    journal: &Journal,
+) -> Applied {
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
-    let (exit, unpersisted) = (exit_of(&[], &drift), persistence.left_out);
-    let hints = journal.torn_note().into_iter().collect();
+    let (exit, unpersisted) = (exit_of(&[], &drift, options), persistence.left_out);
+    let hints = journal.torn_note().into_iter().chain(lost_at_boot(&drift, options)).collect();
     Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, files: Vec::new(), exit, hints }
 }
 
@@ -222,10 +235,14 @@ pub(crate) fn due(
 }
 
 /// A plan as far as its steps are on the host: files wait for the confirm, where there is one.
-fn as_written(plan: &Plan, to_be_confirmed: bool) -> Plan {
-    let mut plan = plan.clone();
-    plan.steps.retain(|step| !(to_be_confirmed && step.undo.outlives_boot()));
-    plan
+fn as_written(plan: &Plan, options: &ApplyOptions) -> Plan {
+    let mut written = plan.clone();
+    if options.confirm_seconds.is_some() {
+        written.steps.retain(|step| !step.undo.outlives_boot());
+        let is_given = |place: &str| options.persist && plan.boot.iter().any(|step| step.place == place);
+        written.skipped.retain(|skipped| !is_given(&skipped.place));
+    }
+    written
 }
 
 fn announce(
@@ -274,15 +291,18 @@ pub(crate) fn look_again(session: &Session, plan: Option<&Plan>, entries: &[Entr
     planish_verify::verify(session.catalogue(), plan, &open, &observation)
 }
 
-fn exit_of(outcomes: &[Outcome], drift: &Drift) -> Exit {
+/// Findings where the host is not as asked for: now, and where the next boot was asked for, then too.
+fn exit_of(outcomes: &[Outcome], drift: &Drift, options: &ApplyOptions) -> Exit {
     let short = |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Short | OutcomeKind::ReadsBack);
     let drifted = drift.knobs.iter().any(|knob| knob.state == DriftState::Drift);
-    if drifted || outcomes.iter().any(short) { Exit::Findings } else { Exit::Done }
+    let lost = options.is_for_next_boot() && !drift.is_clean();
+    if drifted || lost || outcomes.iter().any(short) { Exit::Findings } else { Exit::Done }
 }
 
 /// What was to be persisted and will be overwritten at boot by a file that is read after ours.
-fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
-    let lost = drift.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
+fn lost_at_boot(drift: &Drift, options: &ApplyOptions) -> impl Iterator<Item = String> {
+    let asked = options.is_for_next_boot();
+    let lost = drift.knobs.iter().filter(move |knob| asked && knob.state == DriftState::LostAtBoot);
     lost.map(|knob| format!("{}: {}", knob.knob, knob.because.as_deref().unwrap_or("lost at the next boot")))
 }
 

@@ -276,7 +276,8 @@ fn on_trial(make: fn() -> Tree) -> Tree {
     let tree = make();
     let session = crate::watch::without_watcher(&tree);
     let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
-    apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
+    let applied = apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
+    assert_eq!(applied.exit, Exit::Done, "what waits for the confirm is no finding: {:?}", applied.hints);
     tree
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planish_host::Host;
 use planish_model::{Class, Exit, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind};
-use planish_pipeline::{ApplyOptions, Session, Target, apply, undo};
+use planish_pipeline::{ApplyOptions, Session, Target, apply, check, undo};
 
 use crate::tree::*;
 
@@ -148,4 +148,22 @@ fn of_two_twins_the_one_that_was_wanted_last_is_set_last_at_boot() {
     assert_eq!(lines(), [ratio_line, bytes_line]);
     assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn what_a_later_file_takes_back_at_boot_is_a_finding_each_time_that_the_next_boot_is_asked_for() {
+    let tree = Tree::new();
+    tree.put("/etc/sysctl.d/99-local.conf", "vm.swappiness = 60\n");
+    let session = tree.session();
+    let five = profile("five", &[("vm.swappiness", planish_model::Want::Int(5))]);
+    let now = apply(&session, &plan_of(&session, &five), &ApplyOptions::default()).expect("applied");
+    assert_eq!((now.exit, now.hints.len()), (Exit::Done, 0), "{:?}", now.hints);
+    let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    for is_first in [true, false] {
+        let applied = apply(&session, &plan_of(&session, &five), &options).expect("applied");
+        assert_eq!((applied.exit, applied.entry.is_some()), (Exit::Findings, is_first));
+        let told = "vm.swappiness: /etc/sysctl.d/99-local.conf:1 will set 60";
+        assert!(applied.hints.iter().any(|hint| hint == told), "{:?}", applied.hints);
+    }
+    assert_eq!(check(&session, Some(&five)).expect("checked").exit, Exit::Findings);
 }

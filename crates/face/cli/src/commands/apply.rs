@@ -18,7 +18,8 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 /// Write a plan to the host, read every value back, and keep what it takes to undo it
 ///
 /// The plan is shown first, with every file that --persist writes and its lines. Without a terminal to ask at, --yes is
-/// needed. It ends as a check of the same plan: in exit code 1 where a place that is here is not as wanted afterwards.
+/// needed. It ends in exit code 1 where a place that is here is not as wanted afterwards; with --persist, also where a
+/// file that is read later takes it back at the next boot.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A profile; with a slash or the ending .json, a plan file, or a profile in a file that ends in .toml
