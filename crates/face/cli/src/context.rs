@@ -112,13 +112,14 @@ impl Context {
         named.map(|(option, folder)| format!(" {option} {}", quoted(&folder.to_string_lossy()))).collect()
     }
 
-    /// A sentence of a crate that knows no command line, with these options in every `planish COMMAND` of it: typed
-    /// as it stood, the cure of a recorded host would write the live one.
+    /// A sentence of a crate that knows no command line, with these options in every `planish COMMAND` of it, and with
+    /// the files of `mv` where they are: typed as it stood, the cure of a recorded host would write the live one.
     pub fn here(&self, text: &str) -> String {
         const NAME: &str = "planish ";
         let place = self.place();
         let mut told = String::with_capacity(text.len());
-        let mut rest = text;
+        let moved = self.moved_here(text);
+        let mut rest = moved.as_str();
         while let Some(at) = rest.find(NAME) {
             let (before, after) = rest.split_at(at + NAME.len());
             told.push_str(before);
@@ -132,6 +133,22 @@ impl Context {
             rest = after;
         }
         told + rest
+    }
+
+    /// The files of the host that a sentence tells to move, below the root of that host.
+    fn moved_here(&self, text: &str) -> String {
+        let (Some(root), Some((before, files))) = (&self.globals.root, text.split_once("mv /")) else {
+            return text.to_owned();
+        };
+        // A journal is told by its own path, which is that of this machine.
+        if !files.starts_with("etc/") && !files.starts_with("boot/") {
+            return text.to_owned();
+        }
+        let root = quoted(root.to_string_lossy().trim_end_matches('/'));
+        let below =
+            |word: &str| if word.starts_with('/') { format!("{root}{word}") } else { word.to_owned() };
+        let files: Vec<String> = format!("/{files}").split(' ').map(below).collect();
+        format!("{before}mv {}", files.join(" "))
     }
 
     /// The same for a command that writes the host: only root may do that on a live one.
@@ -213,5 +230,15 @@ mod tests {
             assert_eq!(told(&root, same), same);
         }
         assert_eq!(told(&[], "planish apply series"), "planish apply series");
+        let file = "move it away first: mv /etc/sysctl.d/90-planish.conf /etc/sysctl.d/90-planish.conf.mine";
+        assert_eq!(
+            told(&root, file),
+            "move it away first: mv 'a host'/etc/sysctl.d/90-planish.conf 'a host'/etc/sysctl.d/90-planish.conf.mine"
+        );
+        for (options, same) in
+            [(&[][..], file), (&root, "move it away: mv /srv/st/var/log /srv/st/var/log.odd")]
+        {
+            assert_eq!(told(options, same), same);
+        }
     }
 }

@@ -167,6 +167,7 @@ fn run_honesty(context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let honesty = planish_trial::honesty(&session)?;
     let none = match (honesty.placebos, honesty.left_out) {
+        (0, 0) if session.hidden_state().is_some() => Some("no trial of this user has run here yet"),
         (0, 0) => Some("no trial has run here yet"),
         (0, _) => {
             Some("no trial here could have kept its placebo: stopped, short, or in slices of one start")
@@ -174,7 +175,12 @@ fn run_honesty(context: &Context) -> Result<Answer, Failure> {
         _ => None,
     };
     let answer = context.answer(&HonestyReport(honesty), &Catalogue::default());
-    let answer = if let Some(note) = none { answer.note(note) } else { answer };
+    let mut answer = if let Some(note) = none { answer.note(note) } else { answer };
+    if let Some(folder) = session.hidden_state() {
+        let folder = folder.display();
+        answer =
+            answer.warning(format!("the proofs of root's trials are in {folder}, which only root may read"));
+    }
     Ok(answer.next(context.line("prove series --quick")))
 }
 
