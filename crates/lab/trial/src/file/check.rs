@@ -17,6 +17,7 @@ use crate::build::{BUILD_HOLE, BUILDS_MAX};
 use crate::control::is_time;
 use crate::error::{TrialError, did_you_mean};
 use crate::hooks::SettleSpec;
+use crate::ladder::PAIRS_MAX;
 use crate::outcome::{Better, LadderMode, MetricSpec, TrialOutcome};
 
 /// Metrics of a slice, in the order in which one is taken as primary.
@@ -36,10 +37,6 @@ const OF_SERVICE: [&str; 7] = [
 
 /// How many of these need counted operations.
 const OF_COUNTED: usize = 3;
-
-/// Most pairs of a rung, or of a self-check, which may double them. The interval is found among the means of all pairs
-/// of pairs, whose number grows with the square: 8 million here, 64 MiB, which are sorted at each look.
-const PAIRS_MAX: usize = 4096;
 
 /// A finding at a place of the file.
 type Found = Result<(), (Place, String)>;

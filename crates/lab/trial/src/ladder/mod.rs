@@ -76,6 +76,10 @@ impl GuardSpec {
     }
 }
 
+/// Most pairs of a rung, or of a self-check, which may double them. The interval is found among the means of all pairs
+/// of pairs, whose number grows with the square: 8 million here, 64 MiB, which are sorted at each look.
+pub(crate) const PAIRS_MAX: usize = 4096;
+
 /// The metric that is a share and may be zero, so that it is compared by difference and not by ratio.
 pub(crate) const ERROR_RATE: &str = "error_rate";
 

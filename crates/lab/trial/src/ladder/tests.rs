@@ -166,6 +166,10 @@ fn a_trial_that_its_number_of_pairs_ended_says_so_and_one_that_its_time_ended_do
     assert_eq!(told.cure, "raise `pairs`");
     let advice = &outcome.selfcheck.as_ref().expect("it was made").advice;
     assert!(advice.ends_with(", and 32 are run at most: raise `pairs`"), "{advice}");
+    let plan = LadderOptions { min_gain: 0.0001, ..options(60.0, 8) };
+    let outcome = run(&mut Slow::new(0.0, 1.0, &costs), &plan);
+    let advice = &outcome.selfcheck.as_ref().expect("it was made").advice;
+    assert!(advice.contains(", and 32 are run at most: no trial runs as many as that: "), "{advice}");
 
     let outcome = capped(60.0);
     assert!(outcome.rungs[0].pairs < 32 && outcome.refused.is_empty(), "{:?}", outcome.refused);
