@@ -1,6 +1,6 @@
 //! What an arm is made of, and how the kept ones are put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use planish_model::{KnobId, Profile, Want};
@@ -18,6 +18,8 @@ pub(crate) struct Recipe {
     pub(crate) want: BTreeMap<KnobId, Want>,
     /// Every value that it sets on the host, those of its profiles too.
     pub(crate) sets: BTreeMap<KnobId, Want>,
+    /// The twins of what it sets, which are cleared by that.
+    pub(crate) twins: BTreeSet<KnobId>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) node: Option<u32>,
@@ -41,6 +43,7 @@ impl Recipe {
                 .map(|(id, want)| (KnobId::new(id.get_ref().as_str()), want.clone()))
                 .collect(),
             sets: spec.sets.clone(),
+            twins: spec.twins.clone(),
             env: spec.env.clone(),
             cpus: spec.cpus.as_ref().and_then(|list| cpus(list.get_ref())),
             node: spec.node,
@@ -96,6 +99,8 @@ impl Recipe {
     /// This arm and another one together; `None` when they contradict each other.
     pub(crate) fn and(&self, other: &Self) -> Option<Self> {
         let clash = other.sets.iter().any(|(id, want)| self.sets.get(id).is_some_and(|own| own != want))
+            // Only one of two twins is in force. They name each other, so that one side is enough.
+            || other.sets.keys().any(|id| self.twins.contains(id))
             || other.env.iter().any(|(name, value)| self.env.get(name).is_some_and(|own| own != value))
             || differ(self.cpus.as_ref(), other.cpus.as_ref())
             || differ(self.node.as_ref(), other.node.as_ref())
@@ -109,6 +114,7 @@ impl Recipe {
         both.profiles.extend(other.profiles.iter().filter(|name| !self.profiles.contains(name)).cloned());
         both.want.extend(other.want.clone());
         both.sets.extend(other.sets.clone());
+        both.twins.extend(other.twins.clone());
         both.env.extend(other.env.clone());
         both.cpus = both.cpus.or_else(|| other.cpus.clone());
         both.node = both.node.or(other.node);
@@ -193,6 +199,28 @@ mod tests {
         assert!(all.and(&same).is_some());
         assert!(all.and(&other).is_none() && other.and(&all).is_none());
         assert!(over.and(&other).is_some() && over.and(&all).is_none(), "its own value is on top");
+    }
+
+    #[test]
+    fn a_value_contradicts_one_of_its_twin() {
+        let text = "name = \"t\"\nsummary = \"s\"\n[workload]\nadapter = \"command\"\ncommand = [\"true\"]\n\
+                    [[rung]]\nname = \"all\"\nprofile = \"postgres\"\n\
+                    [[rung]]\nname = \"bytes\"\nwant = { \"vm.dirty_bytes\" = 536870912 }\n\
+                    [[rung]]\nname = \"ratio\"\nwant = { \"vm.dirty_ratio\" = 10 }\n\
+                    [[rung]]\nname = \"over\"\nprofile = \"postgres\"\nwant = { \"vm.dirty_ratio\" = 10 }\n\
+                    [[rung]]\nname = \"swap\"\nwant = { \"vm.swappiness\" = 10 }\n";
+        let trial = crate::file::TrialFile::parse("t.toml", text).expect("a good file");
+        let [all, bytes, ratio, over, swap] = std::array::from_fn(|index| Recipe::of(&trial.rung[index]));
+        let set = Some(&Want::Int(536_870_912));
+        assert_eq!(all.sets.get(&KnobId::new("vm.dirty_bytes")), set, "else it tries nothing");
+        assert!(all.and(&bytes).is_some());
+        for bytes in [&all, &bytes] {
+            assert!(bytes.and(&ratio).is_none() && ratio.and(bytes).is_none());
+            assert!(bytes.and(&over).is_none() && over.and(bytes).is_none());
+        }
+        let both = swap.and(&ratio).expect("they go together");
+        assert!(both.and(&bytes).is_none(), "a stack clears what its parts clear");
+        assert!(over.and(&ratio).is_some(), "its own value took that of the profile out");
     }
 
     #[test]

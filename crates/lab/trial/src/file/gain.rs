@@ -3,7 +3,7 @@
 //! A setting of the running host is set and undone in a second; a restart is a risk at night, a build one more thing to
 //! keep up to date, and a reboot takes the machine out of service.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{Catalogue, KnobId, Want, When};
 
@@ -43,11 +43,19 @@ pub(super) fn knobs(arm: &ArmSpec, catalogue: &Catalogue) -> Vec<KnobId> {
     sets(arm, catalogue).into_keys().collect()
 }
 
-/// What an arm sets them to: its own values are on top of those of its profile.
+/// What an arm sets them to: its own values are on top of those of its profile, and take those of their twins out.
 pub(super) fn sets(arm: &ArmSpec, catalogue: &Catalogue) -> BTreeMap<KnobId, Want> {
     let profile = arm.profile.as_ref().and_then(|name| catalogue.profile(name.get_ref()).ok());
     let own = arm.want.iter().map(|(id, want)| (KnobId::new(id.get_ref().as_str()), want.clone()));
-    profile.into_iter().flat_map(|profile| profile.want).chain(own).collect()
+    let own: BTreeMap<KnobId, Want> = own.collect();
+    let cleared = twins(own.keys(), catalogue);
+    let of_profile = profile.into_iter().flat_map(|profile| profile.want);
+    of_profile.filter(|(id, _)| !cleared.contains(id)).chain(own).collect()
+}
+
+/// The knobs that lose their values when these are set.
+pub(super) fn twins<'k>(ids: impl Iterator<Item = &'k KnobId>, catalogue: &Catalogue) -> BTreeSet<KnobId> {
+    ids.filter_map(|id| catalogue.knob(id).ok()?.twin.clone()).collect()
 }
 
 #[cfg(test)]

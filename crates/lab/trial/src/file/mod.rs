@@ -9,7 +9,7 @@ mod new;
 mod place;
 mod warmup;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -209,6 +209,9 @@ pub struct ArmSpec {
     /// Every value that it sets on the host: those of its profile, and its own on top.
     #[serde(skip)]
     pub(crate) sets: BTreeMap<KnobId, Want>,
+    /// The twins of what it sets, which are cleared by that.
+    #[serde(skip)]
+    pub(crate) twins: BTreeSet<KnobId>,
     /// `slices`: the backing that the program must report to be believed.
     #[schemars(with = "Option<String>")]
     pub backing: Option<Spanned<String>>,
@@ -298,6 +301,7 @@ impl TrialFile {
             let of_knobs = trial.reset.iter().filter(|(id, _)| is_set(id.get_ref()));
             arm.knob_resets = of_knobs.map(|(_, reset)| reset.clone()).collect();
             arm.sets = gain::sets(arm, catalogue);
+            arm.twins = gain::twins(arm.sets.keys(), catalogue);
         }
         Ok(trial)
     }

@@ -251,6 +251,26 @@ fn what_is_kept_is_confirmed_together() {
 }
 
 #[test]
+fn of_two_kept_twins_one_is_confirmed_and_persisted() {
+    let mut bench = Bench::new();
+    bench.options.keep = true;
+    let rungs = "[[rung]]\nname = \"bytes\"\nwant = { \"vm.dirty_bytes\" = 536870912 }\n\
+                 [[rung]]\nname = \"ratio\"\nwant = { \"vm.dirty_ratio\" = 10 }\n";
+    let trial = number_trial(bench.folder.path(), "", rungs);
+    let outcome = bench.run(&trial).expect("it runs");
+    // Both make the host fast, and which of them was measured as the faster one is a matter of noise.
+    let (kept, left): (Vec<_>, Vec<_>) =
+        outcome.rungs[..2].iter().partition(|rung| rung.verdict == RungVerdict::Keep);
+    let ([kept], [left]) = (&kept[..], &left[..]) else { panic!("{:#?}", outcome.rungs) };
+    assert_eq!(left.verdict, RungVerdict::Inconclusive);
+    assert_eq!(left.reason, "pays alone, and contradicts a better rung of the stack");
+    assert!(kept.reason.ends_with("confirmed as a part of the stack"), "{}", kept.reason);
+    let [(profile, _)] = &bench.host.persisted[..] else { panic!("{:?}", bench.host.persisted) };
+    let ids: Vec<&str> = profile.want.keys().map(KnobId::as_str).collect();
+    assert_eq!(ids, [format!("vm.dirty_{}", kept.name)]);
+}
+
+#[test]
 fn the_short_form_confirms_and_persists_nothing() {
     let mut bench = Bench::new();
     (bench.options.quick, bench.options.keep) = (true, true);
