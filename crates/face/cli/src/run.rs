@@ -137,14 +137,32 @@ fn sentence(error: &clap::Error) -> String {
 
 /// The command that was meant, as far as its words are valid: `trial-run`; `usage` where there is none.
 fn named_command(typed: &[OsString]) -> String {
-    let mut at = command();
+    let root = command();
+    let mut at = &root;
     let mut words: Vec<String> = Vec::new();
+    // The value of an option may be spelt as a command is: `--root host plan` is a plan.
+    let mut is_value = false;
     for word in typed.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--") {
-        let Some(found) = at.find_subcommand(word.as_ref()).cloned() else { continue };
-        words.push(word.into_owned());
-        at = found;
+        if word.starts_with('-') {
+            is_value = stands_before_its_value(&word, &root, at);
+        } else if !std::mem::take(&mut is_value)
+            && let Some(found) = at.find_subcommand(word.as_ref())
+        {
+            words.push(word.into_owned());
+            at = found;
+        }
     }
     if words.is_empty() { "usage".to_owned() } else { words.join("-") }
+}
+
+/// Whether a word is a global option, or one of this command, whose value is the next word. No command that has
+/// commands below it has a value behind a short option.
+fn stands_before_its_value(word: &str, root: &clap::Command, at: &clap::Command) -> bool {
+    let Some(long) = word.strip_prefix("--") else { return false };
+    let of_root = root.get_arguments().filter(|option| option.is_global_set());
+    of_root
+        .chain(at.get_arguments())
+        .any(|option| option.get_long() == Some(long) && option.get_action().takes_values())
 }
 
 #[cfg(test)]
@@ -156,6 +174,33 @@ mod tests {
         let name = |line: &str| named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(name("--json --root hosts/x version --bogus"), "version");
         assert_eq!(name("--json dotcor"), "usage");
+    }
+
+    #[test]
+    fn the_value_of_an_option_is_not_the_command_that_was_meant() {
+        let name = |line: &str| named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        // Of `run` the code of a wrong command line would be another one.
+        for line in ["--root host plan --bogus", "--state run plan", "--root run --json --color text plan"] {
+            assert_eq!(name(line), "plan", "{line}");
+        }
+        assert_eq!(name("--root host --bogus"), "usage");
+        assert_eq!(name("trial --state run selfcheck"), "trial-selfcheck");
+        assert_eq!(name("prove --html postgres postgres"), "prove-postgres");
+        // An option is no value of the one before it.
+        assert_eq!(name("--root --json host record"), "host-record");
+        assert_eq!(name("--root=hosts/x host record --quiet d"), "host-record");
+    }
+
+    #[test]
+    fn no_command_with_commands_below_it_has_a_value_behind_a_short_option() {
+        fn look(command: &clap::Command) {
+            for option in command.get_arguments().filter(|_| command.has_subcommands()) {
+                let has_value = option.get_action().takes_values();
+                assert!(!has_value || option.get_short().is_none(), "{}: {option}", command.get_name());
+            }
+            command.get_subcommands().for_each(look);
+        }
+        look(&command());
     }
 
     #[test]
