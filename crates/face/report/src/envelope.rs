@@ -66,7 +66,7 @@ impl Message {
 /// The object around every result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope<T> {
-    /// `planish.<command>/1`: names the file of `docs/schema/` that describes this object.
+    /// `planish.<command>/N`: names the file of `docs/schema/` that describes this object; N rises if a field changes.
     pub schema: String,
     /// Version of planish.
     pub version: String,
@@ -95,7 +95,25 @@ impl<T> Envelope<T> {
     }
 }
 
-/// The schema's name for a command. The number rises when a field changes its meaning or goes away.
+/// The schema's name for a command. The number rises when a field changes its meaning, goes away, or may be null where
+/// it never was: whoever reads the object by the older schema would fail on it.
 pub(crate) fn schema_name(command: &str) -> String {
-    format!("planish.{command}/1")
+    let number = match command {
+        // `rate`, `low` and `high` are null where no trial could have kept its placebo.
+        "trial-honesty" => 2,
+        _ => 1,
+    };
+    format!("planish.{command}/{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_that_has_changed_has_a_schema_of_another_number() {
+        let schema = |command| Envelope::<()>::new(command, Exit::Done, None, Vec::new()).schema;
+        assert_eq!(schema("trial-honesty"), "planish.trial-honesty/2");
+        assert_eq!(schema("trial-run"), "planish.trial-run/1");
+    }
 }

@@ -484,7 +484,10 @@ fn no_proof_has_no_rate() {
     let text = honesty(&[]);
     assert_eq!(text.exit, 0, "{}", text.stderr);
     assert!(text.stdout.contains("0 so far") && !text.stdout.contains('%'), "{}", text.stdout);
-    let result = &honesty(&["--json"]).envelope()["result"];
+    let envelope = honesty(&["--json"]).envelope();
+    // By the first schema the rate was a number.
+    assert_eq!(envelope["schema"], "planish.trial-honesty/2");
+    let result = &envelope["result"];
     assert!(result["placebos"] == 0 && result["rate"].is_null() && result["high"].is_null(), "{result}");
 }
 
