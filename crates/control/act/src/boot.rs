@@ -58,6 +58,12 @@ pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
     generate(outcome, step.generator, Some(&step.wanted), sink)
 }
 
+/// Whether a text has the arguments of a step in it already, put there by this step.
+#[must_use]
+pub fn is_in(step: &EntryStep, text: &str) -> bool {
+    format(step).is_some_and(|format| is_there(format, text, step))
+}
+
 /// Whether a text holds the insertion of a step. Somebody may have had the same arguments there before: only one more
 /// than they had is ours.
 fn is_there(format: Format, text: &str, step: &EntryStep) -> bool {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
-use planish_model::{Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_model::{BootFormat, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
 
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{gone, settle};
+use crate::{gone, preview, settle};
 
 /// Confirms every entry of this boot that waits for it, and writes its files for the next boot.
 ///
@@ -18,7 +18,8 @@ use crate::{gone, settle};
 ///
 /// # Errors
 /// A journal that cannot be used, another planish at work, a file that cannot be written or that someone else
-/// wrote meanwhile: then the entries before it are confirmed, and it is not, nor does a file of it stay.
+/// wrote meanwhile, a file of the boot loader that would become another one than was shown: then the entries before it
+/// are confirmed, and it is not, nor does a file of it stay.
 pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
     session.refuse_hidden()?;
     let sink = session.sink()?;
@@ -69,11 +70,61 @@ impl Failure {
     }
 }
 
+/// Whether a step is a file that waits for the confirm.
+fn is_unwritten(step: &EntryStep) -> bool {
+    step.undo.outlives_boot() && step.outcome.is_none()
+}
+
+/// Refuses a file of the boot loader in which the write would change other lines than it would have changed at the
+/// apply, where they were shown: somebody edited it since. The journal has the text of then. Files of our own are
+/// compared by [`Contents::add`]. Lines that do not change may be others: boot loaders keep notes of their own there.
+fn refuse_unshown(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<(), PipelineError> {
+    let edits = entry.steps.iter().filter(|step| step.undo == Undo::Edit && is_unwritten(step));
+    for step in edits {
+        // A file that is gone or may not be read is told by the write.
+        let Ok(Some(now)) = sink.read_file(&step.place) else { continue };
+        let Some(shown) = as_shown(entry.id, step, entries)? else { continue };
+        // A confirm that was killed has written it already, as it was shown then.
+        if boot::is_in(step, &now) {
+            continue;
+        }
+        if preview::changed(step, Some(&now), entries)? != preview::changed(step, Some(&shown), entries)? {
+            return Err(PipelineError::NotAsShown { path: step.place.clone(), entry: entry.id });
+        }
+    }
+    Ok(())
+}
+
+/// The text of a boot loader's file at the apply of a step, with what planish itself did to it since: arguments of
+/// other entries came with their confirm, or went with their undo. `None` where the journal does not have it.
+fn as_shown(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Result<Option<String>, PipelineError> {
+    let Some(original) = step.original() else { return Ok(None) };
+    let Some(format) = BootFormat::of_knob(step.knob.as_str()).map(boot::format_of) else { return Ok(None) };
+    let mut text = original.value.clone();
+    let others = entries.iter().filter(|other| other.id != id).flat_map(|other| &other.steps);
+    let done = |other: &&EntryStep| {
+        other.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::Done)
+    };
+    let same = others.filter(|other| other.undo == Undo::Edit && other.place == step.place).filter(done);
+    for other in same {
+        match (other.is_undone(), boot::is_in(other, &text)) {
+            (true, true) => text = planish_boot::remove(format, &text, &other.wanted).unwrap_or(text),
+            (false, false) => {
+                text = planish_boot::insert(format, &text, &other.wanted)
+                    .map_err(|source| PipelineError::BootFile { path: step.place.clone(), source })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(Some(text))
+}
+
 /// Writes the files of an entry, all or none of them.
 fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Written, Failure> {
+    refuse_unshown(entry, entries, sink)
+        .map_err(|source| Failure { source: Box::new(source), restored: None })?;
     let mut written = Written::new();
-    let unwritten = |step: &EntryStep| step.undo.outlives_boot() && step.outcome.is_none();
-    for (index, step) in entry.steps.iter().enumerate().filter(|(_, step)| unwritten(step)) {
+    for (index, step) in entry.steps.iter().enumerate().filter(|(_, step)| is_unwritten(step)) {
         let before = sink.read_file(&step.place).ok();
         let outcome = match step.undo {
             Undo::Edit => boot::add(step, sink),

@@ -220,6 +220,15 @@ pub enum PipelineError {
         #[source]
         source: Box<PipelineError>,
     },
+    /// A file of the boot loader that somebody changed between the apply that showed it and the confirm that is to
+    /// write it. Nothing was written.
+    #[error("{path} would become another file than was shown when entry {entry} was applied")]
+    NotAsShown {
+        /// The file.
+        path: String,
+        /// The entry; its timer goes on.
+        entry: EntryId,
+    },
     /// The dead-man timer cannot be started. Nothing was written to the host.
     #[error("cannot start the timer that undoes an unconfirmed apply")]
     Watch(#[source] io::Error),
@@ -270,6 +279,19 @@ fn of_boot_file(path: &str, odd: &planish_boot::Odd) -> String {
         }
         _ => format!("look at {path}, mend it, then try again; apply without --persist leaves it alone"),
     }
+}
+
+/// The cure of a file of a boot loader that was edited since it was shown.
+fn of_unshown(path: &str, entry: EntryId) -> String {
+    format!(
+        "take the entry back and apply anew, to see what {path} becomes now: planish undo {entry}; \
+         or put {path} back as it was, then once more: planish confirm"
+    )
+}
+
+/// The cure of a place that we may not write.
+fn of_place(place: &str) -> String {
+    format!("see what forbids {place}: planish doctor; a container must be given the right by its host")
 }
 
 /// The cure of a file that is not there, or not what it was taken for: its ending says what was meant.
@@ -354,6 +376,7 @@ impl PipelineError {
             | Self::Linked { .. }
             | Self::Installed { .. }
             | Self::Unconfirmed { .. }
+            | Self::NotAsShown { .. }
             | Self::Act(_)
             | Self::Lock(_)
             | Self::Journal(_)
@@ -380,17 +403,14 @@ impl PipelineError {
             _ if self.is_for_root() && !rustix::process::geteuid().is_root() => {
                 "run it as root: sudo planish ...".to_owned()
             }
-            Self::NotWritable { place, .. } => {
-                format!(
-                    "see what forbids {place}: planish doctor; a container must be given the right by its host"
-                )
-            }
+            Self::NotWritable { place, .. } => of_place(place),
             Self::BootLoader { cure, .. } => {
                 format!("{cure}; apply without --persist sets what can be set now")
             }
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
+            Self::NotAsShown { path, entry } => of_unshown(path, *entry),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => {
@@ -573,7 +593,9 @@ mod tests {
         let by_name = PipelineError::FileByName { name: "x.toml".to_owned() };
         let no_data = PipelineError::NoDataFolder { data: "/nope".into() };
         let no_profile = PipelineError::NotAProfile { path: "x.json".into() };
-        for error in all().into_iter().chain(undecided()).chain([by_name, no_profile, no_data]) {
+        let edited = PipelineError::NotAsShown { path: "/etc/x".to_owned(), entry: EntryId(2) };
+        let more = [by_name, no_profile, no_data, edited];
+        for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");
         }

@@ -50,17 +50,26 @@ pub(crate) fn files(
 
 /// One file before its write and after it.
 fn file(step: &EntryStep, entries: &[Entry], sink: &dyn Sink) -> Result<PersistFile, PipelineError> {
+    let now = sink.read_file(&step.place).map_err(PipelineError::Before)?;
+    changed(step, now.as_deref(), entries)
+}
+
+/// What the write of a step changes in a file that has this text.
+pub(crate) fn changed(
+    step: &EntryStep,
+    now: Option<&str>,
+    entries: &[Entry],
+) -> Result<PersistFile, PipelineError> {
     let path = &step.place;
-    let now = sink.read_file(path).map_err(PipelineError::Before)?;
     let after = match (step.undo, BootFormat::of_knob(step.knob.as_str())) {
         (Undo::Edit, Some(format)) => {
-            let text = now.as_deref().unwrap_or_default();
+            let text = now.unwrap_or_default();
             planish_boot::insert(format_of(format), text, &step.wanted)
                 .map_err(|source| PipelineError::BootFile { path: path.clone(), source })?
         }
         _ => Contents::of(EntryId(0), step, entries).with_lines().to_owned(),
     };
-    let mut file = PersistFile::between(path, now.as_deref(), &after);
+    let mut file = PersistFile::between(path, now, &after);
     // GRUB's environment is filled up to a size: that says nothing.
     let is_filling =
         |line: &str| step.undo == Undo::Edit && line.len() > 1 && line.bytes().all(|byte| byte == b'#');

@@ -282,6 +282,78 @@ fn on_trial(make: fn() -> Tree) -> Tree {
 }
 
 #[test]
+fn a_file_that_was_edited_since_its_apply_is_not_confirmed() {
+    let edited: [(Named, &str, &str); 3] = [
+        (("rocky entry", rocky), ENTRY, "quiet"),
+        (("rocky cmdline", rocky), KERNEL_CMDLINE, "quiet"),
+        (("systemd", systemd), "/efi/loader/entries/a.conf", " ro"),
+    ];
+    for ((name, make), path, word) in edited {
+        let tree = on_trial(make);
+        let shown = tree.get(path);
+        tree.put(path, &shown.replace(word, &format!(" panic=7 {word}")));
+        let before = tree.snapshot();
+        let error = confirm(&tree.session()).expect_err(name);
+        let PipelineError::NotAsShown { path: told, entry } = &error else { panic!("{name}: {error}") };
+        assert_eq!((told.as_str(), *entry, error.exit()), (path, EntryId(1), Exit::Refused), "{name}");
+        assert!(error.hints().concat().contains("planish undo 1"), "{name}: {:?}", error.hints());
+        assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "{name}: no file of it was begun");
+        assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed, "{name}");
+
+        // Both cures of the hint: as it was, it is confirmed; and its undo keeps what somebody wrote.
+        tree.put(path, &shown);
+        assert_eq!(confirm(&tree.session()).expect(name), [EntryId(1)]);
+        let tree = on_trial(make);
+        tree.put(path, &shown.replace(word, &format!(" panic=7 {word}")));
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert!(tree.get(path).contains("panic=7") && !tree.get(path).contains("skew_tick"), "{name}");
+        persist(&tree, &wants());
+        assert!(tree.get(path).contains("panic=7") && tree.get(path).contains("skew_tick=1"), "{name}");
+    }
+}
+
+#[test]
+fn what_the_write_leaves_alone_keeps_nobody_from_confirming() {
+    // GRUB notes in its environment that a boot went well, and an administrator sets a timeout.
+    let tree = on_trial(rocky);
+    let env = tree.get(ENV).replace("saved_entry=m-6.12\n", "saved_entry=m-6.12\nboot_success=1\n");
+    tree.put(ENV, &env[..1024]);
+    tree.put(ENTRY, &format!("{}# a note\n", tree.get(ENTRY)));
+    assert_eq!(confirm(&tree.session()).expect("confirmed"), [EntryId(1)]);
+    assert!(tree.get(ENV).contains("boot_success=1") && tree.get(ENV).contains("skew_tick=1"));
+    assert!(tree.get(ENTRY).contains("# a note") && tree.get(ENTRY).contains("skew_tick=1"));
+    // Defaults get a line of their own, and keep those that are there.
+    let tree = on_trial(suse);
+    tree.put(DEFAULTS, &tree.get(DEFAULTS).replace("quiet", "panic=7 quiet"));
+    assert_eq!(confirm(&tree.session()).expect("confirmed"), [EntryId(1)]);
+    assert!(tree.get(DEFAULTS).contains("panic=7 quiet") && tree.get(DEFAULTS).contains("skew_tick=1"));
+}
+
+#[test]
+fn arguments_of_two_entries_on_trial_are_confirmed_together() {
+    for (name, make) in all().into_iter().filter(|(name, _)| *name != "debian") {
+        let start = make().snapshot();
+        let tree = on_trial(make);
+        let session = crate::watch::without_watcher(&tree);
+        let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
+        apply(&session, &plan_of(&session, &more()), &options).expect("applied");
+        assert_eq!(confirm(&tree.session()).expect(name), [EntryId(1), EntryId(2)]);
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+
+        // An entry that is undone meanwhile takes its own arguments along, which is no edit of somebody's.
+        let tree = make();
+        persist(&tree, &wants());
+        let session = crate::watch::without_watcher(&tree);
+        apply(&session, &plan_of(&session, &more()), &options).expect("applied");
+        undo(&session, Target::Entry(EntryId(1)), false).expect("undone");
+        assert_eq!(confirm(&tree.session()).expect(name), [EntryId(2)]);
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+    }
+}
+
+#[test]
 fn a_confirm_that_was_killed_and_is_typed_again_gives_each_argument_once() {
     for (name, make) in all() {
         let (start, whole) = (make().snapshot(), on_trial(make));
