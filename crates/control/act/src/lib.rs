@@ -17,6 +17,7 @@ mod buddy;
 mod error;
 pub mod files;
 mod holders;
+mod looking_sink;
 mod model_sink;
 mod perform;
 mod pool;
@@ -27,6 +28,7 @@ mod testing;
 pub mod three_way;
 
 pub use error::{ActError, Operation, Refusal, SinkError};
+pub use looking_sink::LookingSink;
 pub use model_sink::ModelSink;
 pub use perform::{hand_over, perform, take_back};
 pub use pool::{Recorder, settle};

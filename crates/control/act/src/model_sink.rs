@@ -134,15 +134,7 @@ impl<'a> ModelSink<'a> {
 
     /// The text of a place without its last line break.
     fn text(&self, place: &str) -> io::Result<String> {
-        let mut text = self.host.read(place).map_err(|error| match error {
-            ReadError::Absent { .. } => Errno::NOENT.into(),
-            ReadError::Denied { source, .. } | ReadError::Io { source, .. } => source,
-            ReadError::NotText { .. } => io::Error::from(io::ErrorKind::InvalidData),
-        })?;
-        if text.ends_with('\n') {
-            text.pop();
-        }
-        Ok(text)
+        text(self.host, place)
     }
 
     /// Replaces a file as a whole: a kernel is never killed in the middle of one.
@@ -219,6 +211,19 @@ impl Sink for ModelSink<'_> {
     fn holders(&self, page_bytes: u64) -> Vec<Holder> {
         holders::of(self.host, page_bytes)
     }
+}
+
+/// The text of a place of a host without its last line break.
+pub(crate) fn text(host: &Host, place: &str) -> io::Result<String> {
+    let mut text = host.read(place).map_err(|error| match error {
+        ReadError::Absent { .. } => Errno::NOENT.into(),
+        ReadError::Denied { source, .. } | ReadError::Io { source, .. } => source,
+        ReadError::NotText { .. } => io::Error::from(io::ErrorKind::InvalidData),
+    })?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
 }
 
 fn count(counts: &RefCell<BTreeMap<String, u32>>, place: &str) -> u32 {

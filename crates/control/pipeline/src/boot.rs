@@ -47,6 +47,16 @@ impl Wishes {
         (!self.arguments.is_empty()).then(|| self.arguments.join(" "))
     }
 
+    /// All of them as left out, for what keeps the boot loader from giving them.
+    pub fn left_out(self, refusal: &PipelineError) -> Vec<Unpersisted> {
+        let (reason, cure) = match refusal {
+            PipelineError::BootLoader { reason, cure, .. } => (reason.clone(), cure.clone()),
+            other => (other.in_full(), other.hints().join("; ")),
+        };
+        let rows = self.rows.into_iter();
+        rows.map(|row| Unpersisted { reason: reason.clone(), cure: cure.clone(), ..row }).collect()
+    }
+
     /// The steps that bring them, or why nothing here can.
     pub fn into_steps(
         self,

@@ -462,6 +462,12 @@ impl PipelineError {
         vec![hint]
     }
 
+    /// The error with its causes on one line, for a row of a report.
+    pub(crate) fn in_full(&self) -> String {
+        let chain = std::iter::successors(Some(self as &dyn std::error::Error), |error| error.source());
+        chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    }
+
     /// The cure of a name or file that is no source of a plan.
     fn of_source(&self) -> String {
         match self {
@@ -484,6 +490,7 @@ impl PipelineError {
             Self::Lock(LockError::Open { source, .. })
             | Self::Journal(JournalError::Storage { source, .. })
             | Self::Unreadable { source, .. } => denied(source),
+            Self::Before(error) => denied(&error.source),
             _ => false,
         }
     }

@@ -56,7 +56,7 @@ pub use export::{LeftOut, Outgoing, outgoing};
 pub use install::{InstallCheck, Installed, UnitFile, check_units, install_check};
 pub use log::log;
 pub use plan::{PlanOptions, plan};
-pub use preview::persisted;
+pub use preview::{Preview, persisted, preview};
 pub use session::{Seams, Session, SessionOptions, TrialAtWork};
 pub use size::{Service, SizeRequest, size};
 pub use source::Source;

@@ -63,6 +63,21 @@ impl Persistence {
         entries: &[Entry],
         sink: &dyn Sink,
     ) -> Result<Self, PipelineError> {
+        let (persistence, refusal) = Self::look(session, plan, entries, sink)?;
+        refusal.map_or(Ok(persistence), Err)
+    }
+
+    /// The same for a look: what keeps the boot loader from giving the boot parameters is told beside the rest, and
+    /// they are left out for that reason.
+    ///
+    /// # Errors
+    /// A knob that the catalogue does not have.
+    pub fn look(
+        session: &Session,
+        plan: &Plan,
+        entries: &[Entry],
+        sink: &dyn Sink,
+    ) -> Result<(Self, Option<PipelineError>), PipelineError> {
         let planned = plan.steps.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let there = plan.skipped.iter().filter(|skipped| skipped.satisfied);
         let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
@@ -101,15 +116,18 @@ impl Persistence {
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
         let mut steps = vec![sysctl, tmpfiles];
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
-        let mut pending = None;
+        let (mut pending, mut refusal) = (None, None);
         if let Some(observation) = observation {
             pending = wishes.arguments();
-            let (written, outside) = wishes.into_steps(&observation.boot, sink)?;
+            let (written, outside) = match wishes.clone().into_steps(&observation.boot, sink) {
+                Ok(given) => given,
+                Err(error) => (Vec::new(), wishes.left_out(refusal.insert(error))),
+            };
             pending = pending.filter(|_| !written.is_empty());
             steps.extend(written);
             left_out.extend(outside);
         }
-        Ok(Self { steps, left_out, pending })
+        Ok((Self { steps, left_out, pending }, refusal))
     }
 }
 

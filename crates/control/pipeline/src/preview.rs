@@ -11,21 +11,65 @@ use crate::persist::Persistence;
 use crate::session::Session;
 use crate::{intent, unconfirmed};
 
-/// What `apply --persist` of a plan writes for the next boot, as host and journal are at this moment. A plan that has
-/// such a preview is compared with it.
+/// What `apply --persist` of a plan comes to, as host and journal are at this moment.
+#[derive(Debug)]
+pub struct Preview {
+    /// What it writes, as far as that can be told.
+    pub persist: Persist,
+    /// Why that apply is refused, in the order in which it would say so; none where it is not.
+    pub refusals: Vec<PipelineError>,
+}
+
+/// Looks at what `apply --persist` of a plan would write. It only reads: any host, and as any user who may read. What
+/// the apply refuses because of its files is told, and the rest is shown.
 ///
 /// # Errors
-/// What the apply itself refuses because of its files; a plan whose preview tells of others.
-pub fn persisted(session: &Session, plan: &Plan) -> Result<Persist, PipelineError> {
+/// A plan that is not for this host, that was changed, or that tells of other files; a journal that cannot be read.
+pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError> {
     intent::refuse_elsewhere(session, plan)?;
     intent::refuse_forged(session, plan)?;
-    let sink = session.sink()?;
+    let sink = session.looking_sink();
     let entries = session.ledger()?.entries;
-    unconfirmed::refuse(session, &entries, plan)?;
-    let persistence = Persistence::of(session, plan, &entries, &*sink)?;
-    let files = files(session, plan, &persistence, &entries, &*sink)?;
+    let mut refusals: Vec<PipelineError> =
+        unconfirmed::refuse(session, &entries, plan).err().into_iter().collect();
+    let (persistence, refusal) = Persistence::look(session, plan, &entries, &sink)?;
+    refusals.extend(refusal);
+    let mut files = Vec::new();
+    match is_due(session, plan, &persistence, &entries, &sink) {
+        Ok(false) => {}
+        Ok(true) => {
+            for step in &persistence.steps {
+                match due_file(session, step, &entries, &sink) {
+                    Ok(file) => files.extend(file),
+                    Err(error) => refusals.push(unless_hidden(session, error)),
+                }
+            }
+        }
+        Err(error) => refusals.push(error),
+    }
     refuse_unshown(plan, &files)?;
-    Ok(Persist { files, left_out: persistence.left_out })
+    Ok(Preview { persist: Persist { files, left_out: persistence.left_out }, refusals })
+}
+
+/// The same for an apply that asks: nobody is asked about what is refused anyway.
+///
+/// # Errors
+/// What the apply itself refuses because of its files; a host that cannot be written; a plan whose preview tells of
+/// others.
+pub fn persisted(session: &Session, plan: &Plan) -> Result<Persist, PipelineError> {
+    session.sink()?;
+    let Preview { persist, refusals } = preview(session, plan)?;
+    refusals.into_iter().next().map_or(Ok(persist), Err)
+}
+
+/// To a user who may not read root's journal, a file that root's planish wrote looks like somebody else's.
+fn unless_hidden(session: &Session, error: PipelineError) -> PipelineError {
+    match (error, session.hidden_state()) {
+        (PipelineError::ForeignFile { .. }, Some(folder)) => {
+            PipelineError::RootsJournal { folder: folder.to_owned() }
+        }
+        (error, _) => error,
+    }
 }
 
 /// The files that are due, each with what a write changes in it.
@@ -36,16 +80,32 @@ pub(crate) fn files(
     entries: &[Entry],
     sink: &dyn Sink,
 ) -> Result<Vec<PersistFile>, PipelineError> {
-    if persistence.steps.is_empty() || is_in_force(session, entries, plan, persistence, sink)? {
+    if !is_due(session, plan, persistence, entries, sink)? {
         return Ok(Vec::new());
     }
-    let mut files = Vec::new();
-    for step in &persistence.steps {
-        if let Some(step) = due(session, step.clone(), entries, sink)? {
-            files.push(file(&step, entries, sink)?);
-        }
-    }
-    Ok(files)
+    let files = persistence.steps.iter().map(|step| due_file(session, step, entries, sink));
+    files.filter_map(Result::transpose).collect()
+}
+
+/// Whether any file may be due: none is for a plan that is in force with its files.
+fn is_due(
+    session: &Session,
+    plan: &Plan,
+    persistence: &Persistence,
+    entries: &[Entry],
+    sink: &dyn Sink,
+) -> Result<bool, PipelineError> {
+    Ok(!persistence.steps.is_empty() && !is_in_force(session, entries, plan, persistence, sink)?)
+}
+
+/// What is to change in the file of a step; `None` for one that has its lines already.
+fn due_file(
+    session: &Session,
+    step: &EntryStep,
+    entries: &[Entry],
+    sink: &dyn Sink,
+) -> Result<Option<PersistFile>, PipelineError> {
+    due(session, step.clone(), entries, sink)?.map(|step| file(&step, entries, sink)).transpose()
 }
 
 /// One file before its write and after it.

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use planish_act::{LiveSink, ModelSink, Sink};
+use planish_act::{LiveSink, LookingSink, ModelSink, Sink};
 use planish_host::Host;
 use planish_journal::{
     Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
@@ -173,6 +173,11 @@ impl Session {
         let sink: Box<dyn Sink + '_> =
             if self.host.is_live() { Box::new(LiveSink) } else { Box::new(ModelSink::new(&self.host)?) };
         Ok(self.seams.sink(sink))
+    }
+
+    /// The way to look at the host for what a write would come to: on every host, for every user. It writes nothing.
+    pub(crate) fn looking_sink(&self) -> LookingSink<'_> {
+        LookingSink::new(&self.host)
     }
 
     pub(crate) fn watcher(&self, entry: EntryId) -> Option<Command> {

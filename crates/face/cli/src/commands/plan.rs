@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use planish_model::{Class, KnobId, Plan, quoted};
-use planish_pipeline::{self as pipeline, PlanOptions, Session, Source};
+use planish_pipeline::{self as pipeline, PipelineError, PlanOptions, Session, Source};
+use planish_report::{Level, Message};
 
 use crate::answer::Answer;
 use crate::commands::apply::boot_parameters_wait;
@@ -109,9 +110,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let mut plan = args.choice.plan(&args.source, &session, context)?;
     // What a file tells of files is looked at anew, or not told at all.
-    let told = if args.persist { Some(pipeline::persisted(&session, &plan)?) } else { None };
-    plan.persist = told;
+    let (persist, refusals) = match args.persist.then(|| pipeline::preview(&session, &plan)).transpose()? {
+        Some(preview) => (Some(preview.persist), preview.refusals),
+        None => (None, Vec::new()),
+    };
+    plan.persist = persist;
     let mut answer = context.answer(&plan, session.catalogue());
+    let may_persist = refusals.is_empty();
+    for refusal in refusals {
+        answer = answer.message(not_persisted(refusal, context));
+    }
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }
@@ -130,7 +138,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer =
             answer.warning(format!("apply refuses this plan: memory cannot give {knobs} at this moment"));
     }
-    let persist = if args.persist { " --persist" } else { "" };
+    let persist = if args.persist && may_persist { " --persist" } else { "" };
     if let Some(path) = &args.output {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
@@ -149,6 +157,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let words = args.choice.words() + persist;
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
+}
+
+/// Why an apply with `--persist` would be refused, which a look only tells.
+fn not_persisted(refusal: PipelineError, context: &Context) -> Message {
+    let refused = Failure::from(refusal).message(&context.again(""), "planish plan --help");
+    let text = format!("apply --persist refuses this plan: {}", refused.text);
+    Message { level: Level::Warning, text, ..refused }
 }
 
 /// The pools that keep a plan from being applied, as `--exclude` takes them.

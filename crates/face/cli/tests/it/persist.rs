@@ -7,7 +7,7 @@ use planish_model::PersistFile;
 
 use crate::exits::{message, on, sandbox};
 use crate::planish::{Run, command};
-use crate::recorded::{copy_tree, repository};
+use crate::recorded::{copy_tree, hosts, repository};
 
 const OWN: &str = "/etc/sysctl.d/90-planish.conf";
 
@@ -146,4 +146,47 @@ fn a_file_that_would_become_another_than_the_plan_showed_is_not_written() {
     );
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
     assert_eq!(on(sandbox.path(), &apply).exit, 1, "all of it: a later file takes vm.swappiness back");
+}
+
+#[test]
+fn every_recorded_host_tells_what_persist_would_write_there() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let (mut told, mut refused) = (BTreeMap::new(), Vec::new());
+    for (name, path) in hosts() {
+        let root = path.to_str().expect("a path");
+        let on = |args: &[&str]| -> Run {
+            let globals = ["--json", "--root", root];
+            command(home.path(), [&globals, args].concat()).output().expect("the binary starts").into()
+        };
+        for profile in ["series", "postgres", "low-latency", "realtime"] {
+            let when = format!("{name}: {profile}");
+            let plain = on(&["plan", profile, "--allow", "availability,durability"]);
+            let run = on(&["plan", profile, "--allow", "availability,durability", "--persist"]);
+            assert_eq!((run.exit, plain.exit), (0, 0), "{when}: {}", run.stdout);
+            let (plan, plain) = (run.envelope()["result"].clone(), plain.envelope()["result"].clone());
+            assert_eq!(plan["steps"], plain["steps"], "{when}");
+            let files = persist_files(&plan["persist"]["files"]);
+            *told.entry(name.clone()).or_insert(0) += files.len();
+            // A file has lines that come; what no file gives is left out with a reason and a cure.
+            assert!(files.iter().all(|file| !file.added.is_empty()), "{when}: {files:?}");
+            let left = plan["persist"]["left_out"].as_array().expect("rows").clone();
+            let is_told = |row: &serde_json::Value| row["reason"] != "" && row["cure"] != "";
+            assert!(left.iter().all(is_told), "{when}: {left:?}");
+            let messages = run.envelope()["messages"].clone();
+            for message in messages.as_array().expect("messages") {
+                let text = message["text"].as_str().expect("a text");
+                if text.starts_with("apply --persist refuses this plan: ") {
+                    assert!(
+                        message["hint"].as_str().is_some_and(|hint| !hint.is_empty()),
+                        "{when}: {message}"
+                    );
+                    assert!(!left.is_empty(), "{when}: {text}");
+                    refused.push(name.clone());
+                }
+            }
+        }
+    }
+    assert!(told.len() >= 14 && told.values().filter(|files| **files > 0).count() >= 10, "{told:?}");
+    refused.dedup();
+    assert_eq!(refused, ["tiny-2c"], "its boot loader is one that planish does not change");
 }
