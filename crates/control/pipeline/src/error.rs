@@ -89,6 +89,13 @@ pub enum PipelineError {
         /// Each place with what it shows and what the plan saw.
         moved: Vec<String>,
     },
+    /// A file for the next boot would become another than the plan tells of, which was shown and agreed to.
+    #[error("the host has moved since the plan was made: {}", paths.iter()
+        .map(|path| format!("{path} would become another file than was shown")).collect::<Vec<_>>().join("; "))]
+    Unshown {
+        /// The files.
+        paths: Vec<String>,
+    },
     /// The pools of the plan are more than the host can give, as it is now or as it was when the plan was made.
     #[error("memory cannot give the pools of the plan at this moment: {why}")]
     NoMemory {
@@ -366,6 +373,7 @@ impl PipelineError {
             | Self::Forged { .. }
             | Self::Elsewhere { .. }
             | Self::Moved { .. }
+            | Self::Unshown { .. }
             | Self::NoMemory { .. }
             | Self::NotWritable { .. }
             | Self::Before(_)
@@ -399,6 +407,9 @@ impl PipelineError {
         let hint = match self {
             Self::Moved { .. } | Self::Elsewhere { .. } | Self::Edited { .. } | Self::Forged { .. } => {
                 "make the plan again: planish plan PROFILE -o FILE".to_owned()
+            }
+            Self::Unshown { .. } => {
+                "make the plan again: planish plan PROFILE --persist -o FILE".to_owned()
             }
             _ if self.is_for_root() && !rustix::process::geteuid().is_root() => {
                 "run it as root: sudo planish ...".to_owned()
@@ -601,7 +612,8 @@ mod tests {
         let no_data = PipelineError::NoDataFolder { data: "/nope".into() };
         let no_profile = PipelineError::NotAProfile { path: "x.json".into() };
         let edited = PipelineError::NotAsShown { path: "/etc/x".to_owned(), entry: EntryId(2) };
-        let more = [by_name, no_profile, no_data, edited];
+        let moved = PipelineError::Unshown { paths: vec!["/etc/x".to_owned()] };
+        let more = [by_name, no_profile, no_data, edited, moved];
         for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");

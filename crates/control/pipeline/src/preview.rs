@@ -24,7 +24,7 @@ pub struct Preview {
 /// the apply refuses because of its files is told, and the rest is shown.
 ///
 /// # Errors
-/// A plan that is not for this host, that was changed, or that tells of other files; a journal that cannot be read.
+/// A plan that is not for this host, or that was changed; a journal that cannot be read.
 pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError> {
     intent::refuse_elsewhere(session, plan)?;
     intent::refuse_forged(session, plan)?;
@@ -47,7 +47,7 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
         }
         Err(error) => refusals.push(error),
     }
-    refuse_unshown(plan, &files)?;
+    refusals.extend(refuse_unshown(plan, &files).err());
     Ok(Preview { persist: Persist { files, left_out: persistence.left_out }, refusals })
 }
 
@@ -142,7 +142,6 @@ pub(crate) fn changed(
 pub(crate) fn refuse_unshown(plan: &Plan, files: &[PersistFile]) -> Result<(), PipelineError> {
     let Some(shown) = &plan.persist else { return Ok(()) };
     let unshown = files.iter().filter(|file| !shown.files.contains(file));
-    let moved: Vec<String> =
-        unshown.map(|file| format!("{} would become another file than was shown", file.path)).collect();
-    if moved.is_empty() { Ok(()) } else { Err(PipelineError::Moved { moved }) }
+    let paths: Vec<String> = unshown.map(|file| file.path.clone()).collect();
+    if paths.is_empty() { Ok(()) } else { Err(PipelineError::Unshown { paths }) }
 }

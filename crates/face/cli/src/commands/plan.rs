@@ -116,7 +116,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     plan.persist = persist;
     let mut answer = context.answer(&plan, session.catalogue());
-    let may_persist = refusals.is_empty();
+    let may_persist = refusals.iter().all(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
+    let is_unshown = refusals.iter().any(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
     for refusal in refusals {
         answer = answer.message(not_persisted(refusal, context));
     }
@@ -155,15 +156,36 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             .note("there is nothing to write")
             .next(context.line(&args.choice.check(&args.source))));
     }
+    if is_unshown {
+        // The file still tells of what was shown then.
+        return Ok(answer.next(context.line(&planned_again(&plan, args, &session))));
+    }
     let words = args.choice.words() + persist;
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
 }
 
 /// Why an apply with `--persist` would be refused, which a look only tells.
 fn not_persisted(refusal: PipelineError, context: &Context) -> Message {
+    let shown = match &refusal {
+        PipelineError::Unshown { paths } => Some(paths.join(", ")),
+        _ => None,
+    };
     let refused = Failure::from(refusal).message(&context.again(""), "planish plan --help");
-    let text = format!("apply --persist refuses this plan: {}", refused.text);
-    Message { level: Level::Warning, text, ..refused }
+    let (level, text) = match shown {
+        Some(paths) => {
+            let now = "is told as it would become now, and not as the plan showed it";
+            (Level::Note, format!("{paths} {now}: apply --persist refuses the plan that was saved"))
+        }
+        None => (Level::Warning, format!("apply --persist refuses this plan: {}", refused.text)),
+    };
+    Message { level, text, ..refused }
+}
+
+/// The line that plans again what a plan file holds, with the files as they would become now.
+fn planned_again(plan: &Plan, args: &Args, session: &Session) -> String {
+    let known = session.catalogue().profile_names().find(|name| **name == plan.profile);
+    let profile = known.map_or_else(|| "PROFILE".to_owned(), |name| quoted(name).to_string());
+    format!("plan {profile}{} --persist -o {}", args.choice.words(), quoted(&args.source))
 }
 
 /// The pools that keep a plan from being applied, as `--exclude` takes them.

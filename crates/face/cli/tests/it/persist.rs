@@ -133,6 +133,17 @@ fn a_file_that_would_become_another_than_the_plan_showed_is_not_written() {
     let why =
         format!("the host has moved since the plan was made: {OWN} would become another file than was shown");
     assert_eq!((refused.exit, message(&refused, "error")), (3, why));
+    let hint = refused.envelope()["messages"][0]["hint"].clone();
+    let again = "make the plan again: planish --root host --state state plan PROFILE --persist -o FILE";
+    assert_eq!(hint, again);
+    // A look tells what it would become now, and says that it is not what was shown.
+    let looked = on(sandbox.path(), &["plan", "two.json", "--persist"]);
+    assert_eq!(looked.exit, 0, "{}", looked.stdout);
+    let now = persist_files(&looked.envelope()["result"]["persist"]["files"]);
+    assert_eq!((now.len(), now[0].new), (1, false), "{now:?}");
+    assert!(message(&looked, "note").starts_with(&format!("{OWN} is told as it would become now")));
+    let again = "planish --root host --state state plan two --persist -o two.json";
+    assert_eq!(message(&looked, "next"), again);
     let swappiness = sandbox.path().join("host/proc/sys/vm/swappiness");
     assert_eq!(std::fs::read_to_string(&swappiness).expect("a file"), "60\n", "a plan is applied whole");
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
