@@ -78,11 +78,11 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     } else {
         Persistence::default()
     };
-    let files = preview::files(session, plan, &persistence, &journal.ledger().entries, &*sink)?;
-    preview::refuse_unshown(plan, &files)?;
     if is_in_force(session, &journal.ledger().entries, plan, &persistence, &*sink)? {
         return Ok(nothing_to_write(session, plan, options, persistence, &journal));
     }
+    let files = preview::files(session, &persistence, &journal.ledger().entries, &*sink)?;
+    preview::refuse_unshown(plan, &files)?;
     let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
     if steps.is_empty() {
         return Ok(nothing_to_write(session, plan, options, persistence, &journal));

@@ -109,10 +109,7 @@ fn as_shown(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Result<Option<S
     for other in same {
         match (other.is_undone(), boot::is_in(other, &text)) {
             (true, true) => text = planish_boot::remove(format, &text, &other.wanted).unwrap_or(text),
-            (false, false) => {
-                text = planish_boot::insert(format, &text, &other.wanted)
-                    .map_err(|source| PipelineError::BootFile { path: step.place.clone(), source })?;
-            }
+            (false, false) => text = preview::inserted(other, format, &text)?,
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 //! texts that the write itself makes.
 
 use planish_act::{Sink, boot::format_of};
+use planish_boot::Format;
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
 use crate::apply::{due, is_in_force};
@@ -72,17 +73,13 @@ fn unless_hidden(session: &Session, error: PipelineError) -> PipelineError {
     }
 }
 
-/// The files that are due, each with what a write changes in it.
+/// The files that are due of a plan that is not in force, each with what a write changes in it.
 pub(crate) fn files(
     session: &Session,
-    plan: &Plan,
     persistence: &Persistence,
     entries: &[Entry],
     sink: &dyn Sink,
 ) -> Result<Vec<PersistFile>, PipelineError> {
-    if !is_due(session, plan, persistence, entries, sink)? {
-        return Ok(Vec::new());
-    }
     let files = persistence.steps.iter().map(|step| due_file(session, step, entries, sink));
     files.filter_map(Result::transpose).collect()
 }
@@ -124,8 +121,7 @@ pub(crate) fn changed(
     let after = match (step.undo, BootFormat::of_knob(step.knob.as_str())) {
         (Undo::Edit, Some(format)) => {
             let text = now.unwrap_or_default();
-            planish_boot::insert(format_of(format), text, &step.wanted)
-                .map_err(|source| PipelineError::BootFile { path: path.clone(), source })?
+            inserted(step, format_of(format), text)?
         }
         _ => Contents::of(EntryId(0), step, entries).with_lines().to_owned(),
     };
@@ -136,6 +132,12 @@ pub(crate) fn changed(
     file.removed.retain(|line| !is_filling(line));
     file.added.retain(|line| !is_filling(line));
     Ok(PersistFile { then: step.generator.map(|generator| generator.program().to_owned()), ..file })
+}
+
+/// A text of a boot loader's file with the arguments of a step.
+pub(crate) fn inserted(step: &EntryStep, format: Format, text: &str) -> Result<String, PipelineError> {
+    planish_boot::insert(format, text, &step.wanted)
+        .map_err(|source| PipelineError::BootFile { path: step.place.clone(), source })
 }
 
 /// Refuses to write what was not shown. A file that is due no more was written by somebody meanwhile.
