@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, Knob, KnobId,
-    NOT_GIVEN, Nodes, Observation, OutcomeKind, Plan, Profile, Reading, Sizing, Skipped, Step, Undo, Verdict,
-    VerdictKind, Want, place,
+    Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
+    Knob, KnobId, NOT_GIVEN, Nodes, Observation, Plan, Profile, Reading, Sizing, Skipped, Step, Undo,
+    Verdict, VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;
@@ -230,8 +230,7 @@ impl<'a> Draft<'a> {
         }
         let now = reading.value.clone().unwrap_or_default();
         if let Some(entry) = self.made_otherwise(knob, &reading.place, &now, wanted) {
-            let reason = format!("entry {entry} wrote it, and this host made `{}` of it", now.trim());
-            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
             return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
@@ -274,12 +273,10 @@ impl<'a> Draft<'a> {
         let boot = &self.observation.host.boot_id;
         let own = self.open.iter().filter(|entry| entry.is_open() && &entry.boot_id == boot);
         let mut steps = own.flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
-        steps.find_map(|(id, step)| {
-            let outcome = step.outcome.as_ref()?;
-            let made = outcome.outcome == OutcomeKind::ReadsBack && step.place == place && !step.is_undone();
-            let same = knob.r#type.same(&step.wanted, wanted) && knob.r#type.same(step.ours(), now);
-            (made && same).then_some(id)
-        })
+        let made = |step: &EntryStep| step.made_otherwise() && step.place == place && !step.is_undone();
+        let same =
+            |step: &EntryStep| knob.r#type.same(&step.wanted, wanted) && knob.r#type.same(step.ours(), now);
+        steps.find(|(_, step)| made(step) && same(step)).map(|(id, _)| id)
     }
 
     /// `vm.min_free_kbytes`: half a percent of memory, and never less than now.

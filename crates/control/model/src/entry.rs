@@ -302,6 +302,18 @@ impl EntryStep {
         last.and_then(|outcome| outcome.granted_pages).unwrap_or(0)
     }
 
+    /// Whether the host made something else of the value that it wrote: ours to undo, and not what was wanted.
+    #[must_use]
+    pub fn made_otherwise(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::ReadsBack)
+    }
+
+    /// Says so, of the entry and what its place shows.
+    #[must_use]
+    pub fn told_otherwise(entry: EntryId, now: &str) -> String {
+        format!("entry {entry} wrote it, and this host made `{}` of it", now.trim())
+    }
+
     /// Whether nothing of it is left to take back.
     #[must_use]
     pub fn is_undone(&self) -> bool {

@@ -6,7 +6,7 @@ use planish_model::{
     OutcomeKind, Persisted, Reading, Undo, VerdictKind, When, pages_in_file,
 };
 
-use crate::wish::{Wish, made_otherwise, of_this_boot, pages_short_of};
+use crate::wish::{Wish, of_this_boot, pages_short_of};
 
 /// What all comparisons share.
 pub(crate) struct Bench<'a> {
@@ -232,9 +232,9 @@ impl Bench<'_> {
 
     /// Where the place shows what this host made of a value that we wrote: which entry that was.
     fn made_of_ours(&self, knob: &Knob, reading: &Reading, running: &str) -> Option<String> {
-        let made = |step: &EntryStep| made_otherwise(step) && knob.r#type.same(step.ours(), running);
+        let made = |step: &EntryStep| step.made_otherwise() && knob.r#type.same(step.ours(), running);
         let (id, _) = self.own_steps(reading).filter(|(_, step)| made(step)).last()?;
-        Some(format!("entry {id} wrote it, and this host made `{}` of it", running.trim()))
+        Some(EntryStep::told_otherwise(id, running))
     }
 
     /// A pool that holds at least so many pages is as wanted; then the next boot counts, as for any value.

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{
-    Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, OutcomeKind, Plan, Undo, Verdict,
-};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, Plan, Undo, Verdict};
 
 /// What one place should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +94,7 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
                 Undo::Restore if step.outcome.is_some() => {
                     let before = step.original().map(|original| original.value.clone());
                     let text =
-                        if made_otherwise(step) { step.wanted.clone() } else { step.ours().to_owned() };
+                        if step.made_otherwise() { step.wanted.clone() } else { step.ours().to_owned() };
                     wishes.insert(key, Wish::Value { text, by: Some((entry.id, before)) });
                 }
                 Undo::Restore => {}
@@ -104,11 +102,6 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
         }
     }
     wishes
-}
-
-/// Whether the host made something else of the value that a step wrote: ours to undo, and not what was wanted.
-pub(crate) fn made_otherwise(step: &EntryStep) -> bool {
-    step.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::ReadsBack)
 }
 
 /// The size of a pool that a step asked for in vain; `None` where it got what it asked for.

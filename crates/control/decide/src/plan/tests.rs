@@ -1,6 +1,6 @@
 //! What a plan writes, and what it leaves alone.
 
-use planish_model::{Access, Nodes, Skipped, VerdictKind};
+use planish_model::{Access, Nodes, OutcomeKind, Skipped, VerdictKind};
 use proptest::prelude::*;
 
 use super::*;

@@ -296,12 +296,11 @@ impl TrialFile {
             rung.min_gain = Some(own.unwrap_or_else(|| gain::usual(rung, catalogue)));
         }
         for arm in [&mut trial.baseline].into_iter().chain(&mut trial.rung) {
-            let knobs = gain::knobs(arm, catalogue);
-            let is_set = |id: &str| knobs.iter().any(|knob| knob.as_str() == id);
-            let of_knobs = trial.reset.iter().filter(|(id, _)| is_set(id.get_ref()));
-            arm.knob_resets = of_knobs.map(|(_, reset)| reset.clone()).collect();
             arm.sets = gain::sets(arm, catalogue);
             arm.twins = gain::twins(arm.sets.keys(), catalogue);
+            let is_set = |id: &str| arm.sets.keys().any(|knob| knob.as_str() == id);
+            let of_knobs = trial.reset.iter().filter(|(id, _)| is_set(id.get_ref()));
+            arm.knob_resets = of_knobs.map(|(_, reset)| reset.clone()).collect();
         }
         Ok(trial)
     }
