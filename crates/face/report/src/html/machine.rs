@@ -68,8 +68,9 @@ pub(super) fn run(outcome: &TrialOutcome) -> Vec<Line> {
         line("form", Html::default().text(if outcome.quick { "quick" } else { "full" })),
         line(
             "order",
-            Html::default()
-                .text(&format!("{blocks} of the arms without a verdict by then, {discarded} redone")),
+            Html::default().text(&format!(
+                "{blocks} in random order, {discarded} redone; a rung has left with its verdict"
+            )),
         ),
         line("seed", Html::default().then(Figure::verbatim("/seed", outcome.seed))),
     ];
