@@ -101,6 +101,8 @@ pub(crate) fn schema_name(command: &str) -> String {
     let number = match command {
         // `rate`, `low` and `high` are null where no trial could have kept its placebo.
         "trial-honesty" => 2,
+        // `hours_needed` was that of one rung, and is that of the whole trial.
+        "prove" | "trial-run" | "trial-selfcheck" => 2,
         _ => 1,
     };
     format!("planish.{command}/{number}")
@@ -114,6 +116,7 @@ mod tests {
     fn a_result_that_has_changed_has_a_schema_of_another_number() {
         let schema = |command| Envelope::<()>::new(command, Exit::Done, None, Vec::new()).schema;
         assert_eq!(schema("trial-honesty"), "planish.trial-honesty/2");
-        assert_eq!(schema("trial-run"), "planish.trial-run/1");
+        assert_eq!(schema("trial-run"), "planish.trial-run/2");
+        assert_eq!(schema("doctor"), "planish.doctor/1");
     }
 }

@@ -132,7 +132,7 @@ fn published_proofs_have_the_shape_of_today() {
     for name in NAMES {
         let outcome = json_of(&format!("docs/proofs/{name}.json"));
         let envelope = json!({
-            "schema": "planish.prove/1",
+            "schema": "planish.prove/2",
             "version": outcome["version"],
             "command": "prove",
             "exit": outcome["exit"],
