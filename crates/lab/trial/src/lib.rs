@@ -31,7 +31,7 @@ pub use error::TrialError;
 pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec, Worth, new};
 pub use hooks::{ResetSpec, SettleSpec};
 pub use host::{Action, Applied, HostControl, PipelineHost};
-pub use ladder::{Confirm, GuardSpec, LadderOptions, SEED_LIMIT, WarmUpPlan, fresh_seed};
+pub use ladder::{Confirm, GuardSpec, LadderOptions, PairsCure, SEED_LIMIT, WarmUpPlan, fresh_seed};
 pub use outcome::*;
 pub use proof::{Honesty, Proofs};
 pub use resident::{Freshness, ResidentArm, ResidentArms, Slicing, run_resident};

@@ -16,12 +16,21 @@ use crate::error::TrialError;
 use crate::file::TrialFile;
 use crate::hooks::{Hooks, has_pressure};
 use crate::host::{HostControl, PipelineHost};
-use crate::ladder::{Confirm, Field, LadderOptions, SEED_LIMIT, check_only, climb, fresh_seed, host_error};
+use crate::ladder::{
+    Confirm, Field, LadderOptions, PairsCure, SEED_LIMIT, check_only, climb, fresh_seed, host_error,
+};
 use crate::outcome::{Refusal, RungVerdict, SelfCheck, Setup, TrialOutcome};
 use crate::proof::{Honesty, Proofs};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, ResidentField, Slicing};
 use crate::sample::ArmError;
 use crate::start::{StartField, StartPlan, stacked};
+
+/// What helps where the pairs of a trial file are too few.
+const PAIRS_CURE: PairsCure = PairsCure {
+    more: "raise `pairs` in the trial file, or in a copy of a shipped one (4096 at most)",
+    beyond: "no trial runs as many as that: ask for a larger `min_gain` in the trial file, or in a copy of a shipped \
+             one, or run it at a quieter time",
+};
 
 /// How a trial is run.
 #[derive(Clone, Debug)]
@@ -312,7 +321,7 @@ fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOption
         budget: options.checked_budget(Duration::from_secs_f64(seconds))?,
         spent: Duration::ZERO,
         pairs_max: trial.pairs,
-        pairs_cure: "raise `pairs` in the trial file, or in a copy of a shipped one (4096 at most)",
+        pairs_cure: PAIRS_CURE,
         selfcheck_pairs: trial.selfcheck_pairs,
         warm_up: trial.warm_up(),
         confirm,

@@ -107,6 +107,28 @@ pub enum WarmUpPlan {
     Fixed(Duration),
 }
 
+/// What helps where a gain takes more pairs than a ladder runs, as the end of a sentence.
+#[derive(Clone, Copy, Debug)]
+pub struct PairsCure {
+    /// Where a trial may ask for as many.
+    pub more: &'static str,
+    /// Where none may.
+    pub beyond: &'static str,
+}
+
+impl PairsCure {
+    /// The same for any number: of a ladder whose user cannot ask for more.
+    #[must_use]
+    pub const fn alike(cure: &'static str) -> Self {
+        Self { more: cure, beyond: cure }
+    }
+
+    /// For so many pairs.
+    fn of(self, pairs: usize) -> &'static str {
+        if pairs > PAIRS_MAX { self.beyond } else { self.more }
+    }
+}
+
 /// Everything that is fixed before the first unit.
 #[derive(Clone, Debug)]
 pub struct LadderOptions {
@@ -141,8 +163,8 @@ pub struct LadderOptions {
     pub spent: Duration,
     /// Pairs of a rung at most.
     pub pairs_max: usize,
-    /// What gives them more, as the end of a sentence.
-    pub pairs_cure: &'static str,
+    /// What helps where these are too few.
+    pub pairs_cure: PairsCure,
     /// Pairs of the self-check; 8 at least.
     pub selfcheck_pairs: usize,
     /// What each unit runs before it is measured.
@@ -592,7 +614,7 @@ impl<'a> Climb<'a> {
             self.refused.push(Refusal {
                 what: format!("more pairs of {}", open.join(", ")),
                 why: format!("{cap} pairs of a rung are the most here, and {left} s of the budget are left"),
-                cure: self.options.pairs_cure.to_owned(),
+                cure: self.options.pairs_cure.of(cap + 1).to_owned(),
             });
         }
     }

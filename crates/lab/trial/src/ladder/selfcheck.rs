@@ -9,7 +9,7 @@ use planish_stats::summary::robust_sigma;
 use planish_stats::{Estimate, Rng};
 
 use super::rows::{better, gain};
-use super::{Climb, LadderOptions, PAIRS_MAX, Refusal, SEED_LIMIT, race, readback};
+use super::{Climb, LadderOptions, Refusal, SEED_LIMIT, race, readback};
 use crate::control::Phase;
 use crate::error::TrialError;
 use crate::outcome::{Detectable, First, Quieter, SelfCheck, SelfCheckVerdict};
@@ -312,10 +312,6 @@ pub(super) fn is_speed(name: &str) -> bool {
     (is_rate && !is_part) || name == "cpu_s" || name == "wall_s"
 }
 
-/// What helps where even the most pairs that a trial may ask for would not do.
-const BEYOND_ALL_PAIRS: &str =
-    "no trial runs as many as that: ask for a larger `min_gain`, or at a quieter time";
-
 fn advice(check: &SelfCheck, options: &LadderOptions, pairs: usize, aa: &Estimate) -> String {
     match check.verdict {
         SelfCheckVerdict::Ok => {
@@ -346,7 +342,7 @@ fn advice(check: &SelfCheck, options: &LadderOptions, pairs: usize, aa: &Estimat
                 );
                 // No budget buys these.
                 if needed > options.pairs_max {
-                    let cure = if needed > PAIRS_MAX { BEYOND_ALL_PAIRS } else { options.pairs_cure };
+                    let cure = options.pairs_cure.of(needed);
                     text += &format!(", and {} are run at most: {cure}", options.pairs_max);
                 }
             }

@@ -105,7 +105,7 @@ mod tests {
     use planish_stats::ladder::Strictness;
 
     use crate::control::{Silent, Stop};
-    use crate::ladder::{Confirm, Field, LadderOptions, Stack, climb};
+    use crate::ladder::{Confirm, Field, LadderOptions, PairsCure, Stack, climb};
     use crate::outcome::{Achieved, Better, LadderMode, MetricSpec, RungVerdict, TrialOutcome, UnitKind};
     use crate::sample::{ArmError, Sample};
 
@@ -164,7 +164,7 @@ mod tests {
             budget: Duration::from_secs(600),
             spent: Duration::ZERO,
             pairs_max: 32,
-            pairs_cure: "raise `pairs`",
+            pairs_cure: PairsCure::alike("raise `pairs`"),
             selfcheck_pairs: 8,
             warm_up: crate::ladder::WarmUpPlan::Auto,
             confirm: Confirm::Fresh,

@@ -93,7 +93,7 @@ pub(super) fn options(budget_seconds: f64, selfcheck_pairs: usize) -> LadderOpti
         budget: Duration::from_secs_f64(budget_seconds),
         spent: Duration::ZERO,
         pairs_max: 32,
-        pairs_cure: "raise `pairs`",
+        pairs_cure: PairsCure { more: "raise `pairs`", beyond: "wait for a quieter hour" },
         selfcheck_pairs,
         warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Fresh,
@@ -169,7 +169,7 @@ fn a_trial_that_its_number_of_pairs_ended_says_so_and_one_that_its_time_ended_do
     let plan = LadderOptions { min_gain: 0.0001, ..options(60.0, 8) };
     let outcome = run(&mut Slow::new(0.0, 1.0, &costs), &plan);
     let advice = &outcome.selfcheck.as_ref().expect("it was made").advice;
-    assert!(advice.contains(", and 32 are run at most: no trial runs as many as that: "), "{advice}");
+    assert!(advice.contains(", and 32 are run at most: wait for a quieter hour"), "{advice}");
 
     let outcome = capped(60.0);
     assert!(outcome.rungs[0].pairs < 32 && outcome.refused.is_empty(), "{:?}", outcome.refused);

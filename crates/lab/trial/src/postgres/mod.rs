@@ -53,7 +53,7 @@ use self::work::Work;
 use crate::control::{Phase, Stop, Tick};
 use crate::error::TrialError;
 use crate::kernel;
-use crate::ladder::{Confirm, LadderOptions, WarmUpPlan, host_error};
+use crate::ladder::{Confirm, LadderOptions, PairsCure, WarmUpPlan, host_error};
 use crate::outcome::{Better, LadderMode, MetricSpec, PostgresSetup, Setup, TrialOutcome};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, Slicing, run_resident};
 use crate::run::{Ground, RunOptions};
@@ -247,7 +247,7 @@ fn ladder_options(
         budget: options.checked_budget(BUDGET[usize::from(options.quick)])?,
         spent: Duration::ZERO,
         pairs_max: 32,
-        pairs_cure: "run it again at a quieter time: this proof runs no more",
+        pairs_cure: PairsCure::alike("run it again at a quieter time: this proof runs no more"),
         selfcheck_pairs: 8,
         warm_up: WarmUpPlan::Auto,
         confirm,

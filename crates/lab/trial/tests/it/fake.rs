@@ -9,8 +9,8 @@ use planish_model::HostFacts;
 use planish_stats::Rng;
 use planish_stats::ladder::Strictness;
 use planish_trial::{
-    Achieved, ArmError, Better, Confirm, GuardSpec, LadderMode, LadderOptions, MetricSpec, ResidentArm,
-    ResidentArms, Sample, Stop, WarmUpPlan,
+    Achieved, ArmError, Better, Confirm, GuardSpec, LadderMode, LadderOptions, MetricSpec, PairsCure,
+    ResidentArm, ResidentArms, Sample, Stop, WarmUpPlan,
 };
 
 /// What happened to an arm, shared with the test.
@@ -228,7 +228,7 @@ pub fn options(seed: u64) -> LadderOptions {
         budget: Duration::from_secs(600),
         spent: Duration::ZERO,
         pairs_max: 32,
-        pairs_cure: "raise `pairs`",
+        pairs_cure: PairsCure::alike("raise `pairs`"),
         selfcheck_pairs: 8,
         warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Fresh,
