@@ -409,7 +409,7 @@ impl PipelineError {
                 "make the plan again: planish plan PROFILE -o FILE".to_owned()
             }
             Self::Unshown { .. } => {
-                "make the plan again: planish plan PROFILE --persist -o FILE".to_owned()
+                "look at it, and write the plan with it: planish plan FILE --persist -o FILE".to_owned()
             }
             _ if self.is_for_root() && !rustix::process::geteuid().is_root() => {
                 "run it as root: sudo planish ...".to_owned()

@@ -116,7 +116,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     plan.persist = persist;
     let mut answer = context.answer(&plan, session.catalogue());
-    let may_persist = refusals.iter().all(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
+    // These are refused without `--persist` as well, and have a cure of their own.
+    let is_refused_anyway = refusals
+        .iter()
+        .any(|refusal| matches!(refusal, PipelineError::Unconfirmed { .. } | PipelineError::Moved { .. }));
+    let may_persist =
+        is_refused_anyway || refusals.iter().all(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
     let is_unshown = refusals.iter().any(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
     for refusal in refusals {
         answer = answer.message(not_persisted(refusal, context));
@@ -156,9 +161,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             .note("there is nothing to write")
             .next(context.line(&args.choice.check(&args.source))));
     }
+    if is_refused_anyway {
+        return Ok(answer);
+    }
     if is_unshown {
-        // The file still tells of what was shown then.
-        return Ok(answer.next(context.line(&planned_again(&plan, args, &session))));
+        // The file still tells of what was shown then. Planned as a file it keeps its steps: what it was made with is not
+        // among the words of this line.
+        let file = quoted(&args.source);
+        let words = args.choice.words();
+        return Ok(answer.next(context.line(&format!("plan {file}{words} --persist -o {file}"))));
     }
     let words = args.choice.words() + persist;
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
@@ -179,13 +190,6 @@ fn not_persisted(refusal: PipelineError, context: &Context) -> Message {
         None => (Level::Warning, format!("apply --persist refuses this plan: {}", refused.text)),
     };
     Message { level, text, ..refused }
-}
-
-/// The line that plans again what a plan file holds, with the files as they would become now.
-fn planned_again(plan: &Plan, args: &Args, session: &Session) -> String {
-    let known = session.catalogue().profile_names().find(|name| **name == plan.profile);
-    let profile = known.map_or_else(|| "PROFILE".to_owned(), |name| quoted(name).to_string());
-    format!("plan {profile}{} --persist -o {}", args.choice.words(), quoted(&args.source))
 }
 
 /// The pools that keep a plan from being applied, as `--exclude` takes them.

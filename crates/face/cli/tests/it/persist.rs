@@ -134,7 +134,7 @@ fn a_file_that_would_become_another_than_the_plan_showed_is_not_written() {
         format!("the host has moved since the plan was made: {OWN} would become another file than was shown");
     assert_eq!((refused.exit, message(&refused, "error")), (3, why));
     let hint = refused.envelope()["messages"][0]["hint"].clone();
-    let again = "make the plan again: planish --root host --state state plan PROFILE --persist -o FILE";
+    let again = "look at it, and write the plan with it: planish --root host --state state plan FILE --persist -o FILE";
     assert_eq!(hint, again);
     // A look tells what it would become now, and says that it is not what was shown.
     let looked = on(sandbox.path(), &["plan", "two.json", "--persist"]);
@@ -142,7 +142,7 @@ fn a_file_that_would_become_another_than_the_plan_showed_is_not_written() {
     let now = persist_files(&looked.envelope()["result"]["persist"]["files"]);
     assert_eq!((now.len(), now[0].new), (1, false), "{now:?}");
     assert!(message(&looked, "note").starts_with(&format!("{OWN} is told as it would become now")));
-    let again = "planish --root host --state state plan two --persist -o two.json";
+    let again = "planish --root host --state state plan two.json --persist -o two.json";
     assert_eq!(message(&looked, "next"), again);
     let swappiness = sandbox.path().join("host/proc/sys/vm/swappiness");
     assert_eq!(std::fs::read_to_string(&swappiness).expect("a file"), "60\n", "a plan is applied whole");
@@ -157,6 +157,43 @@ fn a_file_that_would_become_another_than_the_plan_showed_is_not_written() {
     );
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
     assert_eq!(on(sandbox.path(), &apply).exit, 1, "all of it: a later file takes vm.swappiness back");
+}
+
+#[test]
+fn the_line_that_plans_the_files_again_keeps_the_steps() {
+    let sandbox = sandbox();
+    let other = "name = \"other\"\nsummary = \"s\"\n[want]\n\"kernel.numa_balancing\" = 0\n";
+    std::fs::write(sandbox.path().join("state/etc/profiles/other.toml"), other).expect("a profile");
+    let save = ["plan", "two", "--exclude", "vm.swappiness", "--persist", "-o", "some.json"];
+    assert_eq!(on(sandbox.path(), &save).exit, 0);
+    let steps = || {
+        let text = std::fs::read_to_string(sandbox.path().join("some.json")).expect("it was saved");
+        serde_json::from_str::<serde_json::Value>(&text).expect("a plan")["steps"].clone()
+    };
+    let shown = steps();
+    assert_eq!(on(sandbox.path(), &["apply", "other", "--persist", "--yes"]).exit, 0);
+    let looked = on(sandbox.path(), &["plan", "some.json", "--persist"]);
+    let line = message(&looked, "next");
+    let words = line.strip_prefix("planish --root host --state state ").expect("a line of this host");
+    let again = on(sandbox.path(), &words.split(' ').collect::<Vec<_>>());
+    assert_eq!((again.exit, steps()), (0, shown), "{}", again.stdout);
+    let applied = on(sandbox.path(), &["apply", "some.json", "--persist", "--yes"]);
+    assert_eq!(applied.exit, 0, "{}", applied.stdout);
+    let swappiness = sandbox.path().join("host/proc/sys/vm/swappiness");
+    assert_eq!(std::fs::read_to_string(swappiness).expect("a file"), "60\n", "it was excluded");
+}
+
+#[test]
+fn a_plan_that_is_refused_with_files_or_without_is_not_proposed() {
+    let sandbox = sandbox();
+    let wait = ["apply", "two", "--confirm", "600", "--yes"];
+    assert_eq!(on(sandbox.path(), &wait).exit, 0);
+    let looked = on(sandbox.path(), &["plan", "two", "--persist"]);
+    assert!(message(&looked, "warning").contains("apply --persist refuses this plan"), "{}", looked.stdout);
+    let messages = looked.envelope()["messages"].to_string();
+    assert!(messages.contains("planish --root host --state state confirm"), "{messages}");
+    assert!(!messages.contains("state apply two"), "{messages}");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
 }
 
 #[test]
