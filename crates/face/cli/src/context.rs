@@ -147,8 +147,13 @@ impl Context {
         let root = quoted(root.to_string_lossy().trim_end_matches('/'));
         let below =
             |word: &str| if word.starts_with('/') { format!("{root}{word}") } else { word.to_owned() };
-        let files: Vec<String> = format!("/{files}").split(' ').map(below).collect();
-        format!("{before}mv {}", files.join(" "))
+        // The two words behind `mv` and no more: a command line in the same sentence has absolute paths of its own.
+        let files = format!("/{files}");
+        let mut words = files.splitn(3, ' ');
+        let (from, to) = (words.next().map(below), words.next().map(below));
+        let rest = words.next().map(str::to_owned);
+        let told: Vec<String> = [from, to, rest].into_iter().flatten().collect();
+        format!("{before}mv {}", told.join(" "))
     }
 
     /// The same for a command that writes the host: only root may do that on a live one.
@@ -234,6 +239,12 @@ mod tests {
         assert_eq!(
             told(&root, file),
             "move it away first: mv 'a host'/etc/sysctl.d/90-planish.conf 'a host'/etc/sysctl.d/90-planish.conf.mine"
+        );
+        // What follows in the sentence is no file to move.
+        let more = "mv /etc/x /etc/x.mine; or: planish undo 1";
+        assert_eq!(
+            told(&["--root", "/r/h", "--state", "/srv/st"], more),
+            "mv /r/h/etc/x /r/h/etc/x.mine; or: planish --root /r/h --state /srv/st undo 1"
         );
         for (options, same) in
             [(&[][..], file), (&root, "move it away: mv /srv/st/var/log /srv/st/var/log.odd")]
