@@ -148,9 +148,11 @@ impl End {
         }
     }
 
-    /// Why the kernel reset the machine, where that was no doing of ours: QEMU leaves with 0 then.
+    /// Why the kernel reset the machine, where that was no doing of ours: QEMU leaves with 0 then. A check that failed
+    /// before has failed, whatever came after it: another boot may not wash it away.
     fn died_by_itself(&self) -> Option<&'static str> {
         match self {
+            Self { tally, .. } if tally.failed_count > 0 => None,
             Self { exit: Some(0), met_breakpoint: true, .. } => {
                 Some("of QEMU running code that was being rewritten")
             }
@@ -199,6 +201,9 @@ mod tests {
         assert!(end(&["Oops: 0000"], 0).died_by_itself().is_some());
         let slipped = "[  254.1] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI";
         assert!(end(&["PLANISH-START", "PLANISH-RESULT a ok fine", slipped], 0).died_by_itself().is_some());
+        assert!(
+            end(&["PLANISH-START", "PLANISH-RESULT a fail 1 of 2", slipped], 0).died_by_itself().is_none()
+        );
         // Our first step may have killed the kernel. A hang that `timeout` ended and an exit that was asked for are
         // judged, too.
         assert!(end(&["PLANISH-START", "Oops: 0000"], 0).died_by_itself().is_none());
