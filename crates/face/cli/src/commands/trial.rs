@@ -166,27 +166,48 @@ fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure>
 fn run_honesty(context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let honesty = planish_trial::honesty(&session)?;
-    let none = match (honesty.placebos, honesty.left_out) {
-        (0, 0) if session.hidden_state().is_some() => Some("no trial of this user has run here yet"),
+    let hidden = session.hidden_state();
+    let none = nothing_counted(honesty.placebos, honesty.left_out, hidden.is_some());
+    let answer = context.answer(&HonestyReport(honesty), &Catalogue::default());
+    let mut answer = if let Some(note) = none { answer.note(note) } else { answer };
+    if let Some(folder) = hidden {
+        let folder = folder.display();
+        answer =
+            answer.warning(format!("a trial that root ran is stored in {folder}, which only root may read"));
+    }
+    Ok(answer.next(context.line("prove series --quick")))
+}
+
+/// Why no placebo counts, where none does: of so many and so many left out. Of `hidden` trials nothing is known.
+fn nothing_counted(placebos: u64, left_out: u64, hidden: bool) -> Option<&'static str> {
+    match (placebos, left_out) {
+        (0, 0) if hidden => Some("no trial of this user has run here yet"),
         (0, 0) => Some("no trial has run here yet"),
         (0, _) => {
             Some("no trial here could have kept its placebo: stopped, short, or in slices of one start")
         }
         _ => None,
-    };
-    let answer = context.answer(&HonestyReport(honesty), &Catalogue::default());
-    let mut answer = if let Some(note) = none { answer.note(note) } else { answer };
-    if let Some(folder) = session.hidden_state() {
-        let folder = folder.display();
-        answer =
-            answer.warning(format!("the proofs of root's trials are in {folder}, which only root may read"));
     }
-    Ok(answer.next(context.line("prove series --quick")))
 }
 
 impl From<TrialError> for Failure {
     fn from(error: TrialError) -> Self {
         let (exit, hints) = (error.exit(), error.hints());
         hints.into_iter().fold(Self::new(exit, error), Self::hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_who_may_not_see_the_trials_of_root_is_told_of_his_own() {
+        assert_eq!(nothing_counted(0, 0, true), Some("no trial of this user has run here yet"));
+        assert_eq!(nothing_counted(0, 0, false), Some("no trial has run here yet"));
+        assert!(
+            nothing_counted(0, 2, true).is_some_and(|why| why.starts_with("no trial here could have kept"))
+        );
+        assert_eq!(nothing_counted(1, 2, true), None);
     }
 }
