@@ -256,6 +256,7 @@ mod tests {
                 outcome: Some(outcome),
                 begun: None,
                 last_boot: None,
+                last_entry: None,
                 undone: None,
             }],
             confirm_by: None,

@@ -150,6 +150,7 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         outcome: None,
         begun: None,
         last_boot: None,
+        last_entry: None,
         undone: None,
     }
 }

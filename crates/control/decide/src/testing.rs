@@ -220,6 +220,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             outcome: Some(outcome),
             begun: None,
             last_boot: None,
+            last_entry: None,
             undone: None,
         }],
         confirm_by: None,

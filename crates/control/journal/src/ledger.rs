@@ -150,6 +150,7 @@ impl Ledger {
 
     /// A step of which something is told in a boot.
     fn step(&mut self, id: EntryId, step: usize, boot_id: &str) -> Result<&mut EntryStep, String> {
+        let newest = self.entries.last().map(|entry| entry.id);
         let entry = self.find(id)?;
         let (count, later) = (entry.steps.len(), entry.boot_id != boot_id);
         let step = entry
@@ -157,6 +158,7 @@ impl Ledger {
             .get_mut(step)
             .ok_or_else(|| format!("entry {id} has {count} steps, and no step {step}"))?;
         step.last_boot = later.then(|| boot_id.to_owned());
+        step.last_entry = newest.filter(|newest| *newest > id);
         Ok(step)
     }
 }

@@ -277,6 +277,10 @@ fn long_journal(folder: &Path) -> EntryId {
             journal.outcome(open, 0, outcome(&step, OutcomeKind::Done)).expect("room");
             journal.applied(open).expect("room");
         }
+        if count == 80 {
+            let step = journal.ledger().entry(open).expect("begun").steps[1].clone();
+            journal.outcome(open, 1, outcome(&step, OutcomeKind::Done)).expect("room");
+        }
         assert!(entry != open);
     }
     open
@@ -298,7 +302,10 @@ fn a_long_journal_is_archived_and_goes_on_with_what_is_open() {
     let needed = [EntryId(1), open_entry, EntryId(151)].map(|id| before.entry(id).expect("there").clone());
     assert_eq!(journal.ledger().entries, needed);
     assert!(journal.ledger().is_archived(EntryId(2)) && !journal.ledger().is_archived(open_entry));
-    // It goes on as if nothing had happened: numbers, undo, history.
+    // It goes on as if nothing had happened: numbers, order, undo, history.
+    let steps = &journal.ledger().entry(open_entry).expect("there").steps;
+    let behind = |step: usize, intent| steps[step].was_told_behind(open_entry, EntryId(intent));
+    assert_eq!((behind(0, 73), behind(1, 82), behind(1, 83)), (false, true, false));
     assert_eq!(journal.begin(intent(None)).expect("room"), EntryId(152));
     journal.begin_undo(open_entry, "planish undo", false).expect("room");
     journal.close(open_entry, Closure::Undone).expect("room");

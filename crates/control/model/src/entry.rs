@@ -213,6 +213,10 @@ pub struct EntryStep {
     /// The boot in which the journal last told something of it, where that is a later one than its entry's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_boot: Option<String>,
+    /// The newest entry of the journal when it last told something of it, where that is a later one than its own: what
+    /// was written or taken back behind the intent of that entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_entry: Option<EntryId>,
 }
 
 impl EntryStep {
@@ -235,6 +239,7 @@ impl EntryStep {
             begun: None,
             undone: None,
             last_boot: None,
+            last_entry: None,
         }
     }
 
@@ -242,6 +247,12 @@ impl EntryStep {
     #[must_use]
     pub fn was_seen_in(&self, boot_id: &str) -> bool {
         self.last_boot.as_deref() == Some(boot_id)
+    }
+
+    /// Whether the journal told something of it, a step of entry `own`, behind the intent of another entry.
+    #[must_use]
+    pub fn was_told_behind(&self, own: EntryId, intent: EntryId) -> bool {
+        self.last_entry.unwrap_or(own) >= intent
     }
 
     /// For a file of ours: whether it was written.

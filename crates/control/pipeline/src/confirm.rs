@@ -83,37 +83,36 @@ fn refuse_unshown(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<(
     for step in edits {
         // A file that is gone or may not be read is told by the write.
         let Ok(Some(now)) = sink.read_file(&step.place) else { continue };
-        let Some(shown) = as_shown(entry.id, step, entries)? else { continue };
-        // A confirm that was killed has written it already, as it was shown then.
-        if boot::is_in(step, &now) {
-            continue;
-        }
-        if preview::changed(step, Some(&now), entries)? != preview::changed(step, Some(&shown), entries)? {
+        let Some(original) = step.original() else { continue };
+        let lines = |text: &str| {
+            let text = without_ours(entry.id, step, entries, text);
+            preview::changed(step, Some(&text), entries)
+        };
+        if lines(&now)? != lines(&original.value)? {
             return Err(PipelineError::NotAsShown { path: step.place.clone(), entry: entry.id });
         }
     }
     Ok(())
 }
 
-/// The text of a boot loader's file at the apply of a step, with what planish itself did to it since: arguments of
-/// other entries came with their confirm, or went with their undo. `None` where the journal does not have it.
-fn as_shown(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Result<Option<String>, PipelineError> {
-    let Some(original) = step.original() else { return Ok(None) };
-    let Some(format) = BootFormat::of_knob(step.knob.as_str()).map(boot::format_of) else { return Ok(None) };
-    let mut text = original.value.clone();
-    let others = entries.iter().filter(|other| other.id != id).flat_map(|other| &other.steps);
-    let done = |other: &&EntryStep| {
-        other.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::Done)
+/// A text of a boot loader's file without what planish itself may have put in, or taken out, since the intent of this
+/// entry: its own arguments, which a confirm that was killed has written already, and those of entries that were
+/// applied, confirmed or undone behind it. The text at the apply and the one of now differ by them, and nobody edited
+/// anything. What happened before the intent is in both texts, or in neither, and stays there: it may be somebody
+/// else's by now.
+fn without_ours(id: EntryId, step: &EntryStep, entries: &[Entry], text: &str) -> String {
+    let Some(format) = BootFormat::of_knob(step.knob.as_str()).map(boot::format_of) else {
+        return text.to_owned();
     };
-    let same = others.filter(|other| other.undo == Undo::Edit && other.place == step.place).filter(done);
-    for other in same {
-        match (other.is_undone(), boot::is_in(other, &text)) {
-            (true, true) => text = planish_boot::remove(format, &text, &other.wanted).unwrap_or(text),
-            (false, false) => text = preview::inserted(other, format, &text)?,
-            _ => {}
-        }
-    }
-    Ok(Some(text))
+    let steps = entries.iter().flat_map(|other| other.steps.iter().map(move |step| (other, step)));
+    // An undo that was killed has said nothing of its steps yet.
+    let is_since = |other: &Entry, step: &EntryStep| step.was_told_behind(other.id, id) || other.undo_begun;
+    steps
+        .filter(|(other, same)| same.undo == Undo::Edit && same.place == step.place && is_since(other, same))
+        .filter_map(|(_, ours)| boot::is_in(ours, text).then_some(&ours.wanted))
+        .fold(text.to_owned(), |text, arguments| {
+            planish_boot::remove(format, &text, arguments).unwrap_or(text)
+        })
 }
 
 /// Writes the files of an entry, all or none of them.

@@ -135,7 +135,7 @@ pub(crate) fn changed(
 }
 
 /// A text of a boot loader's file with the arguments of a step.
-pub(crate) fn inserted(step: &EntryStep, format: Format, text: &str) -> Result<String, PipelineError> {
+fn inserted(step: &EntryStep, format: Format, text: &str) -> Result<String, PipelineError> {
     planish_boot::insert(format, text, &step.wanted)
         .map_err(|source| PipelineError::BootFile { path: step.place.clone(), source })
 }

@@ -37,6 +37,7 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         outcome: None,
         begun: None,
         last_boot: None,
+        last_entry: None,
         undone: None,
     }
 }

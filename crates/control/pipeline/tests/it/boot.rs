@@ -1,5 +1,6 @@
 //! Boot parameters: given to the boot loader of the machine, and taken back to the byte.
 
+use planish_boot::Format;
 use planish_model::{DriftState, EntryId, EntryState, Exit, KnobId, Outcome, Want};
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, Session, Source, Target, apply, check, confirm, undo,
@@ -67,6 +68,10 @@ fn wants() -> Source {
 
 fn more() -> Source {
     profile("more", &[("boot.rcupdate_rcu_normal_after_boot", Want::Int(1))])
+}
+
+fn third() -> Source {
+    profile("third", &[("boot.processor_max_cstate", Want::Int(1))])
 }
 
 fn persist(tree: &Tree, source: &Source) -> Applied {
@@ -271,12 +276,17 @@ fn confirm_comes_before_the_boot_loader() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// Applies what waits to be confirmed, with a timer that never comes.
+fn try_out(tree: &Tree, source: &Source) -> Applied {
+    let session = crate::watch::without_watcher(tree);
+    let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
+    apply(&session, &plan_of(&session, source), &options).expect("applied")
+}
+
 /// A host with boot parameters that wait to be confirmed.
 fn on_trial(make: fn() -> Tree) -> Tree {
     let tree = make();
-    let session = crate::watch::without_watcher(&tree);
-    let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
-    let applied = apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
+    let applied = try_out(&tree, &wants());
     assert_eq!(applied.exit, Exit::Done, "what waits for the confirm is no finding: {:?}", applied.hints);
     tree
 }
@@ -334,9 +344,7 @@ fn arguments_of_two_entries_on_trial_are_confirmed_together() {
     for (name, make) in all().into_iter().filter(|(name, _)| *name != "debian") {
         let start = make().snapshot();
         let tree = on_trial(make);
-        let session = crate::watch::without_watcher(&tree);
-        let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
-        apply(&session, &plan_of(&session, &more()), &options).expect("applied");
+        try_out(&tree, &more());
         assert_eq!(confirm(&tree.session()).expect(name), [EntryId(1), EntryId(2)]);
         undo(&tree.session(), Target::All, false).expect("undone");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
@@ -344,12 +352,124 @@ fn arguments_of_two_entries_on_trial_are_confirmed_together() {
         // An entry that is undone meanwhile takes its own arguments along, which is no edit of somebody's.
         let tree = make();
         persist(&tree, &wants());
-        let session = crate::watch::without_watcher(&tree);
-        apply(&session, &plan_of(&session, &more()), &options).expect("applied");
-        undo(&session, Target::Entry(EntryId(1)), false).expect("undone");
+        try_out(&tree, &more());
+        undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
         assert_eq!(confirm(&tree.session()).expect(name), [EntryId(2)]);
         undo(&tree.session(), Target::All, false).expect("undone");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+    }
+}
+
+/// The files of a host that hold arguments of the kernel in a line, and where the line is.
+fn lines_of(tree: &Tree) -> Vec<(String, Format)> {
+    let format = |path: &str, text: &str| match path {
+        ENV => Some(Format::GrubEnv),
+        KERNEL_CMDLINE => Some(Format::KernelCmdline),
+        RESCUE => None,
+        _ if text.contains("options $") => None,
+        _ => (path.contains("/loader/entries/") && path.ends_with(".conf")).then_some(Format::Entry),
+    };
+    let files = tree.snapshot().into_iter();
+    files.filter_map(|(path, text)| format(&path, &text).map(|format| (path, format))).collect()
+}
+
+/// What an administrator does with `grubby --args`.
+fn give(tree: &Tree, path: &str, format: Format, arguments: &str) {
+    tree.put(path, &planish_boot::insert(format, &tree.get(path), arguments).expect("a sound file"));
+}
+
+/// What happens before a confirm, and the entries that it confirms.
+type Story = (&'static str, fn(&Tree) -> Vec<EntryId>);
+
+const STORIES: [Story; 5] = [
+    ("undone and applied anew, before the trial", |tree| {
+        persist(tree, &wants());
+        undo(&tree.session(), Target::All, false).expect("undone");
+        persist(tree, &wants());
+        persist(tree, &more());
+        try_out(tree, &third());
+        vec![EntryId(4)]
+    }),
+    ("taken out by somebody, before the trial", |tree| {
+        persist(tree, &wants());
+        for (path, format) in lines_of(tree) {
+            let text = planish_boot::remove(format, &tree.get(&path), "skew_tick=1");
+            tree.put(&path, &text.expect("it was given"));
+        }
+        // The natural cure is a trial like any other.
+        try_out(tree, &wants());
+        try_out(tree, &more());
+        vec![EntryId(2), EntryId(3)]
+    }),
+    ("undone and given by somebody, before the trial", |tree| {
+        persist(tree, &wants());
+        undo(&tree.session(), Target::All, false).expect("undone");
+        lines_of(tree).iter().for_each(|(path, format)| give(tree, path, *format, "skew_tick=1"));
+        try_out(tree, &more());
+        vec![EntryId(2)]
+    }),
+    ("two on trial, and one that came in between", |tree| {
+        try_out(tree, &wants());
+        try_out(tree, &more());
+        persist(tree, &third());
+        vec![EntryId(1), EntryId(2)]
+    }),
+    ("a confirm that was killed, and one that came in between", |tree| {
+        try_out(tree, &wants());
+        try_out(tree, &more());
+        lines_of(tree).iter().for_each(|(path, format)| give(tree, path, *format, "skew_tick=1"));
+        persist(tree, &third());
+        vec![EntryId(1), EntryId(2)]
+    }),
+];
+
+#[test]
+fn what_other_entries_did_to_a_file_is_no_edit_of_somebodys() {
+    for (name, make) in all().into_iter().filter(|(name, _)| *name != "debian") {
+        for (story, tell) in STORIES {
+            let (tree, when) = (make(), format!("{name}, {story}"));
+            if lines_of(&tree).is_empty() && story.contains("somebody") {
+                continue;
+            }
+            let ids = tell(&tree);
+            let before = tree.snapshot();
+            for (path, format) in lines_of(&tree) {
+                let shown = tree.get(&path);
+                give(&tree, &path, format, "panic=7");
+                let error = confirm(&tree.session()).expect_err(&when);
+                assert!(
+                    matches!(&error, PipelineError::NotAsShown { path: told, .. } if *told == path),
+                    "{when}"
+                );
+                tree.put(&path, &shown);
+            }
+            assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "{when}");
+            let confirmed = confirm(&tree.session()).unwrap_or_else(|error| panic!("{when}: {error}"));
+            assert_eq!(confirmed, ids, "{when}");
+            for (path, _) in lines_of(&tree) {
+                let once = |arguments: &str| tree.get(&path).matches(arguments).count() == 1;
+                let given = ["rcupdate.rcu_normal_after_boot=1", "skew_tick=1"].into_iter().all(once);
+                assert!(given, "{when}: {}", tree.get(&path));
+            }
+            for id in ids.into_iter().rev() {
+                assert_eq!(undo(&tree.session(), Target::Entry(id), false).expect("undone").exit, Exit::Done);
+            }
+            if !story.contains("killed") {
+                let files = differences(&before, &tree.snapshot());
+                assert_eq!(files.iter().find(|path| !path.starts_with("/proc/")), None, "{when}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_edit_with_the_same_argument_in_it_is_no_confirm_that_was_killed() {
+    for make in [rocky, systemd] {
+        let tree = on_trial(make);
+        let (path, format) = lines_of(&tree).remove(0);
+        give(&tree, &path, format, "panic=7 skew_tick=1");
+        let error = confirm(&tree.session()).expect_err("somebody edited it");
+        assert!(matches!(error, PipelineError::NotAsShown { .. }), "{error}");
     }
 }
 

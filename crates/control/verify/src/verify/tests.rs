@@ -84,6 +84,7 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         outcome: Some(outcome),
         begun: None,
         last_boot: None,
+        last_entry: None,
         undone: None,
     }
 }
