@@ -260,6 +260,7 @@ mod tests {
                 undone: None,
             }],
             confirm_by: None,
+            on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,
         }

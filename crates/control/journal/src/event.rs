@@ -1,6 +1,6 @@
 //! The events of the journal: what each kind of line says.
 
-use planish_model::{Closure, Entry, EntryId, EntryStep, Outcome, PlanHash, PoolWrite};
+use planish_model::{Closure, Entry, EntryId, EntryStep, Outcome, Plan, PlanHash, PoolWrite};
 use serde::{Deserialize, Serialize};
 
 /// What is about to be done, with everything that undo will need.
@@ -18,6 +18,9 @@ pub struct Intent {
     /// Deadline of the dead-man timer, seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_by: Option<u64>,
+    /// What the confirm is to persist, where there is one that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_confirm: Option<Box<Plan>>,
     /// The steps in the order of their writes, each with its originals and without an outcome.
     pub steps: Vec<EntryStep>,
 }

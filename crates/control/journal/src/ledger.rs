@@ -137,6 +137,7 @@ impl Ledger {
         let entry = self.find(id)?;
         entry.state = state;
         entry.confirm_by = None;
+        entry.on_confirm = None;
         entry.undo_begun = false;
         Ok(())
     }
@@ -172,9 +173,23 @@ fn split_pools(steps: &mut [EntryStep]) {
 
 /// An entry that has been announced: interrupted, unless a later line says more.
 fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> Entry {
-    let Intent { command, reason, profile, plan, confirm_by, mut steps } = intent;
+    let Intent { command, reason, profile, plan, confirm_by, on_confirm, mut steps } = intent;
     split_pools(&mut steps);
     let state = if steps.is_empty() { EntryState::Closed(Closure::Empty) } else { EntryState::Interrupted };
     let undo_begun = false;
-    Entry { id, at, boot_id, who, command, reason, profile, plan, steps, confirm_by, state, undo_begun }
+    Entry {
+        id,
+        at,
+        boot_id,
+        who,
+        command,
+        reason,
+        profile,
+        plan,
+        steps,
+        confirm_by,
+        on_confirm,
+        state,
+        undo_begun,
+    }
 }

@@ -55,6 +55,7 @@ fn intent(confirm_by: Option<u64>) -> Intent {
         profile: "series".to_owned(),
         plan: plan.hash,
         confirm_by,
+        on_confirm: None,
         steps: vec![step("vm.swappiness", "60", "10"), step("vm.stat_interval", "1", "10")],
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Coupling, Generator, KnobId, PlanHash, Undo, ValueType, place};
+use crate::{Class, Coupling, Generator, KnobId, Plan, PlanHash, Undo, ValueType, place};
 
 /// The number of a journal entry, counted from 1 on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -402,6 +402,10 @@ pub struct Entry {
     pub steps: Vec<EntryStep>,
     /// Deadline of the dead-man timer, seconds since 1970.
     pub confirm_by: Option<u64>,
+    /// While it waits for a confirm that is to persist it: what its plan has the next boot bring. A row of `skipped`
+    /// that is satisfied is a value of it, whether it was written or not; `boot` are its boot parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_confirm: Option<Box<Plan>>,
     /// Whether it still holds something.
     pub state: EntryState,
     /// Whether an undo was begun that has not said how it ended: it may have written what no step tells.

@@ -216,6 +216,7 @@ mod tests {
             plan: plan.hash,
             steps,
             confirm_by: None,
+            on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,
         }

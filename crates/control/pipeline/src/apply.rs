@@ -6,7 +6,7 @@ use planish_act::Sink;
 use planish_journal::{Intent, Journal};
 use planish_model::{
     Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind,
-    PersistFile, Plan, Undo, Unpersisted,
+    PersistFile, Plan, Skipped, Undo, Unpersisted,
 };
 use tracing::info_span;
 
@@ -102,13 +102,14 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
 
     // After this point every step is written and read back; the fresh look trusts none of that.
-    let drift = look_again(session, Some(&as_written(plan, options)), &journal.ledger().entries);
+    let drift =
+        look_again(session, Some(&as_written(plan, options, &persistence)), &journal.ledger().entries);
     let exit = exit_of(&written.outcomes, &drift, options);
     let mut hints = hints(&written.outcomes, entry, options);
     hints.extend(units::to_restart(&written.outcomes));
     hints.extend(units::to_confirm(plan).filter(|_| to_be_confirmed));
     hints.extend(journal.torn_note());
-    hints.extend(lost_at_boot(&drift, options));
+    hints.extend(lost_at_boot(&drift).filter(|_| options.is_for_next_boot()));
     if options.is_for_next_boot() {
         hints.extend(persistence.pending.map(|arguments| format!("reboot pending: {arguments}")));
     }
@@ -190,8 +191,11 @@ fn nothing_to_write(
     journal: &Journal,
 ) -> Applied {
     let drift = look_again(session, Some(plan), &journal.ledger().entries);
+    // Without an entry there is nothing to confirm later: the next boot is as it will be.
+    let options = &ApplyOptions { confirm_seconds: None, ..options.clone() };
     let (exit, unpersisted) = (exit_of(&[], &drift, options), persistence.left_out);
-    let hints = journal.torn_note().into_iter().chain(lost_at_boot(&drift, options)).collect();
+    let lost = lost_at_boot(&drift).filter(|_| options.persist);
+    let hints = journal.torn_note().into_iter().chain(lost).collect();
     Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, files: Vec::new(), exit, hints }
 }
 
@@ -234,15 +238,32 @@ pub(crate) fn due(
     Ok(Some(EntryStep { folders, ..step }))
 }
 
-/// A plan as far as its steps are on the host: files wait for the confirm, where there is one.
-fn as_written(plan: &Plan, options: &ApplyOptions) -> Plan {
+/// A plan as far as its steps are on the host: files wait for the confirm, where there is one. What no file will bring
+/// does not wait for it.
+fn as_written(plan: &Plan, options: &ApplyOptions, persistence: &Persistence) -> Plan {
     let mut written = plan.clone();
     if options.confirm_seconds.is_some() {
         written.steps.retain(|step| !step.undo.outlives_boot());
-        let is_given = |place: &str| options.persist && plan.boot.iter().any(|step| step.place == place);
+        let is_left_out = |place: &str| persistence.left_out.iter().any(|left| left.place == place);
+        let is_given = |place: &str| {
+            options.persist && plan.boot.iter().any(|step| step.place == place) && !is_left_out(place)
+        };
         written.skipped.retain(|skipped| !is_given(&skipped.place));
     }
     written
+}
+
+/// What is to be there at the next boot: the values that a plan writes or finds, and its boot parameters.
+fn for_next_boot(plan: &Plan) -> Plan {
+    let written = plan.steps.iter().map(|step| {
+        let (knob, place, wanted) = (step.knob.clone(), step.place.clone(), step.wanted.clone());
+        Skipped::satisfied(knob, place, wanted, step.verdict.clone())
+    });
+    let is_due =
+        |row: &&Skipped| row.satisfied || plan.boot.iter().any(|parameter| parameter.place == row.place);
+    let rows = written.chain(plan.skipped.iter().filter(is_due).cloned()).collect();
+    let (profile, host_id, boot_id) = (plan.profile.clone(), plan.host_id.clone(), plan.boot_id.clone());
+    Plan::new(profile, host_id, boot_id, Vec::new(), rows).with_boot(plan.boot.clone())
 }
 
 fn announce(
@@ -258,6 +279,8 @@ fn announce(
         profile: plan.profile.clone(),
         plan: plan.hash.clone(),
         confirm_by: options.confirm_seconds.map(|seconds| journal.now().saturating_add(seconds)),
+        on_confirm: (options.persist && options.confirm_seconds.is_some())
+            .then(|| Box::new(for_next_boot(plan))),
         steps,
     }
 }
@@ -300,9 +323,8 @@ fn exit_of(outcomes: &[Outcome], drift: &Drift, options: &ApplyOptions) -> Exit 
 }
 
 /// What was to be persisted and will be overwritten at boot by a file that is read after ours.
-fn lost_at_boot(drift: &Drift, options: &ApplyOptions) -> impl Iterator<Item = String> {
-    let asked = options.is_for_next_boot();
-    let lost = drift.knobs.iter().filter(move |knob| asked && knob.state == DriftState::LostAtBoot);
+pub(crate) fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
+    let lost = drift.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
     lost.map(|knob| format!("{}: {}", knob.knob, knob.because.as_deref().unwrap_or("lost at the next boot")))
 }
 

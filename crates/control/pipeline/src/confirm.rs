@@ -4,23 +4,42 @@ use std::time::Duration;
 
 use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
-use planish_model::{BootFormat, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_model::{
+    BootFormat, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, NOT_GIVEN, Outcome,
+    OutcomeKind, Plan, Undo, Unpersisted,
+};
 
+use crate::apply::{look_again, lost_at_boot};
 use crate::contents::Contents;
 use crate::error::PipelineError;
+use crate::persist::Persistence;
 use crate::session::Session;
 use crate::{gone, preview, settle};
+
+/// What a confirm did.
+#[derive(Clone, Debug)]
+pub struct Confirmed {
+    /// The entries that stay, oldest first.
+    pub entries: Vec<EntryId>,
+    /// What they were to persist and nothing brings back at the next boot.
+    pub unpersisted: Vec<Unpersisted>,
+    /// Findings where the next boot will not bring what they were to persist.
+    pub exit: Exit,
+    /// What to know.
+    pub hints: Vec<String>,
+}
 
 /// Confirms every entry of this boot that waits for it, and writes its files for the next boot.
 ///
 /// An entry of an earlier boot is not confirmed: what was tried went with that boot, perhaps because of it, and
-/// files must not bring it back.
+/// files must not bring it back. Where files were written, what the next boot will bring is looked at afresh, as
+/// `apply --persist` does that waits for nobody.
 ///
 /// # Errors
 /// A journal that cannot be used, another planish at work, a file that cannot be written or that someone else
 /// wrote meanwhile, a file of the boot loader that would become another one than was shown: then the entries before it
 /// are confirmed, and it is not, nor does a file of it stay.
-pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
+pub fn confirm(session: &Session) -> Result<Confirmed, PipelineError> {
     session.refuse_hidden()?;
     let sink = session.sink()?;
     let mut journal = session.writer(Duration::ZERO)?;
@@ -32,17 +51,74 @@ pub fn confirm(session: &Session) -> Result<Vec<EntryId>, PipelineError> {
     let waits = |entry: &&Entry| entry.state == EntryState::Unconfirmed && entry.boot_id == boot_id;
     let waiting: Vec<Entry> = journal.ledger().entries.iter().filter(waits).cloned().collect();
     let mut confirmed = Vec::new();
-    for entry in waiting {
+    for entry in &waiting {
         // Without outcomes in the journal, the next confirm tries the files again.
-        let written = write_files(&entry, &journal.ledger().entries, &*sink);
-        let written = written.map_err(|failure| failure.told(&entry, &confirmed))?;
+        let written = write_files(entry, &journal.ledger().entries, &*sink);
+        let written = written.map_err(|failure| failure.told(entry, &confirmed))?;
         if let Err(source) = record(&mut journal, entry.id, &written) {
-            let restored = take_out(&entry, &written, &journal.ledger().entries, &*sink);
+            let restored = take_out(entry, &written, &journal.ledger().entries, &*sink);
             return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
         }
         confirmed.push(entry.id);
     }
-    Ok(confirmed)
+
+    // After this point every file is written and every entry stays; the fresh look trusts none of that.
+    let plans = waiting.iter().filter_map(|entry| entry.on_confirm.as_deref());
+    let looks = plans.map(|plan| look_ahead(session, plan, &journal.ledger().entries, &*sink));
+    let mut done =
+        Confirmed { entries: confirmed, unpersisted: Vec::new(), exit: Exit::Done, hints: Vec::new() };
+    for (unpersisted, lost, hints) in looks {
+        done.unpersisted.extend(unpersisted);
+        done.hints.extend(hints);
+        done.exit = if lost { Exit::Findings } else { done.exit };
+    }
+    Ok(done)
+}
+
+/// What the next boot will bring of a plan whose files are written: what is left out, whether anything is lost, and
+/// what to tell of that.
+fn look_ahead(
+    session: &Session,
+    plan: &Plan,
+    entries: &[Entry],
+    sink: &dyn Sink,
+) -> (Vec<Unpersisted>, bool, Vec<String>) {
+    let drift = look_again(session, Some(plan), entries);
+    let mut hints: Vec<String> = lost_at_boot(&drift).collect();
+    let left_out = match Persistence::look(session, plan, entries, sink) {
+        Ok((persistence, _)) => persistence.left_out,
+        Err(error) => {
+            // The entry stays all the same: a row of the catalogue went since the apply.
+            hints.push(error.in_full());
+            return (Vec::new(), true, hints);
+        }
+    };
+    let lost: Vec<&KnobCheck> = drift.knobs.iter().filter(|row| is_lost(row, plan)).collect();
+    let is_told = |row: &&&KnobCheck| {
+        row.state == DriftState::LostAtBoot || left_out.iter().any(|left| left.place == row.place)
+    };
+    for row in lost.iter().filter(|row| !is_told(row)) {
+        let why = row.because.as_deref().unwrap_or("changed since");
+        let next = row.next_boot.as_deref().unwrap_or(NOT_GIVEN);
+        hints.push(format!("{}: {why}; the next boot brings {next}", row.knob));
+    }
+    (left_out, !lost.is_empty(), hints)
+}
+
+/// Whether the next boot will bring something else than it is to bring, whatever is there now.
+fn is_lost(row: &KnobCheck, plan: &Plan) -> bool {
+    let number = |text: &String| text.parse::<u64>().ok();
+    // Others may raise a pool further.
+    let is_other = |next: &String| match row.place.ends_with("/nr_hugepages") {
+        true => number(next) < row.wanted.as_ref().and_then(number),
+        false => row.wanted.as_ref() != Some(next),
+    };
+    match row.state {
+        DriftState::LostAtBoot => row.next_boot.is_some(),
+        DriftState::Drift if plan.boot.iter().any(|step| step.place == row.place) => true,
+        DriftState::Drift => row.next_boot.as_ref().is_some_and(is_other),
+        _ => false,
+    }
 }
 
 /// How steps of an entry were written, by their numbers.

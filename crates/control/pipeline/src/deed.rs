@@ -55,6 +55,7 @@ pub fn do_once(
             profile: plan.profile,
             plan: plan.hash,
             confirm_by: None,
+            on_confirm: None,
             steps: vec![step(&knob, value)],
         })
     })?;

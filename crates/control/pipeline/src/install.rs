@@ -182,6 +182,7 @@ pub fn install_check(session: &Session, wanted: &InstallCheck) -> Result<Install
             profile: plan.profile,
             plan: plan.hash,
             confirm_by: None,
+            on_confirm: None,
             steps,
         })
     })?;

@@ -48,7 +48,7 @@ mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
 pub use check::{Checked, check};
-pub use confirm::confirm;
+pub use confirm::{Confirmed, confirm};
 pub use deed::{deed_access, do_once};
 pub use doctor::{Doctor, KnobStatus, doctor};
 pub use error::PipelineError;

@@ -312,7 +312,7 @@ fn a_file_that_was_edited_since_its_apply_is_not_confirmed() {
 
         // Both cures of the hint: as it was, it is confirmed; and its undo keeps what somebody wrote.
         tree.put(path, &shown);
-        assert_eq!(confirm(&tree.session()).expect(name), [EntryId(1)]);
+        assert_eq!(confirm(&tree.session()).expect(name).entries, [EntryId(1)]);
         let tree = on_trial(make);
         tree.put(path, &shown.replace(word, &format!(" panic=7 {word}")));
         undo(&tree.session(), Target::All, false).expect("undone");
@@ -329,13 +329,13 @@ fn what_the_write_leaves_alone_keeps_nobody_from_confirming() {
     let env = tree.get(ENV).replace("saved_entry=m-6.12\n", "saved_entry=m-6.12\nboot_success=1\n");
     tree.put(ENV, &env[..1024]);
     tree.put(ENTRY, &format!("{}# a note\n", tree.get(ENTRY)));
-    assert_eq!(confirm(&tree.session()).expect("confirmed"), [EntryId(1)]);
+    assert_eq!(confirm(&tree.session()).expect("confirmed").entries, [EntryId(1)]);
     assert!(tree.get(ENV).contains("boot_success=1") && tree.get(ENV).contains("skew_tick=1"));
     assert!(tree.get(ENTRY).contains("# a note") && tree.get(ENTRY).contains("skew_tick=1"));
     // Defaults get a line of their own, and keep those that are there.
     let tree = on_trial(suse);
     tree.put(DEFAULTS, &tree.get(DEFAULTS).replace("quiet", "panic=7 quiet"));
-    assert_eq!(confirm(&tree.session()).expect("confirmed"), [EntryId(1)]);
+    assert_eq!(confirm(&tree.session()).expect("confirmed").entries, [EntryId(1)]);
     assert!(tree.get(DEFAULTS).contains("panic=7 quiet") && tree.get(DEFAULTS).contains("skew_tick=1"));
 }
 
@@ -345,7 +345,7 @@ fn arguments_of_two_entries_on_trial_are_confirmed_together() {
         let start = make().snapshot();
         let tree = on_trial(make);
         try_out(&tree, &more());
-        assert_eq!(confirm(&tree.session()).expect(name), [EntryId(1), EntryId(2)]);
+        assert_eq!(confirm(&tree.session()).expect(name).entries, [EntryId(1), EntryId(2)]);
         undo(&tree.session(), Target::All, false).expect("undone");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
 
@@ -354,7 +354,7 @@ fn arguments_of_two_entries_on_trial_are_confirmed_together() {
         persist(&tree, &wants());
         try_out(&tree, &more());
         undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
-        assert_eq!(confirm(&tree.session()).expect(name), [EntryId(2)]);
+        assert_eq!(confirm(&tree.session()).expect(name).entries, [EntryId(2)]);
         undo(&tree.session(), Target::All, false).expect("undone");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
     }
@@ -445,7 +445,7 @@ fn what_other_entries_did_to_a_file_is_no_edit_of_somebodys() {
             }
             assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "{when}");
             let confirmed = confirm(&tree.session()).unwrap_or_else(|error| panic!("{when}: {error}"));
-            assert_eq!(confirmed, ids, "{when}");
+            assert_eq!(confirmed.entries, ids, "{when}");
             for (path, _) in lines_of(&tree) {
                 let once = |arguments: &str| tree.get(&path).matches(arguments).count() == 1;
                 let given = ["rcupdate.rcu_normal_after_boot=1", "skew_tick=1"].into_iter().all(once);
@@ -471,6 +471,43 @@ fn an_edit_with_the_same_argument_in_it_is_no_confirm_that_was_killed() {
         let error = confirm(&tree.session()).expect_err("somebody edited it");
         assert!(matches!(error, PipelineError::NotAsShown { .. }), "{error}");
     }
+}
+
+#[test]
+fn a_parameter_that_no_loader_gives_is_said_at_the_apply_and_at_the_confirm() {
+    let tree = Tree::new();
+    let applied = try_out(&tree, &wants());
+    let left = |unpersisted: &[planish_model::Unpersisted]| -> Vec<String> {
+        unpersisted.iter().map(|left| left.place.clone()).collect()
+    };
+    assert_eq!(
+        (applied.exit, left(&applied.unpersisted)),
+        (Exit::Findings, vec!["cmdline:skew_tick".to_owned()])
+    );
+    let confirmed = confirm(&tree.session()).expect("confirmed");
+    assert_eq!((confirmed.exit, left(&confirmed.unpersisted)), (Exit::Findings, left(&applied.unpersisted)));
+    // Without files nobody was promised a next boot.
+    let tree = Tree::new();
+    let session = crate::watch::without_watcher(&tree);
+    let options = ApplyOptions { confirm_seconds: Some(3600), ..ApplyOptions::default() };
+    apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
+    let confirmed = confirm(&session).expect("confirmed");
+    assert_eq!((confirmed.exit, confirmed.unpersisted.len(), confirmed.hints.len()), (Exit::Done, 0, 0));
+}
+
+#[test]
+fn a_confirm_that_brings_its_parameters_at_the_next_boot_is_done() {
+    for (name, make) in all() {
+        let tree = on_trial(make);
+        let confirmed = confirm(&tree.session()).expect(name);
+        assert_eq!((confirmed.exit, confirmed.hints), (Exit::Done, Vec::new()), "{name}");
+    }
+    // A file behind ours that starts from nothing.
+    let tree = on_trial(debian);
+    tree.put("/etc/default/grub.d/99-local.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
+    let confirmed = confirm(&tree.session()).expect("confirmed");
+    assert_eq!(confirmed.exit, Exit::Findings);
+    assert!(confirmed.hints.concat().contains("boot.skew_tick"), "{:?}", confirmed.hints);
 }
 
 #[test]

@@ -507,10 +507,16 @@ fn confirm_keeps_what_was_applied_on_trial_and_only_then_persists_it() {
     let applied = apply(&session_quiet, &plan_of(&session, &everything()), &options).expect("applied");
     assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
     assert_eq!(tree.get(SYSCTL_FILE), "", "a reboot must not bring back what nobody confirmed");
-    assert_eq!(confirm(&session).expect("confirmed"), [applied.entry.expect("written")]);
+    let confirmed = confirm(&session).expect("confirmed");
+    assert_eq!(confirmed.entries, [applied.entry.expect("written")]);
+    assert_eq!(
+        (confirmed.exit, confirmed.hints),
+        (Exit::Done, Vec::new()),
+        "files bring all of it, pools too"
+    );
     assert!(tree.get(SYSCTL_FILE).contains("vm.swappiness = 10"));
     assert_eq!(tree.entries()[0].state, EntryState::Open);
-    assert_eq!(confirm(&session).expect("nothing waits"), []);
+    assert_eq!(confirm(&session).expect("nothing waits").entries, []);
     assert_eq!(undo_all(&tree).exit, Exit::Done);
 }
 

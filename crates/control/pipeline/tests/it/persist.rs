@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planish_host::Host;
 use planish_model::{Class, Exit, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind};
-use planish_pipeline::{ApplyOptions, Session, Target, apply, check, undo};
+use planish_pipeline::{ApplyOptions, Session, Target, apply, check, confirm, undo};
 
 use crate::tree::*;
 
@@ -166,4 +166,49 @@ fn what_a_later_file_takes_back_at_boot_is_a_finding_each_time_that_the_next_boo
         assert!(applied.hints.iter().any(|hint| hint == told), "{:?}", applied.hints);
     }
     assert_eq!(check(&session, Some(&five)).expect("checked").exit, Exit::Findings);
+}
+
+#[test]
+fn what_a_later_file_takes_back_at_boot_is_a_finding_of_the_confirm() {
+    let tree = Tree::new();
+    tree.put("/etc/sysctl.d/99-local.conf", "vm.swappiness = 60\n");
+    let session = crate::watch::without_watcher(&tree);
+    // One value is to be written, and one is as wanted already.
+    let two =
+        [("vm.swappiness", planish_model::Want::Int(5)), ("vm.stat_interval", planish_model::Want::Int(1))];
+    let (options, two) =
+        (ApplyOptions { confirm_seconds: Some(3600), persist: true, reason: None }, profile("two", &two));
+    let applied = apply(&session, &plan_of(&session, &two), &options).expect("applied");
+    assert_eq!(applied.exit, Exit::Done, "the confirm writes the files: {:?}", applied.hints);
+    tree.put("/etc/sysctl.d/98-more.conf", "vm.stat_interval = 7\n");
+    let confirmed = confirm(&session).expect("confirmed");
+    assert_eq!((confirmed.exit, confirmed.entries.len()), (Exit::Findings, 1));
+    let told = [
+        "vm.stat_interval: /etc/sysctl.d/98-more.conf:1 will set 7",
+        "vm.swappiness: /etc/sysctl.d/99-local.conf:1 will set 60",
+    ];
+    assert_eq!(confirmed.hints, told);
+
+    // Again, with nothing to write: no confirm will say it.
+    let again = apply(&session, &plan_of(&session, &two), &options).expect("as it is");
+    assert_eq!((again.entry, again.exit), (None, Exit::Findings));
+    assert_eq!(again.hints, told);
+    undo(&session, Target::All, false).expect("undone");
+
+    // The other program ran meanwhile.
+    apply(&session, &plan_of(&session, &two), &options).expect("applied");
+    tree.edit(SWAPPINESS, "60");
+    let confirmed = confirm(&session).expect("confirmed");
+    assert_eq!(confirmed.exit, Exit::Findings);
+    let told = "vm.swappiness: as /etc/sysctl.d/99-local.conf:1 says; the next boot brings 60";
+    assert!(confirmed.hints.iter().any(|hint| hint == told), "{:?}", confirmed.hints);
+    undo(&session, Target::All, false).expect("undone");
+
+    // And a file that is read before ours takes nothing.
+    tree.remove("/etc/sysctl.d/99-local.conf");
+    tree.remove("/etc/sysctl.d/98-more.conf");
+    tree.put("/etc/sysctl.d/50-local.conf", "vm.swappiness = 60\n");
+    apply(&session, &plan_of(&session, &two), &options).expect("applied");
+    let confirmed = confirm(&session).expect("confirmed");
+    assert_eq!((confirmed.exit, confirmed.hints), (Exit::Done, Vec::new()));
 }

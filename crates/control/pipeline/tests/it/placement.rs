@@ -136,7 +136,8 @@ fn drop_ins_wait_for_the_confirm() {
         "{:?}",
         done.hints
     );
-    confirm(&tree.session()).expect("confirmed");
+    let confirmed = confirm(&tree.session()).expect("confirmed");
+    assert_eq!(confirmed.exit, Exit::Done, "{:?}", confirmed.hints);
     assert!(tree.get(REALTIME).contains("CPUAffinity = 1,5"));
 }
 

@@ -151,7 +151,7 @@ fn what_is_confirmed_stays() {
     let tree = Tree::new();
     apply_for(&tree, 2);
     let session = tree.session();
-    assert_eq!(confirm(&session).expect("in time"), [EntryId(1)]);
+    assert_eq!(confirm(&session).expect("in time").entries, [EntryId(1)]);
     // Past the deadline, with time for a slow watcher to wake up and do harm.
     std::thread::sleep(Duration::from_millis(3500));
     assert_eq!((tree.get(SWAPPINESS).as_str(), tree.entries()[0].state), ("10\n", EntryState::Open));
@@ -226,7 +226,7 @@ fn what_cannot_be_persisted_is_not_confirmed() {
     assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
     tree.remove("/etc/tmpfiles.d/90-planish.conf/x");
     std::fs::remove_dir(tree.root().join("etc/tmpfiles.d/90-planish.conf")).expect("empty");
-    assert_eq!(confirm(&tree.session()).expect("room now"), [EntryId(1)]);
+    assert_eq!(confirm(&tree.session()).expect("room now").entries, [EntryId(1)]);
 }
 
 #[test]
@@ -235,6 +235,6 @@ fn what_a_reboot_took_is_not_confirmed() {
     let start = tree.snapshot();
     on_trial(&tree);
     tree.reboot(&start);
-    assert_eq!(confirm(&tree.session()).expect("nothing of this boot"), []);
+    assert_eq!(confirm(&tree.session()).expect("nothing of this boot").entries, []);
     assert_eq!(tree.get(SYSCTL_FILE), "", "nobody wants it at every boot now");
 }

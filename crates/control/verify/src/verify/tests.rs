@@ -54,6 +54,7 @@ fn entry(id: u64, boot: &str, steps: Vec<EntryStep>) -> Entry {
         plan: plan(vec![], vec![]).hash,
         steps,
         confirm_by: None,
+        on_confirm: None,
         state: EntryState::Open,
         undo_begun: false,
     }

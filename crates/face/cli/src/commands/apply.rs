@@ -19,7 +19,8 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 ///
 /// The plan is shown first, with every file that --persist writes and its lines. Without a terminal to ask at, --yes is
 /// needed. It ends in exit code 1 where a place that is here is not as wanted afterwards; with --persist, also where a
-/// file that is read later takes it back at the next boot.
+/// file that is read later takes it back at the next boot. With --confirm, `planish confirm` writes those files, and
+/// ends so then.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A profile; with a slash or the ending .json, a plan file, or a profile in a file that ends in .toml

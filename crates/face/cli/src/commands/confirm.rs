@@ -1,7 +1,7 @@
 //! `planish confirm`
 
 use planish_pipeline as pipeline;
-use planish_report::ConfirmReport;
+use planish_report::{ConfirmReport, gone_at_boot};
 
 use crate::answer::Answer;
 use crate::context::Context;
@@ -9,6 +9,10 @@ use crate::failure::Failure;
 use crate::signals;
 
 /// Keep what `apply --confirm` wrote, before its time runs out
+///
+/// With --persist, this writes the files for the next boot, and ends in exit code 1 where that will not bring what was
+/// asked for: a file that is read later takes it back, or nothing here gives a boot parameter. A file of the boot
+/// loader that somebody edited since the apply is refused.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args;
 
@@ -16,10 +20,14 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     // It writes files, and has the menu of a boot loader made.
     signals::hold();
-    let report = ConfirmReport { entries: pipeline::confirm(&session)? };
-    let answer = context.answer(&report, session.catalogue());
+    let confirmed = pipeline::confirm(&session)?;
+    let report = ConfirmReport { entries: confirmed.entries };
+    let mut answer = context.answer(&report, session.catalogue()).exit(confirmed.exit);
     if report.entries.is_empty() {
         return Ok(answer.note("nothing waits to be confirmed").next(context.line("log")));
+    }
+    for sentence in confirmed.hints.into_iter().chain(gone_at_boot(&confirmed.unpersisted)) {
+        answer = answer.note(sentence);
     }
     Ok(answer.next(context.line("check")))
 }

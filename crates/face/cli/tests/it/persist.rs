@@ -238,3 +238,16 @@ fn every_recorded_host_tells_what_persist_would_write_there() {
     refused.dedup();
     assert_eq!(refused, ["tiny-2c"], "its boot loader is one that planish does not change");
 }
+
+#[test]
+fn a_confirm_ends_in_findings_where_the_next_boot_brings_something_else() {
+    let sandbox = sandbox();
+    let applied = on(sandbox.path(), &["apply", "two", "--persist", "--yes", "--confirm", "600"]);
+    assert_eq!(applied.exit, 0, "its files wait: {}", applied.stdout);
+    let confirmed = on(sandbox.path(), &["confirm"]);
+    assert_eq!(confirmed.envelope()["result"]["entries"][0], 1);
+    assert_eq!(confirmed.exit, 1, "a later file takes vm.swappiness back: {}", confirmed.stdout);
+    let note = message(&confirmed, "note");
+    assert!(note.starts_with("vm.swappiness: /etc/sysctl.d/") && note.contains(" will set "), "{note}");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+}

@@ -148,6 +148,7 @@ mod tests {
             plan,
             steps: vec![step],
             confirm_by: None,
+            on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,
         };
