@@ -72,7 +72,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     gone::close(&mut journal, &session.host().boot_id())?;
     settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
     settle::files(&mut journal, &session.host().boot_id(), &*sink)?;
-    unconfirmed::refuse(session, &journal.ledger().entries, plan)?;
+    unconfirmed::refuse(session, &journal.ledger().entries, plan, options.persist)?;
     let persistence = if options.persist {
         Persistence::of(session, plan, &journal.ledger().entries, &*sink)?
     } else {
@@ -126,7 +126,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
 pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     let sink = session.sink()?;
     let entries = session.ledger()?.entries;
-    unconfirmed::refuse(session, &entries, plan)?;
+    unconfirmed::refuse(session, &entries, plan, true)?;
     let persistence = Persistence::of(session, plan, &entries, &*sink)?;
     for step in persistence.steps.iter().filter(|step| step.undo == Undo::File) {
         Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink)?;

@@ -32,7 +32,7 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
     let sink = session.looking_sink();
     let entries = session.ledger()?.entries;
     let mut refusals: Vec<PipelineError> =
-        unconfirmed::refuse(session, &entries, plan).err().into_iter().collect();
+        unconfirmed::refuse(session, &entries, plan, true).err().into_iter().collect();
     let (persistence, refusal) = Persistence::look(session, plan, &entries, &sink)?;
     refusals.extend(refusal);
     let mut files = Vec::new();

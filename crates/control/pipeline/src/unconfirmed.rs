@@ -55,14 +55,31 @@ pub(crate) fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
 /// Refuses a plan that names a place of such an entry. What is as wanted there is so only until the timer comes: to
 /// call it done would be untrue, and to write it into files that are read at every boot would keep what nobody
 /// confirmed.
-pub(crate) fn refuse(session: &Session, entries: &[Entry], plan: &Plan) -> Result<(), PipelineError> {
+///
+/// Where files are asked for (`persist`), that holds for what the confirm is to write into files, too: of two
+/// entries with one argument of the kernel the second would find it there, and its undo would take that of the first.
+pub(crate) fn refuse(
+    session: &Session,
+    entries: &[Entry],
+    plan: &Plan,
+    persist: bool,
+) -> Result<(), PipelineError> {
     let satisfied = plan.skipped.iter().filter(|skipped| skipped.satisfied).map(|skipped| &skipped.place);
     let planned: BTreeSet<&String> = plan.steps.iter().map(|step| &step.place).chain(satisfied).collect();
+    let in_files: BTreeSet<&String> = match persist {
+        true => planned.iter().copied().chain(plan.boot.iter().map(|step| &step.place)).collect(),
+        false => BTreeSet::new(),
+    };
     let boot_id = session.host().boot_id();
     for entry in entries {
         let Some(unconfirmed) = Unconfirmed::of(session, &boot_id, entry) else { continue };
         let held = entry.steps.iter().filter(|step| !step.is_undone()).flat_map(held);
-        if let Some(place) = held.into_iter().find(|place| planned.contains(place)) {
+        let due = entry.on_confirm.iter().flat_map(|due| {
+            let values = due.skipped.iter().filter(|row| row.satisfied).map(|row| &row.place);
+            values.chain(due.boot.iter().map(|step| &step.place))
+        });
+        let mut held = held.filter(|place| planned.contains(place));
+        if let Some(place) = held.next().or_else(|| due.into_iter().find(|place| in_files.contains(place))) {
             return Err(PipelineError::Unconfirmed { place: place.clone(), unconfirmed });
         }
     }

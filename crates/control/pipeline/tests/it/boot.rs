@@ -474,6 +474,27 @@ fn an_edit_with_the_same_argument_in_it_is_no_confirm_that_was_killed() {
 }
 
 #[test]
+fn a_parameter_on_trial_is_persisted_by_nobody_else() {
+    for (name, make) in all() {
+        let tree = on_trial(make);
+        let tick = profile("tick", &[("boot.skew_tick", Want::Int(1))]);
+        let before = tree.snapshot();
+        let session = tree.session();
+        let error = apply(&session, &plan_of(&session, &tick), &PERSIST).expect_err(name);
+        assert!(
+            matches!(&error, PipelineError::Unconfirmed { place, .. } if place == "cmdline:skew_tick"),
+            "{error}"
+        );
+        assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "{name}");
+        // Without files there is nothing of it to write, and nothing to refuse.
+        apply(&session, &plan_of(&session, &tick), &ApplyOptions::default()).expect(name);
+        persist(&tree, &more());
+        confirm(&session).expect(name);
+        persist(&tree, &tick);
+    }
+}
+
+#[test]
 fn a_parameter_that_no_loader_gives_is_said_at_the_apply_and_at_the_confirm() {
     let tree = Tree::new();
     let applied = try_out(&tree, &wants());
