@@ -157,9 +157,15 @@ fn is_unwritten(step: &EntryStep) -> bool {
 fn refuse_unshown(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<(), PipelineError> {
     let edits = entry.steps.iter().filter(|step| step.undo == Undo::Edit && is_unwritten(step));
     for step in edits {
-        // A file that is gone or may not be read is told by the write.
-        let Ok(Some(now)) = sink.read_file(&step.place) else { continue };
         let Some(original) = step.original() else { continue };
+        let now = match sink.read_file(&step.place) {
+            Ok(Some(now)) => now,
+            Ok(None) => {
+                return Err(PipelineError::GoneSince { path: step.place.clone(), entry: entry.id });
+            }
+            // The write tells it.
+            Err(_) => continue,
+        };
         let lines = |text: &str| {
             let text = without_ours(entry.id, step, entries, text);
             preview::changed(step, Some(&text), entries)

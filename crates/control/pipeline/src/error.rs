@@ -236,6 +236,15 @@ pub enum PipelineError {
         /// The entry; its timer goes on.
         entry: EntryId,
     },
+    /// A file of the boot loader that went between the apply that showed it and the confirm that is to write it.
+    /// Nothing was written.
+    #[error("{path} is gone since entry {entry} was applied: was its kernel removed?")]
+    GoneSince {
+        /// The file.
+        path: String,
+        /// The entry; its timer goes on.
+        entry: EntryId,
+    },
     /// The dead-man timer cannot be started. Nothing was written to the host.
     #[error("cannot start the timer that undoes an unconfirmed apply")]
     Watch(#[source] io::Error),
@@ -294,6 +303,11 @@ fn of_unshown(path: &str, entry: EntryId) -> String {
         "take the entry back and apply anew, to see what {path} becomes now: planish undo {entry}; \
          or put {path} back as it was, then once more: planish confirm"
     )
+}
+
+/// The cure of a file that went between an apply and its confirm.
+fn of_gone(entry: EntryId) -> String {
+    format!("take the entry back and apply anew, to the files that are there now: planish undo {entry}")
 }
 
 /// The cure of a place that we may not write.
@@ -385,6 +399,7 @@ impl PipelineError {
             | Self::Installed { .. }
             | Self::Unconfirmed { .. }
             | Self::NotAsShown { .. }
+            | Self::GoneSince { .. }
             | Self::Act(_)
             | Self::Lock(_)
             | Self::Journal(_)
@@ -422,6 +437,7 @@ impl PipelineError {
             Self::NoMemory { knobs, .. } => of_memory(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
             Self::NotAsShown { path, entry } => of_unshown(path, *entry),
+            Self::GoneSince { entry, .. } => of_gone(*entry),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => {
@@ -612,8 +628,9 @@ mod tests {
         let no_data = PipelineError::NoDataFolder { data: "/nope".into() };
         let no_profile = PipelineError::NotAProfile { path: "x.json".into() };
         let edited = PipelineError::NotAsShown { path: "/etc/x".to_owned(), entry: EntryId(2) };
+        let gone = PipelineError::GoneSince { path: "/etc/x".to_owned(), entry: EntryId(2) };
         let moved = PipelineError::Unshown { paths: vec!["/etc/x".to_owned()] };
-        let more = [by_name, no_profile, no_data, edited, moved];
+        let more = [by_name, no_profile, no_data, edited, gone, moved];
         for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");

@@ -474,6 +474,22 @@ fn an_edit_with_the_same_argument_in_it_is_no_confirm_that_was_killed() {
 }
 
 #[test]
+fn a_kernel_that_went_since_the_apply_is_named_with_the_way_out() {
+    let tree = on_trial(rocky);
+    tree.remove(ENTRY);
+    let before = tree.snapshot();
+    let error = confirm(&tree.session()).expect_err("its entry is gone");
+    assert!(matches!(&error, PipelineError::GoneSince { path, .. } if path == ENTRY), "{error}");
+    assert_eq!(error.exit(), Exit::Refused);
+    assert!(error.hints().concat().contains("planish undo 1"), "{:?}", error.hints());
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    undo(&tree.session(), Target::All, false).expect("undone");
+    try_out(&tree, &wants());
+    assert_eq!(confirm(&tree.session()).expect("what is there now").entries, [EntryId(2)]);
+    assert!(tree.get(KERNEL_CMDLINE).ends_with(" skew_tick=1"));
+}
+
+#[test]
 fn a_parameter_on_trial_is_persisted_by_nobody_else() {
     for (name, make) in all() {
         let tree = on_trial(make);
