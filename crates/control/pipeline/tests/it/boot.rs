@@ -86,9 +86,9 @@ fn state(tree: &Tree, source: &Source, id: &str) -> (DriftState, String) {
 }
 
 /// A boot loader's name, and a host that it starts.
-type Named = (&'static str, fn() -> Tree);
+pub type Named = (&'static str, fn() -> Tree);
 
-fn all() -> [Named; 4] {
+pub fn all() -> [Named; 4] {
     [("debian", debian), ("suse", suse), ("rocky", rocky), ("systemd", systemd)]
 }
 

@@ -1,13 +1,17 @@
-//! Random lives: applies, undos, kills and strangers in any order.
+//! Random lives: applies, confirms, undos, kills and strangers in any order.
 
 use std::collections::BTreeMap;
 
 use planish_model::{EntryId, Exit, Nodes, Want};
-use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, plan, undo};
+use planish_pipeline::{
+    ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, confirm, plan, undo,
+};
 use proptest::prelude::*;
 
+use crate::boot;
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
+use crate::watch::without_watcher;
 
 /// One thing that happens to a host.
 #[derive(Clone, Debug)]
@@ -15,6 +19,11 @@ enum Event {
     Apply(usize),
     /// An apply that also writes the files of every later boot.
     Persist(usize),
+    /// One whose files wait for a confirm.
+    Try(usize),
+    Confirm,
+    /// A confirm that is killed at an operation.
+    KilledConfirm(usize, Moment),
     /// An apply that is killed at an operation.
     KilledApply(usize, usize, Moment),
     /// One with files.
@@ -37,7 +46,7 @@ const EDITED: [(&str, u32); 3] = [(SWAPPINESS, 100), (STAT_INTERVAL, 200), (DIRT
 fn source(number: usize) -> Source {
     let pool = |need_bytes, nodes| Want::Need { need_bytes, nodes };
     let word = |text: &str| Want::Text(text.to_owned());
-    let wants: [&[(&str, Want)]; 4] = [
+    let wants: [&[(&str, Want)]; 8] = [
         &[
             ("vm.swappiness", Want::Int(10)),
             ("vm.dirty_bytes", Want::Int(1 << 29)),
@@ -51,8 +60,18 @@ fn source(number: usize) -> Source {
         // Larger than anything that strangers add: a pool at exactly the size of a killed write proves the write.
         &[("hugepages.2m", pool(400 << 20, Nodes::Spread)), ("vm.stat_interval", Want::Int(60))],
         &[("hugepages.2m", pool(200 << 20, Nodes::Each(vec![0]))), ("thp.enabled", word("never"))],
+        // Two steps from which the kernel derives one place.
+        &[("thp.enabled", word("never")), ("thp.shmem_enabled", word("advise"))],
+        // Boot parameters, for hosts with a boot loader.
+        &[("boot.skew_tick", Want::Int(1)), ("vm.swappiness", Want::Int(10))],
+        &[("boot.rcupdate_rcu_normal_after_boot", Want::Int(1))],
+        &[
+            ("boot.rcupdate_rcu_normal_after_boot", Want::Int(1)),
+            ("boot.skew_tick", Want::Int(1)),
+            ("vm.stat_interval", Want::Int(10)),
+        ],
     ];
-    profile(&format!("profile-{number}"), wants[number % wants.len()])
+    profile(&format!("profile-{number}"), wants[number])
 }
 
 fn moment() -> impl Strategy<Value = Moment> {
@@ -61,8 +80,8 @@ fn moment() -> impl Strategy<Value = Moment> {
 
 fn ours() -> impl Strategy<Value = Event> {
     prop_oneof![
-        3 => (0usize..4).prop_map(Event::Apply),
-        1 => (0usize..4, 0usize..20, moment()).prop_map(|(number, at, when)| Event::KilledApply(number, at, when)),
+        3 => (0usize..5).prop_map(Event::Apply),
+        1 => (0usize..5, 0usize..20, moment()).prop_map(|(number, at, when)| Event::KilledApply(number, at, when)),
         2 => proptest::option::of(1u64..4).prop_map(Event::Undo),
         1 => (0usize..20, moment()).prop_map(|(at, when)| Event::KilledUndo(at, when)),
     ]
@@ -71,9 +90,22 @@ fn ours() -> impl Strategy<Value = Event> {
 fn over_reboots() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => ours(),
-        2 => (0usize..4).prop_map(Event::Persist),
-        1 => (0usize..4, 0usize..40, moment()).prop_map(|(number, at, when)| Event::KilledPersist(number, at, when)),
+        2 => (0usize..5).prop_map(Event::Persist),
+        1 => (0usize..5, 0usize..40, moment()).prop_map(|(number, at, when)| Event::KilledPersist(number, at, when)),
         2 => Just(Event::Reboot),
+    ]
+}
+
+/// What happens to the files of a boot loader.
+fn over_boots() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => (5usize..8).prop_map(Event::Persist),
+        3 => (5usize..8).prop_map(Event::Try),
+        3 => Just(Event::Confirm),
+        1 => (0usize..20, moment()).prop_map(|(at, when)| Event::KilledConfirm(at, when)),
+        1 => (5usize..8, 0usize..40, moment()).prop_map(|(number, at, when)| Event::KilledPersist(number, at, when)),
+        2 => proptest::option::of(1u64..5).prop_map(Event::Undo),
+        1 => Just(Event::Reboot),
     ]
 }
 
@@ -85,25 +117,41 @@ fn anybodys() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn apply_in(session: &Session, number: usize, persist: bool) {
+fn apply_in(session: &Session, number: usize, options: &ApplyOptions) {
     // A host that moved since the plan was made is refused; here nothing happens in between.
-    let plan = plan(session, &source(number), &planish_pipeline::PlanOptions::default()).expect("a plan");
-    apply(session, &plan, &ApplyOptions { persist, ..ApplyOptions::default() }).expect("the host takes it");
+    let plan = plan(session, &source(number), &PlanOptions::default()).expect("a plan");
+    match apply(session, &plan, options) {
+        // What is on trial is left alone.
+        Ok(_) | Err(PipelineError::Unconfirmed { .. }) => {}
+        Err(error) => panic!("the host takes it: {error:?}"),
+    }
 }
 
 /// Does it; what an undo said besides.
 fn run(tree: &Tree, start: &BTreeMap<String, String>, event: &Event) -> Vec<String> {
     let killed_at = |at: usize, when| fused(tree.options(), &Fuse::at(at, when));
+    let now = ApplyOptions::default();
+    let at_boot = ApplyOptions { persist: true, ..now.clone() };
     match event {
-        Event::Apply(number) => apply_in(&tree.session(), *number, false),
-        Event::Persist(number) => apply_in(&tree.session(), *number, true),
+        Event::Apply(number) => apply_in(&tree.session(), *number, &now),
+        Event::Persist(number) => apply_in(&tree.session(), *number, &at_boot),
+        Event::Try(number) => {
+            let on_trial = ApplyOptions { confirm_seconds: Some(600), ..at_boot };
+            apply_in(&without_watcher(tree), *number, &on_trial);
+        }
+        // Nobody else writes files here: there is nothing to refuse.
+        Event::Confirm => drop(confirm(&tree.session()).expect("confirmed")),
+        Event::KilledConfirm(at, when) => {
+            let session = killed_at(*at, *when);
+            until_killed(|| drop(confirm(&session).expect("confirmed")));
+        }
         Event::KilledApply(number, at, when) => {
             let session = killed_at(*at, *when);
-            until_killed(|| apply_in(&session, *number, false));
+            until_killed(|| apply_in(&session, *number, &now));
         }
         Event::KilledPersist(number, at, when) => {
             let session = killed_at(*at, *when);
-            until_killed(|| apply_in(&session, *number, true));
+            until_killed(|| apply_in(&session, *number, &at_boot));
         }
         Event::Reboot => tree.reboot(start),
         Event::Undo(None) => return undo(&tree.session(), Target::Newest, false).expect("undone").hints,
@@ -129,16 +177,17 @@ fn run(tree: &Tree, start: &BTreeMap<String, String>, event: &Event) -> Vec<Stri
 }
 
 fn is_kill(event: &Event) -> bool {
-    matches!(event, Event::KilledApply(..) | Event::KilledPersist(..) | Event::KilledUndo(..))
+    use Event::{KilledApply, KilledConfirm, KilledPersist, KilledUndo};
+    matches!(event, KilledApply(..) | KilledConfirm(..) | KilledPersist(..) | KilledUndo(..))
 }
 
-/// The place whose value makes that of another: its twin, or what the kernel derives it from.
-fn cause_of(place: &str) -> &str {
+/// The places whose value makes that of another: its twin, or what the kernel derives it from.
+fn causes_of(place: &str) -> &'static [&'static str] {
     match place {
-        DIRTY_BYTES => DIRTY_RATIO,
-        DIRTY_RATIO => DIRTY_BYTES,
-        MIN_FREE => THP,
-        own => own,
+        DIRTY_BYTES => &[DIRTY_RATIO],
+        DIRTY_RATIO => &[DIRTY_BYTES],
+        MIN_FREE => &[THP, SHMEM],
+        _ => &[],
     }
 }
 
@@ -163,7 +212,9 @@ fn live_and_undo(
         said.iter().filter(of_it).any(|hint| hint.contains("until the next reboot"))
     };
     let mut left = differences(start, &tree.snapshot());
-    left.retain(|place| !until_reboot(place) && !until_reboot(cause_of(place)));
+    // The kernel has the arguments that it was started with.
+    left.retain(|place| place != CMDLINE);
+    left.retain(|place| !until_reboot(place) && !causes_of(place).iter().any(|cause| until_reboot(cause)));
     let known = |place: &String| place == MIN_FREE || place.contains("/hugepages-");
     let allowed = events.iter().any(is_kill) && left.iter().all(known);
     prop_assert!(left.is_empty() || allowed, "{:?}", left);
@@ -314,6 +365,21 @@ proptest! {
     #[test]
     fn undoing_all_is_the_start_over_reboots(events in proptest::collection::vec(over_reboots(), 1..9)) {
         let tree = Tree::new();
+        let start = tree.snapshot();
+        live_and_undo(&tree, &start, &events)?;
+        tree.reboot(&start);
+        prop_assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "after one more boot");
+    }
+
+    /// The same with a boot loader and with what is on trial: no confirm is refused, and no argument stays.
+    #[test]
+    fn arguments_come_by_a_confirm_and_go(
+        (_, make) in proptest::sample::select(boot::all().to_vec()),
+        events in proptest::collection::vec(over_boots(), 1..10),
+    ) {
+        let tree = make();
+        // Started by its own boot loader.
+        tree.reboot(&tree.snapshot());
         let start = tree.snapshot();
         live_and_undo(&tree, &start, &events)?;
         tree.reboot(&start);

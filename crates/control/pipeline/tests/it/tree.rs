@@ -16,6 +16,7 @@ pub const DIRTY_BYTES: &str = "/proc/sys/vm/dirty_bytes";
 pub const DIRTY_RATIO: &str = "/proc/sys/vm/dirty_ratio";
 pub const MIN_FREE: &str = "/proc/sys/vm/min_free_kbytes";
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+pub const SHMEM: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 pub const CMDLINE: &str = "/proc/cmdline";
 pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
@@ -84,7 +85,7 @@ const FILES: &[(&str, &str)] = &[
     (DIRTY_RATIO, "20\n"),
     (MIN_FREE, "67584\n"),
     (THP, "[always] madvise never\n"),
-    ("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always within_size advise [never] deny force\n"),
+    (SHMEM, "always within_size advise [never] deny force\n"),
     ("/sys/devices/system/cpu/online", "0-1\n"),
     ("/sys/devices/system/node/has_cpu", "0-1\n"),
     ("/sys/devices/system/node/has_memory", "0-1\n"),
