@@ -20,6 +20,8 @@ pub(crate) struct Recipe {
     pub(crate) sets: BTreeMap<KnobId, Want>,
     /// The twins of what it sets, which are cleared by that.
     pub(crate) twins: BTreeSet<KnobId>,
+    /// What it sets and is another face of a state that another knob sets too, each with that knob.
+    pub(crate) aliases: BTreeSet<(KnobId, KnobId)>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) node: Option<u32>,
@@ -44,6 +46,7 @@ impl Recipe {
                 .collect(),
             sets: spec.sets.clone(),
             twins: spec.twins.clone(),
+            aliases: spec.aliases.clone(),
             env: spec.env.clone(),
             cpus: spec.cpus.as_ref().and_then(|list| cpus(list.get_ref())),
             node: spec.node,
@@ -101,6 +104,7 @@ impl Recipe {
         let clash = other.sets.iter().any(|(id, want)| self.sets.get(id).is_some_and(|own| own != want))
             // Only one of two twins is in force. They name each other, so that one side is enough.
             || other.sets.keys().any(|id| self.twins.contains(id))
+            || self.shows_another_face(other)
             || other.env.iter().any(|(name, value)| self.env.get(name).is_some_and(|own| own != value))
             || differ(self.cpus.as_ref(), other.cpus.as_ref())
             || differ(self.node.as_ref(), other.node.as_ref())
@@ -115,6 +119,7 @@ impl Recipe {
         both.want.extend(other.want.clone());
         both.sets.extend(other.sets.clone());
         both.twins.extend(other.twins.clone());
+        both.aliases.extend(other.aliases.clone());
         both.env.extend(other.env.clone());
         both.cpus = both.cpus.or_else(|| other.cpus.clone());
         both.node = both.node.or(other.node);
@@ -123,6 +128,18 @@ impl Recipe {
         both.rebuilds = both.rebuilds.max(other.rebuilds);
         both.build.extend(other.build.iter().cloned());
         Some(both)
+    }
+
+    /// Whether each of the two sets one state through a place of its own, to what may be another value: the governor
+    /// `performance` pins the energy hint and refuses every other (EBUSY), and two pools of the same pages add up. One
+    /// that sets both places was measured with both, and equal words mean the same. The pairs of both name each other,
+    /// so that one side is enough.
+    fn shows_another_face(&self, other: &Self) -> bool {
+        self.aliases.iter().any(|(own, alias)| {
+            let Some(value) = other.sets.get(alias) else { return false };
+            let is_same_word = matches!(value, Want::Text(_)) && self.sets.get(own) == Some(value);
+            !is_same_word && !self.sets.contains_key(alias) && !other.sets.contains_key(own)
+        })
     }
 }
 
@@ -221,6 +238,34 @@ mod tests {
         let both = swap.and(&ratio).expect("they go together");
         assert!(both.and(&bytes).is_none(), "a stack clears what its parts clear");
         assert!(over.and(&ratio).is_some(), "its own value took that of the profile out");
+    }
+
+    #[test]
+    fn a_value_contradicts_one_of_another_face_of_its_state() {
+        let text = "name = \"t\"\nsummary = \"s\"\n[workload]\nadapter = \"command\"\ncommand = [\"true\"]\n\
+                    [[rung]]\nname = \"fast\"\nwant = { \"cpu.governor\" = \"performance\" }\n\
+                    [[rung]]\nname = \"hint\"\nwant = { \"cpu.epp\" = \"balance_performance\" }\n\
+                    [[rung]]\nname = \"same\"\nwant = { \"cpu.epp\" = \"performance\" }\n\
+                    [[rung]]\nname = \"whole\"\nprofile = \"low-latency\"\n\
+                    [[rung]]\nname = \"swap\"\nwant = { \"vm.swappiness\" = 1 }\n";
+        let arms = |text: &str| -> Vec<Recipe> {
+            let trial = crate::file::TrialFile::parse("t.toml", text).expect("a good file");
+            trial.rung.iter().map(Recipe::of).collect()
+        };
+        let [fast, hint, same, whole, swap] = arms(text).try_into().expect("five rungs");
+        assert!(fast.and(&hint).is_none() && hint.and(&fast).is_none());
+        let both = swap.and(&fast).expect("they go together");
+        assert!(both.and(&hint).is_none() && hint.and(&both).is_none(), "a stack has the faces of its parts");
+        assert!(fast.and(&same).is_some() && same.and(&fast).is_some(), "one word for one state");
+        for part in [&fast, &same] {
+            assert!(whole.and(part).is_some() && part.and(&whole).is_some(), "it was measured with both");
+        }
+        assert!(whole.and(&hint).is_none());
+        let pools = "name = \"t\"\nsummary = \"s\"\n[workload]\nadapter = \"command\"\ncommand = [\"true\"]\n\
+                     [[rung]]\nname = \"nodes\"\nwant = { \"hugepages.2m\" = { need_bytes = 1073741824 } }\n\
+                     [[rung]]\nname = \"total\"\nwant = { \"hugepages.2m.total\" = { need_bytes = 1073741824 } }\n";
+        let [nodes, total] = arms(pools).try_into().expect("two rungs");
+        assert!(nodes.and(&total).is_none() && total.and(&nodes).is_none(), "they would add up");
     }
 
     #[test]

@@ -58,6 +58,22 @@ pub(super) fn twins<'k>(ids: impl Iterator<Item = &'k KnobId>, catalogue: &Catal
     ids.filter_map(|id| catalogue.knob(id).ok()?.twin.clone()).collect()
 }
 
+/// Each of these knobs that sets the same state as another one through another place, with that one. Rows of the
+/// catalogue may say so on one side alone; here both do.
+pub(super) fn aliases<'k>(
+    ids: impl Iterator<Item = &'k KnobId>,
+    catalogue: &Catalogue,
+) -> BTreeSet<(KnobId, KnobId)> {
+    let names = |one: &KnobId, other| catalogue.knob(one).is_ok_and(|knob| knob.alias.contains(other));
+    let mut pairs = BTreeSet::new();
+    for id in ids {
+        let others = catalogue.knobs().map(|knob| &knob.id);
+        let faces = others.filter(|other| names(id, other) || names(other, id));
+        pairs.extend(faces.map(|other| (id.clone(), other.clone())));
+    }
+    pairs
+}
+
 #[cfg(test)]
 mod tests {
     use crate::file::TrialFile;

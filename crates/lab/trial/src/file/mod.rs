@@ -212,6 +212,9 @@ pub struct ArmSpec {
     /// The twins of what it sets, which are cleared by that.
     #[serde(skip)]
     pub(crate) twins: BTreeSet<KnobId>,
+    /// What it sets and is another face of a state that another knob sets too, each with that knob.
+    #[serde(skip)]
+    pub(crate) aliases: BTreeSet<(KnobId, KnobId)>,
     /// `slices`: the backing that the program must report to be believed.
     #[schemars(with = "Option<String>")]
     pub backing: Option<Spanned<String>>,
@@ -298,6 +301,7 @@ impl TrialFile {
         for arm in [&mut trial.baseline].into_iter().chain(&mut trial.rung) {
             arm.sets = gain::sets(arm, catalogue);
             arm.twins = gain::twins(arm.sets.keys(), catalogue);
+            arm.aliases = gain::aliases(arm.sets.keys(), catalogue);
             let is_set = |id: &str| arm.sets.keys().any(|knob| knob.as_str() == id);
             let of_knobs = trial.reset.iter().filter(|(id, _)| is_set(id.get_ref()));
             arm.knob_resets = of_knobs.map(|(_, reset)| reset.clone()).collect();
