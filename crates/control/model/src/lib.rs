@@ -71,6 +71,6 @@ pub use service::{
 };
 pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
-pub use unpersisted::Unpersisted;
+pub use unpersisted::{Unpersisted, gone_at_boot};
 pub use value::{CpuForm, ValueError, ValueType, drop_in};
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

@@ -19,3 +19,18 @@ pub struct Unpersisted {
     /// What to do instead.
     pub cure: String,
 }
+
+/// What will be gone after the next boot, and no file can bring back: one sentence for each knob and reason.
+#[must_use]
+pub fn gone_at_boot(unpersisted: &[Unpersisted]) -> Vec<String> {
+    let groups = unpersisted.chunk_by(|a, b| (&a.knob, &a.reason) == (&b.knob, &b.reason));
+    let sentence = |group: &[Unpersisted]| {
+        let first = &group[0];
+        let places = match group.len() {
+            1 => first.place.clone(),
+            count => format!("{count} places, such as {}", first.place),
+        };
+        format!("{} is not persisted ({places}): {}; {}", first.knob, first.reason, first.cure)
+    };
+    groups.map(sentence).collect()
+}

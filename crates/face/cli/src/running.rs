@@ -164,6 +164,8 @@ pub(crate) fn outcome_answer(
     let pays = outcome.real_rungs().any(|rung| rung.verdict == RungVerdict::Keep);
     let next = match (exit, outcome.budget_needed_seconds) {
         (Exit::FailedRestored | Exit::FailedNotRestored, _) => context.line("log --verbose"),
+        // What was kept is not in force, or is lost at the next boot: the one who takes it back is named there.
+        (Exit::Findings, _) => context.line("check"),
         (_, Some(seconds)) => {
             context.again_without(&[], &without, format!("--budget {seconds} {out}").trim_end())
         }
@@ -215,7 +217,33 @@ fn exit_of(outcome: &TrialOutcome) -> Exit {
 mod tests {
     use std::path::Path;
 
-    use super::{in_a_checkout, out_of_x};
+    use clap::Parser;
+    use planish_model::Exit;
+    use planish_report::Level;
+    use planish_trial::TrialOutcome;
+
+    use super::{Running, in_a_checkout, out_of_x, outcome_answer};
+    use crate::answer::Answer;
+    use crate::args::Cli;
+    use crate::context::Context;
+
+    #[test]
+    fn what_was_kept_and_does_not_last_ends_with_a_finding_and_leads_to_check() {
+        let proof = include_str!("../../../../docs/proofs/series.json");
+        let mut outcome: TrialOutcome = serde_json::from_str(proof).expect("a proof");
+        let running = Running { quick: false, seed: None, budget: None, html: None };
+        let cli = Cli::try_parse_from(["planish", "--state", "s", "doctor"]).expect("a sound line");
+        let context = Context::new(cli.globals, Vec::new());
+        let mut answered = |exit: Exit| {
+            outcome.exit = exit.code();
+            let answer = outcome_answer(Answer::printed("trial-run"), &outcome, &running, &context);
+            let last = answer.messages.last().expect("what to type next");
+            assert_eq!(last.level, Level::Next);
+            (answer.exit, last.text.clone())
+        };
+        assert_eq!(answered(Exit::Findings), (Exit::Findings, "planish --state s check".to_owned()));
+        assert_eq!(answered(Exit::Done), (Exit::Done, "planish --state s doctor".to_owned()));
+    }
 
     #[test]
     fn the_folder_of_a_page_that_x_named_is_told_again() {

@@ -30,7 +30,7 @@ pub use control::{Phase, Progress, SECONDS_MAX, Silent, Stop, Tick};
 pub use error::TrialError;
 pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec, Worth, new};
 pub use hooks::{ResetSpec, SettleSpec};
-pub use host::{Action, Applied, HostControl, PipelineHost};
+pub use host::{Action, Applied, HostControl, Kept, PipelineHost};
 pub use ladder::{Confirm, GuardSpec, LadderOptions, PairsCure, SEED_LIMIT, WarmUpPlan, fresh_seed};
 pub use outcome::*;
 pub use proof::{Honesty, Proofs};

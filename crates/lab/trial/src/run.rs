@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use planish_model::EntryId;
+use planish_model::{EntryId, Exit};
 use planish_pipeline::Session;
 use planish_stats::Rng;
 
@@ -15,7 +15,7 @@ use crate::duet;
 use crate::error::TrialError;
 use crate::file::TrialFile;
 use crate::hooks::{Hooks, has_pressure};
-use crate::host::{HostControl, PipelineHost};
+use crate::host::{HostControl, Kept, PipelineHost};
 use crate::ladder::{
     Confirm, Field, LadderOptions, PairsCure, SEED_LIMIT, check_only, climb, fresh_seed, host_error,
 };
@@ -478,7 +478,7 @@ fn keep(recipes: &[Recipe], outcome: &mut TrialOutcome, host: &mut dyn HostContr
         profile.name = format!("trial-{}", outcome.trial);
         let proof = outcome.proof_id.clone().unwrap_or_default();
         match host.persist(&profile, &format!("trial {}, proof {proof}", outcome.trial)) {
-            Ok(note) => outcome.notes.push(note),
+            Ok(kept) => note_kept(outcome, kept),
             Err(error) => not_kept(outcome, &error),
         }
     }
@@ -506,6 +506,17 @@ fn measured_together<'r>(mut kept: Vec<&'r Recipe>, outcome: &mut TrialOutcome) 
         others.join(", ")
     ));
     kept
+}
+
+/// Tells what was persisted. What does not last is a finding, as it is of `apply --persist`.
+fn note_kept(outcome: &mut TrialOutcome, kept: Kept) {
+    outcome.notes.extend(kept.notes);
+    if !kept.lasts && outcome.exit == Exit::Done.code() {
+        outcome.exit = Exit::Findings.code();
+        outcome
+            .notes
+            .push("exit code 1: not all that was kept is in force, now and after the next boot".to_owned());
+    }
 }
 
 /// Tells what came in the way of persisting. A host that was not put back is told by the exit code as well.

@@ -52,12 +52,15 @@ fn shell_line(text: &str) -> Result<String, &'static str> {
 }
 
 /// Run a trial: randomised pairs, intervals, a hidden placebo
+///
+/// With --keep it ends in exit code 1 where what was kept is not in force afterwards, or is taken back at the next boot
+/// by a file that is read later.
 #[derive(Debug, clap::Args)]
 struct Run {
     /// A trial file; without a slash or the ending .toml, a trial that planish brings along
     #[arg(value_name = "F")]
     trial: String,
-    /// Persist what is kept and confirmed
+    /// Persist what is kept and confirmed, in sysctl.d and tmpfiles.d; no boot parameters, which a trial cannot measure
     #[arg(long)]
     keep: bool,
     /// Run the two arms of a pair at the same time, each on its half of the CPUs

@@ -88,21 +88,6 @@ impl Report for ApplyReport {
     }
 }
 
-/// What will be gone after the next boot, and no file can bring back: one sentence for each knob and reason.
-#[must_use]
-pub fn gone_at_boot(unpersisted: &[Unpersisted]) -> Vec<String> {
-    let groups = unpersisted.chunk_by(|a, b| (&a.knob, &a.reason) == (&b.knob, &b.reason));
-    let sentence = |group: &[Unpersisted]| {
-        let first = &group[0];
-        let places = match group.len() {
-            1 => first.place.clone(),
-            count => format!("{count} places, such as {}", first.place),
-        };
-        format!("{} is not persisted ({places}): {}; {}", first.knob, first.reason, first.cure)
-    };
-    groups.map(sentence).collect()
-}
-
 impl ApplyReport {
     /// What the profile wants and something forbids here: one sentence for each knob and reason. What this machine
     /// cannot have is told by the plan alone.

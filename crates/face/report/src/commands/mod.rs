@@ -27,7 +27,7 @@ mod trial;
 mod undo;
 mod version;
 
-pub use apply::{ApplyReport, gone_at_boot};
+pub use apply::ApplyReport;
 pub use check::CheckReport;
 pub use confirm::ConfirmReport;
 pub use doctor::{DoctorReport, KnobCounts};
@@ -49,6 +49,7 @@ pub use map::{
     MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,
     MapPrivate, MapProcess, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
+pub use planish_model::gone_at_boot;
 pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};

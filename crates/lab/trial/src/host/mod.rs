@@ -1,6 +1,7 @@
 //! Host arms: settings that are applied for a unit or for a whole trial and taken back, through the pipeline
 //! and its journal.
 
+mod keep;
 mod pipeline;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,15 @@ pub struct Applied {
     pub values: BTreeMap<String, Value>,
     /// Pools that got fewer pages than they need, with the kernel's reason.
     pub short: Vec<String>,
+}
+
+/// What was persisted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What to know of it: its entry, the files that were written, what none of them brings back.
+    pub notes: Vec<String>,
+    /// Whether all of it is in force, and no file of the host takes it back at the next boot.
+    pub lasts: bool,
 }
 
 /// Something that the kernel does once when it is asked to, between the units of a trial. It leaves no value.
@@ -72,12 +82,16 @@ pub trait HostControl {
     /// Has the kernel do it once.
     fn act(&mut self, action: Action) -> Result<(), ArmError>;
 
-    /// Whether it could be applied for good, found without writing.
+    /// Whether it could be applied for good, as far as a trial can measure it, found without writing.
     ///
     /// # Errors
     /// What refuses it, with the cure.
     fn can_persist(&self, profile: &Profile) -> Result<(), TrialError>;
 
-    /// Applies it for good, also after a reboot, and says how to take it back.
-    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError>;
+    /// Applies for good, also after a reboot, what of it a trial can measure; says how to take it back, what was
+    /// written and what was not.
+    ///
+    /// # Errors
+    /// What refuses it, with the cure; a write that failed, and whether the host was put back.
+    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<Kept, TrialError>;
 }

@@ -12,7 +12,8 @@ use planish_model::{
 use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork};
 use serde_json::Value;
 
-use super::{Action, Applied, HostControl};
+use super::keep::Measured;
+use super::{Action, Applied, HostControl, Kept};
 use crate::error::TrialError;
 use crate::sample::ArmError;
 
@@ -60,6 +61,10 @@ impl<'s> PipelineHost<'s> {
 
     fn plan(&self, profile: &Profile) -> Result<Plan, PipelineError> {
         planish_pipeline::plan(self.session, &Source::Inline(profile.clone()), &PlanOptions::default())
+    }
+
+    fn measured(&self, profile: &Profile) -> Result<Measured, PipelineError> {
+        Ok(Measured::of(self.session, profile, self.plan(profile)?))
     }
 
     /// Why a step cannot be taken by this user on this host.
@@ -112,7 +117,7 @@ fn told(skipped: &Skipped) -> String {
 
 /// Whether an arm without this would be another arm. What its trial names itself must be there; a whole profile is
 /// taken as `apply` takes it, without what cannot be set here: a governor in a guest, a pool for no named service.
-fn is_missed(skipped: &Skipped, profile: &Profile) -> bool {
+pub(super) fn is_missed(skipped: &Skipped, profile: &Profile) -> bool {
     let is_moot = matches!(skipped.verdict.verdict, VerdictKind::Moot);
     !skipped.satisfied && !is_moot && profile.want.contains_key(&skipped.knob)
 }
@@ -271,24 +276,20 @@ impl HostControl for PipelineHost<'_> {
     }
 
     fn can_persist(&self, profile: &Profile) -> Result<(), TrialError> {
-        self.plan(profile)
-            .and_then(|plan| planish_pipeline::can_persist(self.session, &plan))
+        self.measured(profile)
+            .and_then(|measured| planish_pipeline::can_persist(self.session, &measured.plan))
             .map_err(|error| not_persisted(&error))
     }
 
-    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError> {
+    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<Kept, TrialError> {
         let control = |error: PipelineError| not_persisted(&error);
-        let plan = self.plan(profile).map_err(control)?;
+        let measured = self.measured(profile).map_err(control)?;
         let options =
             ApplyOptions { persist: true, reason: Some(reason.to_owned()), ..ApplyOptions::default() };
-        let done = planish_pipeline::apply(self.session, &plan, &options).map_err(control)?;
-        match (done.exit, done.entry) {
-            (Exit::Done | Exit::Findings, Some(entry)) => {
-                let hints = done.hints.iter().map(|hint| format!("; {hint}")).collect::<String>();
-                Ok(format!("persisted as entry {entry}: planish undo {entry}{hints}"))
-            }
-            (Exit::Done | Exit::Findings, None) => Ok("everything kept is on the host already".to_owned()),
-            (exit, _) => Err(TrialError::Host {
+        let done = planish_pipeline::apply(self.session, &measured.plan, &options).map_err(control)?;
+        match done.exit {
+            Exit::Done | Exit::Findings => Ok(measured.told(self.session, profile, &done)),
+            exit => Err(TrialError::Host {
                 detail: done.hints.join("; "),
                 restored: exit != Exit::FailedNotRestored,
             }),

@@ -6,7 +6,7 @@ use planish_model::{EntryId, Exit, HostFacts, Profile};
 
 use super::*;
 use crate::control::{Progress, Silent};
-use crate::host::{Action, Applied, HostControl};
+use crate::host::{Action, Applied, HostControl, Kept};
 use crate::outcome::RungVerdict;
 use crate::proof::Proofs;
 use crate::sample::ArmError;
@@ -56,7 +56,7 @@ impl HostControl for NoRights {
         unreachable!("nothing is kept")
     }
 
-    fn persist(&mut self, _profile: &Profile, _reason: &str) -> Result<String, TrialError> {
+    fn persist(&mut self, _profile: &Profile, _reason: &str) -> Result<Kept, TrialError> {
         unreachable!("nothing is kept")
     }
 }

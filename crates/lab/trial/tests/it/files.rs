@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, Exit, HostFacts, KnobId, Profile};
 use planish_trial::{
-    Action, Applied, ArmError, Ground, HostControl, Proofs, RunOptions, RungVerdict, SelfCheckVerdict, Setup,
-    Silent, Stop, Tick, TrialError, TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
+    Action, Applied, ArmError, Ground, HostControl, Kept, Proofs, RunOptions, RungVerdict, SelfCheckVerdict,
+    Setup, Silent, Stop, Tick, TrialError, TrialFile, TrialOutcome, UnitKind, run_on, selfcheck_on,
 };
 
 use crate::recompute::recompute;
@@ -26,6 +26,8 @@ pub struct Memory {
     /// Whether several entries may be open at once, as the pools of resident arms are.
     has_room: bool,
     undo_fails: bool,
+    /// Whether a file of somebody else takes back at the next boot what is persisted.
+    is_lost_at_boot: bool,
     pub acted: Vec<Action>,
 }
 
@@ -97,9 +99,10 @@ impl HostControl for Memory {
         Ok(())
     }
 
-    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<String, TrialError> {
+    fn persist(&mut self, profile: &Profile, reason: &str) -> Result<Kept, TrialError> {
         self.persisted.push((profile.clone(), reason.to_owned()));
-        Ok("persisted as entry 9: planish undo 9".to_owned())
+        let notes = vec!["persisted as entry 9: planish undo 9".to_owned()];
+        Ok(Kept { notes, lasts: !self.is_lost_at_boot })
     }
 }
 
@@ -210,6 +213,22 @@ fn host_arms_are_applied_for_their_units_only_and_the_winner_is_persisted() {
     let stored = Proofs::of_state(bench.folder.path()).load(proof).expect("it was stored");
     assert_eq!(stored.rungs, outcome.rungs);
     assert_eq!(stored.host.kernel, "6.1");
+}
+
+#[test]
+fn what_is_kept_and_lost_at_the_next_boot_is_a_finding_and_its_proof_stays_as_it_was() {
+    let mut bench = Bench::new();
+    bench.options.keep = true;
+    bench.host.is_lost_at_boot = true;
+    let trial = number_trial(bench.folder.path(), "", SWAP);
+    let outcome = bench.run(&trial).expect("it runs");
+    assert_eq!(verdicts(&outcome)["swap"], RungVerdict::Keep, "{outcome:#?}");
+    assert_eq!(outcome.exit, Exit::Findings.code());
+    let last = outcome.notes.last().map(String::as_str);
+    assert_eq!(last, Some("exit code 1: not all that was kept is in force, now and after the next boot"));
+    let proof = outcome.proof_id.as_deref().expect("stored");
+    let stored = Proofs::of_state(bench.folder.path()).load(proof).expect("it was stored");
+    assert_eq!(stored.exit, Exit::Done.code());
 }
 
 #[test]

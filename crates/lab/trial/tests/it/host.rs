@@ -120,7 +120,153 @@ fn an_arm_is_on_the_host_for_its_units_only_and_the_winner_for_good() {
     assert_eq!((open.len(), open[0].state), (1, EntryState::Open));
     let proof = outcome.proof_id.expect("stored");
     assert_eq!(open[0].reason.as_deref(), Some(format!("trial t, proof {proof}").as_str()));
-    assert!(Proofs::of_state(machine.session.state_folder()).load(&proof).is_ok());
+    let stored = Proofs::of_state(machine.session.state_folder()).load(&proof).expect("stored");
+    // What it says of `--keep` comes after its proof: a file that is read later takes the value back.
+    assert_eq!((outcome.exit, stored.exit), (1, 0), "{:?}", outcome.notes);
+    let told = |what: &str| outcome.notes.iter().any(|note| note.contains(what));
+    let lost = "written for the next boot: /etc/sysctl.d/90-planish.conf; \
+                vm.swappiness: /etc/sysctl.d/99-local.conf:2 will set 60";
+    assert!(told(lost) && told("exit code 1: "), "{:?}", outcome.notes);
+}
+
+/// Runs a line of shell in the folder of a machine.
+fn shell(machine: &Machine, line: &str) {
+    let done = std::process::Command::new("sh").args(["-c", line]).current_dir(&machine.root).status();
+    assert!(done.expect("there is a shell").success(), "{line}");
+}
+
+/// A profile of the catalogue, as a rung tries it.
+fn whole(profile: &str) -> Profile {
+    Profile { inherits: vec![profile.to_owned()], want: [].into(), ..lone("vm.swappiness", Want::Int(1)) }
+}
+
+/// All files of a boot loader, with their contents.
+fn boot_files(machine: &Machine) -> String {
+    let line = "find boot etc/default etc/kernel -type f 2>/dev/null | sort | xargs sha256sum";
+    let listed = std::process::Command::new("sh").args(["-c", line]).current_dir(&machine.root).output();
+    String::from_utf8(listed.expect("there is a shell").stdout).expect("text")
+}
+
+#[test]
+fn boot_parameters_that_no_unit_had_are_not_persisted_and_named() {
+    let machine = Machine::new();
+    let before = boot_files(&machine);
+    assert!(before.contains("etc/default/grub"), "{before}");
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let realtime = whole("realtime");
+    assert_eq!(host.can_have(&realtime), Ok(()));
+    host.can_persist(&realtime).expect("it may");
+    let kept = host.persist(&realtime, "trial t").expect("persisted");
+    assert_eq!(boot_files(&machine), before, "the boot loader is as it was");
+    let entries = planish_pipeline::log(&machine.session).expect("a journal");
+    let [entry] = &entries[..] else { panic!("{entries:?}") };
+    let ids: Vec<&str> = entry.steps.iter().map(|step| step.knob.as_str()).collect();
+    assert!(ids.contains(&"persist.sysctl") && !ids.iter().any(|id| id.starts_with("boot.")), "{ids:?}");
+    assert!(!ids.contains(&"persist.grub"), "{ids:?}");
+    let files = "persisted as entry 1: planish undo 1; written for the next boot: \
+                 /etc/sysctl.d/90-planish.conf, /etc/tmpfiles.d/90-planish.conf";
+    assert!(kept.notes[0].starts_with(files), "{:?}", kept.notes);
+    let left = "not persisted, since a trial measures no boot parameter: \
+                boot.rcupdate_rcu_normal_after_boot, boot.skew_tick; \
+                with the rest of its profile: planish apply realtime --persist";
+    assert!(kept.notes.iter().any(|note| note == left), "{:?}", kept.notes);
+    // It is undone as any entry, and nothing of it stays.
+    planish_pipeline::undo(&machine.session, planish_pipeline::Target::All, false).expect("undone");
+    assert_eq!(boot_files(&machine), before);
+}
+
+#[test]
+fn a_boot_loader_that_is_not_known_is_in_nobody_s_way() {
+    let machine = Machine::new();
+    shell(&machine, "rm -r boot/grub && mkdir boot/extlinux && echo 'LABEL a' > boot/extlinux/extlinux.conf");
+    let refused = planish_pipeline::plan(
+        &machine.session,
+        &planish_pipeline::Source::Inline(whole("realtime")),
+        &planish_pipeline::PlanOptions::default(),
+    )
+    .and_then(|plan| planish_pipeline::can_persist(&machine.session, &plan));
+    assert!(refused.is_err(), "else it is known, and this shows nothing");
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    host.can_persist(&whole("realtime")).expect("no file of it is due");
+    let kept = host.persist(&whole("realtime"), "trial t").expect("persisted");
+    assert!(kept.notes.iter().any(|note| note.ends_with("planish apply realtime --persist")), "{kept:?}");
+}
+
+#[test]
+fn a_boot_parameter_that_runs_and_that_the_next_boot_does_not_give_is_named_alike() {
+    let machine = Machine::new();
+    shell(&machine, "sed -i 's/$/ skew_tick=1/' proc/cmdline");
+    let before = boot_files(&machine);
+    let both = Profile {
+        want: [
+            (KnobId::new("boot.skew_tick"), Want::Int(1)),
+            (KnobId::new("vm.vfs_cache_pressure"), Want::Int(50)),
+        ]
+        .into(),
+        ..lone("vm.vfs_cache_pressure", Want::Int(50))
+    };
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    assert_eq!(host.can_have(&both), Ok(()));
+    let kept = host.persist(&both, "trial t").expect("persisted");
+    assert_eq!(boot_files(&machine), before, "somebody may have taken it out of there since");
+    let left = "not persisted, since a trial measures no boot parameter: boot.skew_tick; \
+                give `skew_tick=1` to the boot loader";
+    assert!(kept.notes.iter().any(|note| note == left), "{:?}", kept.notes);
+    assert!(kept.lasts, "it is no part of what was kept: {:?}", kept.notes);
+    // What the next boot gives anyway is nobody's concern.
+    let machine = Machine::new();
+    let line = "sed -i 's/$/ skew_tick=1/' proc/cmdline && sed -i 's/ ro quiet/& skew_tick=1/' boot/grub/grub.cfg \
+                && sed -i 's/=\"quiet\"/=\"quiet skew_tick=1\"/' etc/default/grub";
+    shell(&machine, line);
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let kept = host.persist(&both, "trial t").expect("persisted");
+    assert!(!kept.notes.iter().any(|note| note.contains("skew_tick")), "{:?}", kept.notes);
+}
+
+#[test]
+fn what_a_later_file_takes_back_is_told_also_where_nothing_is_written() {
+    let machine = Machine::new();
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let swap = lone("vm.swappiness", Want::Int(1));
+    let will = "; vm.swappiness: /etc/sysctl.d/99-local.conf:2 will set 60";
+    let kept = host.persist(&swap, "trial t").expect("persisted");
+    assert!(kept.notes[0].ends_with(will) && !kept.lasts, "{kept:?}");
+    let again = host.persist(&swap, "trial t").expect("nothing to write");
+    assert_eq!(again.notes, [format!("everything kept is on the host already{will}")]);
+    assert!(!again.lasts);
+    shell(&machine, "rm etc/sysctl.d/99-local.conf");
+    let again = host.persist(&swap, "trial t").expect("nothing to write");
+    assert_eq!((again.notes, again.lasts), (vec!["everything kept is on the host already".to_owned()], true));
+}
+
+#[test]
+fn what_no_file_brings_back_is_told_where_it_is_kept() {
+    let machine = Machine::new();
+    // No line of tmpfiles.d takes a place whose name is a pattern.
+    shell(&machine, "mv sys/block/sda 'sys/block/s*a'");
+    let ahead = lone("block.read_ahead_kb", Want::Int(64));
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    assert_eq!(host.can_have(&ahead), Ok(()));
+    for first in
+        ["persisted as entry 1: planish undo 1; written for", "everything kept is on the host already"]
+    {
+        let kept = host.persist(&ahead, "trial t").expect("persisted");
+        assert!(kept.notes[0].starts_with(first), "{kept:?}");
+        let left = |note: &String| note.starts_with("block.read_ahead_kb is not persisted (/sys/block/s*a");
+        assert!(kept.notes.iter().any(left) && kept.lasts, "as an apply that persists: {kept:?}");
+    }
+}
+
+#[test]
+fn where_its_lines_are_there_already_no_file_is_named() {
+    let machine = Machine::new();
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let cache = lone("vm.vfs_cache_pressure", Want::Int(50));
+    host.persist(&cache, "trial t").expect("persisted");
+    shell(&machine, "echo 70 > proc/sys/vm/vfs_cache_pressure");
+    let again = host.persist(&cache, "trial t").expect("persisted");
+    let told = "persisted as entry 2: planish undo 2; no file for the next boot was due";
+    assert_eq!((again.notes, again.lasts), (vec![told.to_owned()], true), "its line is there");
 }
 
 /// A trial that leaves the host alone.
