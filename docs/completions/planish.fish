@@ -590,7 +590,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l keep -d 'Persist what is kept and confirmed'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l keep -d 'Persist what is kept and confirmed, in sysctl.d and tmpfiles.d; no boot parameters, which a trial cannot measure'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l duet -d 'Run the two arms of a pair at the same time, each on its half of the CPUs'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object instead of text'

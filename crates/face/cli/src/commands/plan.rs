@@ -165,8 +165,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer);
     }
     if is_unshown {
-        // The file still tells of what was shown then. Planned as a file it keeps its steps: what it was made with is not
-        // among the words of this line.
+        // The file still tells of what was shown then. Planned as a file it keeps its steps: what it was made with is
+        // not among the words of this line.
         let file = quoted(&args.source);
         let words = args.choice.words();
         return Ok(answer.next(context.line(&format!("plan {file}{words} --persist -o {file}"))));
