@@ -20,8 +20,6 @@ pub struct Options {
 
 /// What goes where: from the checkout, into the tar, into the Debian package.
 const FILES: &[(&str, &str, &str)] = &[
-    ("README.md", "README.md", "usr/share/doc/planish/README.md"),
-    ("CHANGELOG.md", "CHANGELOG.md", "usr/share/doc/planish/changelog"),
     ("LICENSE-MIT", "LICENSE-MIT", "usr/share/doc/planish/LICENSE-MIT"),
     ("LICENSE-APACHE", "LICENSE-APACHE", "usr/share/doc/planish/LICENSE-APACHE"),
     (
@@ -38,6 +36,17 @@ const FILES: &[(&str, &str, &str)] = &[
 ];
 
 const MAN: &str = "docs/man";
+
+/// Folders whose files of these endings go along under the names that README, messages and each other know them by.
+const READING: &[(&str, &[&str])] = &[
+    (".", &["md"]),
+    ("docs", &["md"]),
+    ("docs/proofs", &["html", "json"]),
+    ("docs/schema", &["json"]),
+    ("trials", &["toml"]),
+];
+/// Where they are in the Debian package.
+const DOC: &str = "usr/share/doc/planish";
 
 /// Builds the release and packs it.
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -93,6 +102,7 @@ impl Release {
         for page in self.man_pages()? {
             copy(&page, &folder.join("man").join(file_name(&page)?))?;
         }
+        self.reading(&folder)?;
         plain_modes(&folder)?;
         let archive = self.out.join(format!("{name}.tar.gz"));
         shell::run(
@@ -128,6 +138,7 @@ impl Release {
             copy(&page, &packed)?;
             shell::run(Command::new("gzip").args(["-9", "--no-name"]).arg(&packed))?;
         }
+        self.reading(&root.join(DOC))?;
         let control = format!(
             "Package: planish\nVersion: {}\nArchitecture: {architecture}\nSection: admin\nPriority: optional\n\
              Maintainer: The planish authors <planish@localhost>\n\
@@ -148,11 +159,20 @@ impl Release {
 
     /// The generated manual pages, in order.
     fn man_pages(&self) -> Result<Vec<PathBuf>> {
-        let folder = self.checkout.join(MAN);
-        let entries = fs::read_dir(&folder).with_context(|| format!("list {MAN}: ./x docs writes it"))?;
-        let mut pages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        pages.sort();
-        Ok(pages)
+        listed(&self.checkout.join(MAN)).with_context(|| format!("list {MAN}: ./x docs writes it"))
+    }
+
+    /// Copies what there is to read below a folder.
+    fn reading(&self, to: &Path) -> Result<()> {
+        for (folder, endings) in READING {
+            let files = listed(&self.checkout.join(folder)).with_context(|| format!("list {folder}"))?;
+            let is_one =
+                |path: &&PathBuf| endings.iter().any(|ending| path.extension() == Some(ending.as_ref()));
+            for file in files.iter().filter(is_one) {
+                copy(file, &to.join(folder).join(file_name(file)?))?;
+            }
+        }
+        Ok(())
     }
 
     fn sums(&self, archives: &[PathBuf]) -> Result<PathBuf> {
@@ -162,6 +182,14 @@ impl Release {
         fs::write(&file, sums).with_context(|| format!("write {}", file.display()))?;
         Ok(file)
     }
+}
+
+/// What a folder has, in order.
+fn listed(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<std::io::Result<Vec<PathBuf>>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// Gives everything below a folder the modes of a package, and the folder itself: what its owner may run, all may.
@@ -193,7 +221,7 @@ fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FILES, MAN, Release};
+    use super::{DOC, FILES, MAN, READING, Release};
     use crate::shell;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -210,6 +238,12 @@ mod tests {
         };
         FILES.iter().for_each(|(from, ..)| write(&checkout.join(from), from, other));
         write(&checkout.join(MAN).join("planish.1"), ".TH planish", other);
+        for (folder, endings) in READING {
+            endings
+                .iter()
+                .for_each(|end| write(&checkout.join(folder).join("one").with_extension(end), end, other));
+            write(&checkout.join(folder).join("Cargo.lock"), "", other);
+        }
         let binary = folder.join("planish");
         write(&binary, "binary", runs);
         let (out, work) = (folder.join("out"), folder.join("work"));
@@ -234,9 +268,17 @@ mod tests {
         let modes = ["drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"];
         assert!(list.lines().all(|line| modes.iter().any(|mode| line.starts_with(mode))), "{list}");
         assert_eq!(list.matches("-rwxr-xr-x").count(), 1, "the program alone: {list}");
+        // README's links hold, and a shipped trial can be copied.
+        for file in
+            ["/one.md", "/docs/one.md", "/docs/schema/one.json", "/docs/proofs/one.html", "/trials/one.toml"]
+        {
+            assert!(list.lines().any(|line| line.ends_with(&format!("linux{file}"))), "{file}: {list}");
+        }
+        assert!(!list.contains("Cargo.lock"), "{list}");
         assert!(bytes(tar) == bytes(other.tar().unwrap()), "the tars differ");
         if shell::which("dpkg-deb").is_some() {
             assert!(bytes(one.deb().unwrap()) == bytes(other.deb().unwrap()), "the packages differ");
+            assert!(one.work.join("deb").join(DOC).join("docs/one.md").is_file());
         } else {
             planish_skip::skip(
                 "dist::packing_twice_gives_the_same_bytes",
