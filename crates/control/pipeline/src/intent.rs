@@ -13,7 +13,10 @@ use crate::error::PipelineError;
 use crate::session::Session;
 
 /// Refuses a plan that is not for this host and this boot of it.
-pub(crate) fn refuse_elsewhere(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+///
+/// # Errors
+/// It is for another one, or was changed since it was hashed.
+pub fn refuse_elsewhere(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     if !plan.is_intact() {
         return Err(PipelineError::Edited { hash: plan.hash.to_string() });
     }

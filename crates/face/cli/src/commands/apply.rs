@@ -45,6 +45,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let mut plan = args.choice.plan(&args.source, &session, context)?;
+    pipeline::refuse_elsewhere(&session, &plan)?;
     let unasked = plan.persist.take_if(|_| !args.persist);
     // Nobody is asked about a plan that is refused anyway.
     if !args.yes && !plan.skipped.iter().any(|row| row.short_of_memory) {

@@ -116,6 +116,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     plan.persist = persist;
     let mut answer = context.answer(&plan, session.catalogue());
+    // It can be read anywhere, and is of use on its host alone.
+    if let Err(error) = pipeline::refuse_elsewhere(&session, &plan) {
+        return Ok(answer.message(refused(error, context)));
+    }
     // These are refused without `--persist` as well, and have a cure of their own.
     let is_refused_anyway = refusals
         .iter()
@@ -181,15 +185,19 @@ fn not_persisted(refusal: PipelineError, context: &Context) -> Message {
         PipelineError::Unshown { paths } => Some(paths.join(", ")),
         _ => None,
     };
-    let refused = Failure::from(refusal).message(&context.again(""), "planish plan --help");
-    let (level, text) = match shown {
-        Some(paths) => {
-            let now = "is told as it would become now, and not as the plan showed it";
-            (Level::Note, format!("{paths} {now}: apply --persist refuses the plan that was saved"))
-        }
-        None => (Level::Warning, format!("apply --persist refuses this plan: {}", refused.text)),
+    let Some(paths) = shown else {
+        let refused = refused(refusal, context);
+        return Message { text: refused.text.replacen("apply", "apply --persist", 1), ..refused };
     };
-    Message { level, text, ..refused }
+    let now = "is told as it would become now, and not as the plan showed it";
+    let text = format!("{paths} {now}: apply --persist refuses the plan that was saved");
+    Message { level: Level::Note, text, ..refused(refusal, context) }
+}
+
+/// Why an apply of a plan would be refused.
+fn refused(refusal: PipelineError, context: &Context) -> Message {
+    let refused = Failure::from(refusal).message(&context.again(""), "planish plan --help");
+    Message { level: Level::Warning, text: format!("apply refuses this plan: {}", refused.text), ..refused }
 }
 
 /// The pools that keep a plan from being applied, as `--exclude` takes them.

@@ -251,3 +251,18 @@ fn a_confirm_ends_in_findings_where_the_next_boot_brings_something_else() {
     assert!(note.starts_with("vm.swappiness: /etc/sysctl.d/") && note.contains(" will set "), "{note}");
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
 }
+
+#[test]
+fn a_plan_of_another_boot_is_shown_as_one_and_asked_about_by_nobody() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["plan", "two", "-o", "two.json"]).exit, 0);
+    let boot_id = sandbox.path().join("host/proc/sys/kernel/random/boot_id");
+    std::fs::write(boot_id, "00000000-1111-2222-3333-444444444444\n").expect("ours");
+    let looked = on(sandbox.path(), &["plan", "two.json"]);
+    let why = "the plan is for another boot of this host";
+    assert_eq!(message(&looked, "warning"), format!("apply refuses this plan: {why}"));
+    let messages = looked.envelope()["messages"].to_string();
+    assert!(messages.contains("make the plan again") && !messages.contains("apply two.json"), "{messages}");
+    let applied = on(sandbox.path(), &["apply", "two.json"]);
+    assert_eq!((applied.exit, message(&applied, "error")), (3, why.to_owned()));
+}
