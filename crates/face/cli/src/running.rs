@@ -139,6 +139,12 @@ impl Drop for Line {
     }
 }
 
+/// An outcome whose notes name commands as they are typed here: they are part of what is printed, as of what is stored.
+pub(crate) fn told_here(mut outcome: TrialOutcome, context: &Context) -> TrialOutcome {
+    outcome.notes.iter_mut().for_each(|note| *note = context.here(note));
+    outcome
+}
+
 /// The exit code, the talk and the next command that follow from an outcome.
 pub(crate) fn outcome_answer(
     answer: Answer,
@@ -222,7 +228,7 @@ mod tests {
     use planish_report::Level;
     use planish_trial::TrialOutcome;
 
-    use super::{Running, in_a_checkout, out_of_x, outcome_answer};
+    use super::{Running, in_a_checkout, out_of_x, outcome_answer, told_here};
     use crate::answer::Answer;
     use crate::args::Cli;
     use crate::context::Context;
@@ -243,6 +249,12 @@ mod tests {
         };
         assert_eq!(answered(Exit::Findings), (Exit::Findings, "planish --state s check".to_owned()));
         assert_eq!(answered(Exit::Done), (Exit::Done, "planish --state s doctor".to_owned()));
+        outcome.notes = vec!["persisted as entry 9: planish undo 9; written".to_owned()];
+        assert_eq!(
+            told_here(outcome, &context).notes,
+            ["persisted as entry 9: planish --state s undo 9; written"],
+            "in the journal that has it"
+        );
     }
 
     #[test]
