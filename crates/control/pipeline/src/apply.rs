@@ -328,12 +328,16 @@ pub(crate) fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
     lost.map(|knob| format!("{}: {}", knob.knob, knob.because.as_deref().unwrap_or("lost at the next boot")))
 }
 
+/// What is to know of a file that was written for the next boot: a menu that is still to be made of it.
+pub(crate) fn of_file(outcome: &Outcome) -> Option<String> {
+    let detail = outcome.detail.as_ref().filter(|_| outcome.knob.is_persistence())?;
+    Some(format!("{}: {detail}", outcome.place))
+}
+
 fn hints(outcomes: &[Outcome], entry: EntryId, options: &ApplyOptions) -> Vec<String> {
     let mut hints = Vec::new();
     for outcome in outcomes {
-        if let (Some(detail), true) = (&outcome.detail, outcome.knob.is_persistence()) {
-            hints.push(format!("{}: {detail}", outcome.place));
-        }
+        hints.extend(of_file(outcome));
         if let Some(short) = &outcome.short {
             let (granted, asked) = (short.granted, short.asked);
             hints.push(format!("{}: {granted} of {asked} pages granted: {}", outcome.place, short.reason));

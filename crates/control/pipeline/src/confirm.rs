@@ -6,10 +6,10 @@ use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
     BootFormat, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, NOT_GIVEN, Outcome,
-    OutcomeKind, Plan, Undo, Unpersisted,
+    OutcomeKind, Plan, Undo, Unpersisted, pages_in_file,
 };
 
-use crate::apply::{look_again, lost_at_boot};
+use crate::apply::{look_again, lost_at_boot, of_file};
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
@@ -50,23 +50,23 @@ pub fn confirm(session: &Session) -> Result<Confirmed, PipelineError> {
     // After this point the dead-man timer waits for us, and finds the entry confirmed.
     let waits = |entry: &&Entry| entry.state == EntryState::Unconfirmed && entry.boot_id == boot_id;
     let waiting: Vec<Entry> = journal.ledger().entries.iter().filter(waits).cloned().collect();
-    let mut confirmed = Vec::new();
+    let mut done =
+        Confirmed { entries: Vec::new(), unpersisted: Vec::new(), exit: Exit::Done, hints: Vec::new() };
     for entry in &waiting {
         // Without outcomes in the journal, the next confirm tries the files again.
         let written = write_files(entry, &journal.ledger().entries, &*sink);
-        let written = written.map_err(|failure| failure.told(entry, &confirmed))?;
+        let written = written.map_err(|failure| failure.told(entry, &done.entries))?;
         if let Err(source) = record(&mut journal, entry.id, &written) {
             let restored = take_out(entry, &written, &journal.ledger().entries, &*sink);
             return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
         }
-        confirmed.push(entry.id);
+        done.entries.push(entry.id);
+        done.hints.extend(written.iter().filter_map(|(_, outcome)| of_file(outcome)));
     }
 
     // After this point every file is written and every entry stays; the fresh look trusts none of that.
     let plans = waiting.iter().filter_map(|entry| entry.on_confirm.as_deref());
     let looks = plans.map(|plan| look_ahead(session, plan, &journal.ledger().entries, &*sink));
-    let mut done =
-        Confirmed { entries: confirmed, unpersisted: Vec::new(), exit: Exit::Done, hints: Vec::new() };
     for (unpersisted, lost, hints) in looks {
         done.unpersisted.extend(unpersisted);
         done.hints.extend(hints);
@@ -93,7 +93,7 @@ fn look_ahead(
             return (Vec::new(), true, hints);
         }
     };
-    let lost: Vec<&KnobCheck> = drift.knobs.iter().filter(|row| is_lost(row, plan)).collect();
+    let lost: Vec<&KnobCheck> = drift.knobs.iter().filter(|row| is_lost(row, plan, entries)).collect();
     let is_told = |row: &&&KnobCheck| {
         row.state == DriftState::LostAtBoot || left_out.iter().any(|left| left.place == row.place)
     };
@@ -106,11 +106,13 @@ fn look_ahead(
 }
 
 /// Whether the next boot will bring something else than it is to bring, whatever is there now.
-fn is_lost(row: &KnobCheck, plan: &Plan) -> bool {
+fn is_lost(row: &KnobCheck, plan: &Plan, entries: &[Entry]) -> bool {
     let number = |text: &String| text.parse::<u64>().ok();
-    // Others may raise a pool further.
+    // Others may raise a pool further, and pages that were there at the apply may have gone with another entry: what
+    // our file is due to give is what must come.
+    let due = || pages_in_file(entries, &row.place).or_else(|| row.wanted.as_ref().and_then(number));
     let is_other = |next: &String| match row.place.ends_with("/nr_hugepages") {
-        true => number(next) < row.wanted.as_ref().and_then(number),
+        true => number(next) < due(),
         false => row.wanted.as_ref() != Some(next),
     };
     match row.state {
