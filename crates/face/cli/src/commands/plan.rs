@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Err(error) = pipeline::refuse_elsewhere(&session, &plan) {
         return Ok(answer.message(refused(error, context)));
     }
-    // These are refused without `--persist` as well, and have a cure of their own.
+    // These have a cure of their own, which is no smaller apply: nearly all are refused without files as well.
     let is_refused_anyway = refusals
         .iter()
         .any(|refusal| matches!(refusal, PipelineError::Unconfirmed { .. } | PipelineError::Moved { .. }));
