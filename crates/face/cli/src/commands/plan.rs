@@ -120,10 +120,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Err(error) = pipeline::refuse_elsewhere(&session, &plan) {
         return Ok(answer.message(refused(error, context)));
     }
-    // These have a cure of their own, which is no smaller apply: nearly all are refused without files as well.
-    let is_refused_anyway = refusals
-        .iter()
-        .any(|refusal| matches!(refusal, PipelineError::Unconfirmed { .. } | PipelineError::Moved { .. }));
+    let is_refused_anyway = refusals.iter().any(has_own_cure);
     let may_persist =
         is_refused_anyway || refusals.iter().all(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
     let is_unshown = refusals.iter().any(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
@@ -177,6 +174,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let words = args.choice.words() + persist;
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
+}
+
+/// Whether the cure of a refusal is no smaller apply: nearly all of these are refused without files as well.
+fn has_own_cure(refusal: &PipelineError) -> bool {
+    matches!(refusal, PipelineError::Unconfirmed { .. } | PipelineError::Moved { .. })
 }
 
 /// Why an apply with `--persist` would be refused, which a look only tells.
