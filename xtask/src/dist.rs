@@ -20,6 +20,10 @@ pub struct Options {
 
 /// What goes where: from the checkout, into the tar, into the Debian package.
 const FILES: &[(&str, &str, &str)] = &[
+    ("README.md", "README.md", "usr/share/doc/planish/README.md"),
+    ("CHANGELOG.md", "CHANGELOG.md", "usr/share/doc/planish/CHANGELOG.md"),
+    ("ARCHITECTURE.md", "ARCHITECTURE.md", "usr/share/doc/planish/ARCHITECTURE.md"),
+    ("GLOSSARY.md", "GLOSSARY.md", "usr/share/doc/planish/GLOSSARY.md"),
     ("LICENSE-MIT", "LICENSE-MIT", "usr/share/doc/planish/LICENSE-MIT"),
     ("LICENSE-APACHE", "LICENSE-APACHE", "usr/share/doc/planish/LICENSE-APACHE"),
     (
@@ -39,7 +43,6 @@ const MAN: &str = "docs/man";
 
 /// Folders whose files of these endings go along under the names that README, messages and each other know them by.
 const READING: &[(&str, &[&str])] = &[
-    (".", &["md"]),
     ("docs", &["md"]),
     ("docs/proofs", &["html", "json"]),
     ("docs/schema", &["json"]),
@@ -269,9 +272,13 @@ mod tests {
         assert!(list.lines().all(|line| modes.iter().any(|mode| line.starts_with(mode))), "{list}");
         assert_eq!(list.matches("-rwxr-xr-x").count(), 1, "the program alone: {list}");
         // README's links hold, and a shipped trial can be copied.
-        for file in
-            ["/one.md", "/docs/one.md", "/docs/schema/one.json", "/docs/proofs/one.html", "/trials/one.toml"]
-        {
+        for file in [
+            "/README.md",
+            "/docs/one.md",
+            "/docs/schema/one.json",
+            "/docs/proofs/one.html",
+            "/trials/one.toml",
+        ] {
             assert!(list.lines().any(|line| line.ends_with(&format!("linux{file}"))), "{file}: {list}");
         }
         assert!(!list.contains("Cargo.lock"), "{list}");

@@ -337,8 +337,6 @@ pub(crate) struct Climb<'a> {
     budget_needed_seconds: Option<u64>,
     notes: Vec<String>,
     refused: Vec<Refusal>,
-    /// What the baseline and its twin were read back with.
-    seen: readback::Seen,
     /// Why no further rung can be compared: the arm to compare it with does not run any more.
     lost: Option<String>,
 }
@@ -371,7 +369,6 @@ impl<'a> Climb<'a> {
             budget_needed_seconds: None,
             notes: Vec::new(),
             refused: options.refused.clone(),
-            seen: readback::Seen::default(),
             lost: None,
         }
     }
@@ -687,23 +684,7 @@ impl<'a> Climb<'a> {
         let samples = self.timed(|field| field.block(order, seed));
         let ours = samples.iter().flatten().map(|sample| sample.bookkeeping).sum();
         self.in_field = self.in_field.saturating_sub(ours);
-        self.tell_of_another_host(order, &samples);
         (samples, self.clock.elapsed().saturating_sub(begun))
-    }
-
-    /// Says, once, that the baseline is not the one that it was: nobody may set the host while it is measured, and
-    /// nothing but a read-back sees that somebody did.
-    fn tell_of_another_host(&mut self, order: &[usize], samples: &[Result<Sample, ArmError>]) {
-        const SINCE: &str = "in units of the baseline: somebody set the host during the trial, and its pairs are of \
-                             two hosts";
-        let twins = self.field.twins();
-        let equal = order.iter().zip(samples).filter(|(arm, _)| twins.contains(arm));
-        for achieved in equal.filter_map(|(_, sample)| sample.as_ref().ok()?.achieved.as_ref()) {
-            let Some(differs) = self.seen.differs(achieved) else { continue };
-            if !self.notes.iter().any(|note| note.ends_with(SINCE)) {
-                self.notes.push(format!("{differs} {SINCE}"));
-            }
-        }
     }
 
     pub(crate) fn tick(&mut self, phase: Phase, done: usize, of: usize) {

@@ -1,4 +1,4 @@
-//! Whether two arms that are equal were read back to be equal, at the self-check and ever after.
+//! Whether two arms that are equal were read back to be equal.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,21 @@ pub(super) fn differs(samples: &[Sample]) -> Option<String> {
         let backing = other.backing.as_deref().unwrap_or("something else than it stands for");
         return Some(format!("a unit of the baseline was read back to have {backing}"));
     }
-    let mut seen = Seen::default();
-    told.iter().find_map(|achieved| {
-        let backing = achieved.backing.clone().map(Value::from);
-        backing.and_then(|value| seen.other("the backing", &value)).or_else(|| seen.differs(achieved))
-    })
-}
-
-/// What equal arms were read back with first.
-#[derive(Debug, Default)]
-pub(super) struct Seen(BTreeMap<String, Value>);
-
-impl Seen {
-    /// Which place of the host is another one now, in a sentence.
-    pub(super) fn differs(&mut self, achieved: &Achieved) -> Option<String> {
-        let places = achieved.facts.iter().filter(|(name, _)| name.starts_with('/'));
-        places.filter_map(|(name, value)| self.other(name, value)).next()
+    let mut seen: BTreeMap<&str, &Value> = BTreeMap::new();
+    let backings: Vec<(&str, Value)> = told
+        .iter()
+        .filter_map(|achieved| Some(("the backing", Value::from(achieved.backing.clone()?))))
+        .collect();
+    let places = told.iter().flat_map(|achieved| &achieved.facts).filter(|(name, _)| name.starts_with('/'));
+    let all = backings.iter().map(|(name, value)| (*name, value));
+    for (name, value) in all.chain(places.map(|(name, value)| (name.as_str(), value))) {
+        let first = *seen.entry(name).or_insert(value);
+        if first != value {
+            let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            return Some(format!("{name} was read back as {} and as {}", word(first), word(value)));
+        }
     }
-
-    fn other(&mut self, name: &str, value: &Value) -> Option<String> {
-        let first = self.0.entry(name.to_owned()).or_insert_with(|| value.clone());
-        let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        (first != value).then(|| format!("{name} was read back as {} and as {}", word(first), word(value)))
-    }
+    None
 }
 
 #[cfg(test)]

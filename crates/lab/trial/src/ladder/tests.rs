@@ -20,8 +20,6 @@ struct Slow {
     bookkeeping: f64,
     costs: Vec<f64>,
     rng: Rng,
-    /// When somebody sets a place of the host that all arms are read back with.
-    set_at: Option<Duration>,
 }
 
 impl Slow {
@@ -33,7 +31,6 @@ impl Slow {
             bookkeeping: 0.0,
             costs: costs.to_vec(),
             rng: Rng::new(4),
-            set_at: None,
         }
     }
 
@@ -73,11 +70,6 @@ impl Field for Slow {
             let mut sample =
                 Sample::default().lower("cost", "s", self.costs[arm] * (0.01 * self.rng.normal()).exp());
             sample.bookkeeping = self.unit.mul_f64(self.bookkeeping);
-            sample.achieved = self.set_at.map(|at| {
-                let value = if self.now.get() > at { "5" } else { "1" };
-                let facts = [("/proc/sys/vm/stat_interval".to_owned(), value.into())].into();
-                Achieved { verified: None, in_part: None, backing: None, facts }
-            });
             Ok(sample)
         };
         order.iter().map(unit).collect()
@@ -181,20 +173,6 @@ fn a_trial_that_its_number_of_pairs_ended_says_so_and_one_that_its_time_ended_do
 
     let outcome = capped(60.0);
     assert!(outcome.rungs[0].pairs < 32 && outcome.refused.is_empty(), "{:?}", outcome.refused);
-}
-
-#[test]
-fn a_host_that_somebody_sets_between_two_units_is_told_once() {
-    let costs = [1.0, 1.0, 1.0];
-    for (set_at, notes) in [(None, 0), (Some(40.0), 1), (Some(1e6), 0)] {
-        let mut field = Slow::new(0.0, 1.0, &costs);
-        field.set_at = set_at.map(Duration::from_secs_f64);
-        let outcome = run(&mut field, &options(100.0, 8));
-        let told =
-            "/proc/sys/vm/stat_interval was read back as 1 and as 5 in units of the baseline: somebody set";
-        let found = outcome.notes.iter().filter(|note| note.starts_with(told)).count();
-        assert_eq!(found, notes, "{set_at:?}: {:?}", outcome.notes);
-    }
 }
 
 #[test]
