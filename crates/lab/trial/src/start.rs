@@ -21,7 +21,7 @@ use crate::control::Stop;
 use crate::duet;
 use crate::file::ServiceSpec;
 use crate::hooks::Hooks;
-use crate::host::{Applied, HostControl};
+use crate::host::{Applied, AtRest, HostControl};
 use crate::ladder::{Field, Stack};
 use crate::outcome::{Achieved, Better, UnitKind};
 use crate::port::{answering, check_free};
@@ -77,6 +77,7 @@ pub(crate) struct StartField<'h> {
     plan: StartPlan,
     make: Make,
     host: &'h mut dyn HostControl,
+    rest: AtRest,
     stop: Stop,
     /// Pairs of the race before this one: whose build it is the turn of.
     block: usize,
@@ -103,6 +104,7 @@ impl<'h> StartField<'h> {
             plan,
             make,
             host,
+            rest: AtRest::default(),
             stop,
             block: 0,
         };
@@ -169,6 +171,31 @@ impl<'h> StartField<'h> {
     fn unit_with(&self, padding: usize) -> Unit<'_> {
         let (left_out, windows) = (self.warm, self.lengthened);
         Unit { padding, left_out, windows, limit: self.plan.limit, stop: &self.stop }
+    }
+
+    /// The units of one block, in this order.
+    fn units(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>> {
+        if let (Some(sides), &[one, other]) = (self.plan.sides.clone(), order) {
+            return self.duo([one, other], seed, &sides);
+        }
+        let mut lost = None;
+        order
+            .iter()
+            .map(|&arm| {
+                // Once the host could not be put back, no further arm may start on it.
+                if let Some(error) = &lost {
+                    return Err(ArmError::clone(error));
+                }
+                let sample = self.unit_of(arm, seed);
+                lost = sample.as_ref().err().filter(|error| error.ends_the_trial()).cloned();
+                sample
+            })
+            .collect()
+    }
+
+    fn look_at_rest(&mut self) {
+        let profiles: Vec<&Profile> = self.arms.iter().filter_map(|arm| arm.host.as_ref()).collect();
+        self.rest.look(&profiles, self.host);
     }
 
     /// One unit of two arms at the same time, each on its side. They differ in nothing that the host is set to.
@@ -359,27 +386,15 @@ impl Field for StartField<'_> {
         self.block = block;
     }
 
-    fn note(&self) -> Option<String> {
-        self.plan.hooks.note()
+    fn notes(&self) -> Vec<String> {
+        self.plan.hooks.note().into_iter().chain(self.rest.note()).collect()
     }
 
     fn block(&mut self, order: &[usize], seed: u64) -> Vec<Result<Sample, ArmError>> {
-        if let (Some(sides), &[one, other]) = (self.plan.sides.clone(), order) {
-            return self.duo([one, other], seed, &sides);
-        }
-        let mut lost = None;
-        order
-            .iter()
-            .map(|&arm| {
-                // Once the host could not be put back, no further arm may start on it.
-                if let Some(error) = &lost {
-                    return Err(ArmError::clone(error));
-                }
-                let sample = self.unit_of(arm, seed);
-                lost = sample.as_ref().err().filter(|error| error.ends_the_trial()).cloned();
-                sample
-            })
-            .collect()
+        self.look_at_rest();
+        let samples = self.units(order, seed);
+        self.look_at_rest();
+        samples
     }
 
     fn lengthen(&mut self, windows: Option<usize>) {

@@ -3,6 +3,7 @@
 
 mod keep;
 mod pipeline;
+mod rest;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use planish_model::{EntryId, HostFacts, KnobId, Profile};
 use serde_json::Value;
 
 pub use pipeline::PipelineHost;
+pub(crate) use rest::AtRest;
 
 use crate::error::TrialError;
 use crate::sample::ArmError;
@@ -69,6 +71,12 @@ pub trait HostControl {
     /// Goes through all of an apply but its writes: plan, lock, journal, read-back. An arm that changes nothing does
     /// so in the place of a host arm. The values are those that the host has, by place.
     fn rehearse(&mut self, profile: &Profile) -> Result<Applied, ArmError>;
+
+    /// The places that it sets here, those too that are as it wants them.
+    fn places(&self, profile: &Profile) -> Vec<String>;
+
+    /// What a place shows at this moment; `None` where it cannot be read.
+    fn value(&self, place: &str) -> Option<String>;
 
     /// Takes one entry back.
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError>;

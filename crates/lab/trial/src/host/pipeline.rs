@@ -210,6 +210,16 @@ impl HostControl for PipelineHost<'_> {
         Ok(applied)
     }
 
+    fn places(&self, profile: &Profile) -> Vec<String> {
+        let Ok(plan) = self.plan(profile) else { return Vec::new() };
+        let satisfied = plan.skipped.into_iter().filter(|row| row.satisfied).map(|row| row.place);
+        plan.steps.into_iter().map(|step| step.place).chain(satisfied).collect()
+    }
+
+    fn value(&self, place: &str) -> Option<String> {
+        Some(self.session.host().read(place).ok()?.trim_end().to_owned())
+    }
+
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError> {
         let mut last = String::new();
         for attempt in 0..TRIES {

@@ -240,8 +240,8 @@ pub(crate) trait Field {
     fn start_afresh(&mut self) {}
 
     /// What it has to say of all units together.
-    fn note(&self) -> Option<String> {
-        None
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Puts kept arms, the best first, together into a new arm. `None` where arms exclude each other by
@@ -628,7 +628,7 @@ impl<'a> Climb<'a> {
         if self.stop.is_set() {
             self.notes.push("stopped by the user: rungs without a verdict are inconclusive".to_owned());
         }
-        self.notes.extend(self.field.note());
+        self.notes.extend(self.field.notes());
         let seconds = self.clock.elapsed().as_secs_f64();
         let mut outcome = TrialOutcome {
             trial: self.options.trial.clone(),

@@ -36,6 +36,14 @@ impl HostControl for NoRights {
         unreachable!("servers are no host arms")
     }
 
+    fn places(&self, _profile: &Profile) -> Vec<String> {
+        unreachable!("servers are no host arms")
+    }
+
+    fn value(&self, _place: &str) -> Option<String> {
+        unreachable!("servers are no host arms")
+    }
+
     fn undo(&mut self, _entry: EntryId) -> Result<(), ArmError> {
         unreachable!("nothing was applied")
     }

@@ -21,6 +21,8 @@ pub struct Memory {
     rehearsed: usize,
     /// Whether somebody else sets the host, so that each read-back is another one.
     is_restless: bool,
+    /// After how many applies somebody sets the host to what the rung wants.
+    set_after: Option<usize>,
     persisted: Vec<(Profile, String)>,
     pub no_right: bool,
     /// Whether several entries may be open at once, as the pools of resident arms are.
@@ -61,6 +63,16 @@ impl HostControl for Memory {
         let place = |id: &KnobId| format!("/proc/sys/{}", id.to_string().replace('.', "/"));
         let values = profile.want.keys().map(|id| (place(id), value.to_string().into())).collect();
         Ok(Applied { entry: None, values, short: Vec::new() })
+    }
+
+    fn places(&self, profile: &Profile) -> Vec<String> {
+        profile.want.keys().map(|id| format!("/proc/sys/{}", id.to_string().replace('.', "/"))).collect()
+    }
+
+    fn value(&self, _place: &str) -> Option<String> {
+        assert!(self.open.is_empty(), "nothing of the trial is there when it looks");
+        let is_set = self.set_after.is_some_and(|applies| self.applied >= applies);
+        Some(if is_set { "1" } else { "60" }.to_owned())
     }
 
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError> {
@@ -229,6 +241,28 @@ fn what_is_kept_and_lost_at_the_next_boot_is_a_finding_and_its_proof_stays_as_it
     let proof = outcome.proof_id.as_deref().expect("stored");
     let stored = Proofs::of_state(bench.folder.path()).load(proof).expect("it was stored");
     assert_eq!(stored.exit, Exit::Done.code());
+}
+
+/// To what the rung wants, the hardest to see: no unit of it sets that any more, and all arms are alike.
+#[test]
+fn a_host_that_somebody_sets_in_the_middle_is_told_whatever_ran_then() {
+    for head in ["", "mode = \"step\"\n"] {
+        let run = |set_after: Option<usize>| {
+            let mut bench = Bench::new();
+            bench.host.set_after = set_after;
+            let outcome = bench.run(&number_trial(bench.folder.path(), head, SWAP)).expect("it runs");
+            let told =
+                "/proc/sys/vm/swappiness was `60` and is `1` between two units: something else set the host";
+            let notes = outcome.notes.iter().filter(|note| note.starts_with(told)).count();
+            (notes, bench.host.applied, outcome.rungs[0].pairs)
+        };
+        let (notes, applied, pairs) = run(None);
+        assert!(notes == 0 && applied > pairs, "{head}: {notes} {applied} {pairs}");
+        // In the ladder, and with the last unit of the confirmation.
+        for set_after in [1, 5, applied] {
+            assert_eq!(run(Some(set_after)).0, 1, "{head}after {set_after} of {applied}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,42 @@
+//! The host between two blocks, when nothing of a trial is on it.
+
+use std::collections::BTreeMap;
+
+use planish_model::Profile;
+
+use super::HostControl;
+
+/// Whether the places that a trial sets are at rest as they were before its first block. An `apply` that somebody types
+/// gets in between two units: from then on the baseline is another one, and no pair of before can be held against one
+/// of after.
+#[derive(Debug, Default)]
+pub(crate) struct AtRest {
+    first: Option<BTreeMap<String, String>>,
+    changed: Option<String>,
+}
+
+impl AtRest {
+    /// Looks at what these profiles set. It costs a read of each place, before and after a block, for all arms alike.
+    pub(crate) fn look(&mut self, profiles: &[&Profile], host: &dyn HostControl) {
+        if profiles.is_empty() || self.changed.is_some() {
+            return;
+        }
+        let first = self.first.get_or_insert_with(|| {
+            let places = profiles.iter().flat_map(|profile| host.places(profile));
+            places.filter_map(|place| Some((place.clone(), host.value(&place)?))).collect()
+        });
+        let other = first.iter().find_map(|(place, first)| {
+            let now = host.value(place)?;
+            (now != *first).then(|| format!("{place} was `{first}` and is `{now}`"))
+        });
+        self.changed = other;
+    }
+
+    /// What has changed, for the notes of an outcome.
+    pub(crate) fn note(&self) -> Option<String> {
+        let changed = self.changed.as_ref()?;
+        Some(format!(
+            "{changed} between two units: something else set the host during the trial, and its pairs are of two hosts"
+        ))
+    }
+}
