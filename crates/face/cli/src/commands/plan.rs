@@ -117,8 +117,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     plan.persist = persist;
     let mut answer = context.answer(&plan, session.catalogue());
     // It can be read anywhere, and is of use on its host alone.
-    if let Err(error) = pipeline::refuse_elsewhere(&session, &plan) {
-        return Ok(answer.message(refused(error, context)));
+    match pipeline::refuse_elsewhere(&session, &plan) {
+        Err(error) if args.output.is_none() => return Ok(answer.message(refused(error, context))),
+        here => here?,
     }
     let is_refused_anyway = refusals.iter().any(has_own_cure);
     let may_persist =

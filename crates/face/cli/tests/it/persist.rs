@@ -263,6 +263,9 @@ fn a_plan_of_another_boot_is_shown_as_one_and_asked_about_by_nobody() {
     assert_eq!(message(&looked, "warning"), format!("apply refuses this plan: {why}"));
     let messages = looked.envelope()["messages"].to_string();
     assert!(messages.contains("make the plan again") && !messages.contains("apply two.json"), "{messages}");
-    let applied = on(sandbox.path(), &["apply", "two.json"]);
-    assert_eq!((applied.exit, message(&applied, "error")), (3, why.to_owned()));
+    for words in [&["apply", "two.json"][..], &["plan", "two.json", "-o", "new.json"]] {
+        let run = on(sandbox.path(), words);
+        assert_eq!((run.exit, message(&run, "error")), (3, why.to_owned()), "{words:?}");
+    }
+    assert!(!sandbox.path().join("new.json").exists());
 }
