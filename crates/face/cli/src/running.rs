@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planish_model::{Exit, quoted};
+use planish_model::{Catalogue, Exit, quoted};
 use planish_pipeline::Session;
-use planish_report::{Level, Message, trial_html, units};
+use planish_report::{Level, Message, Report, trial_html, units};
 use planish_trial::{
     Progress, RunOptions, RungVerdict, SECONDS_MAX, SEED_LIMIT, Stop, Tick, TrialFile, TrialOutcome,
 };
@@ -139,19 +139,26 @@ impl Drop for Line {
     }
 }
 
-/// An outcome whose notes name commands as they are typed here: they are part of what is printed, as of what is stored.
-pub(crate) fn told_here(mut outcome: TrialOutcome, context: &Context) -> TrialOutcome {
+/// An outcome that names commands as they are typed here. What an outcome says is part of its report, as of the proof,
+/// and no message that would be told so anyway.
+fn told_here(mut outcome: TrialOutcome, context: &Context) -> TrialOutcome {
     outcome.notes.iter_mut().for_each(|note| *note = context.here(note));
+    for refusal in &mut outcome.refused {
+        refusal.why = context.here(&refusal.why);
+        refusal.cure = context.here(&refusal.cure);
+    }
     outcome
 }
 
-/// The exit code, the talk and the next command that follow from an outcome.
-pub(crate) fn outcome_answer(
-    answer: Answer,
-    outcome: &TrialOutcome,
+/// The report of an outcome, with the exit code, the talk and the next command that follow from it.
+pub(crate) fn outcome_answer<R: Report>(
+    outcome: TrialOutcome,
+    report: impl FnOnce(TrialOutcome) -> R,
     running: &Running,
     context: &Context,
 ) -> Answer {
+    let outcome = &told_here(outcome, context);
+    let answer = context.answer(&report(outcome.clone()), &Catalogue::default());
     let exit = exit_of(outcome);
     let mut answer = answer.exit(exit);
     for refusal in &outcome.refused {
@@ -225,36 +232,47 @@ mod tests {
 
     use clap::Parser;
     use planish_model::Exit;
-    use planish_report::Level;
-    use planish_trial::TrialOutcome;
+    use planish_report::{Level, TrialRunReport};
+    use planish_trial::{Refusal, TrialOutcome};
 
-    use super::{Running, in_a_checkout, out_of_x, outcome_answer, told_here};
-    use crate::answer::Answer;
+    use super::{Running, in_a_checkout, out_of_x, outcome_answer};
+    use crate::answer::{Answer, Body};
     use crate::args::Cli;
     use crate::context::Context;
 
-    #[test]
-    fn what_was_kept_and_does_not_last_ends_with_a_finding_and_leads_to_check() {
+    /// What is said of an outcome where the user typed `--state s`.
+    fn answered(change: impl FnOnce(&mut TrialOutcome)) -> Answer {
         let proof = include_str!("../../../../docs/proofs/series.json");
         let mut outcome: TrialOutcome = serde_json::from_str(proof).expect("a proof");
+        change(&mut outcome);
         let running = Running { quick: false, seed: None, budget: None, html: None };
         let cli = Cli::try_parse_from(["planish", "--state", "s", "doctor"]).expect("a sound line");
-        let context = Context::new(cli.globals, Vec::new());
-        let mut answered = |exit: Exit| {
-            outcome.exit = exit.code();
-            let answer = outcome_answer(Answer::printed("trial-run"), &outcome, &running, &context);
+        outcome_answer(outcome, TrialRunReport, &running, &Context::new(cli.globals, Vec::new()))
+    }
+
+    #[test]
+    fn what_was_kept_and_does_not_last_ends_with_a_finding_and_leads_to_check() {
+        for (exit, next) in [(Exit::Findings, "check"), (Exit::Done, "doctor")] {
+            let answer = answered(|outcome| outcome.exit = exit.code());
             let last = answer.messages.last().expect("what to type next");
-            assert_eq!(last.level, Level::Next);
-            (answer.exit, last.text.clone())
-        };
-        assert_eq!(answered(Exit::Findings), (Exit::Findings, "planish --state s check".to_owned()));
-        assert_eq!(answered(Exit::Done), (Exit::Done, "planish --state s doctor".to_owned()));
-        outcome.notes = vec!["persisted as entry 9: planish undo 9; written".to_owned()];
-        assert_eq!(
-            told_here(outcome, &context).notes,
-            ["persisted as entry 9: planish --state s undo 9; written"],
-            "in the journal that has it"
-        );
+            assert_eq!((answer.exit, last.level), (exit, Level::Next));
+            assert_eq!(last.text, format!("planish --state s {next}"));
+        }
+    }
+
+    #[test]
+    fn a_report_of_a_trial_names_commands_of_the_journal_that_it_wrote() {
+        let answer = answered(|outcome| {
+            outcome.notes = vec!["persisted as entry 9: planish undo 9; written".to_owned()];
+            let cure = "keep what is there: planish confirm; or take it back: planish undo 3".to_owned();
+            outcome.refused = vec![Refusal { what: "--keep".to_owned(), why: "entry 3".to_owned(), cure }];
+        });
+        let Body::Text(text) = &answer.body else { panic!("JSON was not asked for") };
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in ["planish --state s undo 9;", "planish --state s confirm;", "planish --state s undo 3"] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(!text.contains("planish undo"), "{text}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::commands::plan::file_argument;
 use crate::commands::write_new_file;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::running::{Running, outcome_answer, told_here};
+use crate::running::{Running, outcome_answer};
 
 /// Measure on your own workload which changes pay
 #[derive(Debug, clap::Args)]
@@ -144,9 +144,7 @@ fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
     (options.keep, options.duet) = (args.keep, args.duet);
     let outcome = planish_trial::run(&trial, &session, &options, &mut progress)?;
     drop(progress);
-    let outcome = told_here(outcome, context);
-    let answer = context.answer(&TrialRunReport(outcome.clone()), &Catalogue::default());
-    Ok(outcome_answer(answer, &outcome, &args.running, context))
+    Ok(outcome_answer(outcome, TrialRunReport, &args.running, context))
 }
 
 fn run_selfcheck(args: &SelfCheck, context: &Context) -> Result<Answer, Failure> {
