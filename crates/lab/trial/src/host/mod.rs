@@ -72,11 +72,14 @@ pub trait HostControl {
     /// so in the place of a host arm. The values are those that the host has, by place.
     fn rehearse(&mut self, profile: &Profile) -> Result<Applied, ArmError>;
 
-    /// The places that it sets here, those too that are as it wants them.
-    fn places(&self, profile: &Profile) -> Vec<String>;
+    /// The places that it sets here, each with its knob; those too that are as it wants them.
+    fn places(&self, profile: &Profile) -> Vec<(KnobId, String)>;
 
     /// What a place shows at this moment; `None` where it cannot be read.
     fn value(&self, place: &str) -> Option<String>;
+
+    /// Whether two texts of a place of this knob mean the same.
+    fn same(&self, knob: &KnobId, one: &str, other: &str) -> bool;
 
     /// Takes one entry back.
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError>;

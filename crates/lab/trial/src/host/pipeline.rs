@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use planish_host::Access as HostAccess;
 use planish_model::{
-    Access, EntryId, Exit, HostFacts, Observation, Outcome, OutcomeKind, Plan, Profile, Skipped, Step,
-    VerdictKind,
+    Access, EntryId, Exit, HostFacts, KnobId, Observation, Outcome, OutcomeKind, Plan, Profile, Skipped,
+    Step, VerdictKind,
 };
 use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork};
 use serde_json::Value;
@@ -210,14 +210,20 @@ impl HostControl for PipelineHost<'_> {
         Ok(applied)
     }
 
-    fn places(&self, profile: &Profile) -> Vec<String> {
+    fn places(&self, profile: &Profile) -> Vec<(KnobId, String)> {
         let Ok(plan) = self.plan(profile) else { return Vec::new() };
-        let satisfied = plan.skipped.into_iter().filter(|row| row.satisfied).map(|row| row.place);
-        plan.steps.into_iter().map(|step| step.place).chain(satisfied).collect()
+        let satisfied = plan.skipped.into_iter().filter(|row| row.satisfied);
+        let satisfied = satisfied.map(|row| (row.knob, row.place));
+        plan.steps.into_iter().map(|step| (step.knob, step.place)).chain(satisfied).collect()
     }
 
     fn value(&self, place: &str) -> Option<String> {
-        Some(self.session.host().read(place).ok()?.trim_end().to_owned())
+        self.session.host().read(place).ok()
+    }
+
+    fn same(&self, knob: &KnobId, one: &str, other: &str) -> bool {
+        let kind = self.session.catalogue().knob(knob).map(|knob| &knob.r#type);
+        kind.map_or(one == other, |kind| kind.same(one, other))
     }
 
     fn undo(&mut self, entry: EntryId) -> Result<(), ArmError> {

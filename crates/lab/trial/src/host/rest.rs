@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::Profile;
+use planish_model::{KnobId, Profile};
 
 use super::HostControl;
 
@@ -11,7 +11,8 @@ use super::HostControl;
 /// of after.
 #[derive(Debug, Default)]
 pub(crate) struct AtRest {
-    first: Option<BTreeMap<String, String>>,
+    /// The places that the trial sets, each with its knob and what it showed.
+    first: Option<BTreeMap<String, (KnobId, String)>>,
     changed: Option<String>,
 }
 
@@ -23,11 +24,12 @@ impl AtRest {
         }
         let first = self.first.get_or_insert_with(|| {
             let places = profiles.iter().flat_map(|profile| host.places(profile));
-            places.filter_map(|place| Some((place.clone(), host.value(&place)?))).collect()
+            places.filter_map(|(knob, place)| Some((place.clone(), (knob, host.value(&place)?)))).collect()
         });
-        let other = first.iter().find_map(|(place, first)| {
+        let other = first.iter().find_map(|(place, (knob, first))| {
             let now = host.value(place)?;
-            (now != *first).then(|| format!("{place} was `{first}` and is `{now}`"))
+            (!host.same(knob, first, &now))
+                .then(|| format!("{place} was `{}` and is `{}`", first.trim(), now.trim()))
         });
         self.changed = other;
     }

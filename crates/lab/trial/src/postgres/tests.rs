@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planish_model::{EntryId, Exit, HostFacts, Profile};
+use planish_model::{EntryId, Exit, HostFacts, KnobId, Profile};
 
 use super::*;
 use crate::control::{Progress, Silent};
@@ -36,11 +36,15 @@ impl HostControl for NoRights {
         unreachable!("servers are no host arms")
     }
 
-    fn places(&self, _profile: &Profile) -> Vec<String> {
+    fn places(&self, _profile: &Profile) -> Vec<(KnobId, String)> {
         unreachable!("servers are no host arms")
     }
 
     fn value(&self, _place: &str) -> Option<String> {
+        unreachable!("servers are no host arms")
+    }
+
+    fn same(&self, _knob: &KnobId, _one: &str, _other: &str) -> bool {
         unreachable!("servers are no host arms")
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use planish_model::{Closure, EntryState, KnobId, Nodes, Profile, Want};
 use planish_pipeline::{Session, SessionOptions};
 use planish_trial::{
-    Action, ArmError, HostControl, PipelineHost, Proofs, RunOptions, RungVerdict, Silent, Stop, Tick,
-    TrialFile, run,
+    Action, ArmError, HostControl, Phase, PipelineHost, Progress, Proofs, RunOptions, RungVerdict, Silent,
+    Stop, Tick, TrialFile, run,
 };
 
 /// A copy of the recorded server, which may be written.
@@ -284,6 +284,33 @@ fn assert_refused<T: std::fmt::Debug>(tried: Result<T, planish_trial::TrialError
     assert_eq!(error.hints(), ["wait until it has finished, then try again"]);
 }
 
+/// Somebody who sets the host to what the rung wants when its confirmation begins.
+struct Impatient(PathBuf);
+
+impl Progress for Impatient {
+    #[expect(clippy::disallowed_methods, reason = "somebody else's write")]
+    fn tick(&mut self, tick: &Tick) {
+        if tick.phase == Phase::Confirm {
+            std::fs::write(&self.0, "1\n").expect("a copy of ours");
+        }
+    }
+}
+
+#[test]
+fn what_somebody_sets_between_two_units_is_in_the_notes() {
+    let machine = Machine::new();
+    let before = machine.read("/proc/sys/vm/swappiness");
+    let place = machine.root.join("proc/sys/vm/swappiness");
+    let told = format!("/proc/sys/vm/swappiness was `{before}` and is `1` between two units");
+    let notes = |progress: &mut dyn Progress| {
+        let outcome = run(&machine.trial(), &machine.session, &options(false, Stop::default()), progress);
+        let notes = outcome.expect("it runs").notes;
+        notes.iter().filter(|note| note.starts_with(&told)).count()
+    };
+    assert_eq!(notes(&mut Silent), 0);
+    assert_eq!(notes(&mut Impatient(place)), 1);
+}
+
 #[test]
 fn no_trial_sets_the_host_beside_another_one_that_does() {
     let machine = Machine::new();
@@ -292,7 +319,7 @@ fn no_trial_sets_the_host_beside_another_one_that_does() {
     let short = options(false, stop.clone());
     let mut tried = false;
     let mut beside = |tick: &Tick| {
-        if tick.phase != planish_trial::Phase::Ladder || std::mem::replace(&mut tried, true) {
+        if tick.phase != Phase::Ladder || std::mem::replace(&mut tried, true) {
             return;
         }
         assert_refused(run(&machine.trial(), &other, &short, &mut Silent));
@@ -340,7 +367,7 @@ fn a_result_that_cannot_be_persisted_is_told_all_the_same() {
     let machine = Machine::new();
     let mut file = None;
     let mut meanwhile = |tick: &Tick| {
-        if tick.phase == planish_trial::Phase::Confirm && file.is_none() {
+        if tick.phase == Phase::Confirm && file.is_none() {
             file = Some(put_foreign(&machine));
         }
     };
@@ -367,7 +394,7 @@ fn a_stop_gives_the_host_back() {
     let mut blocks = 0;
     let watched = stop.clone();
     let mut watcher = |tick: &Tick| {
-        blocks += usize::from(tick.phase == planish_trial::Phase::Ladder);
+        blocks += usize::from(tick.phase == Phase::Ladder);
         if blocks == 3 {
             watched.set();
         }
