@@ -112,8 +112,9 @@ fn threads_forks_and_programs_that_it_starts_are_followed() {
     assert_eq!(run.exit, 0, "{}", run.stderr);
     for function in ["in_thread", "in_fork", "in_exec"] {
         let share = share(home.path(), "all.planish", function);
-        // Equal work; the time that it takes is the CPU's to say.
-        assert!((0.1..0.65).contains(&share), "{function}: {share}");
+        // Equal work; the time that it takes is the CPU's to say: beside other load one took two thirds of it. What is
+        // not followed has none at all.
+        assert!(share > 0.03, "{function}: {share}");
     }
 }
 
