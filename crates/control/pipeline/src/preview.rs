@@ -2,7 +2,6 @@
 //! texts that the write itself makes.
 
 use planish_act::{Sink, boot::format_of};
-use planish_boot::Format;
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
 use crate::apply::{due, is_in_force};
@@ -121,7 +120,8 @@ pub(crate) fn changed(
     let after = match (step.undo, BootFormat::of_knob(step.knob.as_str())) {
         (Undo::Edit, Some(format)) => {
             let text = now.unwrap_or_default();
-            inserted(step, format_of(format), text)?
+            planish_boot::insert(format_of(format), text, &step.wanted)
+                .map_err(|source| PipelineError::BootFile { path: path.clone(), source })?
         }
         _ => Contents::of(EntryId(0), step, entries).with_lines().to_owned(),
     };
@@ -132,12 +132,6 @@ pub(crate) fn changed(
     file.removed.retain(|line| !is_filling(line));
     file.added.retain(|line| !is_filling(line));
     Ok(PersistFile { then: step.generator.map(|generator| generator.program().to_owned()), ..file })
-}
-
-/// A text of a boot loader's file with the arguments of a step.
-fn inserted(step: &EntryStep, format: Format, text: &str) -> Result<String, PipelineError> {
-    planish_boot::insert(format, text, &step.wanted)
-        .map_err(|source| PipelineError::BootFile { path: step.place.clone(), source })
 }
 
 /// Refuses to write what was not shown. A file that is due no more was written by somebody meanwhile.

@@ -145,15 +145,12 @@ impl Context {
             return text.to_owned();
         }
         let root = quoted(root.to_string_lossy().trim_end_matches('/'));
-        let below =
-            |word: &str| if word.starts_with('/') { format!("{root}{word}") } else { word.to_owned() };
         // The two words behind `mv` and no more: a command line in the same sentence has absolute paths of its own.
-        let files = format!("/{files}");
-        let mut words = files.splitn(3, ' ');
-        let (from, to) = (words.next().map(below), words.next().map(below));
-        let rest = words.next().map(str::to_owned);
-        let told: Vec<String> = [from, to, rest].into_iter().flatten().collect();
-        format!("{before}mv {}", told.join(" "))
+        let below = |(number, word): (usize, &str)| {
+            if number < 2 && word.starts_with('/') { format!("{root}{word}") } else { word.to_owned() }
+        };
+        let files: Vec<String> = format!("/{files}").split(' ').enumerate().map(below).collect();
+        format!("{before}mv {}", files.join(" "))
     }
 
     /// The same for a command that writes the host: only root may do that on a live one.

@@ -118,7 +118,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let mut answer = context.answer(&plan, session.catalogue());
     // It can be read anywhere, and is of use on its host alone.
     match pipeline::refuse_elsewhere(&session, &plan) {
-        Err(error) if args.output.is_none() => return Ok(answer.message(refused(error, context))),
+        Err(error) if args.output.is_none() => {
+            return Ok(answer.message(refused("apply", error, context)));
+        }
         here => here?,
     }
     let is_refused_anyway = refusals.iter().any(has_own_cure);
@@ -188,19 +190,18 @@ fn not_persisted(refusal: PipelineError, context: &Context) -> Message {
         PipelineError::Unshown { paths } => Some(paths.join(", ")),
         _ => None,
     };
-    let Some(paths) = shown else {
-        let refused = refused(refusal, context);
-        return Message { text: refused.text.replacen("apply", "apply --persist", 1), ..refused };
-    };
+    let refused = refused("apply --persist", refusal, context);
+    let Some(paths) = shown else { return refused };
     let now = "is told as it would become now, and not as the plan showed it";
     let text = format!("{paths} {now}: apply --persist refuses the plan that was saved");
-    Message { level: Level::Note, text, ..refused(refusal, context) }
+    Message { level: Level::Note, text, ..refused }
 }
 
-/// Why an apply of a plan would be refused.
-fn refused(refusal: PipelineError, context: &Context) -> Message {
+/// Why a command that writes what was planned would be refused.
+fn refused(command: &str, refusal: PipelineError, context: &Context) -> Message {
     let refused = Failure::from(refusal).message(&context.again(""), "planish plan --help");
-    Message { level: Level::Warning, text: format!("apply refuses this plan: {}", refused.text), ..refused }
+    let text = format!("{command} refuses this plan: {}", refused.text);
+    Message { level: Level::Warning, text, ..refused }
 }
 
 /// The pools that keep a plan from being applied, as `--exclude` takes them.
