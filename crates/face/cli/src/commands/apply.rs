@@ -2,9 +2,9 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use planish_model::{DriftState, Exit, KnobCheck, Plan};
+use planish_model::{DriftState, Exit, KnobCheck, Plan, gone_at_boot};
 use planish_pipeline::{self as pipeline, ApplyOptions, Session};
-use planish_report::{ApplyReport, Level, Message, gone_at_boot, units};
+use planish_report::{ApplyReport, Level, Message, units};
 
 use crate::answer::Answer;
 use crate::commands::plan::Choice;

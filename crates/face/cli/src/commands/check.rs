@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Class, DriftState, Entry, EntryId, Exit, KnobCheck, Persisted, Unpersisted, quoted};
+use planish_model::{
+    Class, DriftState, Entry, EntryId, Exit, KnobCheck, Persisted, Unpersisted, gone_at_boot, quoted,
+};
 use planish_pipeline::{self as pipeline, Checked, Source, Unconfirmed};
-use planish_report::{CheckReport, gone_at_boot, units};
+use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
 use crate::commands::monitor;

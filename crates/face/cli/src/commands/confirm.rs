@@ -1,7 +1,8 @@
 //! `planish confirm`
 
+use planish_model::gone_at_boot;
 use planish_pipeline as pipeline;
-use planish_report::{ConfirmReport, gone_at_boot};
+use planish_report::ConfirmReport;
 
 use crate::answer::Answer;
 use crate::context::Context;

@@ -49,7 +49,6 @@ pub use map::{
     MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,
     MapPrivate, MapProcess, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
-pub use planish_model::gone_at_boot;
 pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};

@@ -1,8 +1,10 @@
 //! `planish plan`: before and after of every step, in the order in which they will be written.
 
-use planish_model::{Persist, PersistFile, Plan, SecondWriter, Skipped, Step, VerdictKind, When};
+use planish_model::{
+    Persist, PersistFile, Plan, SecondWriter, Skipped, Step, VerdictKind, When, gone_at_boot,
+};
 
-use crate::commands::{gone_at_boot, placement};
+use crate::commands::placement;
 use crate::page::{Page, Report, risk, verdict_text};
 use crate::table::Table;
 use crate::units;
