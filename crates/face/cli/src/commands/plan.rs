@@ -130,19 +130,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for refusal in refusals {
         answer = answer.message(not_persisted(refusal, context));
     }
-    if plan.needs_reboot() {
-        answer = answer.note("some steps take effect at the next boot");
-    }
-    if !plan.boot.is_empty() && !args.persist {
-        answer = answer.note(boot_parameters_wait(&plan));
-    }
-    if plan.steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0)) {
-        // It is no step: whether it is needed shows at the write only. But no write may come as a surprise.
-        answer = answer.note(
-            "where a node grants fewer pages, apply compacts the memory of that node and asks again, up to 4 times; \
-             programs on it may wait meanwhile",
-        );
-    }
+    answer = with_notes(answer, &plan, args.persist);
     let without = without_short_pools(&plan);
     if let Some(knobs) = &without {
         answer =
@@ -177,6 +165,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let words = args.choice.words() + persist;
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
+}
+
+/// What is to be known of a plan beside its steps.
+fn with_notes(mut answer: Answer, plan: &Plan, persists: bool) -> Answer {
+    if plan.needs_reboot() {
+        answer = answer.note("some steps take effect at the next boot");
+    }
+    if !plan.boot.is_empty() && !persists {
+        answer = answer.note(boot_parameters_wait(plan));
+    }
+    if plan.steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0)) {
+        // It is no step: whether it is needed shows at the write only. But no write may come as a surprise.
+        answer = answer.note(
+            "where a node grants fewer pages, apply compacts the memory of that node and asks again, up to 4 times; \
+             programs on it may wait meanwhile",
+        );
+    }
+    answer
 }
 
 /// Whether the cure of a refusal is no smaller apply: nearly all of these are refused without files as well.
