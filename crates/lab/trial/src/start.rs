@@ -386,6 +386,10 @@ impl Field for StartField<'_> {
         self.block = block;
     }
 
+    fn is_disturbed(&self) -> bool {
+        self.rest.is_changed()
+    }
+
     fn notes(&self) -> Vec<String> {
         self.plan.hooks.note().into_iter().chain(self.rest.note()).collect()
     }

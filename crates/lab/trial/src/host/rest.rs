@@ -34,11 +34,17 @@ impl AtRest {
         self.changed = other;
     }
 
+    /// Whether any of them has changed.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed.is_some()
+    }
+
     /// What has changed, for the notes of an outcome.
     pub(crate) fn note(&self) -> Option<String> {
         let changed = self.changed.as_ref()?;
         Some(format!(
-            "{changed} between two units: something else set the host during the trial, and its pairs are of two hosts"
+            "{changed} between two units: something else set the host during the trial, and its pairs are of two \
+             hosts, so nothing is kept: run it again while nothing else sets the host"
         ))
     }
 }

@@ -239,6 +239,11 @@ pub(crate) trait Field {
     /// Every block starts its arms afresh from now on, also where they stayed resident until now.
     fn start_afresh(&mut self) {}
 
+    /// Whether something else set the host between its units, so that pairs of before and after are of two hosts.
+    fn is_disturbed(&self) -> bool {
+        false
+    }
+
     /// What it has to say of all units together.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -402,8 +407,9 @@ impl<'a> Climb<'a> {
                 // After this point each rung has a verdict of its own pairs; none has been confirmed.
                 if self.field.unit() == UnitKind::Slice {
                     self.leave_to_fresh_starts(&mut contenders)?;
-                } else if !disbelieve_all(&mut contenders) {
+                } else if !self.disbelieve_all(&mut contenders) {
                     self.confirm(&mut contenders)?;
+                    self.disbelieve_all(&mut contenders);
                 }
             }
         }
@@ -500,8 +506,28 @@ impl<'a> Climb<'a> {
         }
         self.field.start_afresh();
         self.confirm(contenders)?;
-        disbelieve_all(contenders);
+        self.disbelieve_all(contenders);
         Ok(())
+    }
+
+    /// Takes back every keep where something other than the rungs can have made it; whether it did.
+    ///
+    /// What made two equal arms differ may have made the others; and who sets the host between two units may have made
+    /// a gain, or have let one of another host stand for this one. The placebo's own verdict stays, so that it is
+    /// counted.
+    fn disbelieve_all(&self, contenders: &mut [Contender]) -> bool {
+        let Some((placebo, rungs)) = contenders.split_last_mut() else { return false };
+        let reason = if placebo.is_kept() {
+            "the placebo was kept too: this run finds gains where there are none"
+        } else if self.field.is_disturbed() {
+            "something else set the host between two units: its pairs are of two hosts"
+        } else {
+            return false;
+        };
+        for rung in rungs.iter_mut().filter(|rung| rung.is_kept()) {
+            rung.conclude(RungVerdict::Inconclusive, reason.to_owned());
+        }
+        true
     }
 
     /// Runs kept rungs again from fresh starts: each by itself, or all together where they can be.
@@ -715,21 +741,6 @@ impl<'a> Climb<'a> {
             }
         })
     }
-}
-
-/// Takes back every keep of a run that kept its placebo; whether it did.
-///
-/// What made two equal arms differ may have made the others. The placebo's own verdict stays, so that it is counted.
-fn disbelieve_all(contenders: &mut [Contender]) -> bool {
-    let Some((placebo, rungs)) = contenders.split_last_mut() else { return false };
-    if !placebo.is_kept() {
-        return false;
-    }
-    for rung in rungs.iter_mut().filter(|rung| rung.is_kept()) {
-        let reason = "the placebo was kept too: this run finds gains where there are none".to_owned();
-        rung.conclude(RungVerdict::Inconclusive, reason);
-    }
-    true
 }
 
 /// Why a rung has no pairs when others took the time.

@@ -250,22 +250,31 @@ fn what_is_kept_and_lost_at_the_next_boot_is_a_finding_and_its_proof_stays_as_it
 
 /// To what the rung wants, the hardest to see: no unit of it sets that any more, and all arms are alike.
 #[test]
-fn a_host_that_somebody_sets_in_the_middle_is_told_whatever_ran_then() {
+fn a_host_that_somebody_sets_in_the_middle_keeps_nothing_whatever_ran_then() {
     for head in ["", "mode = \"step\"\n"] {
         let run = |set_after: Option<usize>| {
             let mut bench = Bench::new();
+            bench.options.keep = true;
             bench.host.set_after = set_after;
             let outcome = bench.run(&number_trial(bench.folder.path(), head, SWAP)).expect("it runs");
             let told =
                 "/proc/sys/vm/swappiness was `60` and is `1` between two units: something else set the host";
             let notes = outcome.notes.iter().filter(|note| note.starts_with(told)).count();
-            (notes, outcome.rungs[0].pairs)
+            let rung = &outcome.rungs[0];
+            (
+                (rung.verdict, notes, bench.host.persisted.len(), outcome.exit),
+                rung.pairs,
+                rung.confirmed.is_some(),
+            )
         };
-        let (notes, pairs) = run(None);
-        assert_eq!(notes, 0, "{head}");
-        // In the ladder, and in the confirmation, unless blocks were run again.
+        let (as_one_host, pairs, confirmed) = run(None);
+        assert_eq!((as_one_host, confirmed), ((RungVerdict::Keep, 0, 1, Exit::Done.code()), true), "{head}");
+        // In the ladder, after which nothing is confirmed, and in the confirmation, unless blocks were run again.
         for set_after in [1, 5, pairs + 1] {
-            assert_eq!(run(Some(set_after)).0, 1, "{head}after {set_after} applies");
+            let (of_two, _, confirmed) = run(Some(set_after));
+            let nothing = (RungVerdict::Inconclusive, 1, 0, Exit::Inconclusive.code());
+            assert_eq!(of_two, nothing, "{head}after {set_after} applies");
+            assert!(set_after > pairs || !confirmed, "{head}after {set_after} applies");
         }
     }
 }
