@@ -193,6 +193,15 @@ pub enum PipelineError {
     /// Another planish is at work, or the lock cannot be had.
     #[error("cannot lock the host")]
     Lock(#[from] LockError),
+    /// A trial has values on the host: which entry an undo without a name would take is a matter of the moment.
+    #[error(
+        "a trial is at work{}: which entry is the newest changes from one moment to the next",
+        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+    )]
+    TrialAtWork {
+        /// Its process, where it can be told.
+        pid: Option<i32>,
+    },
     /// The journal cannot be read or written, or has no such entry. Nothing was written to the host.
     #[error("{}", match .0 {
         JournalError::NoEntry { .. } => "nothing was changed",
@@ -326,6 +335,17 @@ fn of_file(path: &Path) -> String {
     }
 }
 
+/// The cure of a lock that cannot be had.
+fn of_lock(error: &LockError) -> String {
+    match error {
+        LockError::Held { .. } => "wait until it has finished, then try again".to_owned(),
+        LockError::Open { path, .. } => format!("make {} writable for you", path.display()),
+    }
+}
+
+/// The cure of an undo that would have to guess.
+const BY_NAME: &str = "name the entry, which can be undone at once: planish log, then planish undo N";
+
 /// The cure of pools that do not fit.
 fn of_memory(knobs: &[KnobId]) -> String {
     let knobs: Vec<&str> = knobs.iter().map(KnobId::as_str).collect();
@@ -402,6 +422,7 @@ impl PipelineError {
             | Self::GoneSince { .. }
             | Self::Act(_)
             | Self::Lock(_)
+            | Self::TrialAtWork { .. }
             | Self::Journal(_)
             | Self::Watch(_)
             | Self::RootsJournal { .. }
@@ -448,8 +469,8 @@ impl PipelineError {
                 "put the file itself there: links in the state of a recorded host are not followed".to_owned()
             }
             Self::Act(_) => "only recordings with `writable = true` in meta.toml are written".to_owned(),
-            Self::Lock(LockError::Held { .. }) => "wait until it has finished, then try again".to_owned(),
-            Self::Lock(LockError::Open { path, .. }) => format!("make {} writable for you", path.display()),
+            Self::Lock(error) => of_lock(error),
+            Self::TrialAtWork { .. } => BY_NAME.to_owned(),
             Self::Journal(error) => error.cure(),
             Self::JournalHalfWay { entry, restored: false, source } => {
                 format!("{}, then: planish undo {entry}", source.cure())
@@ -630,7 +651,8 @@ mod tests {
         let edited = PipelineError::NotAsShown { path: "/etc/x".to_owned(), entry: EntryId(2) };
         let gone = PipelineError::GoneSince { path: "/etc/x".to_owned(), entry: EntryId(2) };
         let moved = PipelineError::Unshown { paths: vec!["/etc/x".to_owned()] };
-        let more = [by_name, no_profile, no_data, edited, gone, moved];
+        let trial = PipelineError::TrialAtWork { pid: Some(7) };
+        let more = [by_name, no_profile, no_data, edited, gone, moved, trial];
         for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");

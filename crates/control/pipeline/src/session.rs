@@ -258,7 +258,7 @@ impl Session {
     #[must_use]
     pub fn trial_at_work(&self) -> Option<i32> {
         match self.refuse_trial() {
-            Err(PipelineError::Lock(LockError::Held { pid, .. })) => Some(pid.unwrap_or(0)),
+            Err(PipelineError::TrialAtWork { pid }) => Some(pid.unwrap_or(0)),
             _ => None,
         }
     }
@@ -269,7 +269,7 @@ impl Session {
             return Ok(());
         }
         match HostLock::look(&self.folders.trial) {
-            Err(held @ LockError::Held { .. }) => Err(held.into()),
+            Err(LockError::Held { pid, .. }) => Err(PipelineError::TrialAtWork { pid }),
             // The journal's own lock was taken before: a file that cannot be opened guards nothing.
             Ok(()) | Err(LockError::Open { .. }) => Ok(()),
         }

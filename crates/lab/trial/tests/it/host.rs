@@ -500,9 +500,9 @@ fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
     let other = planish_pipeline::undo(&machine.session, planish_pipeline::Target::Newest, false)
         .expect_err("a trial runs");
-    let why = std::error::Error::source(&other).expect("a lock that is held").to_string();
-    let us = format!("another planish is at work (pid {})", std::process::id());
-    assert_eq!((why, other.exit()), (us, planish_model::Exit::Refused));
+    let us = format!("a trial is at work (pid {})", std::process::id());
+    assert!(other.to_string().starts_with(&us), "{other}");
+    assert_eq!(other.exit(), planish_model::Exit::Refused);
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
     drop(host);
     planish_pipeline::undo(&machine.session, planish_pipeline::Target::Newest, false)
