@@ -33,12 +33,12 @@ if [ $# -gt 0 ]; then
     shift
 else
     root=$(mktemp -d "${TMPDIR:-/tmp}/empty-root.XXXXXX")
-    # A temporary folder is its owner's alone, and the users inside must get through their own `/`.
-    chmod 755 "$root"
     # Mounts first, or the removal would reach through them.
     trap 'umount -R "$root/proc" "$root/sys" "$root/dev/pts" "$root/opt/rust" 2>/dev/null
           mountpoint -q "$root/opt/rust" || rm -rf --one-file-system "$root"' EXIT
 fi
+# A temporary folder is its owner's alone, and the users inside must get through their own `/`.
+chmod 755 "$root"
 
 say() { printf '\n== %s\n' "$1" >&2; }
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Emulation on a busy machine of two CPUs takes ten seconds; beyond this it hangs.
+/// All checks of a guest take four to seven minutes where nothing else runs; beyond this it hangs.
 const TIMEOUT_SECONDS: u32 = 1200;
 /// Boots of a guest whose kernel dies before planish runs.
 const BOOTS: u32 = 3;

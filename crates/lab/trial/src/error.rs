@@ -104,7 +104,7 @@ pub enum TrialError {
     TimeUp {
         /// Pairs that had run.
         pairs: usize,
-        /// Time that would have been enough, in seconds.
+        /// A budget in seconds: what would have been enough, or, where no pair tells that, twice what there was.
         seconds: u64,
     },
     /// The metric that decides is not among those that the program reports.
@@ -226,6 +226,7 @@ impl TrialError {
                 let folder = path.parent().unwrap_or(path).display();
                 vec![format!("make {folder} writable and give it room, or name another folder with --state")]
             }
+            Self::TimeUp { pairs: 0, seconds } => vec![format!("give it --budget {seconds} or more")],
             Self::TimeUp { seconds, .. } => vec![format!("give it --budget {seconds}")],
             Self::Baseline { .. } => vec!["run its command by hand first".to_owned()],
             Self::Design(_) => vec!["give it more time: a larger budget or more pairs".to_owned()],

@@ -145,6 +145,23 @@ fn stop_in(time: Duration) -> (Stop, std::thread::JoinHandle<()>) {
     (stop, waker)
 }
 
+/// The outcome, its budget and the seconds of it that went by until the data was there: on a machine that is busy with
+/// other tests that may be more than all.
+fn prove_in_time(stop: &Stop) -> (TrialOutcome, f64, f64) {
+    let mut budget = BUDGET_SECONDS;
+    loop {
+        let begun = Instant::now();
+        match prove_within(Duration::from_secs_f64(budget), 1, None, stop, &mut Silent) {
+            Err(TrialError::TimeUp { pairs: 0, .. }) if budget < 8.0 * BUDGET_SECONDS => budget *= 2.0,
+            outcome => {
+                let outcome = outcome.expect("it runs");
+                let made_data = begun.elapsed().as_secs_f64() - outcome.seconds;
+                return (outcome, budget, made_data);
+            }
+        }
+    }
+}
+
 /// One test for all that needs servers: two of them at once would count each other's rooms.
 #[test]
 fn a_real_postgresql_is_compared_and_leaves_nothing() {
@@ -152,9 +169,7 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
         return;
     }
     let stop = Stop::default();
-    let begun = Instant::now();
-    let outcome = prove(None, &stop).expect("it runs");
-    let made_data = begun.elapsed().as_secs_f64() - outcome.seconds;
+    let (outcome, budget, made_data) = prove_in_time(&stop);
 
     let baseline = outcome.baseline_achieved.as_ref().expect("the baseline was read back");
     assert_eq!((baseline.verified, baseline.backing.as_deref()), (Some(true), Some("base")));
@@ -172,7 +187,7 @@ fn a_real_postgresql_is_compared_and_leaves_nothing() {
     assert!(setup.bin_folder.join("postgres").is_file() && setup.shared_buffers_bytes >= 128 << 20);
     assert_eq!(rooms_of_ours(), 0);
     // The time of the data was taken from the ladder's; a slow machine lets the last block overrun by more.
-    let most = BUDGET_SECONDS - made_data + (made_data / 2.0).max(2.0);
+    let most = budget - made_data + (made_data / 2.0).max(2.0);
     assert!(outcome.seconds <= most, "{} s after {made_data} s", outcome.seconds);
 
     // Told to stop before it begins: an error, and still nothing left.

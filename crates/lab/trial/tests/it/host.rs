@@ -511,6 +511,15 @@ fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
 }
 
 #[test]
+fn a_choice_is_the_same_whatever_else_could_be_chosen() {
+    let machine = Machine::new();
+    let host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let same = |one, other| host.same(&KnobId::new("block.scheduler"), one, other);
+    assert!(same("[none] mq-deadline\n", "[none] mq-deadline kyber\n"));
+    assert!(!same("[none] mq-deadline\n", "none [mq-deadline]\n"));
+}
+
+#[test]
 fn an_action_is_in_the_journal_and_leaves_nothing_to_undo() {
     let machine = Machine::new();
     let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
