@@ -49,6 +49,46 @@ pub fn get(tid: Option<Pid>) -> Result<CpuSet> {
     }
 }
 
+/// The CPUs that the calling thread can be given: those that are online and in its cpuset, whatever its affinity is.
+///
+/// A CPU that `isolcpus` keeps free of ordinary tasks is in nobody's affinity, and can be had all the same: what
+/// forbids a CPU is a cpuset. Cpusets have three kinds of files, and in a container none may be seen, so the kernel
+/// itself is asked, by a thread that ends with it.
+pub fn allowed() -> Result<CpuSet> {
+    // More than Linux can be built for; the kernel reads as much of a mask as its own are long.
+    let all = CpuSet::from_words(vec![u64::MAX; 256]);
+    std::thread::scope(|scope| {
+        let asked =
+            std::thread::Builder::new().spawn_scoped(scope, || set(None, &all).and_then(|()| get(None)));
+        let thread = asked
+            .map_err(|error| Error::of("clone", Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)))?;
+        thread.join().expect("two calls of the kernel do not panic")
+    })
+}
+
+/// Keeps the calling thread on exactly these CPUs, or leaves it as it was.
+///
+/// # Errors
+/// [`Error::Outside`] where the kernel would leave any of them out, as [`set`] does without a word.
+pub fn pin(cpus: &CpuSet) -> Result<()> {
+    if cpus.is_empty() {
+        return Err(Error::of("sched_setaffinity", Errno::INVAL));
+    }
+    let before = get(None)?;
+    let kept = match set(None, cpus) {
+        // None of them can be used, and nothing was changed.
+        Err(error) if error.errno() == Some(Errno::INVAL) => CpuSet::new(),
+        outcome => outcome.and_then(|()| get(None))?,
+    };
+    if kept == *cpus {
+        return Ok(());
+    }
+    if !kept.is_empty() {
+        set(None, &before)?;
+    }
+    Err(Error::Outside { cpus: cpus.difference(&kept), allowed: allowed()? })
+}
+
 /// Where the calling thread runs at this moment; stale as soon as it is known unless the thread is pinned.
 pub fn here() -> Result<Location> {
     let (mut cpu, mut node) = (0u32, 0u32);
@@ -85,6 +125,35 @@ mod tests {
         for cpus in [CpuSet::new(), CpuSet::parse_list("5000").unwrap()] {
             assert_eq!(set(None, &cpus).unwrap_err().errno(), Some(Errno::INVAL));
         }
+    }
+
+    #[test]
+    fn a_thread_is_pinned_to_all_of_the_cpus_or_stays_where_it_was() {
+        let allowed = allowed().unwrap();
+        assert!(get(None).unwrap().is_subset(&allowed));
+        std::thread::spawn(move || {
+            let first: CpuSet = allowed.iter().take(1).collect();
+            pin(&first).unwrap();
+            assert_eq!(get(None).unwrap(), first);
+            assert_eq!(super::allowed().unwrap(), allowed, "what can be had is not what one has");
+            // Beyond the 1024 of glibc's and rustix's sets; no kernel has CPU 100000.
+            for beyond in ["5000", "100000"].map(|list| CpuSet::parse_list(list).unwrap()) {
+                for wanted in [beyond.clone(), beyond.union(&allowed)] {
+                    match pin(&wanted).unwrap_err() {
+                        Error::Outside { cpus, allowed: told } => {
+                            assert_eq!((cpus, told), (beyond.clone(), allowed.clone()))
+                        }
+                        other => panic!("{other}"),
+                    }
+                    assert_eq!(get(None).unwrap(), first, "nothing was changed");
+                }
+            }
+            assert_eq!(pin(&CpuSet::new()).unwrap_err().errno(), Some(Errno::INVAL));
+            pin(&allowed).unwrap();
+            assert_eq!(get(None).unwrap(), allowed);
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

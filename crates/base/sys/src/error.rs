@@ -2,6 +2,8 @@
 
 use rustix::io::Errno;
 
+use crate::set::CpuSet;
+
 /// What a call of this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -68,6 +70,14 @@ pub enum Error {
         /// Length of the mapping.
         bytes: usize,
     },
+    /// CPUs that a thread was to be kept on are offline, or its cpuset does not have them.
+    #[error("CPU {cpus} cannot be used: this process may run on {allowed}")]
+    Outside {
+        /// Those that it cannot have.
+        cpus: CpuSet,
+        /// Those that it can.
+        allowed: CpuSet,
+    },
     /// Other threads exist, whose locks would stay locked in a copy of this process.
     #[error("cannot copy a process of {threads} threads")]
     Threads {
@@ -107,6 +117,7 @@ impl Error {
             Self::NoSuchPageSize { .. }
             | Self::NoThp
             | Self::Range { .. }
+            | Self::Outside { .. }
             | Self::Threads { .. }
             | Self::Length { .. } => None,
         }

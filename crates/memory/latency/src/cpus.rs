@@ -30,14 +30,7 @@ pub fn choose_cpus(named: Option<&CpuSet>, topology: &Topology) -> Result<Vec<u3
     if !cpus.is_empty() {
         return Err(LatencyError::Offline { cpus, online });
     }
-    // A thread for this alone: its affinity is lost with it.
-    let allowed = std::thread::scope(|scope| {
-        let tried = std::thread::Builder::new().spawn_scoped(scope, || {
-            affinity::set(None, &online).and_then(|()| affinity::get(None)).unwrap_or_default()
-        });
-        tried.map(|thread| thread.join().expect("two calls of the kernel do not panic"))
-    });
-    let allowed = allowed.map_err(LatencyError::Thread)?;
+    let allowed = affinity::allowed().map_err(LatencyError::Asked)?;
     let cpus = named.difference(&allowed);
     if !cpus.is_empty() {
         return Err(LatencyError::Forbidden { cpus, allowed });

@@ -72,6 +72,9 @@ pub enum LatencyError {
     /// A thread could not be started.
     #[error("no thread can be started")]
     Thread(#[source] std::io::Error),
+    /// The kernel does not tell where the calling thread runs, or may.
+    #[error("the kernel does not tell on which CPUs this thread may run")]
+    Asked(#[source] planish_sys::Error),
     /// The clock or a timer fails.
     #[error("the kernel's timer fails")]
     Timer(#[source] std::io::Error),
@@ -101,6 +104,7 @@ impl LatencyError {
             Self::Memory(error) => error.cure(),
             Self::Short { .. } => "end something that holds memory".to_owned(),
             Self::Thread(_) => "raise the limit of threads (ulimit -u, pids.max)".to_owned(),
+            Self::Asked(_) => "run it where sched_getaffinity and getcpu are not filtered".to_owned(),
             Self::Timer(_) => "run it where clock_nanosleep is not filtered".to_owned(),
         }
     }
