@@ -1,5 +1,6 @@
 //! The arena: a list of chunks, the last of which is filled from its start.
 
+use std::alloc::Layout;
 use std::mem::{align_of, size_of};
 use std::sync::{Mutex, MutexGuard};
 
@@ -97,6 +98,21 @@ impl Arena {
         Ok(unsafe { std::slice::from_raw_parts_mut(start, count) })
     }
 
+    /// Zeroed bytes of a size and an alignment that are known at run time only; at least a cache line's.
+    ///
+    /// # Errors
+    /// As [`alloc_slice`](Self::alloc_slice).
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "each slice is handed out once: `take_bytes` never returns a byte twice"
+    )]
+    pub fn alloc_bytes(&self, layout: Layout) -> Result<&mut [u8], ArenaError> {
+        let start = self.take_bytes(layout.size(), layout.align())?;
+        let start = start.ok_or(ArenaError::TooLarge { count: layout.size(), item_bytes: 1 })?;
+        // SAFETY: as in `alloc_slice`, for as many bytes.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, layout.size()) })
+    }
+
     /// A slice of `count` zeroed items that is memory for the next lease when it is dropped. Leases take memory that
     /// others gave back before they take new one.
     ///
@@ -145,6 +161,33 @@ impl Arena {
             wanted = wanted.saturating_sub(chunk.trim(wanted));
         }
         before - had_bytes(&state)
+    }
+
+    /// Puts what wanted transparent huge pages and lies on others onto huge pages now, and tells what is had
+    /// afterwards, with the reason where the kernel did not. Who takes memory meanwhile waits.
+    ///
+    /// A fresh chunk has been through this. What undoes it comes later: pages that were swapped out or given back come
+    /// back one by one, and memory that was in pieces may be whole again. The kernel copies while others read and write
+    /// (MADV_COLLAPSE, Linux 6.1), at about the speed of the memory.
+    ///
+    /// # Errors
+    /// As [`achieved`](Self::achieved).
+    pub fn collapse(&self) -> Result<Achieved, ArenaError> {
+        let failed: Vec<String> = {
+            let state = self.lock();
+            let refused = state.chunks.iter().filter_map(Chunk::collapse);
+            let cause = |error: &planish_sys::Error| {
+                error.errno().map_or_else(String::new, |errno| format!(": {errno}"))
+            };
+            refused.map(|error| format!("not collapsed: {error}{}", cause(&error))).collect()
+        };
+        let mut achieved = self.achieved()?;
+        for why in failed {
+            if !achieved.why_not.contains(&why) {
+                achieved.why_not.push(why);
+            }
+        }
+        Ok(achieved)
     }
 
     /// Takes back what a lease had.
@@ -210,15 +253,24 @@ impl Arena {
 
     /// Room for `count` items, aligned to a cache line at least, given to nobody else.
     fn take<T>(&self, count: usize) -> Result<*mut T, ArenaError> {
-        let too_large = ArenaError::TooLarge { count, item_bytes: size_of::<T>() };
-        let limit = isize::MAX as usize - LINE_BYTES - align_of::<T>();
-        let Some(bytes) = count.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= limit) else {
-            return Err(too_large);
+        let start = match count.checked_mul(size_of::<T>()) {
+            Some(bytes) => self.take_bytes(bytes, align_of::<T>())?,
+            None => None,
         };
-        if bytes == 0 {
-            return Ok(std::ptr::dangling_mut());
+        let start = start.ok_or(ArenaError::TooLarge { count, item_bytes: size_of::<T>() })?;
+        Ok(start.cast())
+    }
+
+    /// Room for `bytes`, aligned to a cache line at least, given to nobody else; `None` for more than an address space
+    /// has.
+    fn take_bytes(&self, bytes: usize, align: usize) -> Result<Option<*mut u8>, ArenaError> {
+        if bytes > (isize::MAX as usize - LINE_BYTES).saturating_sub(align) {
+            return Ok(None);
         }
-        let align = align_of::<T>().max(LINE_BYTES);
+        if bytes == 0 {
+            return Ok(Some(std::ptr::without_provenance_mut(align)));
+        }
+        let align = align.max(LINE_BYTES);
         let mut state = self.lock();
         let fits = state.chunks.last_mut().and_then(|chunk| chunk.take(bytes, align));
         let offset = match fits {
@@ -236,7 +288,7 @@ impl Arena {
         };
         let chunk = state.chunks.last().expect("the slice was just taken from it");
         // SAFETY: `Chunk::take` keeps the offset within the mapping.
-        Ok(unsafe { chunk.as_ptr().add(offset) }.cast())
+        Ok(Some(unsafe { chunk.as_ptr().add(offset) }))
     }
 
     /// Room that a lease gave back, with every page of it there; `None` when there is none, or the kernel has no pages

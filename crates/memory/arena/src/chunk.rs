@@ -55,11 +55,8 @@ impl Wish<'_> {
         self.place(&mapping, &usable)?;
         prefault(&mut mapping, usable.clone(), self.threads).map_err(|error| self.map_error(error))?;
         let chunk = Chunk { mapping, usable, page: self.page, used: 0, free: Free::default() };
-        if self.page == Page::Thp && chunk.check_backing().is_err() {
-            // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what
-            // is.
-            let _ = chunk.mapping.advise_range(chunk.usable.clone(), Advice::Collapse);
-        }
+        // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what is.
+        let _ = chunk.collapse();
         Ok(chunk)
     }
 
@@ -260,6 +257,20 @@ impl Chunk {
             }
         }
         handed
+    }
+
+    /// Puts what the kernel has of it onto huge pages, where such were wanted and are not had; says why that failed.
+    pub(crate) fn collapse(&self) -> Option<planish_sys::Error> {
+        if self.page != Page::Thp || self.check_backing().is_ok() {
+            return None;
+        }
+        let collapse = |there: Range<usize>| {
+            let place = self.usable.start + there.start..self.usable.start + there.end;
+            self.mapping.advise_range(place, Advice::Collapse).err()
+        };
+        // Each range is tried, also after one has failed.
+        let failed: Vec<_> = self.free.there(self.len()).into_iter().filter_map(collapse).collect();
+        failed.into_iter().next()
     }
 
     /// The addresses of the usable bytes.

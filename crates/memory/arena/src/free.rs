@@ -43,6 +43,14 @@ impl Free {
         self.absent.0.iter().filter(touches).map(pages).collect()
     }
 
+    /// What of a chunk of `bytes` the kernel has.
+    pub(crate) fn there(&self, bytes: usize) -> Vec<Range<usize>> {
+        let mut there = Ranges::default();
+        there.add(0..bytes);
+        self.absent.0.iter().for_each(|absent| there.cut(absent));
+        there.0
+    }
+
     /// The whole pages that are free and not absent.
     pub(crate) fn whole_pages(&self, page_bytes: usize) -> Vec<Range<usize>> {
         let mut pages = Ranges::default();
@@ -161,6 +169,8 @@ mod tests {
                 free.is_absent(page);
             }
             let absent = map(&free.absent);
+            let there: Vec<bool> = absent.iter().map(|absent| !absent).collect();
+            prop_assert_eq!(map(&Ranges(free.there(BYTES))), there);
             let range = wanted.0..(wanted.0 + wanted.1).min(BYTES);
             let mut back = [false; BYTES];
             for pages in free.absent_in(&range, PAGE) {

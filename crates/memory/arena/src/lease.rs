@@ -2,11 +2,12 @@
 
 use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, size_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
 
-use crate::arena::Arena;
+use crate::arena::{Arena, LINE_BYTES};
 
 /// Items in an arena that are memory for the next when this is dropped.
 ///
@@ -30,6 +31,25 @@ impl<'a, T> Lease<'a, T> {
     pub(crate) fn new(arena: &'a Arena, start: *mut T, count: usize, bytes: usize) -> Self {
         let start = NonNull::new(start).expect("no chunk begins at address 0");
         Self { arena, start, count, bytes, items: PhantomData }
+    }
+
+    /// Gives the items up as a pointer, for owners that no lifetime can be written for: those behind a C interface.
+    /// They stay leased, and valid as long as the arena lives, until [`from_raw`](Self::from_raw) makes a lease of them
+    /// again.
+    pub fn into_raw(self) -> NonNull<[T]> {
+        let lease = ManuallyDrop::new(self);
+        NonNull::slice_from_raw_parts(lease.start, lease.count)
+    }
+
+    /// The lease that [`into_raw`](Lease::into_raw) gave up.
+    ///
+    /// # Safety
+    /// `items` came from `into_raw` of a lease of `arena`, no lease was made of it since, and nothing else refers to
+    /// the items as long as the lease lives.
+    pub unsafe fn from_raw(arena: &'a Arena, items: NonNull<[T]>) -> Self {
+        // The arena counted it so when it made the lease, which was no overflow then.
+        let bytes = (items.len() * size_of::<T>()).next_multiple_of(LINE_BYTES);
+        Self { arena, start: items.cast(), count: items.len(), bytes, items: PhantomData }
     }
 }
 

@@ -16,6 +16,9 @@
 //! A slice is handed out for good ([`Arena::alloc_slice`]), or leased ([`Arena::lease`]): a [`Lease`] that is dropped
 //! is memory for the next, and [`Arena::trim`] hands what is not leased to the kernel, whole pages of it.
 //!
+//! Transparent huge pages may fall apart later, by reclaim or by being given back and taken again:
+//! [`Arena::collapse`] has the kernel put them together.
+//!
 //! What is *had* is never concluded from what was *asked for*: [`Arena::achieved`] reads it back, with bytes
 //! for each page size and node, and the reason wherever a wish was not met.
 //!

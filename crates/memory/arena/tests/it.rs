@@ -2,7 +2,11 @@
 
 mod pool;
 
-use planish_arena::{Arena, ArenaError, Fallback, Growth, LINE_BYTES, NodeChoice, Page, Preference};
+use std::alloc::Layout;
+
+use planish_arena::{
+    Achieved, Arena, ArenaError, Fallback, Growth, LINE_BYTES, Lease, NodeChoice, Page, Preference,
+};
 use planish_skip::skip;
 use proptest::prelude::*;
 
@@ -172,6 +176,94 @@ fn what_is_given_back_is_leased_again_and_handed_to_the_kernel_when_asked_for() 
         assert_eq!(arena.achieved().unwrap().mapped_bytes, 0, "a chunk of which nothing is leased goes");
         assert!(arena.lease::<u64>(5).unwrap().iter().all(|item| *item == 0));
     }
+}
+
+#[test]
+fn a_lease_goes_through_a_pointer_and_comes_back() {
+    let arena = on(Page::Base).capacity(MB).build().unwrap();
+    let mut lease = arena.lease::<u32>(33).unwrap();
+    lease.fill(7);
+    let items = lease.into_raw();
+    assert_eq!((items.len(), arena.trim(0)), (33, 0), "it is still leased");
+    // SAFETY: the pointer is of a lease of this arena, and of no other lease since.
+    let lease = unsafe { Lease::from_raw(&arena, items) };
+    assert!(lease.iter().all(|item| *item == 7));
+    drop(lease);
+    assert_eq!(arena.used_bytes(), 0);
+    assert_eq!(arena.trim(0), MB, "nothing is leased any more");
+    // SAFETY: as above; a lease of nothing.
+    drop(unsafe { Lease::from_raw(&arena, arena.lease::<u64>(0).unwrap().into_raw()) });
+}
+
+#[test]
+fn bytes_are_aligned_as_wanted() {
+    let arena = on(Page::Base).growth(Growth { first_bytes: 1, cap_bytes: MB }).build().unwrap();
+    for (bytes, align) in [(1, 1), (100, 512), (3, 4096), (5000, 1 << 16), (0, 1 << 20), (1, 64)] {
+        let slice = arena.alloc_bytes(Layout::from_size_align(bytes, align).unwrap()).unwrap();
+        assert_eq!((slice.len(), slice.as_ptr().addr() % align), (bytes, 0));
+        assert!(slice.iter().all(|byte| *byte == 0));
+        slice.fill(1);
+    }
+    for (bytes, align) in [(0, 1 << 63), (1 << 62, 1 << 62), (isize::MAX as usize, 1)] {
+        let outcome =
+            arena.alloc_bytes(Layout::from_size_align(bytes, align).unwrap()).map(|slice| slice.len());
+        assert!(
+            matches!(outcome, Err(ArenaError::TooLarge { .. } | ArenaError::Memory { .. }) | Ok(0)),
+            "{outcome:?}"
+        );
+    }
+}
+
+/// Gives a page of a huge one back behind the arena's back, as reclaim does, and fills it again.
+fn fall_apart(bytes: &mut [u8]) {
+    let page_bytes = Page::Base.bytes();
+    let page = &mut bytes[page_bytes..2 * page_bytes];
+    assert!(page.as_ptr().addr().is_multiple_of(page_bytes), "it is a whole page");
+    // SAFETY: a page of bytes that the caller has to itself; whatever they hold afterwards is a value of them.
+    unsafe { rustix::mm::madvise(page.as_mut_ptr().cast(), page_bytes, rustix::mm::Advice::LinuxDontNeed) }
+        .expect("the kernel drops a page that is there");
+    page.fill(9);
+}
+
+/// What the arena has after it was collapsed; or a word why this kernel does not.
+fn collapsed_or_skip(test: &str, arena: &Arena) -> Option<Achieved> {
+    let achieved = arena.collapse().expect("smaps is readable");
+    match achieved.why_not.iter().find(|why| why.starts_with("not collapsed")) {
+        Some(why) => {
+            skip(test, why);
+            None
+        }
+        None => Some(achieved),
+    }
+}
+
+#[test]
+fn what_fell_apart_is_collapsed_onto_huge_pages_again() {
+    let test = "what_fell_apart_is_collapsed_onto_huge_pages_again";
+    let Some(arena) = build_or_skip(test, on(Page::Thp).capacity(8 * MB)) else { return };
+    let slice = arena.alloc_slice::<u8>(8 * MB).unwrap();
+    slice.fill(9);
+    fall_apart(slice);
+    let apart = arena.achieved().unwrap();
+    assert!(apart.bytes_on(Page::Thp) < apart.mapped_bytes && !apart.is_as_requested(), "{apart:?}");
+    if collapsed_or_skip(test, &arena).is_some() {
+        assert_all_on(&arena, Page::Thp);
+    }
+    assert!(slice.iter().all(|byte| *byte == 9), "what it held was copied");
+}
+
+#[test]
+fn what_was_handed_back_is_not_collapsed_into_being() {
+    let test = "what_was_handed_back_is_not_collapsed_into_being";
+    let Some(arena) = build_or_skip(test, on(Page::Thp).capacity(8 * MB)) else { return };
+    let [mut kept, gone] = [4 * MB, 4 * MB].map(|bytes| arena.lease::<u8>(bytes).unwrap());
+    drop(gone);
+    let handed = arena.trim(0);
+    assert_eq!(handed, 4 * MB);
+    fall_apart(&mut kept);
+    let Some(achieved) = collapsed_or_skip(test, &arena) else { return };
+    assert_eq!((achieved.bytes_on(Page::Thp), achieved.absent_bytes), (4 * MB, handed), "{achieved:?}");
+    assert!(achieved.is_as_requested());
 }
 
 #[test]
