@@ -11,6 +11,8 @@
 //!  jitter  ── time that a spinning thread does not get, and by how much a sleeping one is late
 //! ```
 //!
+//! [`check_isolation`] tells a program about its own thread: whether it has its CPU to itself, and its memory near.
+//!
 //! Every figure is a median over rounds in random order with the interval of that median ([`Figure`]); on a machine
 //! that is not quiet the interval is the whole range of the rounds. Clusters and interleave are inferred by pure
 //! functions of the figures.
@@ -27,6 +29,7 @@ mod cpus;
 mod error;
 mod figure;
 mod interleave;
+mod isolation;
 mod jitter;
 mod nodes;
 mod pages;
@@ -39,6 +42,7 @@ pub use cpus::choose_cpus;
 pub use error::LatencyError;
 pub use figure::{Figure, LEVEL, Spread};
 pub use interleave::{Interleave, TwoHeaps, of_nodes, two_heaps};
+pub use isolation::{Isolation, Problem, check_isolation};
 pub use jitter::{
     Bucket, GapFigures, JitterPlan, JitterRow, Source, SourceFigures, WakeFigures, measure_jitter,
 };

@@ -10,7 +10,7 @@
 //! (SCHED_OTHER), so that they starve nobody; what preempts them counts as a gap.
 
 mod gaps;
-mod sources;
+pub(crate) mod sources;
 mod wake;
 
 use std::time::Duration;

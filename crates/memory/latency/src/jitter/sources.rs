@@ -9,7 +9,7 @@ use crate::figure::{Figure, Spread};
 
 /// The kernel's counters at a moment.
 #[derive(Clone, Debug)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     at: Instant,
     interrupts: PerCpu,
     softirqs: PerCpu,
@@ -17,7 +17,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn read(host: &Host) -> Self {
+    pub(crate) fn read(host: &Host) -> Self {
         let text = |path: &str| host.read(path).unwrap_or_default();
         Self {
             interrupts: PerCpu::parse(&text("/proc/interrupts")),
@@ -63,24 +63,28 @@ fn is_local_timer(name: &str, told: &str) -> bool {
     name == "LOC" || told.contains("arch_timer")
 }
 
+fn seconds((before, after): &(Totals, Totals)) -> f64 {
+    after.at.duration_since(before.at).as_secs_f64().max(1e-9)
+}
+
+/// Interrupts of a CPU in a second between two readings: those of its timer, or all others.
+pub(crate) fn interrupts_per_s(round: &(Totals, Totals), cpu: u32, timer: bool) -> Option<f64> {
+    let (before, after) = (&round.0.interrupts, &round.1.interrupts);
+    // Without a column for the CPU nothing was counted, which is not the same as nothing having happened.
+    after.cpus().contains(&cpu).then_some(())?;
+    let is_wanted = |name: &str| {
+        let told = after.rows().find(|(row, _)| *row == name).map_or("", |(_, told)| told);
+        is_local_timer(name, told) == timer
+    };
+    let grown = after.growth(before, cpu).filter(|(name, _)| is_wanted(name));
+    Some(grown.map(|(_, count)| count).sum::<u64>() as f64 / seconds(round))
+}
+
 /// What the rounds add up to.
 pub(super) fn figures(cpu: u32, rounds: &[(Totals, Totals)], spread: Spread) -> SourceFigures {
-    let seconds =
-        |(before, after): &(Totals, Totals)| after.at.duration_since(before.at).as_secs_f64().max(1e-9);
     let each = |value: &dyn Fn(&(Totals, Totals)) -> Option<f64>| {
         let values: Option<Vec<f64>> = rounds.iter().map(value).collect();
         Figure::of(&values?, spread)
-    };
-    let interrupts = |round: &(Totals, Totals), timer: bool| {
-        let (before, after) = (&round.0.interrupts, &round.1.interrupts);
-        // Without a column for the CPU nothing was counted, which is not the same as nothing having happened.
-        after.cpus().contains(&cpu).then_some(())?;
-        let is_wanted = |name: &str| {
-            let told = after.rows().find(|(row, _)| *row == name).map_or("", |(_, told)| told);
-            is_local_timer(name, told) == timer
-        };
-        let grown = after.growth(before, cpu).filter(|(name, _)| is_wanted(name));
-        Some(grown.map(|(_, count)| count).sum::<u64>() as f64 / seconds(round))
     };
     let softirqs = |round: &(Totals, Totals)| {
         let (before, after) = (&round.0.softirqs, &round.1.softirqs);
@@ -95,8 +99,8 @@ pub(super) fn figures(cpu: u32, rounds: &[(Totals, Totals)], spread: Spread) -> 
     };
     SourceFigures {
         seconds: rounds.iter().map(seconds).sum(),
-        ticks_per_s: each(&|round| interrupts(round, true)),
-        irqs_per_s: each(&|round| interrupts(round, false)),
+        ticks_per_s: each(&|round| interrupts_per_s(round, cpu, true)),
+        irqs_per_s: each(&|round| interrupts_per_s(round, cpu, false)),
         softirqs_per_s: each(&softirqs),
         steal_share: each(&steal),
         sources: sources(cpu, rounds),
