@@ -19,7 +19,7 @@ use std::ptr::{NonNull, null_mut};
 
 use linux_raw_sys::general as raw;
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
 use crate::error::{Error, Result};
 use crate::pages;
@@ -49,12 +49,15 @@ pub struct MapOptions {
     /// a touch without that ends the process; but what [`Mapping::discard`] drops is there for others. With it such
     /// pages are free and still set aside for this mapping (seen on Linux 6.18).
     pub reserve: bool,
+    /// Take the addresses alone, which nobody may touch until [`Mapping::open`] gives the right, piece by piece. Only
+    /// what was opened counts where the kernel limits what may be asked for (vm.overcommit_memory).
+    pub closed: bool,
 }
 
 impl MapOptions {
     /// A private mapping that is not populated.
     pub fn new(page: PageRequest) -> Self {
-        Self { page, shared: false, populate: false, reserve: true }
+        Self { page, shared: false, populate: false, reserve: true, closed: false }
     }
 }
 
@@ -85,7 +88,7 @@ impl Advice {
     }
 }
 
-/// An owned anonymous mapping, readable and writable, zeroed at first; unmapped on drop.
+/// An owned anonymous mapping, zeroed at first; unmapped on drop. Readable and writable, or as far as it was opened.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
@@ -141,15 +144,29 @@ impl Mapping {
     ///
     /// Not an [`Advice`], because it changes contents and so needs the mapping to itself.
     pub fn discard(&mut self, range: Range<usize>) -> Result<()> {
+        self.check_unit(&range)?;
+        self.madvise(range, raw::MADV_DONTNEED)
+    }
+
+    /// Makes `range` of a closed mapping readable and writable; on pages from a pool the range is whole pages of it.
+    /// What is open already stays so.
+    pub fn open(&self, range: Range<usize>) -> Result<()> {
+        self.check_unit(&range)?;
+        self.check_range(&range)?;
+        let access = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: `check_range` keeps the range inside this mapping, and no right is taken from anybody.
+        let outcome = unsafe { mprotect(self.as_ptr().add(range.start).cast(), range.len(), access) };
+        outcome.map_err(|errno| Error::of("mprotect", errno))
+    }
+
+    /// Refuses a range that is not whole pages of a pool, where the memory is of one.
+    fn check_unit(&self, range: &Range<usize>) -> Result<()> {
         let unit = match self.request {
             PageRequest::HugeTlb(page_bytes) => page_bytes,
             PageRequest::Base | PageRequest::Thp => pages::base_bytes(),
         };
-        if range.start.is_multiple_of(unit) && range.end.is_multiple_of(unit) {
-            self.madvise(range, raw::MADV_DONTNEED)
-        } else {
-            Err(self.range_error(&range))
-        }
+        let is_whole = range.start.is_multiple_of(unit) && range.end.is_multiple_of(unit);
+        if is_whole { Ok(()) } else { Err(self.range_error(range)) }
     }
 
     fn madvise(&self, range: Range<usize>, advice: u32) -> Result<()> {
@@ -208,7 +225,7 @@ pub fn map_anonymous(len: usize, options: MapOptions) -> Result<Mapping> {
 fn map_base(len: usize, options: MapOptions) -> Result<Mapping> {
     let page_bytes = pages::base_bytes();
     let bytes = pages::round_up(len, page_bytes).ok_or(Error::Length { bytes: len })?;
-    let start = mmap(bytes, flags_of(options)).map_err(|errno| Error::of("mmap", errno))?;
+    let start = mmap(bytes, flags_of(options), options.closed).map_err(|errno| Error::of("mmap", errno))?;
     let mapping = Mapping { start, bytes, page_bytes, request: options.page };
     match mapping.advise(Advice::NoHugePage) {
         // A kernel without THP does not know the advice and needs none.
@@ -220,7 +237,7 @@ fn map_base(len: usize, options: MapOptions) -> Result<Mapping> {
 fn map_thp(len: usize, options: MapOptions) -> Result<Mapping> {
     let page_bytes = pages::thp_bytes().ok_or(Error::NoThp)?;
     let bytes = pages::round_up(len, page_bytes).ok_or(Error::Length { bytes: len })?;
-    let start = mmap_aligned(bytes, page_bytes, flags_of(options))?;
+    let start = mmap_aligned(bytes, page_bytes, options)?;
     let mapping = Mapping { start, bytes, page_bytes, request: options.page };
     mapping.advise(Advice::HugePage)?;
     Ok(mapping)
@@ -235,7 +252,7 @@ fn map_hugetlb(len: usize, page_bytes: usize, options: MapOptions) -> Result<Map
     // (include/uapi/asm-generic/hugetlb_encode.h).
     let size_bits = page_bytes.trailing_zeros() << raw::MAP_HUGE_SHIFT;
     let flags = flags_of(options) | MapFlags::HUGETLB | MapFlags::from_bits_retain(size_bits);
-    let start = mmap(bytes, flags).map_err(|errno| match errno {
+    let start = mmap(bytes, flags, options.closed).map_err(|errno| match errno {
         Errno::NOMEM => Error::PoolShort { page_bytes, bytes, source: errno },
         errno => Error::of("mmap", errno),
     })?;
@@ -248,8 +265,8 @@ fn flags_of(options: MapOptions) -> MapFlags {
     if pooled && !options.reserve { flags | MapFlags::NORESERVE } else { flags }
 }
 
-fn mmap(bytes: usize, flags: MapFlags) -> std::result::Result<NonNull<u8>, Errno> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
+fn mmap(bytes: usize, flags: MapFlags, closed: bool) -> std::result::Result<NonNull<u8>, Errno> {
+    let access = if closed { ProtFlags::empty() } else { ProtFlags::READ | ProtFlags::WRITE };
     // SAFETY: without MAP_FIXED and with a null hint the kernel chooses a free range, so no memory that
     // anything else refers to is replaced.
     let start = unsafe { mmap_anonymous(null_mut(), bytes, access, flags)? };
@@ -257,9 +274,9 @@ fn mmap(bytes: usize, flags: MapFlags) -> std::result::Result<NonNull<u8>, Errno
 }
 
 /// Maps `bytes` so that the first byte lies on a multiple of `align` (a power of two, whole pages).
-fn mmap_aligned(bytes: usize, align: usize, flags: MapFlags) -> Result<NonNull<u8>> {
+fn mmap_aligned(bytes: usize, align: usize, options: MapOptions) -> Result<NonNull<u8>> {
     let padded = bytes.checked_add(align).ok_or(Error::Length { bytes })?;
-    let mapped = mmap(padded, flags).map_err(|errno| Error::of("mmap", errno))?;
+    let mapped = mmap(padded, flags_of(options), options.closed).map_err(|errno| Error::of("mmap", errno))?;
     let head = mapped.align_offset(align);
     let tail = padded - head - bytes;
     // SAFETY: `align_offset` of a byte pointer is below `align`, so head + bytes + tail = padded and each
@@ -378,6 +395,27 @@ mod tests {
         mapping.discard(0..base).unwrap();
         // SAFETY: inside the mapping, whose only user this test is.
         assert_eq!(unsafe { mapping.as_ptr().read() }, 0);
+    }
+
+    #[test]
+    fn a_closed_mapping_is_opened_piece_by_piece() {
+        let base = pages::base_bytes();
+        // More than any machine has; addresses cost nothing.
+        let options = MapOptions { closed: true, ..MapOptions::new(PageRequest::Base) };
+        let mapping = map_anonymous(1 << 44, options).unwrap();
+        let populate = |range: Range<usize>| mapping.advise_range(range, Advice::PopulateWrite);
+        assert!(populate(0..base).is_err(), "nobody may write there");
+        mapping.open(base..3 * base).unwrap();
+        mapping.open(2 * base..4 * base).unwrap();
+        if let Err(error) = populate(base..4 * base) {
+            return planish_skip::skip("a_closed_mapping_is_opened_piece_by_piece", error);
+        }
+        assert!(populate(0..base).is_err() && populate(4 * base..5 * base).is_err());
+        // SAFETY: in what was opened, whose only user this test is.
+        unsafe { mapping.as_ptr().add(4 * base - 1).write(1) };
+        for bad in [0..1, 0..(1 << 44) + base, base..base] {
+            assert!(matches!(mapping.open(bad), Err(Error::Range { .. })));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use planish_sys::policy::{PageAt, pages_at};
 
+use crate::error::ArenaError;
 use crate::page::{Page, Preference};
 
 pub(crate) const SMAPS: &str = "/proc/self/smaps";
@@ -24,6 +25,13 @@ pub struct Backing {
     pub page: Page,
     /// Bytes that lie on such pages now.
     pub bytes: usize,
+}
+
+impl Backing {
+    /// Bytes on `page`.
+    pub(crate) fn bytes_on(all: &[Self], page: Page) -> usize {
+        all.iter().filter(|backing| backing.page == page).map(|backing| backing.bytes).sum()
+    }
 }
 
 /// What an arena has, next to what it was asked for.
@@ -45,9 +53,29 @@ pub struct Achieved {
 }
 
 impl Achieved {
+    /// Reads back what disjoint ranges have; with each the bytes from one page to the next that may be on another node.
+    pub(crate) fn read(
+        requested: Preference,
+        mut ranges: Vec<(Range<usize>, usize)>,
+        mut why_not: Vec<String>,
+    ) -> Result<Self, ArenaError> {
+        ranges.sort_unstable_by_key(|(range, _)| range.start);
+        let addresses: Vec<_> = ranges.iter().map(|(range, _)| range.clone()).collect();
+        let backing =
+            backing_of(&addresses).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
+        let mapped_bytes: usize = addresses.iter().map(ExactSizeIterator::len).sum();
+        let node_bytes = node_bytes_of(&ranges);
+        if let Err(error) = &node_bytes {
+            why_not.push(format!("nodes unknown: {error}"));
+        }
+        let had_bytes: usize = backing.iter().map(|backing| backing.bytes).sum();
+        let absent_bytes = mapped_bytes.saturating_sub(had_bytes);
+        Ok(Self { requested, mapped_bytes, backing, absent_bytes, node_bytes: node_bytes.ok(), why_not })
+    }
+
     /// Bytes on `page`.
     pub fn bytes_on(&self, page: Page) -> usize {
-        self.backing.iter().filter(|backing| backing.page == page).map(|backing| backing.bytes).sum()
+        Backing::bytes_on(&self.backing, page)
     }
 
     /// Whether every byte that is there lies on the page that was asked for. Where bytes are mapped and the kernel
@@ -149,7 +177,7 @@ fn range_of(word: &str) -> Option<Range<usize>> {
 }
 
 /// Bytes of `ranges` on each node, asking about one address in each `stride` bytes.
-pub(crate) fn node_bytes_of(ranges: &[(Range<usize>, usize)]) -> planish_sys::Result<BTreeMap<u32, usize>> {
+fn node_bytes_of(ranges: &[(Range<usize>, usize)]) -> planish_sys::Result<BTreeMap<u32, usize>> {
     /// Addresses in one call; keeps the lists small.
     const BATCH: usize = 1 << 16;
     let mut bytes = BTreeMap::new();

@@ -4,12 +4,13 @@ use std::alloc::Layout;
 use std::mem::{align_of, size_of};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::achieved::{Achieved, SMAPS, backing_of, node_bytes_of};
+use crate::achieved::Achieved;
 use crate::builder::{Builder, Fallback};
 use crate::chunk::{Chunk, Wish};
 use crate::error::ArenaError;
+use crate::ladder::{Granted, Ladder};
 use crate::lease::Lease;
-use crate::page::{Offer, Page, Preference};
+use crate::page::{Offer, Page};
 use crate::plain::Plain;
 
 /// Slices begin on a multiple of this many bytes: a cache line, so that two slices never share one.
@@ -228,27 +229,8 @@ impl Arena {
     /// [`ArenaError::ReadBack`] when /proc/self/smaps cannot be read.
     pub fn achieved(&self) -> Result<Achieved, ArenaError> {
         let state = self.lock();
-        let mut ranges: Vec<_> =
-            state.chunks.iter().map(|chunk| (chunk.range(), chunk.node_stride())).collect();
-        ranges.sort_unstable_by_key(|(range, _)| range.start);
-        let addresses: Vec<_> = ranges.iter().map(|(range, _)| range.clone()).collect();
-        let backing =
-            backing_of(&addresses).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
-        let mapped_bytes: usize = addresses.iter().map(ExactSizeIterator::len).sum();
-        let mut why_not = state.why_not.clone();
-        let node_bytes = node_bytes_of(&ranges);
-        if let Err(error) = &node_bytes {
-            why_not.push(format!("nodes unknown: {error}"));
-        }
-        let had_bytes: usize = backing.iter().map(|backing| backing.bytes).sum();
-        Ok(Achieved {
-            requested: self.asked.preference,
-            mapped_bytes,
-            backing,
-            absent_bytes: mapped_bytes.saturating_sub(had_bytes),
-            node_bytes: node_bytes.ok(),
-            why_not,
-        })
+        let ranges = state.chunks.iter().map(|chunk| (chunk.range(), chunk.node_stride())).collect();
+        Achieved::read(self.asked.preference, ranges, state.why_not.clone())
     }
 
     /// Room for `count` items, aligned to a cache line at least, given to nobody else.
@@ -307,67 +289,15 @@ impl Arena {
 
     /// A chunk of `wanted` bytes, or of `least` where memory is short; down the ladder if that is allowed.
     fn new_chunk(&self, wanted: usize, least: usize, state: &mut State) -> Result<Chunk, ArenaError> {
-        let mut missed = Vec::new();
-        let mut refusal = None;
-        for (page, bytes) in self.attempts(wanted, least, &mut missed) {
-            match self.try_chunk(page, bytes) {
-                Ok((chunk, shortfall)) => {
-                    // That a larger chunk of the same pages could not be had is no fault of this one.
-                    missed.retain(|(other, _)| *other != page);
-                    state.note(missed.into_iter().map(|(_, why)| why).chain(shortfall));
-                    state.next_bytes = self.asked.growth.after(chunk.len());
-                    return Ok(chunk);
-                }
-                // No other size or page helps against these.
-                Err(error @ (ArenaError::Placement { .. } | ArenaError::ReadBack { .. })) => {
-                    return Err(error);
-                }
-                Err(error) => {
-                    missed.push((page, error.to_string()));
-                    refusal = Some(error);
-                }
-            }
-        }
-        Err(refusal.expect("the last rung is always tried"))
-    }
-
-    /// The pages and sizes to try in turn; those that are not tried go to `missed`, with the reason.
-    fn attempts(&self, wanted: usize, least: usize, missed: &mut Vec<(Page, String)>) -> Vec<(Page, usize)> {
-        let mut attempts = Vec::new();
-        let rungs = self.rungs();
-        if let Preference::From(page) = self.asked.preference
-            && rungs[0] != page
-        {
-            missed.push((page, format!("this kernel has no {page}")));
-        }
-        let last = rungs[rungs.len() - 1];
-        for page in rungs {
-            let sizes = [Some(wanted), (least < wanted).then_some(least)];
-            for bytes in sizes.into_iter().flatten() {
-                if page != last && wastes_half(bytes, page) {
-                    missed.push((page, format!("{bytes} bytes would not fill half of their {page}")));
-                } else {
-                    attempts.push((page, bytes));
-                }
-            }
-        }
-        attempts
-    }
-
-    /// The pages to try in turn, at least one; only the first where a fallback is refused.
-    fn rungs(&self) -> Vec<Page> {
-        let mut ladder = self.offer.ladder(self.asked.preference);
-        if self.asked.fallback == Fallback::Refuse {
-            if let Preference::From(page) = self.asked.preference {
-                return vec![page];
-            }
-            ladder.truncate(1);
-        }
-        ladder
+        let ladder = Ladder { asked: &self.asked, offer: &self.offer };
+        let (chunk, why_not) = ladder.descend(wanted, least, |page, bytes| self.try_chunk(page, bytes))?;
+        state.note(why_not);
+        state.next_bytes = self.asked.growth.after(chunk.len());
+        Ok(chunk)
     }
 
     /// A chunk, and in what it falls short of the wish where that is allowed.
-    fn try_chunk(&self, page: Page, bytes: usize) -> Result<(Chunk, Option<String>), ArenaError> {
+    fn try_chunk(&self, page: Page, bytes: usize) -> Result<Granted<Chunk>, ArenaError> {
         let Builder { nodes, threads, fallback, .. } = &self.asked;
         let chunk = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer }.grant()?;
         match (chunk.check_backing(), fallback) {
@@ -380,9 +310,4 @@ impl Arena {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics while the chunks are half changed")
     }
-}
-
-/// Whether more than half of the pages for `bytes` would stay empty: a 5 MB arena takes no 1 GB page.
-fn wastes_half(bytes: usize, page: Page) -> bool {
-    bytes.checked_next_multiple_of(page.bytes()).is_none_or(|rounded| rounded / 2 > bytes)
 }

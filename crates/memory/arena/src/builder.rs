@@ -6,7 +6,9 @@ use planish_sys::{NodeSet, Policy};
 
 use crate::arena::Arena;
 use crate::error::ArenaError;
+use crate::growing::Growing;
 use crate::page::{Page, Preference};
+use crate::plain::Plain;
 
 /// On which nodes the memory lies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,7 +94,7 @@ pub struct Builder {
     pub(crate) fallback: Fallback,
     pub(crate) growth: Growth,
     pub(crate) threads: NonZeroUsize,
-    capacity_bytes: usize,
+    pub(crate) capacity_bytes: usize,
 }
 
 impl Builder {
@@ -162,5 +164,18 @@ impl Builder {
             arena.reserve(capacity_bytes)?;
         }
         Ok(arena)
+    }
+
+    /// Makes memory for `most` items at the most, in one run of addresses, that grows where it is; and its first piece:
+    /// of the [`capacity`](Self::capacity) if one was given, else of what [`growth`](Self::growth) begins with. Pieces
+    /// double as chunks do.
+    ///
+    /// All of it lies on the kind of page that the first piece got, so that a pool that runs short later is an error.
+    /// Before Linux 5.14 the pool must have pages for the most there can be.
+    ///
+    /// # Errors
+    /// When the addresses or the first piece cannot be had; see [`Arena::alloc_slice`].
+    pub fn growing<T: Plain>(self, most: usize) -> Result<Growing<T>, ArenaError> {
+        Growing::with(self, most)
     }
 }

@@ -42,16 +42,9 @@ pub(crate) struct Wish<'a> {
 impl Wish<'_> {
     /// Gives the memory, or nothing. Whether it lies on the wanted pages is told by [`Chunk::check_backing`].
     pub(crate) fn grant(&self) -> Result<Chunk, ArenaError> {
-        if !self.offer.has(self.page) {
-            return Err(ArenaError::NoSuchPage {
-                page: self.page,
-                offered_bytes: self.offer.hugetlb.clone(),
-            });
-        }
-        let bytes = self.bytes.checked_next_multiple_of(self.page.bytes());
-        let bytes = bytes.ok_or(ArenaError::TooLarge { count: self.bytes, item_bytes: 1 })?;
+        let bytes = self.whole_pages()?;
         check_room(self.page, bytes, self.nodes)?;
-        let (mut mapping, usable) = self.map(bytes)?;
+        let (mut mapping, usable) = self.map(bytes, false)?;
         self.place(&mapping, &usable)?;
         prefault(&mut mapping, usable.clone(), self.threads).map_err(|error| self.map_error(error))?;
         let chunk = Chunk { mapping, usable, page: self.page, used: 0, free: Free::default() };
@@ -60,12 +53,40 @@ impl Wish<'_> {
         Ok(chunk)
     }
 
-    /// Maps `bytes` between two guards of one page without rights, and tells where between them they lie.
+    /// Takes addresses alone, placed and without rights, and tells which of the mapping those are. Memory comes by
+    /// [`fill`](Self::fill).
+    pub(crate) fn reserve(&self) -> Result<(Mapping, Range<usize>), ArenaError> {
+        let (mapping, usable) = self.map(self.whole_pages()?, true)?;
+        self.place(&mapping, &usable)?;
+        Ok((mapping, usable))
+    }
+
+    /// Gives a range of such addresses, whole pages, its memory. What it got before a failure is left there.
+    pub(crate) fn fill(&self, mapping: &mut Mapping, range: Range<usize>) -> Result<(), ArenaError> {
+        check_room(self.page, range.len(), self.nodes)?;
+        mapping.open(range.clone()).map_err(|error| self.map_error(error))?;
+        prefault(mapping, range, self.threads).map_err(|error| self.map_error(error))
+    }
+
+    /// The bytes in whole pages, of a kind that this kernel has.
+    fn whole_pages(&self) -> Result<usize, ArenaError> {
+        if !self.offer.has(self.page) {
+            return Err(ArenaError::NoSuchPage {
+                page: self.page,
+                offered_bytes: self.offer.hugetlb.clone(),
+            });
+        }
+        let bytes = self.bytes.checked_next_multiple_of(self.page.bytes());
+        bytes.ok_or(ArenaError::TooLarge { count: self.bytes, item_bytes: 1 })
+    }
+
+    /// Maps `bytes` between two guards of one page without rights, and tells where between them they lie. A closed
+    /// mapping has no rights anywhere.
     ///
     /// A guard stops an overrun. And it keeps the kernel from merging the chunk with a neighbour, which smaps
     /// would then count together: chunks without huge pages would merge with thread stacks, which have none
     /// either since Linux 6.7. Reserved pages never merge, and guards of them would cost two.
-    fn map(&self, bytes: usize) -> Result<(Mapping, Range<usize>), ArenaError> {
+    fn map(&self, bytes: usize, closed: bool) -> Result<(Mapping, Range<usize>), ArenaError> {
         let guard_bytes = match self.page {
             Page::HugeTlb(_) => 0,
             Page::Base | Page::Thp => self.page.bytes(),
@@ -73,7 +94,8 @@ impl Wish<'_> {
         let too_large = ArenaError::TooLarge { count: bytes, item_bytes: 1 };
         let mapped_bytes = bytes.checked_add(2 * guard_bytes).ok_or(too_large)?;
         // Pages that are set aside for a mapping come back to it alone when they are handed back.
-        let options = MapOptions { reserve: !tells_short_pool(), ..MapOptions::new(self.page.request()) };
+        let reserve = !tells_short_pool();
+        let options = MapOptions { reserve, closed, ..MapOptions::new(self.page.request()) };
         let mapping = map_anonymous(mapped_bytes, options).map_err(|error| self.map_error(error))?;
         if let Page::HugeTlb(_) = self.page {
             // A child shares every page with us until one of the two writes, and for that write the pool must have a
@@ -82,7 +104,7 @@ impl Wish<'_> {
             mapping.advise_range(0..mapped_bytes, Advice::DontFork).map_err(|error| self.map_error(error))?;
         }
         let usable = guard_bytes..guard_bytes + bytes;
-        if guard_bytes > 0 {
+        if guard_bytes > 0 && !closed {
             for start in [0, usable.end] {
                 // SAFETY: the mapping is `mapped_bytes` long, so a guard fits at both ends of `usable`; nobody
                 // has memory of it yet, so the rights are taken from no reference.
@@ -281,10 +303,7 @@ impl Chunk {
 
     /// Bytes from one page to the next, where each page may lie on another node.
     pub(crate) fn node_stride(&self) -> usize {
-        match self.page {
-            Page::HugeTlb(bytes) => bytes,
-            Page::Base | Page::Thp => Page::Base.bytes(),
-        }
+        self.page.node_stride()
     }
 
     /// Fails unless all that is there, and not nothing, lies on the pages that were asked for.

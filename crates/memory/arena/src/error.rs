@@ -86,6 +86,14 @@ pub enum ArenaError {
         #[source]
         source: std::io::Error,
     },
+    /// Memory that grows in place has no more addresses.
+    #[error("{wanted_bytes} bytes wanted, {most_bytes} are the most that was reserved")]
+    Full {
+        /// Bytes that were asked for.
+        wanted_bytes: usize,
+        /// Bytes that there can be.
+        most_bytes: usize,
+    },
     /// A slice of more bytes than an address space has.
     #[error("a slice of {count} items of {item_bytes} bytes is too large")]
     TooLarge {
@@ -128,8 +136,14 @@ impl ArenaError {
                     .into()
             }
             Self::ReadBack { .. } => "mount /proc".into(),
+            Self::Full { .. } => "reserve more at the start: addresses without memory cost nothing".into(),
             Self::TooLarge { .. } => "ask for less".into(),
         }
+    }
+
+    /// Whether neither another size nor another page helps against it.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Placement { .. } | Self::ReadBack { .. })
     }
 }
 

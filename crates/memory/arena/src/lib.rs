@@ -16,6 +16,9 @@
 //! A slice is handed out for good ([`Arena::alloc_slice`]), or leased ([`Arena::lease`]): a [`Lease`] that is dropped
 //! is memory for the next, and [`Arena::trim`] hands what is not leased to the kernel, whole pages of it.
 //!
+//! A slice that grows is no slice of an arena, for another may lie behind it: [`Growing`] has a run of addresses to
+//! itself ([`Builder::growing`]).
+//!
 //! Transparent huge pages may fall apart later, by reclaim or by being given back and taken again:
 //! [`Arena::collapse`] has the kernel put them together.
 //!
@@ -37,6 +40,8 @@ mod chunk;
 mod error;
 mod facts;
 mod free;
+mod growing;
+mod ladder;
 mod lease;
 mod page;
 mod plain;
@@ -46,6 +51,7 @@ pub use achieved::{Achieved, Backing};
 pub use arena::{Arena, LINE_BYTES};
 pub use builder::{Builder, Fallback, Growth, NodeChoice};
 pub use error::ArenaError;
+pub use growing::Growing;
 pub use lease::Lease;
 pub use page::{Page, ParsePageError, Preference};
 pub use plain::Plain;

@@ -47,6 +47,14 @@ impl Page {
         }
     }
 
+    /// Bytes from one page to the next that may lie on another node: huge pages may fall apart, but those of pools.
+    pub(crate) fn node_stride(self) -> usize {
+        match self {
+            Self::HugeTlb(bytes) => bytes,
+            Self::Base | Self::Thp => Self::Base.bytes(),
+        }
+    }
+
     pub(crate) fn request(self) -> PageRequest {
         match self {
             Self::Base => PageRequest::Base,

@@ -1,5 +1,6 @@
 //! Arenas on the running kernel: what was asked for is compared with what smaps and the pools say.
 
+mod growing;
 mod pool;
 
 use std::alloc::Layout;
