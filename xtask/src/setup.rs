@@ -108,8 +108,16 @@ pub const CXX: Need = Need {
     required: true,
 };
 
+/// What programs of C and C++ are built with against libplanish, and what sees them misuse memory.
+pub const LIBRARY_USERS: Need = Need {
+    name: "c++, pkg-config, cmake and valgrind",
+    found: || ["c++", "pkg-config", "cmake", "valgrind"].iter().all(|name| shell::which(name).is_some()),
+    packages: &[&["g++", "pkg-config", "cmake", "valgrind"]],
+    required: false,
+};
+
 /// Everything that the whole test suite can use.
-pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER, &STRACE, &HWLOC];
+pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER, &STRACE, &HWLOC, &LIBRARY_USERS];
 
 impl Need {
     /// The same need, for a task that means nothing without it.

@@ -11,8 +11,13 @@
 use std::fs;
 
 /// Size of a base page in bytes (`sysconf(_SC_PAGESIZE)`).
+///
+/// Not by rustix, which has the kernel tell the auxiliary vector and follows it to the vDSO. Under valgrind that is not
+/// where the vector says, so that a program which links us would end there (seen on Linux 6.18).
 pub fn base_bytes() -> usize {
-    rustix::param::page_size()
+    // SAFETY: it takes a number, and reads nothing of ours.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).expect("every Linux has a page size")
 }
 
 /// Size in bytes of a transparent huge page mapped by one page-middle entry; `None` without THP.

@@ -1,0 +1,112 @@
+//! Pointers of callers: looked at as far as one can, before anything is done.
+
+use std::ptr::NonNull;
+
+use crate::guard::Fault;
+use crate::result::planish_result;
+
+/// Refuses null and what is not aligned for its type.
+fn checked<T>(pointer: *mut T, name: &str) -> Result<NonNull<T>, Fault> {
+    let Some(pointer) = NonNull::new(pointer) else {
+        let message = format!("{name} is null");
+        return Err(Fault::new(planish_result::PLANISH_ERROR_NULL, message, "pass where it is"));
+    };
+    if pointer.is_aligned() { Ok(pointer) } else { Err(Fault::invalid(format!("{name} is not aligned"))) }
+}
+
+/// What a handle points to.
+///
+/// # Safety
+/// Where the pointer is not null, it came from the function that makes such handles, and the handle is not freed before
+/// `'a` ends.
+pub(crate) unsafe fn handle<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Fault> {
+    let pointer = checked(pointer.cast_mut(), name)?;
+    // SAFETY: promised by the caller; handles are only ever read through shared references.
+    Ok(unsafe { pointer.as_ref() })
+}
+
+/// Where a call leaves a value of the caller's.
+pub(crate) struct Place<T>(NonNull<T>);
+
+impl<T> Place<T> {
+    /// # Safety
+    /// Where the pointer is not null, a `T` may be written to it until this is dropped.
+    pub(crate) unsafe fn new(pointer: *mut T, name: &str) -> Result<Self, Fault> {
+        checked(pointer, name).map(Self)
+    }
+
+    /// A place that may be null, where the caller does not ask for the value.
+    ///
+    /// # Safety
+    /// As [`new`](Self::new).
+    pub(crate) unsafe fn if_wanted(pointer: *mut T, name: &str) -> Result<Option<Self>, Fault> {
+        // SAFETY: promised by the caller.
+        (!pointer.is_null()).then(|| unsafe { Self::new(pointer, name) }).transpose()
+    }
+
+    /// Writes; a raw pointer, because two places of one call may be the same.
+    pub(crate) fn put(&self, value: T) {
+        // SAFETY: promised to `new`, which has looked at null and alignment.
+        unsafe { self.0.write(value) }
+    }
+}
+
+/// Where a call leaves as many values as there is room for, and how many there are.
+pub(crate) struct List<T> {
+    items: Option<Place<T>>,
+    capacity: usize,
+    count: Place<usize>,
+}
+
+impl<T> List<T> {
+    /// # Safety
+    /// Where they are not null, `capacity` items may be written to `items`, and a number to `count`, until this is
+    /// dropped.
+    pub(crate) unsafe fn new(items: *mut T, capacity: usize, count: *mut usize) -> Result<Self, Fault> {
+        // SAFETY: promised by the caller.
+        let count = unsafe { Place::new(count, "count") }?;
+        let items = match capacity {
+            0 => None,
+            // SAFETY: promised by the caller.
+            _ => Some(unsafe { Place::new(items, "the list") }?),
+        };
+        Ok(Self { items, capacity, count })
+    }
+
+    /// Writes those that there is room for, and the number of all.
+    pub(crate) fn put(&self, values: impl IntoIterator<Item = T>) {
+        let mut count = 0;
+        for value in values {
+            if let Some(Place(first)) = &self.items
+                && count < self.capacity
+            {
+                // SAFETY: `new` was promised room for `capacity` items.
+                unsafe { first.add(count).write(value) };
+            }
+            count += 1;
+        }
+        self.count.put(count);
+    }
+}
+
+/// The numbers of a list that a caller passes; none where it is null and empty.
+///
+/// # Safety
+/// Where the pointer is not null, `count` numbers can be read from it.
+pub(crate) unsafe fn numbers(items: *const u32, count: usize, name: &str) -> Result<Vec<u32>, Fault> {
+    /// More than any set has: ids end below it.
+    const COUNT_MAX: usize = planish_sys::set::ID_MAX as usize + 1;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let items = checked(items.cast_mut(), name)?;
+    if count > COUNT_MAX {
+        return Err(Fault::invalid(format!("{name}: {count} numbers, more than there can be")));
+    }
+    // SAFETY: promised by the caller; looked at for null, alignment and a length that fits an address space.
+    let numbers = unsafe { std::slice::from_raw_parts(items.as_ptr(), count) };
+    match numbers.iter().find(|number| **number > planish_sys::set::ID_MAX) {
+        Some(number) => Err(Fault::invalid(format!("{name}: {number} is beyond any machine"))),
+        None => Ok(numbers.to_vec()),
+    }
+}

@@ -1,0 +1,223 @@
+//! The examples as their readers build them: compiled, linked with each library, and run; also under what finds misuse
+//! of memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use planish_skip::skip;
+
+use crate::install::{Prefix, checkout, is_here, run};
+
+#[path = "../../../../../examples/arena.rs"]
+mod arena;
+
+struct Language {
+    compiler: &'static str,
+    source: &'static str,
+    flags: &'static [&'static str],
+    says: &'static str,
+}
+
+const C: Language = Language {
+    compiler: "cc",
+    source: "examples/arena.c",
+    flags: &["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"],
+    says: "sum 4999950000\n",
+};
+
+const CPP: Language = Language {
+    compiler: "c++",
+    source: "examples/arena.cpp",
+    flags: &["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"],
+    says: "\nsum ",
+};
+
+const SANITIZERS: &[&str] = &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+/// Whether the tools are here, or a word why not.
+fn has_or_skips(test: &str, tools: &[&str]) -> bool {
+    let missing = tools.iter().find(|tool| !is_here(tool));
+    missing.inspect(|tool| skip(test, format!("no {tool}"))).is_none()
+}
+
+impl Language {
+    /// The example as a program, linked by what pkg-config says.
+    fn build(&self, prefix: &Prefix, options: &[&str], flags: &[&str]) -> PathBuf {
+        let program = prefix.path().join("arena");
+        let mut command = Command::new(self.compiler);
+        command.args(self.flags).args(flags).arg(checkout().join(self.source)).arg("-o").arg(&program);
+        run(command.args(prefix.flags(options)));
+        program
+    }
+
+    fn check(&self, command: &mut Command) {
+        let output = run(command);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(self.says), "{text}");
+    }
+}
+
+/// Whether programs of this compiler run with the sanitizers, or a word why not.
+fn sanitizes(test: &str, compiler: &str, folder: &Path) -> bool {
+    let source = folder.join("empty.c");
+    let program = folder.join("empty");
+    fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+    let mut command = Command::new(compiler);
+    let built = command.args(SANITIZERS).arg(&source).arg("-o").arg(&program).output().unwrap();
+    let works =
+        built.status.success() && Command::new(&program).output().is_ok_and(|run| run.status.success());
+    if !works {
+        skip(test, format!("{compiler} has no address sanitizer that works here"));
+    }
+    works
+}
+
+#[test]
+fn the_examples_run_with_the_shared_and_the_static_library() {
+    let test = "the_examples_run_with_the_shared_and_the_static_library";
+    for language in [C, CPP] {
+        if !has_or_skips(test, &["pkg-config", language.compiler]) {
+            continue;
+        }
+        let shared = Prefix::with(true, false);
+        let program = language.build(&shared, &[], &[]);
+        language.check(&mut shared.command(&program));
+        let without = Command::new(&program).output().unwrap();
+        assert!(!without.status.success(), "it is bound to the shared library: {without:?}");
+
+        let archive = Prefix::with(false, true);
+        let program = language.build(&archive, &["--static"], &[]);
+        language.check(&mut Command::new(&program));
+    }
+}
+
+#[test]
+fn the_examples_are_clean_under_sanitizers() {
+    let test = "the_examples_are_clean_under_sanitizers";
+    for language in [C, CPP] {
+        if !has_or_skips(test, &["pkg-config", language.compiler]) {
+            continue;
+        }
+        let archive = Prefix::with(false, true);
+        if !sanitizes(test, language.compiler, archive.path()) {
+            continue;
+        }
+        let program = language.build(&archive, &["--static"], SANITIZERS);
+        language.check(&mut Command::new(&program));
+    }
+}
+
+#[test]
+fn the_examples_are_clean_under_valgrind() {
+    let test = "the_examples_are_clean_under_valgrind";
+    for language in [C, CPP] {
+        if !has_or_skips(test, &["pkg-config", language.compiler, "valgrind"]) {
+            continue;
+        }
+        let shared = Prefix::with(true, false);
+        let program = language.build(&shared, &[], &[]);
+        let mut valgrind = shared.command("valgrind");
+        valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
+        language.check(valgrind.arg("--errors-for-leak-kinds=definite,indirect").arg(&program));
+    }
+}
+
+/// What the tests before would see: an arena that nobody frees.
+#[test]
+fn a_leak_is_seen() {
+    let test = "a_leak_is_seen";
+    if !has_or_skips(test, &["pkg-config", "cc"]) {
+        return;
+    }
+    let archive = Prefix::with(false, true);
+    if !sanitizes(test, "cc", archive.path()) {
+        return;
+    }
+    let source = archive.path().join("leak.c");
+    // Eight of them: a stale word on the stack may still point to the last.
+    let text = "#include <planish.h>\nint main(void) { planish_arena *arena = 0; int index; \
+                for (index = 0; index < 8; index++) planish_arena_new(0, &arena); return arena == 0; }\n";
+    fs::write(&source, text).unwrap();
+    let program = archive.path().join("leak");
+    let mut command = Command::new("cc");
+    command.args(SANITIZERS).arg(&source).arg("-o").arg(&program).args(archive.flags(&["--static"]));
+    run(&mut command);
+    let output = Command::new(&program).env("ASAN_OPTIONS", "detect_leaks=1").output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    if talk.contains("LeakSanitizer has encountered a fatal error") {
+        return skip(test, "no leak sanitizer here");
+    }
+    assert!(!output.status.success() && talk.contains("detected memory leaks"), "{talk}");
+}
+
+/// Old compilers read the header too, and nothing else needs to be included before it.
+#[test]
+fn the_header_stands_alone_in_each_standard() {
+    let test = "the_header_stands_alone_in_each_standard";
+    let folder = tempfile::tempdir().unwrap();
+    for (compiler, name, standards) in
+        [("cc", "header.c", ["-std=c99", "-std=c17"]), ("c++", "header.cc", ["-std=c++11", "-std=c++20"])]
+    {
+        if !has_or_skips(test, &[compiler]) {
+            continue;
+        }
+        let source = folder.path().join(name);
+        fs::write(
+            &source,
+            "#include <planish.h>\n#include <planish.h>\nint main(void) { return PLANISH_OK; }\n",
+        )
+        .unwrap();
+        for standard in standards {
+            let mut command = Command::new(compiler);
+            command.args([standard, "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]);
+            run(command.arg("-I").arg(checkout().join("include")).arg(&source));
+        }
+    }
+}
+
+#[test]
+fn cmake_finds_both_libraries_wherever_they_lie() {
+    let test = "cmake_finds_both_libraries_wherever_they_lie";
+    if !has_or_skips(test, &["cmake", "cc", "c++"]) {
+        return;
+    }
+    let prefix = Prefix::with(true, true);
+    let source = prefix.path().join("project");
+    let build = source.join("build");
+    fs::create_dir_all(&build).unwrap();
+    let examples = prefix.path().join("share/doc/planish/examples");
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.13)\nproject(engine C CXX)\nset(CMAKE_CXX_STANDARD 17)\n\
+         find_package(planish 0.1 REQUIRED)\nfind_package(Threads REQUIRED)\n\
+         add_executable(one {0}/arena.c)\ntarget_link_libraries(one planish::planish)\n\
+         add_executable(two {0}/arena.cpp)\ntarget_link_libraries(two planish::static Threads::Threads)\n",
+        examples.display()
+    );
+    fs::write(source.join("CMakeLists.txt"), text).unwrap();
+    let configure = |version: &str| {
+        let text = fs::read_to_string(source.join("CMakeLists.txt")).unwrap();
+        fs::write(
+            source.join("CMakeLists.txt"),
+            text.replace("planish 0.1 ", &format!("planish {version} ")),
+        )
+        .unwrap();
+        let mut command = Command::new("cmake");
+        command.arg("-S").arg(&source).arg("-B").arg(&build);
+        command.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.path().display())).output().unwrap()
+    };
+    let configured = configure("0.1");
+    assert!(configured.status.success(), "{}", String::from_utf8_lossy(&configured.stderr));
+    run(Command::new("cmake").arg("--build").arg(&build));
+    C.check(&mut Command::new(build.join("one")));
+    CPP.check(&mut Command::new(build.join("two")));
+    // Another minor version is another interface, before 1.0.
+    assert!(!configure("0.2").status.success());
+}
+
+/// The Rust example is compiled here as it stands, and the test is its `cargo run`.
+#[test]
+fn the_rust_example_runs() {
+    // On a thread of its own: the example changes the affinity of the thread that it runs on.
+    std::thread::spawn(|| arena::main().unwrap()).join().unwrap();
+}
