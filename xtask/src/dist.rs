@@ -1,12 +1,16 @@
-//! `./x dist`: what a release consists of: a tar, a Debian package, and their checksums.
+//! `./x dist`: what a release consists of: a tar, two Debian packages (the program, libplanish), and their checksums.
+//!
+//! The program is static. libplanish is built for the C library of this machine, since it is linked into programs of
+//! it: it runs where that version or a later one is.
 //!
 //! Same sources, same bytes, whoever packs them and wherever: times in both archives come from the commit, members
 //! are root's and in order, modes are ours and not those of an umask, and the binary names no folder of this machine.
 
-use crate::{ground, shell, target};
+use crate::target::{self, Target};
+use crate::{ground, shell};
 use anyhow::{Context, Result};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -51,13 +55,41 @@ const READING: &[(&str, &[&str])] = &[
 /// Where they are in the Debian package.
 const DOC: &str = "usr/share/doc/planish";
 
+/// What belongs to libplanish: a line is a file of the checkout, and where it goes below the prefix.
+const LIBRARY_FILES: &str = include_str!("../../crates/face/capi/package/files");
+
+/// What a Debian package says of itself.
+struct Package {
+    name: &'static str,
+    section: &'static str,
+    depends: &'static str,
+    description: &'static str,
+}
+
+const PROGRAM: Package = Package {
+    name: "planish",
+    section: "admin",
+    depends: "",
+    description: "measured, reversible tuning of memory-bound services\n \
+                  Takes a machine and the service on it from stock to bare-metal speed, measures every\n \
+                  step on the real workload, keeps only what pays, and can undo all of it.\n",
+};
+
+const LIBRARY: Package = Package {
+    name: "libplanish-dev",
+    section: "libdevel",
+    depends: "Depends: libc6, libgcc-s1\n",
+    description: "arenas on huge pages, NUMA nodes and pinned threads, for C and C++\n \
+                  Header, shared and static library, pkg-config and CMake files, examples.\n",
+};
+
 /// Builds the release and packs it.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let release = Release::prepare(&options.out)?;
     let tar = release.tar()?;
     let mut archives = vec![tar];
     match shell::which("dpkg-deb") {
-        Some(_) => archives.push(release.deb()?),
+        Some(_) => archives.extend([release.deb()?, release.library_deb()?]),
         None => eprintln!("x: no dpkg-deb here: no Debian package"),
     }
     let sums = release.sums(&archives)?;
@@ -69,6 +101,8 @@ struct Release {
     version: String,
     checkout: PathBuf,
     binary: PathBuf,
+    /// The folder of the built libraries.
+    libraries: PathBuf,
     out: PathBuf,
     work: PathBuf,
     /// Seconds since 1970 that every file in the archives carries.
@@ -79,6 +113,9 @@ impl Release {
     fn prepare(out: &Path) -> Result<Self> {
         let target = target::pick()?;
         let built = target.build("release", &["--bin", "planish"])?;
+        // Without the kind for Rust programs, for which cargo would leave out optimisation across crates.
+        let kinds = ["--package", "planish-capi", "--lib", "--crate-type", "staticlib,cdylib"];
+        let libraries = Target::of_this_machine()?.compile("rustc", "release", &kinds)?;
         let version = shell::output(Command::new(built.join("planish")).arg("--version"))?;
         let version =
             version.split_whitespace().nth(1).context("planish --version says no version")?.to_owned();
@@ -90,6 +127,7 @@ impl Release {
             version,
             checkout: ground::root()?,
             binary: built.join("planish"),
+            libraries,
             out: out.canonicalize().with_context(|| format!("find {}", out.display()))?,
             work,
             // A source tree without its history still packs.
@@ -106,6 +144,7 @@ impl Release {
             copy(&page, &folder.join("man").join(file_name(&page)?))?;
         }
         self.reading(&folder)?;
+        self.library(&folder)?;
         plain_modes(&folder)?;
         let archive = self.out.join(format!("{name}.tar.gz"));
         shell::run(
@@ -128,11 +167,6 @@ impl Release {
     }
 
     fn deb(&self) -> Result<PathBuf> {
-        let architecture = match std::env::consts::ARCH {
-            "x86_64" => "amd64",
-            "aarch64" => "arm64",
-            other => other,
-        };
         let root = self.work.join("deb");
         copy(&self.binary, &root.join("usr/bin/planish"))?;
         FILES.iter().try_for_each(|(from, _, to)| copy(&self.checkout.join(from), &root.join(to)))?;
@@ -142,20 +176,53 @@ impl Release {
             shell::run(Command::new("gzip").args(["-9", "--no-name"]).arg(&packed))?;
         }
         self.reading(&root.join(DOC))?;
+        self.pack_deb(&root, &PROGRAM)
+    }
+
+    fn library_deb(&self) -> Result<PathBuf> {
+        let root = self.work.join("deb-library");
+        self.library(&root.join("usr"))?;
+        self.pack_deb(&root, &LIBRARY)
+    }
+
+    /// Installs libplanish below a prefix. The shared library has the name that the loader asks for, and a link of the
+    /// name that the linker asks for; it is no program, so that nobody may run it.
+    fn library(&self, prefix: &Path) -> Result<()> {
+        for line in LIBRARY_FILES.lines() {
+            let (from, to) = line.split_once(' ').with_context(|| format!("{line:?} has one word"))?;
+            copy(&self.checkout.join(from), &prefix.join(to))?;
+        }
+        let folder = prefix.join("lib");
+        let soname = soname(&self.version)?;
+        for (from, to) in [("libplanish.a", "libplanish.a"), ("libplanish.so", soname.as_str())] {
+            let to = folder.join(to);
+            copy(&self.libraries.join(from), &to)?;
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o644))
+                .with_context(|| format!("set the mode of {}", to.display()))?;
+        }
+        let link = folder.join("libplanish.so");
+        let _ = fs::remove_file(&link);
+        symlink(&soname, &link).with_context(|| format!("link {}", link.display()))
+    }
+
+    fn pack_deb(&self, root: &Path, package: &Package) -> Result<PathBuf> {
+        let architecture = match std::env::consts::ARCH {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        };
+        let Package { name, section, depends, description } = package;
         let control = format!(
-            "Package: planish\nVersion: {}\nArchitecture: {architecture}\nSection: admin\nPriority: optional\n\
-             Maintainer: The planish authors <planish@localhost>\n\
-             Description: measured, reversible tuning of memory-bound services\n \
-             Takes a machine and the service on it from stock to bare-metal speed, measures every\n \
-             step on the real workload, keeps only what pays, and can undo all of it.\n",
+            "Package: {name}\nVersion: {}\nArchitecture: {architecture}\nSection: {section}\nPriority: optional\n\
+             {depends}Maintainer: The planish authors <planish@localhost>\nDescription: {description}",
             self.version
         );
         fs::create_dir_all(root.join("DEBIAN"))?;
         fs::write(root.join("DEBIAN/control"), control).context("write the control file")?;
-        plain_modes(&root)?;
-        let archive = self.out.join(format!("planish_{}_{architecture}.deb", self.version));
+        plain_modes(root)?;
+        let archive = self.out.join(format!("{name}_{}_{architecture}.deb", self.version));
         let mut pack = Command::new("dpkg-deb");
-        pack.args(["--root-owner-group", "-Zgzip", "--build"]).arg(&root).arg(&archive);
+        pack.args(["--root-owner-group", "-Zgzip", "--build"]).arg(root).arg(&archive);
         shell::run(pack.env("SOURCE_DATE_EPOCH", &self.time))?;
         Ok(archive)
     }
@@ -195,8 +262,23 @@ fn listed(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// What the loader knows the shared library by: the build script of planish-capi says the same to the linker.
+fn soname(version: &str) -> Result<String> {
+    let mut parts = version.split('.');
+    let (major, minor) = (parts.next(), parts.next());
+    let (major, minor) = major.zip(minor).with_context(|| format!("{version} is no version"))?;
+    Ok(match major {
+        "0" => format!("libplanish.so.0.{minor}"),
+        major => format!("libplanish.so.{major}"),
+    })
+}
+
 /// Gives everything below a folder the modes of a package, and the folder itself: what its owner may run, all may.
 fn plain_modes(path: &Path) -> Result<()> {
+    if path.is_symlink() {
+        // It has no mode of its own.
+        return Ok(());
+    }
     let mode =
         fs::metadata(path).with_context(|| format!("look at {}", path.display()))?.permissions().mode();
     let plain = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
@@ -224,7 +306,7 @@ fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DOC, FILES, MAN, READING, Release};
+    use super::{DOC, FILES, LIBRARY_FILES, MAN, READING, Release, soname};
     use crate::shell;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -247,11 +329,26 @@ mod tests {
                 .for_each(|end| write(&checkout.join(folder).join("one").with_extension(end), end, other));
             write(&checkout.join(folder).join("Cargo.lock"), "", other);
         }
+        for line in LIBRARY_FILES.lines() {
+            let (from, _) = line.split_once(' ').unwrap();
+            write(&checkout.join(from), from, other);
+        }
         let binary = folder.join("planish");
         write(&binary, "binary", runs);
+        let libraries = folder.join("built");
+        write(&libraries.join("libplanish.a"), "archive", other);
+        write(&libraries.join("libplanish.so"), "library", runs);
         let (out, work) = (folder.join("out"), folder.join("work"));
         fs::create_dir_all(&out).unwrap();
-        Release { version: "1.0.0".into(), checkout, binary, out, work, time: "1700000000".into() }
+        let (version, time) = ("0.7.1".into(), "1700000000".into());
+        Release { version, checkout, binary, libraries, out, work, time }
+    }
+
+    #[test]
+    fn a_minor_version_is_an_interface_until_the_first_major_one() {
+        let names = ["0.1.0", "0.12.3", "1.4.0"].map(|version| soname(version).unwrap());
+        assert_eq!(names, ["libplanish.so.0.1", "libplanish.so.0.12", "libplanish.so.1"]);
+        assert!(soname("1").is_err());
     }
 
     #[test]
@@ -268,7 +365,7 @@ mod tests {
         let bytes = |archive: std::path::PathBuf| fs::read(archive).unwrap();
         let tar = one.tar().unwrap();
         let list = shell::output(Command::new("tar").arg("-tvf").arg(&tar)).unwrap();
-        let modes = ["drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"];
+        let modes = ["drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--", "lrwxrwxrwx"];
         assert!(list.lines().all(|line| modes.iter().any(|mode| line.starts_with(mode))), "{list}");
         assert_eq!(list.matches("-rwxr-xr-x").count(), 1, "the program alone: {list}");
         // README's links hold, and a shipped trial can be copied.
@@ -282,10 +379,23 @@ mod tests {
             assert!(list.lines().any(|line| line.ends_with(&format!("linux{file}"))), "{file}: {list}");
         }
         assert!(!list.contains("Cargo.lock"), "{list}");
+        assert!(list.contains("lib/libplanish.so -> libplanish.so.0.7\n"), "{list}");
         assert!(bytes(tar) == bytes(other.tar().unwrap()), "the tars differ");
         if shell::which("dpkg-deb").is_some() {
             assert!(bytes(one.deb().unwrap()) == bytes(other.deb().unwrap()), "the packages differ");
             assert!(one.work.join("deb").join(DOC).join("docs/one.md").is_file());
+            let library = one.library_deb().unwrap();
+            let list = shell::output(Command::new("dpkg-deb").arg("-c").arg(&library)).unwrap();
+            for file in ["./usr/include/planish.h", "./usr/lib/libplanish.so.0.7", "./usr/lib/libplanish.a"] {
+                assert!(
+                    list.lines().any(|line| line.ends_with(file) && line.starts_with("-rw-r--r--")),
+                    "{list}"
+                );
+            }
+            assert!(
+                bytes(library) == bytes(other.library_deb().unwrap()),
+                "the packages of the library differ"
+            );
         } else {
             planish_skip::skip(
                 "dist::packing_twice_gives_the_same_bytes",

@@ -1,4 +1,5 @@
-//! The target of binaries that must start on any machine: static, so musl where it can be had.
+//! What is built for which machines: binaries that must start on any are static, so musl where it can be had; libraries
+//! for programs of this machine are of its own C library.
 
 use crate::ground;
 use crate::shell;
@@ -8,28 +9,32 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How a static binary is built here.
-pub struct Static {
+/// How something is built here.
+pub struct Target {
     /// Target triple.
     pub triple: String,
-    /// Extra flags for rustc; empty for musl, which is static by itself.
+    /// Extra flags for rustc; none for musl, which is static by itself.
     pub flags: &'static str,
 }
 
 /// Picks musl, adding it by rustup when missing; else static glibc of this machine, said aloud.
-pub fn pick() -> Result<Static> {
+pub fn pick() -> Result<Target> {
     let musl = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     if installed(&musl)? {
-        return Ok(Static { triple: musl, flags: "" });
+        return Ok(Target { triple: musl, flags: "" });
     }
     if shell::which("rustup").is_some()
         && shell::run(Command::new("rustup").args(["target", "add", &musl])).is_ok()
     {
-        return Ok(Static { triple: musl, flags: "" });
+        return Ok(Target { triple: musl, flags: "" });
     }
-    let host = shell::output(Command::new("rustc").arg("--print=host-tuple"))?.trim().to_owned();
+    let host = host()?;
     eprintln!("x: no target {musl} and no rustup that could add it: a static {host} binary instead");
-    Ok(Static { triple: host, flags: "-C target-feature=+crt-static" })
+    Ok(Target { triple: host, flags: "-C target-feature=+crt-static" })
+}
+
+fn host() -> Result<String> {
+    Ok(shell::output(Command::new("rustc").arg("--print=host-tuple"))?.trim().to_owned())
 }
 
 fn installed(triple: &str) -> Result<bool> {
@@ -56,12 +61,22 @@ fn renamed(sources: &BTreeSet<PathBuf>, target: &Path) -> Vec<OsString> {
     names.map(flag).collect()
 }
 
-impl Static {
-    /// Builds binaries of one profile and returns the folder that holds them. What is shipped names no folder of this
-    /// machine: the messages of a panic hold the place of a source file.
+impl Target {
+    /// The one of this machine's own programs.
+    pub fn of_this_machine() -> Result<Self> {
+        Ok(Self { triple: host()?, flags: "" })
+    }
+
+    /// Builds binaries of one profile and returns the folder that holds them.
     pub fn build(&self, profile: &str, args: &[&str]) -> Result<PathBuf> {
-        let mut command = ground::cargo();
-        command.args(["build", "--profile", profile, "--target", &self.triple]).args(args);
+        self.compile("build", profile, args)
+    }
+
+    /// The same by another command of cargo's. What is shipped names no folder of this machine: the messages of a panic
+    /// hold the place of a source file.
+    pub fn compile(&self, command: &str, profile: &str, args: &[&str]) -> Result<PathBuf> {
+        let mut cargo = ground::cargo();
+        cargo.args([command, "--profile", profile, "--target", &self.triple]).args(args);
         let mut flags: Vec<OsString> = self.flags.split_whitespace().map(OsString::from).collect();
         if profile == SHIPPED {
             flags.extend(renamed(&ground::foreign_sources()?, &ground::target_dir()?));
@@ -70,9 +85,9 @@ impl Static {
             let given = std::env::var_os("RUSTFLAGS").unwrap_or_default();
             let given = given.to_str().context("RUSTFLAGS is not text")?;
             let all: Vec<OsString> = given.split_whitespace().map(OsString::from).chain(flags).collect();
-            command.env("CARGO_ENCODED_RUSTFLAGS", all.join(OsStr::new(SEPARATOR)));
+            cargo.env("CARGO_ENCODED_RUSTFLAGS", all.join(OsStr::new(SEPARATOR)));
         }
-        shell::run(&mut command).context("build a static binary")?;
+        shell::run(&mut cargo).context("build")?;
         Ok(ground::target_dir()?.join(&self.triple).join(profile))
     }
 }
