@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "it writes documents of the checkout, never a host")]
 
 mod cli;
+mod field;
 mod knobs;
 mod profiles;
 mod proofs;
@@ -24,6 +25,7 @@ fn main() -> Result<()> {
     write(&out.join("knobs.md"), &knobs::reference()?)?;
     write(&out.join("profiles.md"), &profiles::reference()?)?;
     write(&out.join("writers.md"), &writers::reference()?)?;
+    write(&out.join("field.md"), &field::reference()?)?;
     cli::man_pages(&command, &folder(&out, "man")?)?;
     cli::completions(command, &folder(&out, "completions")?)?;
     for (name, page) in proofs::pages(Path::new("docs/proofs"))? {
