@@ -83,6 +83,7 @@ const KNOWN: &[&str] = &[
     "spec_store_bypass_disable",
     "spectre_v2",
     "swiotlb",
+    "systemd.cpu_affinity",
     "systemd.legacy_systemd_cgroup_controller",
     "systemd.unified_cgroup_hierarchy",
     "thp_anon",
