@@ -8,8 +8,10 @@
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "it reads the checkout and its own files, never a host")]
 
+mod host;
 mod memory;
 mod process;
+mod recorded;
 mod row;
 mod series;
 mod simulated;
@@ -31,7 +33,7 @@ struct Arguments {
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
     json: Option<PathBuf>,
-    /// For spine, memory and text: the release binary
+    /// For spine, host, memory and text: the release binary
     #[arg(long, value_name = "FILE")]
     planish: Option<PathBuf>,
     /// For series: a folder with hand-tuned kernels.c to be measured against
@@ -49,6 +51,8 @@ struct Arguments {
 enum Name {
     /// Start, doctor, apply, binary, trial overhead, false keeps
     Spine,
+    /// The whole catalogue: doctor, plan, apply and check, memory; beside what others take
+    Host,
     /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables
     Series,
     /// Maps of a large server and of a splintered process
@@ -67,6 +71,9 @@ fn main() -> Result<ExitCode> {
         Name::Spine => {
             let planish = arguments.planish.as_deref().context("spine wants --planish FILE")?;
             spine::measure(planish, &mut rows)?;
+        }
+        Name::Host => {
+            host::measure(arguments.planish.as_deref().context("host wants --planish FILE")?, &mut rows)?;
         }
         Name::Memory => {
             memory::measure(arguments.planish.as_deref().context("memory wants --planish FILE")?, &mut rows)?;

@@ -2,6 +2,7 @@
 
 use crate::row::Figure;
 use anyhow::{Context, Result, ensure};
+use planish_sys::child;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -32,6 +33,24 @@ pub fn milliseconds(
         }
     }
     Ok(median(&mut times))
+}
+
+/// Most memory that a process had in place at once, in megabytes: the largest of `runs`.
+///
+/// The kernel counts what this program had when it started the other one, too: a figure below that of the benchmark
+/// itself (some megabytes) cannot be seen.
+pub fn megabytes(runs: usize, exits: &[i32], mut command: impl FnMut() -> Command) -> Result<Figure> {
+    let mut most = 0;
+    for _ in 0..runs {
+        let mut command = command();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let started =
+            command.spawn().with_context(|| format!("start {}", command.get_program().display()))?;
+        let (status, usage) = child::wait_with_usage(started).context("wait for it")?;
+        ensure!(status.code().is_some_and(|code| exits.contains(&code)), "{command:?} left with {status}");
+        most = most.max(usage.resident_bytes_max);
+    }
+    Ok(Figure::exact(most as f64 / 1e6))
 }
 
 /// The median with the order statistics that enclose it in 95 % of samples, whatever their distribution

@@ -23,8 +23,8 @@ pub struct Row {
     pub value: Option<f64>,
     /// Its unit.
     pub unit: &'static str,
-    /// The limit that it must keep.
-    pub baseline: f64,
+    /// The limit that it must keep; `null` for what others take, which has none.
+    pub baseline: Option<f64>,
     /// Figure over limit.
     pub ratio: Option<f64>,
     /// Lower end of the interval.
@@ -32,7 +32,7 @@ pub struct Row {
     /// Upper end of the interval.
     pub high: Option<f64>,
     /// Which side of the limit is right.
-    pub limit: Limit,
+    pub limit: Option<Limit>,
     /// Why there is no figure.
     pub reason: Option<String>,
     /// What else there is to say, such as the two times behind a ratio.
@@ -83,8 +83,25 @@ impl Rows {
         (limit, baseline): (Limit, f64),
         measure: impl FnOnce() -> Result<(Figure, String)>,
     ) {
+        self.push(name, unit, Some((limit, baseline)), measure);
+    }
+
+    /// What something else takes, to be read beside the rows of ours: no limit is kept or broken by it, and where it is
+    /// not there to be measured, the reason stands in its place.
+    pub fn beside(&mut self, name: &str, unit: &'static str, measure: impl FnOnce() -> Result<Figure>) {
+        self.push(name, unit, None, || Ok((measure()?, String::new())));
+    }
+
+    fn push(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        limit: Option<(Limit, f64)>,
+        measure: impl FnOnce() -> Result<(Figure, String)>,
+    ) {
         eprintln!("measuring {name}");
         let result = measure();
+        let baseline = limit.map(|(_, baseline)| baseline);
         let note = result.as_ref().ok().map(|(_, note)| note.clone()).filter(|note| !note.is_empty());
         let figure = result.as_ref().ok().map(|(figure, _)| figure);
         self.rows.push(Row {
@@ -92,10 +109,10 @@ impl Rows {
             value: figure.map(|figure| figure.value),
             unit,
             baseline,
-            ratio: figure.map(|figure| figure.value / baseline),
+            ratio: figure.zip(baseline).map(|(figure, baseline)| figure.value / baseline),
             low: figure.map(|figure| figure.low),
             high: figure.map(|figure| figure.high),
-            limit,
+            limit: limit.map(|(limit, _)| limit),
             reason: result.as_ref().err().map(|error| format!("{error:#}")),
             note,
         });
@@ -137,16 +154,18 @@ impl Rows {
 
 impl Row {
     fn is_kept(&self) -> bool {
-        self.ratio.is_some_and(|ratio| match self.limit {
-            Limit::AtMost => ratio <= 1.0,
-            Limit::AtLeast => ratio >= 1.0,
-        })
+        match (self.limit, self.ratio) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(Limit::AtMost), Some(ratio)) => ratio <= 1.0,
+            (Some(Limit::AtLeast), Some(ratio)) => ratio >= 1.0,
+        }
     }
 
     fn line(&self, width: usize) -> String {
-        let sign = if self.limit == Limit::AtMost { "<=" } else { ">=" };
-        let limit = format!("{sign} {}", self.baseline);
-        let (Some(value), Some(ratio)) = (self.value, self.ratio) else {
+        let sign = if self.limit == Some(Limit::AtMost) { "<=" } else { ">=" };
+        let limit = self.baseline.map_or_else(|| "-".to_owned(), |baseline| format!("{sign} {baseline}"));
+        let Some(value) = self.value else {
             let reason = self.reason.as_deref().unwrap_or("not measured");
             return format!(
                 "{:<width$}  {:>10}  {:>21}  {limit:>9}  {:>6}  {reason}",
@@ -154,11 +173,33 @@ impl Row {
             );
         };
         let interval = format!("{:.4} .. {:.4}", self.low.unwrap_or(value), self.high.unwrap_or(value));
+        let ratio = self.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
         let note = self.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
         let over = if self.is_kept() { "" } else { "  NOT KEPT" };
         format!(
-            "{:<width$}  {value:>10.4}  {interval:>21}  {limit:>9}  {ratio:>6.2}  {}{note}{over}",
+            "{:<width$}  {value:>10.4}  {interval:>21}  {limit:>9}  {ratio:>6}  {}{note}{over}",
             self.name, self.unit
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Figure, Limit, Rows};
+
+    #[test]
+    fn what_stands_beside_breaks_no_limit_and_what_is_over_its_own_does() {
+        let mut rows = Rows::default();
+        rows.add("ours", "ms", (Limit::AtMost, 50.0), || Ok(Figure::exact(10.0)));
+        rows.beside("theirs", "ms", || Ok(Figure::exact(1000.0)));
+        rows.beside("not here", "ms", || anyhow::bail!("is not installed here"));
+        assert!(rows.all_kept());
+        assert!(rows.rows[1].line(0).contains("  -       -  ms"), "{}", rows.rows[1].line(0));
+        assert!(rows.rows[2].line(0).ends_with("is not installed here"));
+        rows.add("ours, slow", "ms", (Limit::AtMost, 50.0), || Ok(Figure::exact(51.0)));
+        assert!(!rows.all_kept());
+        let mut missing = Rows::default();
+        missing.add("ours", "ms", (Limit::AtMost, 50.0), || anyhow::bail!("not measured"));
+        assert!(!missing.all_kept());
     }
 }

@@ -1,9 +1,10 @@
 //! What the control plane and the lab must keep: start, doctor, apply, size, overhead, error rates.
 
 use crate::process::milliseconds;
+use crate::recorded::Copied;
 use crate::row::{Figure, Limit, Rows};
 use crate::simulated;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -54,38 +55,14 @@ fn command(planish: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Apply with its fsyncs, on a copy of the recorded host; the undo between two runs is not timed.
+/// Apply of [`WANTED`] on a copy of the recorded host.
 fn apply(planish: &Path) -> Result<Figure> {
-    let folder = tempfile::Builder::new().prefix("planish-bench").tempdir_in(planish_folder(planish)?)?;
-    let (root, state) = (folder.path().join("host"), folder.path().join("state"));
-    let profiles = state.join("etc/profiles");
-    fs::create_dir_all(&profiles).with_context(|| format!("make {}", profiles.display()))?;
-    fs::write(profiles.join("bench.toml"), profile()).context("write the profile")?;
-    let copied = Command::new("cp").args(["-a", HOST]).arg(&root).status().context("start cp")?;
-    ensure!(copied.success(), "cp of {HOST} left with {copied}");
-
-    let on_copy = |args: &[&str]| {
-        let mut command = command(planish, args);
-        command.arg("--root").arg(&root).arg("--state").arg(&state);
-        command
-    };
-    let undo = || -> Result<()> {
-        let undone =
-            on_copy(&["undo", "--all"]).stdin(Stdio::null()).output().context("start planish undo")?;
-        ensure!(undone.status.success(), "undo: {}", String::from_utf8_lossy(&undone.stderr).trim());
-        Ok(())
-    };
-    milliseconds(40, &[0], undo, || on_copy(&["apply", "bench", "--yes"]))
+    Copied::of(HOST, planish)?.with_profile("bench", WANTED)?.apply_ms("bench", 40)
 }
 
 /// The folder of the binary is on a real disk, where an fsync costs what it costs.
 fn planish_folder(planish: &Path) -> Result<PathBuf> {
     planish.parent().map(Path::to_path_buf).context("the binary lies in no folder")
-}
-
-fn profile() -> String {
-    let lines: String = WANTED.iter().map(|(knob, value)| format!("\"{knob}\" = {value}\n")).collect();
-    format!("name = \"bench\"\nsummary = \"Fifteen knobs.\"\n\n[want]\n{lines}")
 }
 
 fn binary_mb(planish: &Path) -> Result<Figure> {

@@ -9,7 +9,7 @@ use std::process::{ExitCode, Stdio};
 /// Which benchmark.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Name: spine, memory, series, text
+    /// Name: spine, host, memory, series, text
     name: String,
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
@@ -38,7 +38,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     let mut bench = ground::cargo();
     bench.args(["run", "--quiet", "--release", "--package", "planish-bench", "--", &options.name]);
-    if ["spine", "memory", "text"].contains(&options.name.as_str()) {
+    if ["spine", "host", "memory", "text"].contains(&options.name.as_str()) {
         let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
         bench.arg("--planish").arg(planish);
     }
