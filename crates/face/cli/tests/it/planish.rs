@@ -1,6 +1,7 @@
 //! Runs the binary in an empty environment and a home of its own.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -54,4 +55,24 @@ pub fn command<S: AsRef<OsStr>>(home: &Path, args: impl IntoIterator<Item = S>) 
 pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
     let home = tempfile::tempdir().expect("a temporary folder");
     command(home.path(), args).output().expect("the binary starts").into()
+}
+
+/// Starts what prints `ready` once it may be asked to end, asks it, and gives its exit code.
+pub fn asked_to_end(mut command: Command) -> Option<i32> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
+    stdout.read_line(&mut line).expect("a line");
+    assert_eq!(line, "ready\n");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    child.wait().expect("it ends").code()
+}
+
+/// Runs the binary as `nohup` does: it is started to ignore SIGHUP.
+pub fn run_without_hangups(home: &Path, args: &str) -> Run {
+    let line = format!("trap '' HUP; exec {} {args}", env!("CARGO_BIN_EXE_planish"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line]).current_dir(home).stdin(Stdio::null()).env_clear();
+    shell.env("HOME", home).env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin").output().expect("a shell").into()
 }

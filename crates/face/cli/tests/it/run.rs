@@ -1,10 +1,8 @@
 //! `planish run`: whose exit code, whose streams, and what is refused before anything is started.
 
-use std::process::Stdio;
-
 use serde_json::Value;
 
-use crate::planish::{Run, command, run};
+use crate::planish::{Run, asked_to_end, command, run, run_without_hangups};
 
 /// A folder for the report, and what stands in it afterwards.
 fn reported(options: &[&str], program: &[&str]) -> (Run, Value) {
@@ -77,13 +75,12 @@ fn a_heap_that_is_seen_is_told_with_its_node() {
 fn signals_reach_the_program() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let script = "trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut planish = command(home.path(), ["run", "--", "sh", "-c", script]);
-    let mut child = planish.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
-    let mut line = String::new();
-    let mut stdout = std::io::BufReader::new(child.stdout.take().expect("its output"));
-    std::io::BufRead::read_line(&mut stdout, &mut line).expect("a line");
-    assert_eq!(line, "ready\n");
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
-    assert_eq!(child.wait().expect("it ends").code(), Some(41));
+    assert_eq!(asked_to_end(command(home.path(), ["run", "--", "sh", "-c", script])), Some(41));
+}
+
+#[test]
+fn a_signal_that_planish_was_started_to_ignore_ends_no_program() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let run = run_without_hangups(home.path(), "run -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive'");
+    assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), (0, "alive\n", ""));
 }

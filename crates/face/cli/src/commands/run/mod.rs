@@ -21,6 +21,7 @@ use crate::commands::{check_writable, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::signals::Forward;
 use watch::Started;
 
 /// The exit code where the program was not started; 126 and 127 as a shell has them.
@@ -151,7 +152,7 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
         })
         .collect::<Result<_, PlacementError>>()
         .map_err(refused)?;
-    let signals = watch::Forward::catch().map_err(|error| own(Failure::refused(error)))?;
+    let signals = Forward::catch().map_err(|error| own(Failure::refused(error)))?;
     let started = start_all(&name, &args.command[1..], plans)?;
     watch::run(args, context, started, watch::Around { host, machine, listener, signals })
 }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -11,15 +10,13 @@ use planish_model::Catalogue;
 use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Running, next_event};
 use planish_report::{Message, RunReport};
 use planish_residency::{Map, ResidencyError, Who};
-use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
 
 use super::{Args, Stopped, own, report, warning, write_envelope};
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::signals::{Forward, code};
 
 /// Once a segment is placed, others often follow at once.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -41,39 +38,6 @@ pub(super) struct Around {
     pub machine: Machine,
     pub listener: Option<Listener>,
     pub signals: Forward,
-}
-
-/// Signals that are the program's.
-pub(super) struct Forward(Signals);
-
-impl Forward {
-    /// From here on these signals end the program and not us.
-    pub fn catch() -> io::Result<Self> {
-        Signals::new([SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT]).map(Self)
-    }
-
-    /// Passes signals on until this process ends. What a terminal sends it sends to the program as well: twice would
-    /// be another wish than once.
-    fn begin(mut self, programs: Vec<OwnedFd>) -> io::Result<()> {
-        let pass = move || {
-            for number in self.0.forever() {
-                let by_terminal = matches!(number, SIGINT | SIGQUIT) && is_foreground();
-                let Some(signal) = Signal::from_named_raw(number).filter(|_| !by_terminal) else { continue };
-                for program in &programs {
-                    // It may have ended meanwhile.
-                    let _ = rustix::process::pidfd_send_signal(program, signal);
-                }
-            }
-        };
-        std::thread::Builder::new().name("signals".to_owned()).spawn(pass).map(drop)
-    }
-}
-
-/// Whether a terminal's keys reach the group that we and the program are in.
-fn is_foreground() -> bool {
-    let terminal = std::fs::File::open("/dev/tty");
-    let group = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
-    group.is_some_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Everything that is known of a run.
@@ -229,10 +193,4 @@ impl Watch<'_> {
         let Some(path) = &self.args.report else { return Ok(()) };
         write_envelope(path, Some(&self.report()), code, self.messages.clone())
     }
-}
-
-/// The code that a shell would show: 128 and the signal, where one ended it.
-fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }

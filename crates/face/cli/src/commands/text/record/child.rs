@@ -19,6 +19,7 @@ use planish_sys::process::{pidfd, wait_readable};
 use rustix::process::{Pid, Signal};
 
 use crate::failure::Failure;
+use crate::signals::code;
 
 /// How often a wait looks whether Ctrl-C was typed.
 const LOOK: Duration = Duration::from_millis(200);
@@ -117,8 +118,7 @@ impl Ended {
 
     /// The code that a shell would show: 128 and the signal, where one ended it.
     pub fn code(&self) -> u8 {
-        let code = self.status.code().or_else(|| self.signal().map(|signal| 128 + signal));
-        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+        code(self.status)
     }
 
     pub fn describe(&self) -> String {
