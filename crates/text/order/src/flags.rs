@@ -20,6 +20,8 @@ pub enum Linker {
     Gold,
     /// The GNU linker.
     Bfd,
+    /// mold, which takes no order.
+    Mold,
 }
 
 /// What a build is to give.
@@ -67,23 +69,18 @@ pub fn flags(compiler: Compiler, linker: Linker, wishes: &Wishes) -> Flags {
     }
     let mut link = Vec::new();
     // What drivers link with by default differs: the one that was meant is named.
-    link.push(match linker {
-        Linker::Lld => "-fuse-ld=lld".to_owned(),
-        Linker::Gold => "-fuse-ld=gold".to_owned(),
-        Linker::Bfd => "-fuse-ld=bfd".to_owned(),
-    });
+    let name = match linker {
+        Linker::Lld => "lld",
+        Linker::Gold => "gold",
+        Linker::Bfd => "bfd",
+        Linker::Mold => "mold",
+    };
+    link.push(format!("-fuse-ld={name}"));
     if let Some(order) = &wishes.order {
-        link.push(match linker {
-            Linker::Lld => format!("-Wl,--symbol-ordering-file={order}"),
-            Linker::Gold | Linker::Bfd => format!("-Wl,--section-ordering-file={order}"),
-        });
-        if linker == Linker::Lld {
-            // An order outlives functions: those that are gone must not fail a build with fatal warnings.
-            link.push("-Wl,--no-warn-symbol-ordering".to_owned());
-        }
+        link.extend(order_words(linker, order).iter().map(|words| for_driver(words)));
     }
     if let Some(bytes) = wishes.huge_bytes {
-        link.extend(huge_flags(linker, bytes));
+        link.extend(huge_words(linker, bytes).iter().map(|words| for_driver(words)));
     }
     if wishes.bolt {
         link.push("-Wl,--emit-relocs".to_owned());
@@ -96,15 +93,35 @@ pub fn flags(compiler: Compiler, linker: Linker, wishes: &Wishes) -> Flags {
     flags
 }
 
-/// Segments whose offsets and addresses are the same modulo a huge page, and an alignment that loaders keep.
+/// Words for the linker itself as one word for a driver.
+fn for_driver(words: &[String]) -> String {
+    format!("-Wl,{}", words.join(","))
+}
+
+/// Words for a linker that make it follow the order in a file, in groups that belong together.
 #[must_use]
-pub fn huge_flags(linker: Linker, bytes: u64) -> Vec<String> {
-    let size = format!("-Wl,-z,max-page-size={bytes}");
+pub fn order_words(linker: Linker, file: &str) -> Vec<Vec<String>> {
     match linker {
-        Linker::Lld => vec![size, "-Wl,-z,separate-loadable-segments".to_owned()],
-        Linker::Bfd => vec![size, "-Wl,-z,separate-code".to_owned()],
-        Linker::Gold => vec![size, format!("-Wl,-z,common-page-size={bytes}")],
+        // An order outlives functions: those that are gone must not fail a build with fatal warnings.
+        Linker::Lld => {
+            vec![vec![format!("--symbol-ordering-file={file}")], vec!["--no-warn-symbol-ordering".to_owned()]]
+        }
+        Linker::Gold | Linker::Bfd => vec![vec![format!("--section-ordering-file={file}")]],
+        Linker::Mold => Vec::new(),
     }
+}
+
+/// Words for a linker that give segments whose offsets and addresses are the same modulo a huge page, and an
+/// alignment that loaders keep.
+#[must_use]
+pub fn huge_words(linker: Linker, bytes: u64) -> Vec<Vec<String>> {
+    let keyword = |keyword: String| vec!["-z".to_owned(), keyword];
+    let other = match linker {
+        Linker::Lld | Linker::Mold => "separate-loadable-segments".to_owned(),
+        Linker::Bfd => "separate-code".to_owned(),
+        Linker::Gold => format!("common-page-size={bytes}"),
+    };
+    vec![keyword(format!("max-page-size={bytes}")), keyword(other)]
 }
 
 /// A tool that builds.

@@ -19,6 +19,7 @@
 mod c3;
 mod cdsort;
 mod choose;
+pub mod command_line;
 pub mod emit;
 pub mod flags;
 mod graph;

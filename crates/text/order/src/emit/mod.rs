@@ -49,11 +49,49 @@ pub fn write(form: Form, order: &[u32], subject: &Subject, program: &Program) ->
         Form::Symbols => lines(functions().map(|function| symbol(&function.name).to_owned())),
         Form::CallGraph => call_graph(subject, program),
         Form::Gold => lines(functions().flat_map(sections::of)),
-        Form::GnuLd => sections::gnu_ld(functions()),
-        Form::LinkerScript => sections::linker_script(functions()),
+        Form::GnuLd => sections::gnu_ld(functions().map(sections::of)),
+        Form::LinkerScript => sections::linker_script(functions().map(sections::of)),
         // BOLT knows equal local names apart by the spelling that profiles use.
         Form::Bolt => lines(functions().map(|function| function.name.clone())),
     }
+}
+
+/// Symbols as lld reads them. Here and below no program is at hand that would know the aliases of a symbol.
+#[must_use]
+pub fn symbol_lines(symbols: &[String]) -> String {
+    lines(symbols.iter().cloned())
+}
+
+/// The sections of symbols for gold.
+#[must_use]
+pub fn gold_of_symbols(symbols: &[String]) -> String {
+    lines(symbols.iter().flat_map(|symbol| sections_of_symbol(symbol)))
+}
+
+/// The sections of symbols for GNU ld from 2.43 on.
+#[must_use]
+pub fn gnu_ld_of_symbols(symbols: &[String]) -> String {
+    sections::gnu_ld(symbols.iter().map(|symbol| sections_of_symbol(symbol)))
+}
+
+/// The sections of symbols as a script for an older GNU ld: `-T F`, beside the script that it has.
+#[must_use]
+pub fn script_of_symbols(symbols: &[String]) -> String {
+    sections::script_to_insert(symbols.iter().map(|symbol| sections_of_symbol(symbol)))
+}
+
+fn sections_of_symbol(symbol: &str) -> Vec<String> {
+    let twin = structor_twin(symbol);
+    std::iter::once(symbol).chain(twin.as_deref()).flat_map(sections::of_symbol).collect()
+}
+
+/// The other name of a C++ constructor or destructor: for complete objects (`C1E`) and for bases (`C2E`) compilers
+/// make one function, and its section has the name of either.
+fn structor_twin(symbol: &str) -> Option<String> {
+    const TWINS: [(&str, &str); 4] = [("C1E", "C2E"), ("C2E", "C1E"), ("D1E", "D2E"), ("D2E", "D1E")];
+    let last = TWINS.iter().filter_map(|(one, other)| Some((symbol.rfind(one)?, *other)));
+    let (at, other) = last.max().filter(|_| symbol.starts_with("_ZN"))?;
+    Some(format!("{}{other}{}", &symbol[..at], &symbol[at + other.len()..]))
 }
 
 /// The first and the last function of an order whose names other files can use: what `--defsym` can anchor
@@ -96,4 +134,33 @@ fn call_graph(subject: &Subject, program: &Program) -> String {
         let _ = writeln!(text, "{} {} {}", name(arc.from), name(arc.to), arc.weight);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_become_the_sections_that_they_may_be_in() {
+        let symbols = ["f", "_ZN1AC1Ev", "g.cold", "core::x"].map(str::to_owned);
+        assert_eq!(symbol_lines(&symbols[..1]), "f\n");
+        let gold = ".text.f\n.text.hot.f\n.text._ZN1AC1Ev\n.text.hot._ZN1AC1Ev\n.text._ZN1AC2Ev\n\
+                    .text.hot._ZN1AC2Ev\n.text.unlikely.g\n.text.core::x\n.text.hot.core::x\n";
+        assert_eq!(gold_of_symbols(&symbols), gold);
+        assert_eq!(
+            script_of_symbols(&symbols[3..]),
+            "SECTIONS {\n  .hot_text : {\n    HIDDEN(__hot_start = .);\n    \
+             *(\".text.core::x\" \".text.hot.core::x\")\n    HIDDEN(__hot_end = .);\n  }\n}\nINSERT BEFORE .text;\n"
+        );
+        assert_eq!(gnu_ld_of_symbols(&symbols[..1]), ".text : {\n  *(.text.f .text.hot.f)\n}\n");
+    }
+
+    #[test]
+    fn only_structors_have_a_twin() {
+        assert_eq!(structor_twin("_ZN1AD2Ev").as_deref(), Some("_ZN1AD1Ev"));
+        assert_eq!(structor_twin("_ZN3C1E1AC2ERKS0_").as_deref(), Some("_ZN3C1E1AC1ERKS0_"));
+        for name in ["_ZN1AD0Ev", "_ZN1A1fEv", "C1E", "_ZN4core3fmtE"] {
+            assert_eq!(structor_twin(name), None, "{name}");
+        }
+    }
 }

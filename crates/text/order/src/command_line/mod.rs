@@ -1,0 +1,233 @@
+//! What a command line of a compiler driver or a linker is about to do, and which words make it follow an order.
+//!
+//! A wrapper must change the link of a program and nothing else: questions (`--version`, `-print-search-dirs`),
+//! compilations, links that only join object files (`-r`) and what configure scripts try out go by as they are. So
+//! a command line is read as far as that takes, in doubt for "something else". No word of it is ever changed or moved:
+//! there are only additions, before its first word: the user's own go over them.
+
+mod compiler;
+mod linker;
+mod response;
+
+pub use compiler::{FUNCTION_SECTIONS, is_known_compiler, launchers, tool_word, work_of_compiler};
+pub use linker::{LinkerFound, work_of_linker};
+pub use response::{expand, split};
+
+use crate::emit;
+use crate::flags::{Linker, huge_words, order_words};
+
+/// What a command line does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Nothing that an order is about.
+    Other,
+    /// It compiles functions, which are to have sections of their own.
+    Compile,
+    /// It links a program or a shared library.
+    Link(Link),
+}
+
+/// A link, as far as an order is concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The file that it writes.
+    pub output: String,
+    /// Whether code is made on the way (sources among the inputs, or at link time) whose functions have no sections
+    /// of their own yet.
+    pub compiles: bool,
+    /// Words of the command line by which the driver finds its linker: a question to that linker needs them too.
+    pub selects: Vec<String>,
+    /// Whether the command line names an order already.
+    pub has_order: bool,
+    /// Whether it settles the alignment of segments itself.
+    pub has_alignment: bool,
+    /// Whether it brings a linker script.
+    pub has_script: bool,
+}
+
+/// Why an order cannot be used for a link.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// The command line has one.
+    #[error("the command line names an order of its own")]
+    OwnOrder,
+    /// A script lays the sections out, and this linker takes an order through a script alone.
+    #[error("the command line brings a linker script, which {linker} lays the text out by")]
+    OwnScript {
+        /// What the linker calls itself.
+        linker: String,
+    },
+    /// The linker has no such option.
+    #[error("{linker} takes no order")]
+    TakesNone {
+        /// What the linker calls itself.
+        linker: String,
+    },
+}
+
+/// What a link is to follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Symbols, the first one first; none leaves the order alone.
+    pub symbols: Option<&'a [String]>,
+    /// Size of the huge pages that the text is to fit.
+    pub huge_bytes: Option<u64>,
+}
+
+/// What a link needs besides its own command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The order as this linker reads it.
+    pub file: Option<OrderFile>,
+    /// Words for the linker, in groups that belong together.
+    words: Vec<Vec<String>>,
+}
+
+/// A file with an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderFile {
+    /// Its content.
+    pub text: String,
+    /// Whether that is one symbol a line: a file that the user has may serve as it is.
+    pub is_symbols: bool,
+    linker: Linker,
+    is_script: bool,
+}
+
+impl Needs {
+    /// What a linker needs for a link that is to follow an order.
+    ///
+    /// # Errors
+    /// [`Unusable`] where it cannot.
+    pub fn of(link: &Link, found: &LinkerFound, wanted: Wanted<'_>) -> Result<Self, Unusable> {
+        let mut needs = Self::default();
+        if let Some(symbols) = wanted.symbols {
+            needs.file = Some(order_file(link, found, symbols)?);
+        }
+        // A script lays segments out by itself: firmware and kernels depend on every byte of it.
+        if let Some(bytes) = wanted.huge_bytes.filter(|_| !link.has_alignment && !link.has_script) {
+            needs.words = huge_words(found.linker, bytes);
+        }
+        Ok(needs)
+    }
+
+    /// The words for the linker, with the order in the file of this path.
+    #[must_use]
+    pub fn words(&self, path: &str) -> Vec<String> {
+        let of_file = |file: &OrderFile| {
+            let script = || vec![vec!["-T".to_owned(), path.to_owned()]];
+            if file.is_script { script() } else { order_words(file.linker, path) }
+        };
+        let order = self.file.as_ref().map(of_file);
+        order.into_iter().flatten().chain(self.words.clone()).flatten().collect()
+    }
+}
+
+fn order_file(link: &Link, found: &LinkerFound, symbols: &[String]) -> Result<OrderFile, Unusable> {
+    if link.has_order {
+        return Err(Unusable::OwnOrder);
+    }
+    let linker = || found.told.clone();
+    let file =
+        |text: String, is_symbols, is_script| OrderFile { text, is_symbols, linker: found.linker, is_script };
+    match found.linker {
+        Linker::Lld => Ok(file(emit::symbol_lines(symbols), true, false)),
+        _ if link.has_script => Err(Unusable::OwnScript { linker: linker() }),
+        Linker::Gold => Ok(file(emit::gold_of_symbols(symbols), false, false)),
+        Linker::Bfd if found.takes_section_order() => {
+            Ok(file(emit::gnu_ld_of_symbols(symbols), false, false))
+        }
+        Linker::Bfd => Ok(file(emit::script_of_symbols(symbols), false, true)),
+        Linker::Mold => Err(Unusable::TakesNone { linker: linker() }),
+    }
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether something is only tried out: its files are named by autoconf, CMake or Meson, or are devices and pipes.
+///
+/// Such a link is asked whether it works and what it says, not how its functions lie; and what comes through a pipe
+/// can be read once.
+fn is_tried_out(paths: &[&str]) -> bool {
+    const NAMES: [&str; 3] = ["conftest", "cmTC_", "sanitycheck"];
+    const FOLDERS: [&str; 3] = ["/meson-private/", "/CMakeScratch/", "/CMakeTmp/"];
+    const NO_FILES: [&str; 4] = ["/dev/null", "/dev/std", "/dev/fd/", "/proc/self/fd/"];
+    paths.iter().any(|path| {
+        let name = file_name(path);
+        NAMES.iter().any(|start| name.starts_with(start))
+            || (name.starts_with("CMake") && name.contains("CompilerId"))
+            || FOLDERS.iter().any(|folder| path.contains(folder))
+            || NO_FILES.iter().any(|start| path.starts_with(start))
+    })
+}
+
+/// Whether there are words that are not known: those of a response file that could not be read.
+fn has_unread(words: &[String]) -> bool {
+    words.iter().any(|word| word.starts_with('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> LinkerFound {
+        LinkerFound::parse(text).expect("a linker that is known")
+    }
+
+    fn needs(link: &Link, text: &str) -> Result<Vec<String>, Unusable> {
+        let symbols = ["hot".to_owned()];
+        let wanted = Wanted { symbols: Some(&symbols), huge_bytes: Some(2 << 20) };
+        Needs::of(link, &found(text), wanted).map(|needs| needs.words("F"))
+    }
+
+    const LLD: &str = "LLD 19.1.7 (compatible with GNU linkers)\n";
+    const GOLD: &str = "GNU gold (GNU Binutils for Debian 2.40) 1.16\n";
+    const OLD: &str = "GNU ld (GNU Binutils for Debian) 2.40\n";
+    const NEW: &str = "GNU ld (GNU Binutils) 2.43.1\n";
+    const MOLD: &str = "mold 2.30.0 (compatible with GNU ld)\n";
+
+    #[test]
+    fn every_linker_gets_the_file_that_it_takes() {
+        let link = Link::default();
+        for (linker, first) in [
+            (LLD, "--symbol-ordering-file=F"),
+            (GOLD, "--section-ordering-file=F"),
+            (NEW, "--section-ordering-file=F"),
+            (OLD, "-T"),
+        ] {
+            let words = needs(&link, linker).unwrap();
+            assert_eq!(words[0], first, "{linker}");
+            assert!(words.contains(&"max-page-size=2097152".to_owned()), "{linker}: {words:?}");
+        }
+        assert!(matches!(needs(&link, MOLD), Err(Unusable::TakesNone { linker }) if linker == "mold 2.30.0"));
+    }
+
+    #[test]
+    fn what_the_command_line_settles_stays_settled() {
+        let link = |order, alignment, script| Link {
+            has_order: order,
+            has_alignment: alignment,
+            has_script: script,
+            ..Link::default()
+        };
+        assert_eq!(needs(&link(true, false, false), LLD), Err(Unusable::OwnOrder));
+        assert!(matches!(needs(&link(false, false, true), OLD), Err(Unusable::OwnScript { .. })));
+        let aligned = needs(&link(false, true, false), LLD).unwrap();
+        assert_eq!(aligned, ["--symbol-ordering-file=F", "--no-warn-symbol-ordering"]);
+        assert_eq!(needs(&link(false, false, true), LLD).unwrap(), aligned, "segments are the script's");
+    }
+
+    #[test]
+    fn alignment_alone_is_every_linkers() {
+        for linker in [LLD, GOLD, NEW, OLD, MOLD] {
+            let wanted = Wanted { symbols: None, huge_bytes: Some(2 << 20) };
+            let needs =
+                Needs::of(&Link { has_order: true, ..Link::default() }, &found(linker), wanted).unwrap();
+            assert!(needs.file.is_none(), "{linker}");
+            assert_eq!(needs.words("")[..2], ["-z", "max-page-size=2097152"], "{linker}");
+        }
+    }
+}
