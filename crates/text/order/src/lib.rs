@@ -24,6 +24,7 @@ pub mod emit;
 pub mod flags;
 mod graph;
 mod heap;
+pub mod pinned;
 mod plain;
 mod score;
 mod simulate;
