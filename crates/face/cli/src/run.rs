@@ -20,7 +20,10 @@ use crate::{bug, commands, timings};
 #[must_use]
 pub fn main() -> ExitCode {
     bug::say_panics_in_one_line();
-    ExitCode::from(run(std::env::args_os().skip(1).collect()))
+    let mut words = std::env::args_os();
+    // A link to planish may be named after the compiler that it wraps.
+    let wrapped = words.next().and_then(|name| commands::text::called_as(&name));
+    ExitCode::from(run(wrapped.into_iter().flatten().chain(words).collect()))
 }
 
 fn run(typed: Vec<OsString>) -> u8 {
@@ -115,7 +118,7 @@ fn result_of(name: &str) -> &str {
 }
 
 /// What is wrong, in one line: the first line of clap's text, what it lists below it, and the nearest valid word.
-fn sentence(error: &clap::Error) -> String {
+pub(crate) fn sentence(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();

@@ -21,10 +21,17 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 ///
 /// Once is enough and more changes nothing: the command then puts the host back, which must not be cut short.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    flag_of(&ENDING)
+}
+
+/// The same while programs run whose signals these are: see [`Forward`].
+pub(crate) fn stop_flag_of_programs() -> io::Result<Arc<AtomicBool>> {
+    flag_of(&heeded(&ENDING))
+}
+
+fn flag_of(signals: &[i32]) -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in ENDING {
-        flag::register(signal, Arc::clone(&stop))?;
-    }
+    signals.iter().try_for_each(|signal| flag::register(*signal, Arc::clone(&stop)).map(drop))?;
     Ok(stop)
 }
 

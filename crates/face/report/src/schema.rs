@@ -38,10 +38,12 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<ProveConnReport>(),
         of::<RunReport>(),
         of::<Sizing>(),
+        without_result("text-cc"),
         of::<TextCheckReport>(),
         of::<TextImportReport>(),
         of::<TextLinkFlagsReport>(),
         of::<TextVerifyReport>(),
+        without_result("text-ld"),
         of::<TextMergeReport>(),
         of::<TextOrderReport>(),
         of::<TextRecordReport>(),
@@ -75,7 +77,8 @@ fn of_program(command: &'static str) -> (&'static str, Schema) {
     named(command, generator().into_root_schema_for::<Envelope<serde_json::Map<String, serde_json::Value>>>())
 }
 
-/// The envelope of a failure where there is no result: a command line without a command.
+/// The envelope of a failure where there is no result: a command line without a command, or with one that leaves
+/// stdout to a program of the user's.
 fn without_result(command: &'static str) -> (&'static str, Schema) {
     named(command, generator().into_root_schema_for::<Envelope<()>>())
 }

@@ -21,3 +21,4 @@ mod run;
 mod scripts;
 mod surface;
 mod text;
+mod text_cc;

@@ -8,6 +8,7 @@ mod order;
 mod record;
 mod show;
 mod verify;
+mod wrap;
 
 use std::path::Path;
 
@@ -20,6 +21,8 @@ use crate::answer::Answer;
 use crate::commands::read_file;
 use crate::context::Context;
 use crate::failure::Failure;
+use wrap::Tool;
+pub(crate) use wrap::called_as;
 
 /// Lay out a program's code by what runs: hot functions together
 #[derive(Debug, clap::Args)]
@@ -36,6 +39,16 @@ enum Command {
     Show(show::Args),
     Order(order::Args),
     LinkFlags(link_flags::Args),
+    /// Run a compiler so that what it links follows an order, and fits huge pages
+    ///
+    /// CC="planish text cc --order F -- gcc": compilations get -ffunction-sections, and links what their linker (lld,
+    /// gold, GNU ld) takes an order by. All else goes by as it is, questions and configure tests too. A build never
+    /// fails by an order: where it cannot be used, the link is done as it was asked for, with one warning on stderr.
+    Cc(wrap::Args),
+    /// Run a linker so that what it links follows an order, and fits huge pages
+    ///
+    /// The same as `planish text cc` for a command line of a linker itself: LD="planish text ld --order F -- ld.lld".
+    Ld(wrap::Args),
     Check(check::Args),
     Verify(verify::Args),
 }
@@ -49,6 +62,8 @@ impl Args {
             Command::Show(_) => "text-show",
             Command::Order(_) => "text-order",
             Command::LinkFlags(_) => "text-link-flags",
+            Command::Cc(_) => Tool::Compiler.name(),
+            Command::Ld(_) => Tool::Linker.name(),
             Command::Check(_) => "text-check",
             Command::Verify(_) => "text-verify",
         }
@@ -63,6 +78,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Show(args) => show::run(args, context),
         Command::Order(args) => order::run(args, context),
         Command::LinkFlags(args) => Ok(link_flags::run(args, context)),
+        Command::Cc(args) => wrap::run(Tool::Compiler, args, context),
+        Command::Ld(args) => wrap::run(Tool::Linker, args, context),
         Command::Check(args) => check::run(args, context),
         Command::Verify(args) => verify::run(args, context),
     }

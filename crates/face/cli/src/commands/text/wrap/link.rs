@@ -1,0 +1,245 @@
+//! A link that follows an order; where that cannot be, the link that the user asked for.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, ExitStatus, Output as Captured, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use planish_order::command_line::{FUNCTION_SECTIONS, Link, LinkerFound, Needs, Unusable, Wanted};
+use planish_report::{Level, Message};
+use planish_sys::process::{pidfd, usage_children, usage_self};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
+
+use super::options::Options;
+use super::{Tool, Wrapped};
+use crate::answer::Answer;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::signals::{Forward, code, stop_flag_of_programs};
+
+/// What is added to a link.
+struct Added {
+    words: Vec<String>,
+    /// Memory that the linker reads as a file: it is there as long as this process.
+    _order: Option<File>,
+}
+
+pub(super) fn run(
+    wrapped: &Wrapped<'_>,
+    link: &Link,
+    options: &Options,
+    adds_sections: bool,
+    context: &Context,
+) -> Result<Answer, Failure> {
+    let added = match added(wrapped, link, options, adds_sections) {
+        Ok(added) => added,
+        Err(failure) if options.strict => return Err(failure),
+        Err(failure) => return Ok(without(wrapped, &failure, context)),
+    };
+    if added.words.is_empty() {
+        return Ok(wrapped.become_it(&[]));
+    }
+    let linking = Linking { wrapped, link, added: &added, strict: options.strict };
+    match if options.time { linking.twice() } else { linking.once() } {
+        Ok(answer) => Ok(answer),
+        Err(error) if options.strict => Ok(wrapped.not_started(&error)),
+        // With our words it may be too long for the kernel.
+        Err(error) => Ok(without(wrapped, &Failure::refused(error), context)),
+    }
+}
+
+/// Becomes the link that the user asked for, and tells why the order is left out.
+fn without(wrapped: &Wrapped<'_>, failure: &Failure, context: &Context) -> Answer {
+    let Message { text, hint, .. } = failure.message("", "planish text cc --help");
+    let message = Message::new(Level::Warning, format!("linked without the order: {text}"));
+    let message = hint.into_iter().fold(message, Message::hint);
+    // Now: this process is about to be another program.
+    Output { json: false, quiet: context.globals.quiet }.talk(&message);
+    wrapped.become_it(&[])
+}
+
+/// A link and what is added to it.
+struct Linking<'a> {
+    wrapped: &'a Wrapped<'a>,
+    link: &'a Link,
+    added: &'a Added,
+    strict: bool,
+}
+
+impl Linking<'_> {
+    /// Links with the order. A link that fails is tried as the user asked for it: only then is it known why it failed.
+    fn once(&self) -> io::Result<Answer> {
+        let stop = stop_flag_of_programs()?;
+        let ordered = status(self.wrapped.with(&self.added.words), &stop)?;
+        // A signal is somebody's wish to end, whatever code the linker makes of it.
+        let ended = ordered.code().is_none() || stop.load(Ordering::Relaxed);
+        if ordered.success() || self.strict || ended {
+            return Ok(self.answer(ordered));
+        }
+        let plain = captured(self.wrapped.with(&[]), &stop)?;
+        if !plain.status.success() {
+            // The user has read why; the words of this one say the same again.
+            return Ok(self.answer(plain.status));
+        }
+        pass_on(&plain);
+        let text = format!(
+            "{} is linked without the order: with it the link fails, as told above",
+            self.link.output
+        );
+        let hint = format!("added were: {}", self.added.words.join(" "));
+        Ok(self.answer(plain.status).message(Message::new(Level::Warning, text).hint(hint)))
+    }
+
+    /// Links without and then with the order, and tells what each has cost.
+    fn twice(&self) -> io::Result<Answer> {
+        // Questions to the linker, and the making of the order, are a part of what is added.
+        let preparation = cpu_time();
+        let stop = stop_flag_of_programs()?;
+        let plain = captured(self.wrapped.with(&[]), &stop)?;
+        if !plain.status.success() {
+            pass_on(&plain);
+            return Ok(self.answer(plain.status));
+        }
+        let without = cpu_time().saturating_sub(preparation);
+        let answer = self.once()?;
+        if answer.code != Some(0) || !answer.messages.is_empty() {
+            return Ok(answer);
+        }
+        let with = cpu_time().saturating_sub(without);
+        let (with, without) = (with.as_secs_f64(), without.as_secs_f64());
+        let percent = (with / without.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
+        Ok(answer.note(format!(
+            "{}: {percent:+.1} % of CPU time by the order ({with:.3} s; {without:.3} s without; each linked once)",
+            self.link.output
+        )))
+    }
+
+    fn answer(&self, status: ExitStatus) -> Answer {
+        Answer::printed(self.wrapped.tool.name()).code(code(status))
+    }
+}
+
+/// What was kept back of a link goes where it would have gone, also where nobody is left to read it.
+fn pass_on(told: &Captured) {
+    let _ = io::stdout().write_all(&told.stdout);
+    let _ = io::stderr().write_all(&told.stderr);
+}
+
+/// What this process and all that it waited for have used; zero where the kernel does not tell.
+fn cpu_time() -> Duration {
+    let all = [usage_self(), usage_children()];
+    all.into_iter().flatten().map(|usage| usage.cpu()).sum()
+}
+
+/// Runs a command to its end: it has our streams, and the signals that are sent to us.
+fn status(mut command: Command, stop: &AtomicBool) -> io::Result<ExitStatus> {
+    let signals = Forward::catch()?;
+    let mut child = command.spawn()?;
+    pass_signals(signals, &child, stop);
+    child.wait()
+}
+
+/// The same with what it tells kept back.
+fn captured(mut command: Command, stop: &AtomicBool) -> io::Result<Captured> {
+    let signals = Forward::catch()?;
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    pass_signals(signals, &child, stop);
+    child.wait_with_output()
+}
+
+/// Where no handle or thread can be had, the link goes on: it just cannot be ended through us.
+fn pass_signals(signals: Forward, child: &Child, stop: &AtomicBool) {
+    let Ok(handle) = pidfd(Pid::from_child(child)) else { return };
+    // One that came between two links has ended neither.
+    if stop.load(Ordering::Relaxed) {
+        let _ = pidfd_send_signal(&handle, Signal::TERM);
+    }
+    let _ = signals.begin(vec![handle]);
+}
+
+/// What makes the link follow the order.
+fn added(
+    wrapped: &Wrapped<'_>,
+    link: &Link,
+    options: &Options,
+    adds_sections: bool,
+) -> Result<Added, Failure> {
+    let symbols = options.symbols()?;
+    if let Some(machine) = machine(wrapped, link).filter(|machine| !machine.contains("linux")) {
+        let failed = Failure::refused(format!("it links for {machine}, and orders are for Linux"));
+        return Err(failed.hint("leave this wrapper out for that machine"));
+    }
+    let found = linker(wrapped, link).ok_or_else(|| {
+        Failure::refused("the linker does not say that it is GNU ld, gold, lld or mold")
+            .hint("link by one of them, such as -fuse-ld=lld")
+    })?;
+    let wanted = Wanted { symbols: symbols.as_deref(), huge_bytes: options.huge_bytes() };
+    let needs = Needs::of(link, &found, wanted).map_err(unusable)?;
+    let (order, path) = match (&needs.file, &options.order) {
+        (None, _) => (None, String::new()),
+        // As it was named: what a build is pinned to can be seen in its command lines.
+        (Some(file), Some(path)) if file.is_symbols && path.to_str().is_some() => {
+            (None, path.to_string_lossy().into_owned())
+        }
+        (Some(file), _) => {
+            let (file, path) = in_memory(&file.text).map_err(Failure::refused)?;
+            (Some(file), path)
+        }
+    };
+    let mut words: Vec<String> =
+        if link.compiles && adds_sections { vec![FUNCTION_SECTIONS.to_owned()] } else { Vec::new() };
+    for word in needs.words(&path) {
+        // Unlike -Wl, it takes words with commas.
+        words.extend((wrapped.tool == Tool::Compiler).then(|| "-Xlinker".to_owned()));
+        words.push(word);
+    }
+    Ok(Added { words, _order: order })
+}
+
+fn unusable(why: Unusable) -> Failure {
+    let hint = match &why {
+        Unusable::OwnOrder => "leave that one out, or this wrapper",
+        Unusable::OwnScript { .. } => "link by lld, which takes an order beside a script",
+        Unusable::TakesNone { .. } => "link by lld: -fuse-ld=lld",
+    };
+    Failure::refused(why).hint(hint)
+}
+
+/// The linker that this command line would use, asked by the command itself.
+fn linker(wrapped: &Wrapped<'_>, link: &Link) -> Option<LinkerFound> {
+    let told = match wrapped.tool {
+        Tool::Compiler => asked(wrapped, link, "-Wl,--version"),
+        Tool::Linker => asked(wrapped, link, "--version"),
+    };
+    LinkerFound::parse(&told?)
+}
+
+/// What a compiler makes code for, such as `x86_64-linux-gnu`, where it is one that is known to tell.
+fn machine(wrapped: &Wrapped<'_>, link: &Link) -> Option<String> {
+    let is_known = wrapped.tool == Tool::Compiler && wrapped.is_known();
+    let told = is_known.then(|| asked(wrapped, link, "-dumpmachine")).flatten()?;
+    Some(told.trim().to_owned()).filter(|machine| !machine.is_empty())
+}
+
+/// What the command answers to a question.
+fn asked(wrapped: &Wrapped<'_>, link: &Link, question: &str) -> Option<String> {
+    let mut command = wrapped.asking(&link.selects);
+    // In the words of this machine's language no linker would be known by its name.
+    command.arg(question).env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
+    Some(String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned())
+}
+
+/// A file in memory, and the name by which the programs that we start can read it.
+fn in_memory(text: &str) -> io::Result<(File, String)> {
+    const NAME: &str = "planish-order";
+    // Kernels before 6.3 do not know the seal, and newer ones may refuse to do without.
+    let sealed = memfd_create(NAME, MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL);
+    let mut file = File::from(sealed.or_else(|_| memfd_create(NAME, MemfdFlags::CLOEXEC))?);
+    file.write_all(text.as_bytes())?;
+    let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    Ok((file, path))
+}
