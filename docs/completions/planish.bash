@@ -175,11 +175,17 @@ _planish() {
             planish__subcmd__help__subcmd__prove,series)
                 cmd="planish__subcmd__help__subcmd__prove__subcmd__series"
                 ;;
+            planish__subcmd__help__subcmd__text,cc)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__cc"
+                ;;
             planish__subcmd__help__subcmd__text,check)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__check"
                 ;;
             planish__subcmd__help__subcmd__text,import)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__import"
+                ;;
+            planish__subcmd__help__subcmd__text,ld)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__ld"
                 ;;
             planish__subcmd__help__subcmd__text,link-flags)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__link__subcmd__flags"
@@ -262,6 +268,9 @@ _planish() {
             planish__subcmd__prove__subcmd__help,series)
                 cmd="planish__subcmd__prove__subcmd__help__subcmd__series"
                 ;;
+            planish__subcmd__text,cc)
+                cmd="planish__subcmd__text__subcmd__cc"
+                ;;
             planish__subcmd__text,check)
                 cmd="planish__subcmd__text__subcmd__check"
                 ;;
@@ -270,6 +279,9 @@ _planish() {
                 ;;
             planish__subcmd__text,import)
                 cmd="planish__subcmd__text__subcmd__import"
+                ;;
+            planish__subcmd__text,ld)
+                cmd="planish__subcmd__text__subcmd__ld"
                 ;;
             planish__subcmd__text,link-flags)
                 cmd="planish__subcmd__text__subcmd__link__subcmd__flags"
@@ -289,6 +301,9 @@ _planish() {
             planish__subcmd__text,verify)
                 cmd="planish__subcmd__text__subcmd__verify"
                 ;;
+            planish__subcmd__text__subcmd__help,cc)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__cc"
+                ;;
             planish__subcmd__text__subcmd__help,check)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__check"
                 ;;
@@ -297,6 +312,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,import)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__import"
+                ;;
+            planish__subcmd__text__subcmd__help,ld)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__ld"
                 ;;
             planish__subcmd__text__subcmd__help,link-flags)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__link__subcmd__flags"
@@ -919,8 +937,22 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="record import merge show order link-flags check verify"
+            opts="record import merge show order link-flags cc ld check verify"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__cc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -947,6 +979,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__ld)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2045,12 +2091,58 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help record import merge show order link-flags check verify help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help record import merge show order link-flags cc ld check verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__cc)
+            opts="-q -v -h --order --profile --huge --only --link-only --strict --time --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --order)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --huge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2109,8 +2201,22 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help)
-            opts="record import merge show order link-flags check verify help"
+            opts="record import merge show order link-flags cc ld check verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__cc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2151,6 +2257,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__ld)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2280,6 +2400,52 @@ _planish() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__ld)
+            opts="-q -v -h --order --profile --huge --only --link-only --strict --time --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --order)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --huge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --only)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
