@@ -52,19 +52,30 @@ pub struct Achieved {
     pub why_not: Vec<String>,
 }
 
+/// Addresses to be read back.
+#[derive(Debug)]
+pub(crate) struct Extent {
+    /// Those that the kernel counts together.
+    pub(crate) range: Range<usize>,
+    /// Bytes of them, from the first on, that have memory or had it. Addresses alone are beyond, and may be many more.
+    pub(crate) had_bytes: usize,
+    /// Bytes from one page to the next that may be on another node.
+    pub(crate) node_stride: usize,
+}
+
 impl Achieved {
-    /// Reads back what disjoint ranges have; with each the bytes from one page to the next that may be on another node.
+    /// Reads back what disjoint extents have.
     pub(crate) fn read(
         requested: Preference,
-        mut ranges: Vec<(Range<usize>, usize)>,
+        mut extents: Vec<Extent>,
         mut why_not: Vec<String>,
     ) -> Result<Self, ArenaError> {
-        ranges.sort_unstable_by_key(|(range, _)| range.start);
-        let addresses: Vec<_> = ranges.iter().map(|(range, _)| range.clone()).collect();
+        extents.sort_unstable_by_key(|extent| extent.range.start);
+        let addresses: Vec<_> = extents.iter().map(|extent| extent.range.clone()).collect();
         let backing =
             backing_of(&addresses).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
-        let mapped_bytes: usize = addresses.iter().map(ExactSizeIterator::len).sum();
-        let node_bytes = node_bytes_of(&ranges);
+        let mapped_bytes: usize = extents.iter().map(|extent| extent.had_bytes).sum();
+        let node_bytes = node_bytes_of(&extents);
         if let Err(error) = &node_bytes {
             why_not.push(format!("nodes unknown: {error}"));
         }
@@ -176,13 +187,13 @@ fn range_of(word: &str) -> Option<Range<usize>> {
     Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
 }
 
-/// Bytes of `ranges` on each node, asking about one address in each `stride` bytes.
-fn node_bytes_of(ranges: &[(Range<usize>, usize)]) -> planish_sys::Result<BTreeMap<u32, usize>> {
+/// Bytes of extents on each node, asking about one address of each page.
+fn node_bytes_of(extents: &[Extent]) -> planish_sys::Result<BTreeMap<u32, usize>> {
     /// Addresses in one call; keeps the lists small.
     const BATCH: usize = 1 << 16;
     let mut bytes = BTreeMap::new();
-    for (range, stride) in ranges {
-        let mut addresses = range.clone().step_by(*stride);
+    for Extent { range, had_bytes, node_stride } in extents {
+        let mut addresses = (range.start..range.start + had_bytes).step_by(*node_stride);
         loop {
             let batch: Vec<usize> = addresses.by_ref().take(BATCH).collect();
             if batch.is_empty() {
@@ -190,7 +201,7 @@ fn node_bytes_of(ranges: &[(Range<usize>, usize)]) -> planish_sys::Result<BTreeM
             }
             for at in pages_at(None, &batch)? {
                 if let PageAt::Node(node) = at {
-                    *bytes.entry(node).or_default() += stride;
+                    *bytes.entry(node).or_default() += node_stride;
                 }
             }
         }

@@ -229,8 +229,8 @@ impl Arena {
     /// [`ArenaError::ReadBack`] when /proc/self/smaps cannot be read.
     pub fn achieved(&self) -> Result<Achieved, ArenaError> {
         let state = self.lock();
-        let ranges = state.chunks.iter().map(|chunk| (chunk.range(), chunk.node_stride())).collect();
-        Achieved::read(self.asked.preference, ranges, state.why_not.clone())
+        let extents = state.chunks.iter().map(Chunk::extent).collect();
+        Achieved::read(self.asked.preference, extents, state.why_not.clone())
     }
 
     /// Room for `count` items, aligned to a cache line at least, given to nobody else.

@@ -8,7 +8,7 @@ use planish_sys::policy::Existing;
 use planish_sys::{Advice, MapOptions, Mapping, map_anonymous};
 use rustix::mm::{MprotectFlags, mprotect};
 
-use crate::achieved::{SMAPS, backing_of, is_all_on};
+use crate::achieved::{Extent, SMAPS, backing_of, is_all_on};
 use crate::builder::NodeChoice;
 use crate::error::ArenaError;
 use crate::facts;
@@ -61,10 +61,15 @@ impl Wish<'_> {
         Ok((mapping, usable))
     }
 
-    /// Gives a range of such addresses, whole pages, its memory. What it got before a failure is left there.
-    pub(crate) fn fill(&self, mapping: &mut Mapping, range: Range<usize>) -> Result<(), ArenaError> {
+    /// Gives the rights to a range of such addresses, whole pages, where there is memory for them. The kernel counts it
+    /// with what was opened before from then on.
+    pub(crate) fn open(&self, mapping: &Mapping, range: Range<usize>) -> Result<(), ArenaError> {
         check_room(self.page, range.len(), self.nodes)?;
-        mapping.open(range.clone()).map_err(|error| self.map_error(error))?;
+        mapping.open(range).map_err(|error| self.map_error(error))
+    }
+
+    /// Gives a range that was opened its memory. What it got before a failure is left there.
+    pub(crate) fn fill(&self, mapping: &mut Mapping, range: Range<usize>) -> Result<(), ArenaError> {
         prefault(mapping, range, self.threads).map_err(|error| self.map_error(error))
     }
 
@@ -301,9 +306,9 @@ impl Chunk {
         start + self.usable.start..start + self.usable.end
     }
 
-    /// Bytes from one page to the next, where each page may lie on another node.
-    pub(crate) fn node_stride(&self) -> usize {
-        self.page.node_stride()
+    /// What of it is read back: all of it was faulted in.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { range: self.range(), had_bytes: self.len(), node_stride: self.page.node_stride() }
     }
 
     /// Fails unless all that is there, and not nothing, lies on the pages that were asked for.

@@ -17,7 +17,7 @@ use std::slice;
 
 use planish_sys::{Advice, Mapping};
 
-use crate::achieved::{Achieved, Backing, SMAPS, backing_of};
+use crate::achieved::{Achieved, Backing, Extent, SMAPS, backing_of};
 use crate::builder::{Builder, Fallback};
 use crate::chunk::Wish;
 use crate::error::ArenaError;
@@ -166,7 +166,10 @@ struct Run {
     usable: Range<usize>,
     /// Bytes from the start on that have memory, whole pages.
     there: usize,
-    /// Bytes from the start on that ever had, or were to have: for the kernel one mapping, which smaps counts as one.
+    /// The most that `there` ever was.
+    had: usize,
+    /// Bytes from the start on that were opened, also for a piece that then failed: for the kernel one mapping, which
+    /// smaps counts as one.
     opened: usize,
     /// Bytes of the next piece, unless more is needed.
     next_bytes: usize,
@@ -193,6 +196,7 @@ impl Run {
                 mapping,
                 usable,
                 there: 0,
+                had: 0,
                 opened: 0,
                 next_bytes: 0,
                 why_not: Vec::new(),
@@ -227,9 +231,11 @@ impl Run {
         let end = bytes.min(self.usable.len()).next_multiple_of(self.page.bytes());
         let place = self.usable.start + self.there..self.usable.start + end;
         let had_bytes = self.bytes_on(self.page)?;
-        self.opened = self.opened.max(end);
         let Builder { nodes, threads, .. } = &self.asked;
         let wish = Wish { page: self.page, bytes: place.len(), nodes, threads: *threads, offer: &self.offer };
+        // What is refused here has changed nothing.
+        wish.open(&self.mapping, place.clone())?;
+        self.opened = self.opened.max(end);
         if let Err(error) = wish.fill(&mut self.mapping, place.clone()) {
             // What it got before it failed goes back; where the kernel refuses that, the next attempt has it.
             let _ = self.mapping.discard(place);
@@ -252,6 +258,7 @@ impl Run {
             shortfall = Some(error.to_string());
         }
         self.there = end;
+        self.had = self.had.max(end);
         self.next_bytes = self.asked.growth.after(place.len());
         Ok(shortfall)
     }
@@ -277,8 +284,9 @@ impl Run {
 
     fn achieved(&self) -> Result<Achieved, ArenaError> {
         let start = self.as_ptr().addr();
-        let range = (start..start + self.opened, self.page.node_stride());
-        Achieved::read(self.asked.preference, vec![range], self.why_not.clone())
+        let range = start..start + self.opened;
+        let extent = Extent { range, had_bytes: self.had, node_stride: self.page.node_stride() };
+        Achieved::read(self.asked.preference, vec![extent], self.why_not.clone())
     }
 
     fn as_ptr(&self) -> *mut u8 {

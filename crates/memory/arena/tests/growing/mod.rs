@@ -84,6 +84,9 @@ fn addresses_without_memory_cost_nothing() {
     let before = memory.as_mut_ptr();
     for wanted in [1 << 43, 1 << 44] {
         assert!(matches!(memory.resize(wanted), Err(ArenaError::Memory { .. })));
+        // It would take minutes to ask for the node of each such page, too.
+        let achieved = memory.achieved().unwrap();
+        assert_eq!((achieved.mapped_bytes, achieved.absent_bytes), (MB, 0), "what was refused is not had");
     }
     assert_eq!((memory.len(), memory.as_mut_ptr()), (0, before), "nothing has changed");
     memory.extend_from_slice(&[1, 2, 3]).unwrap();
@@ -121,9 +124,11 @@ fn a_pool_gives_page_by_page_and_gets_back_what_is_trimmed() {
     let short = memory.resize((pages + 1) * 2 * MB).unwrap_err();
     assert!(matches!(short, ArenaError::PoolShort { .. }), "{short}");
     assert_eq!((pool.free(), memory.len()), (free_before - 1, 2 * MB), "nothing has changed");
+    assert_eq!(memory.achieved().unwrap().mapped_bytes, 2 * MB, "nor what is told of it");
     memory.resize((pages - 1) * 2 * MB).unwrap();
     memory.resize(pages * 2 * MB).unwrap();
     assert_eq!(pool.free(), 0, "every page of the pool can be had, though the next piece would be larger");
+    assert_eq!(memory.achieved().unwrap().mapped_bytes, pages * 2 * MB, "the larger piece is not counted");
     assert_all_on(&memory, page, pages * 2 * MB);
     assert!(memory[..2 * MB].iter().all(|byte| *byte == 7) && memory[2 * MB..].iter().all(|byte| *byte == 0));
     memory.truncate(1);
