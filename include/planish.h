@@ -346,7 +346,7 @@ typedef struct planish_isolation {
     uint32_t node;
     /* CPUs that the thread may run on. */
     uint32_t cpus_count;
-    /* Interrupts of devices that are delivered to the CPU. */
+    /* Interrupts of devices that are delivered to the CPU; 0 as well where `unknown` has them. */
     uint32_t irqs_count;
     /* Timer interrupts in a second; below 0 where unknown. */
     double ticks_per_s;

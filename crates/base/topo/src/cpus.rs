@@ -1,5 +1,6 @@
 //! Logical CPUs: where each sits and whether it can be used.
 
+use planish_host::Host;
 use planish_sys::CpuSet;
 use serde::Serialize;
 
@@ -91,13 +92,18 @@ fn online(reader: &mut Reader, present: &CpuSet) -> CpuSet {
     present.iter().filter(is_online).collect()
 }
 
-/// The threads of a core; `core_cpus` is the newer name of `thread_siblings` (Linux 5.3).
+/// The hardware threads of a CPU's core that are online, itself included; `None` where the kernel does not tell.
+pub fn core_threads(host: &Host, id: u32) -> Option<CpuSet> {
+    told_threads(&mut Reader::new(host), &format!("{CPU}/cpu{id}/topology"))
+}
+
 fn threads(reader: &mut Reader, topology: &str, id: u32) -> CpuSet {
-    for name in ["core_cpus", "thread_siblings"] {
-        let (list, mask) = (format!("{topology}/{name}_list"), format!("{topology}/{name}"));
-        if let Some(threads) = reader.list_or_mask(&list, &mask) {
-            return threads;
-        }
-    }
-    [id].into_iter().collect()
+    told_threads(reader, topology).unwrap_or_else(|| [id].into_iter().collect())
+}
+
+/// `core_cpus` is the newer name of `thread_siblings` (Linux 5.3).
+fn told_threads(reader: &mut Reader, topology: &str) -> Option<CpuSet> {
+    ["core_cpus", "thread_siblings"].into_iter().find_map(|name| {
+        reader.list_or_mask(&format!("{topology}/{name}_list"), &format!("{topology}/{name}"))
+    })
 }

@@ -45,7 +45,7 @@ pub struct planish_isolation {
     pub node: u32,
     /// CPUs that the thread may run on.
     pub cpus_count: u32,
-    /// Interrupts of devices that are delivered to the CPU.
+    /// Interrupts of devices that are delivered to the CPU; 0 where they are unknown, too.
     pub irqs_count: u32,
     /// Timer interrupts in a second; below 0 where they are unknown.
     pub ticks_per_s: f64,
@@ -103,7 +103,7 @@ impl planish_isolation {
             cpu: found.cpu,
             node: found.node,
             cpus_count: count(found.affinity.count()),
-            irqs_count: count(found.irqs.len()),
+            irqs_count: found.irqs.as_ref().map_or(0, |irqs| count(irqs.len())),
             ticks_per_s: found.ticks_per_s.unwrap_or(-1.0),
             irqs_per_s: found.irqs_per_s.unwrap_or(-1.0),
             backing: found.memory.as_ref().map(planish_backing::of).unwrap_or_default(),

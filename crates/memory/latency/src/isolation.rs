@@ -42,10 +42,12 @@ pub struct Isolation {
     pub affinity: CpuSet,
     /// Whether the kernel leaves other tasks off the CPU; `None` where it does not tell.
     pub isolated: Option<bool>,
-    /// The other hardware threads of its core that are online and not isolated themselves.
-    pub siblings: CpuSet,
-    /// Interrupts of devices that are delivered to the CPU: number, and who asked for it.
-    pub irqs: Vec<(u32, String)>,
+    /// The other hardware threads of its core that are online and not isolated themselves; `None` where the kernel does
+    /// not tell.
+    pub siblings: Option<CpuSet>,
+    /// Interrupts of devices that are delivered to the CPU: number, and who asked for it. `None` where none can be seen
+    /// and there may be some.
+    pub irqs: Option<Vec<(u32, String)>>,
     /// Interrupts of the CPU's timer in a second; `None` where nothing was counted, or the thread was moved meanwhile.
     pub ticks_per_s: Option<f64>,
     /// All other interrupts of the CPU in a second, those of other CPUs among them; `None` as for ticks.
@@ -123,10 +125,9 @@ impl Isolation {
         match problem {
             Problem::NotPinned => Some(self.affinity.count() != 1),
             Problem::NotIsolated => self.isolated.map(|isolated| !isolated),
-            // Who is not told which CPUs are isolated is not told which siblings are, either.
-            Problem::SharedCore => self.isolated.map(|_| !self.siblings.is_empty()),
+            Problem::SharedCore => self.siblings.as_ref().map(|siblings| !siblings.is_empty()),
             Problem::Ticks => self.ticks_per_s.map(|ticks| ticks > TICKS_MAX_PER_S),
-            Problem::Irqs => Some(!self.irqs.is_empty()),
+            Problem::Irqs => self.irqs.as_ref().map(|irqs| !irqs.is_empty()),
             Problem::Backing => self.memory.as_ref().map(|memory| !memory.is_as_requested()),
             Problem::Remote => {
                 let nodes = self.memory.as_ref()?.node_bytes.as_ref()?;
@@ -176,29 +177,48 @@ pub fn check_isolation(watch: Duration, arena: Option<&Arena>) -> Result<Isolati
 /// What a host tells about one of its CPUs.
 struct Told {
     isolated: Option<bool>,
-    siblings: CpuSet,
-    irqs: Vec<(u32, String)>,
+    siblings: Option<CpuSet>,
+    irqs: Option<Vec<(u32, String)>>,
 }
 
 impl Told {
     fn read(host: &Host, cpu: u32) -> Self {
-        let topology = Topology::read(host);
         let isolated = planish_topo::isolated(host);
-        let own =
-            topology.cpus.iter().find(|it| it.id == cpu).map(|it| it.threads.clone()).unwrap_or_default();
-        let own = own.difference(&[cpu].into_iter().collect());
-        let delivered = |irq: &planish_topo::Irq| {
-            let cpus = if irq.effective.is_empty() { &irq.cpus } else { &irq.effective };
-            // One without a user interrupts nobody.
-            !irq.users.is_empty() && cpus.contains(cpu)
+        let is_isolated = isolated.as_ref().map(|isolated| isolated.contains(cpu));
+        let own = planish_topo::core_threads(host, cpu).filter(|own| own.contains(cpu));
+        let others = own.map(|own| own.difference(&[cpu].into_iter().collect()));
+        let siblings = match (others, isolated) {
+            // A core of one thread is shared with nobody, whoever is isolated.
+            (Some(others), _) if others.is_empty() => Some(others),
+            (Some(others), Some(isolated)) => Some(others.difference(&isolated)),
+            _ => None,
         };
-        let irqs = topology.irqs.iter().filter(|irq| delivered(irq));
-        Self {
-            isolated: isolated.as_ref().map(|isolated| isolated.contains(cpu)),
-            siblings: own.difference(&isolated.unwrap_or_default()),
-            irqs: irqs.map(|irq| (irq.id, irq.users.join(", "))).collect(),
+        Self { isolated: is_isolated, siblings, irqs: irqs_of(host, cpu) }
+    }
+}
+
+/// The interrupts that are delivered to a CPU, and have a user: one without interrupts nobody.
+///
+/// A service with `ProcSubset=pid` and many a container see no /proc/irq, or no folder of users. So no interrupt at all
+/// is no answer, and neither is one of which CPUs or users cannot be read.
+fn irqs_of(host: &Host, cpu: u32) -> Option<Vec<(u32, String)>> {
+    let irqs = Topology::read(host).irqs;
+    let mut is_told = !irqs.is_empty();
+    let mut delivered = Vec::new();
+    for irq in irqs {
+        let cpus = if irq.effective.is_empty() { &irq.cpus } else { &irq.effective };
+        let may_be_here = cpus.is_empty() || cpus.contains(cpu);
+        if !irq.users.is_empty() && cpus.contains(cpu) {
+            delivered.push((irq.id, irq.users.join(", ")));
+        } else if may_be_here && !(irq.users.is_empty() && has_users_file(host, irq.id)) {
+            is_told = false;
         }
     }
+    (is_told || !delivered.is_empty()).then_some(delivered)
+}
+
+fn has_users_file(host: &Host, irq: u32) -> bool {
+    host.read(&format!("/sys/kernel/irq/{irq}/actions")).is_ok()
 }
 
 #[cfg(test)]
@@ -241,16 +261,53 @@ mod tests {
         write("/proc/irq/24/effective_affinity_list", "2\n");
         write("/sys/kernel/irq/24/actions", "nvme0q1\n");
         write("/proc/irq/25/smp_affinity_list", "2\n");
+        write("/sys/kernel/irq/25/actions", "");
         let host = Host::open(folder.path()).expect("a recorded host");
         let told = [0, 1, 2].map(|cpu| Told::read(&host, cpu));
         assert_eq!(told.each_ref().map(|told| told.isolated), [Some(false), Some(true), Some(true)]);
         assert_eq!(
-            told.each_ref().map(|told| told.siblings.to_string()),
+            told.each_ref().map(|told| told.siblings.as_ref().expect("it is told").to_string()),
             ["", "", "0"],
             "the isolated one is left out"
         );
-        assert_eq!(told.each_ref().map(|told| told.irqs.len()), [0, 0, 1], "one without a user is none");
-        assert_eq!(told[2].irqs, [(24, "nvme0q1".to_owned())]);
+        let irqs = |told: &Told| told.irqs.clone().expect("they are told");
+        assert_eq!(told.each_ref().map(|told| irqs(told).len()), [0, 0, 1], "one without a user is none");
+        assert_eq!(irqs(&told[2]), [(24, "nvme0q1".to_owned())]);
+        // 26 may be delivered everywhere, and nobody tells for whom.
+        write("/proc/irq/26/smp_affinity_list", "0-3\n");
+        assert_eq!([0, 2].map(|cpu| Told::read(&host, cpu).irqs), [None, Some(irqs(&told[2]))]);
+        write("/sys/kernel/irq/26/actions", "");
+        assert_eq!(Told::read(&host, 0).irqs, Some(vec![]));
+        // 27 has a user, and nobody tells where it is delivered.
+        write("/sys/kernel/irq/27/actions", "eth0\n");
+        write("/proc/irq/27/node", "0\n");
+        assert_eq!(Told::read(&host, 0).irqs, None);
+        // A core of one thread needs no word about isolation; one of two does.
+        std::fs::remove_file(folder.path().join("sys/devices/system/cpu/isolated")).expect("a file");
+        write(&format!("{cpus}/cpu3/topology/thread_siblings_list"), "3\n");
+        let siblings = [2, 3].map(|cpu| Told::read(&host, cpu).siblings);
+        assert_eq!(siblings, [None, Some(CpuSet::new())]);
+    }
+
+    /// A service with `ProcSubset=pid`, a container with masked folders.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes a host of its own")]
+    fn what_cannot_be_seen_is_unknown_and_not_good() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let seen = || {
+            let told = Told::read(&Host::open(folder.path()).expect("a recorded host"), 0);
+            (told.isolated, told.siblings, told.irqs)
+        };
+        std::fs::create_dir(folder.path().join("proc")).expect("a folder");
+        assert_eq!(seen(), (None, None, None));
+        for hidden in ["proc/irq", "sys/kernel/irq", "sys/devices/system/cpu"] {
+            std::fs::create_dir_all(folder.path().join(hidden)).expect("a folder");
+        }
+        std::fs::write(folder.path().join("sys/devices/system/cpu/isolated"), "0\n").expect("a file");
+        assert_eq!(seen(), (Some(true), None, None));
+        let unseen = Isolation { siblings: None, irqs: None, ..quiet() };
+        assert_eq!([Problem::SharedCore, Problem::Irqs].map(|problem| unseen.has(problem)), [None, None]);
+        assert_eq!(unseen.problems(), []);
     }
 
     fn quiet() -> Isolation {
@@ -259,8 +316,8 @@ mod tests {
             node: 1,
             affinity: [3].into_iter().collect(),
             isolated: Some(true),
-            siblings: CpuSet::new(),
-            irqs: Vec::new(),
+            siblings: Some(CpuSet::new()),
+            irqs: Some(Vec::new()),
             ticks_per_s: Some(1.0),
             irqs_per_s: Some(0.0),
             memory: None,
@@ -277,14 +334,13 @@ mod tests {
         };
         assert_eq!(with(&|it| it.affinity = [3, 4].into_iter().collect()), [Problem::NotPinned]);
         assert_eq!(with(&|it| it.isolated = Some(false)), [Problem::NotIsolated]);
-        assert_eq!(with(&|it| it.siblings = [7].into_iter().collect()), [Problem::SharedCore]);
+        assert_eq!(with(&|it| it.siblings = Some([7].into_iter().collect())), [Problem::SharedCore]);
         assert_eq!(with(&|it| it.ticks_per_s = Some(100.0)), [Problem::Ticks]);
-        assert_eq!(with(&|it| it.irqs = vec![(24, "eth0".to_owned())]), [Problem::Irqs]);
-        let unknown = Isolation { isolated: None, ticks_per_s: None, ..quiet() };
+        assert_eq!(with(&|it| it.irqs = Some(vec![(24, "eth0".to_owned())])), [Problem::Irqs]);
+        let unknown = Isolation { isolated: None, siblings: None, irqs: None, ticks_per_s: None, ..quiet() };
         assert_eq!(unknown.problems(), []);
-        let unjudged =
-            [Problem::NotIsolated, Problem::SharedCore, Problem::Ticks, Problem::Backing, Problem::Remote];
-        assert!(unjudged.iter().all(|problem| unknown.has(*problem).is_none()));
+        let judged = |problem: &Problem| unknown.has(*problem).is_some();
+        assert_eq!(Problem::ALL.into_iter().filter(judged).collect::<Vec<_>>(), [Problem::NotPinned]);
         assert!(
             Problem::ALL.iter().all(|problem| !problem.cure().is_empty() && !problem.to_string().is_empty())
         );
