@@ -16,7 +16,9 @@
  * - Every function may be called by several threads at once, with the same arena too, but for those that free.
  * - What fails leaves everything as it was. The process ends only where Rust ends it: when malloc has nothing left.
  *
- * A child of fork(2) has no memory of a pool and must not touch what the arena gave out on it before it calls exec.
+ * Arenas and memory that grows belong to the process that made them. In a child of fork(2) the functions that free them
+ * only forget them and unmap nothing, and all others are PLANISH_ERROR_INVALID for such a handle. The child has a copy
+ * of what they gave out, but nothing of a pool: it must not touch that, for its own memory may lie there by then.
  *
  * Nothing here changes the machine, and nothing needs a right. Raising a pool of huge pages or isolating a CPU is the
  * work of the program planish.
@@ -159,7 +161,7 @@ void planish_arena_free(planish_arena *arena);
 
 /*
  * Zeroed memory that stays until the arena is freed, on a multiple of `align` (a power of two), of a cache line at
- * least; 0 is a cache line. `bytes` is not 0. It costs a lock and a sum, but where it needs a new chunk.
+ * least; 0 is a cache line. `bytes` is not 0. It costs a lock, a sum and getpid(2), but where it needs a new chunk.
  */
 planish_result planish_arena_alloc(planish_arena *arena, size_t bytes, size_t align, void **memory);
 

@@ -11,7 +11,7 @@ use ::planish_arena::{Arena, Builder, Fallback, Growth, LINE_BYTES, Lease, NodeC
 
 use crate::achieved::planish_achieved;
 use crate::guard::{Fault, guard};
-use crate::pointer::{Place, handle, numbers};
+use crate::pointer::{Home, Housed, Place, free, handle, housed, numbers};
 use crate::result::planish_result;
 
 /// The kind of page that an arena begins with.
@@ -157,6 +157,13 @@ pub struct planish_arena {
     /// What C leases, by address: what comes back is then known to be a lease, and how long it is.
     leases: Mutex<BTreeMap<usize, NonNull<[u8]>>>,
     pub(crate) arena: Arena,
+    home: Home,
+}
+
+impl Housed for planish_arena {
+    fn home(&self) -> &Home {
+        &self.home
+    }
 }
 
 /// Threads of a C program share an arena through its handle, which no compiler checks.
@@ -188,26 +195,20 @@ pub unsafe extern "C" fn planish_arena_new(
         place.put(ptr::null_mut());
         // SAFETY: the caller's promise: options that are not null can be read, and the nodes that they name.
         let builder = unsafe { planish_arena_options::wanted(options) }?;
-        let made = planish_arena { leases: Mutex::default(), arena: builder.build()? };
+        let made = planish_arena { leases: Mutex::default(), arena: builder.build()?, home: Home::here() };
         place.put(Box::into_raw(Box::new(made)));
         Ok(())
     })
 }
 
-/// Unmaps an arena with all that it gave out.
+/// Unmaps an arena with all that it gave out; a child of the process only forgets it.
 ///
 /// # Safety
 /// As planish.h says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn planish_arena_free(arena: *mut planish_arena) {
-    if arena.is_null() {
-        return;
-    }
-    guard(|| {
-        // SAFETY: the caller's promise: it came from `planish_arena_new`, was not freed, and nobody uses it any more.
-        drop(unsafe { Box::from_raw(arena) });
-        Ok(())
-    });
+    // SAFETY: the caller's promise: it came from `planish_arena_new`, was not freed, and nobody uses it any more.
+    unsafe { free(arena) }
 }
 
 /// Zeroed memory for good.
@@ -223,7 +224,7 @@ pub unsafe extern "C" fn planish_arena_alloc(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, arena) = unsafe { (Place::new(memory, "memory")?, handle(arena, ARENA)) };
+        let (place, arena) = unsafe { (Place::new(memory, "memory")?, housed(arena, ARENA)) };
         place.put(ptr::null_mut());
         let arena = arena?;
         some(bytes)?;
@@ -258,7 +259,7 @@ pub unsafe extern "C" fn planish_arena_lease(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, arena) = unsafe { (Place::new(memory, "memory")?, handle(arena, ARENA)) };
+        let (place, arena) = unsafe { (Place::new(memory, "memory")?, housed(arena, ARENA)) };
         place.put(ptr::null_mut());
         let arena = arena?;
         some(bytes)?;
@@ -280,7 +281,7 @@ pub unsafe extern "C" fn planish_arena_give_back(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let arena = unsafe { handle(arena, ARENA) }?;
+        let arena = unsafe { housed(arena, ARENA) }?;
         if memory.is_null() {
             return Ok(());
         }
@@ -302,7 +303,7 @@ pub unsafe extern "C" fn planish_arena_give_back(
 pub unsafe extern "C" fn planish_arena_reserve(arena: *mut planish_arena, bytes: usize) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let arena = unsafe { handle(arena, ARENA) }?;
+        let arena = unsafe { housed(arena, ARENA) }?;
         if bytes > isize::MAX as usize {
             return Err(too_large(bytes));
         }
@@ -322,7 +323,7 @@ pub unsafe extern "C" fn planish_arena_trim(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let arena = unsafe { handle(arena, ARENA) }?;
+        let arena = unsafe { housed(arena, ARENA) }?;
         // SAFETY: the caller's promise: one that is not null may be written to.
         let place = unsafe { Place::if_wanted(handed_bytes, "handed_bytes") }?;
         let handed = arena.arena.trim(keep_bytes);
@@ -344,7 +345,7 @@ pub unsafe extern "C" fn planish_arena_collapse(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, arena) = unsafe { (Place::new(achieved, "achieved")?, handle(arena, ARENA)) };
+        let (place, arena) = unsafe { (Place::new(achieved, "achieved")?, housed(arena, ARENA)) };
         place.put(ptr::null_mut());
         place.put(planish_achieved::boxed(arena?.arena.collapse()?));
         Ok(())
@@ -362,7 +363,7 @@ pub unsafe extern "C" fn planish_arena_used_bytes(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, arena) = unsafe { (Place::new(bytes, "bytes")?, handle(arena, ARENA)?) };
+        let (place, arena) = unsafe { (Place::new(bytes, "bytes")?, housed(arena, ARENA)?) };
         place.put(arena.arena.used_bytes());
         Ok(())
     })
@@ -379,7 +380,7 @@ pub unsafe extern "C" fn planish_arena_achieved(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, arena) = unsafe { (Place::new(achieved, "achieved")?, handle(arena, ARENA)) };
+        let (place, arena) = unsafe { (Place::new(achieved, "achieved")?, housed(arena, ARENA)) };
         place.put(ptr::null_mut());
         place.put(planish_achieved::boxed(arena?.arena.achieved()?));
         Ok(())

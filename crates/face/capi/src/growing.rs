@@ -9,12 +9,19 @@ use planish_arena::Growing;
 use crate::achieved::planish_achieved;
 use crate::arena::planish_arena_options;
 use crate::guard::{Fault, guard};
-use crate::pointer::{Place, handle};
+use crate::pointer::{Home, Housed, Place, free, housed};
 use crate::result::planish_result;
 
 /// Bytes in one run of addresses.
 pub struct planish_growing {
     memory: Mutex<Growing<u8>>,
+    home: Home,
+}
+
+impl Housed for planish_growing {
+    fn home(&self) -> &Home {
+        &self.home
+    }
 }
 
 impl planish_growing {
@@ -45,25 +52,19 @@ pub unsafe extern "C" fn planish_growing_new(
             return Err(Fault::invalid("most_bytes is 0, which leaves nothing to grow"));
         }
         let memory = Mutex::new(builder.growing(most_bytes)?);
-        place.put(Box::into_raw(Box::new(planish_growing { memory })));
+        place.put(Box::into_raw(Box::new(planish_growing { memory, home: Home::here() })));
         Ok(())
     })
 }
 
-/// Unmaps it.
+/// Unmaps it; a child of the process only forgets it.
 ///
 /// # Safety
 /// As planish.h says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn planish_growing_free(growing: *mut planish_growing) {
-    if growing.is_null() {
-        return;
-    }
-    guard(|| {
-        // SAFETY: the caller's promise: it came from `planish_growing_new`, was not freed, and nobody uses it any more.
-        drop(unsafe { Box::from_raw(growing) });
-        Ok(())
-    });
+    // SAFETY: the caller's promise: it came from `planish_growing_new`, was not freed, and nobody uses it any more.
+    unsafe { free(growing) }
 }
 
 /// Has as many bytes from now on.
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn planish_growing_resize(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, growing) = unsafe { (Place::new(memory, "memory")?, handle(growing, GROWING)) };
+        let (place, growing) = unsafe { (Place::new(memory, "memory")?, housed(growing, GROWING)) };
         place.put(ptr::null_mut());
         let mut growing = growing?.memory();
         growing.resize(bytes)?;
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn planish_growing_trim(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let growing = unsafe { handle(growing, GROWING) }?;
+        let growing = unsafe { housed(growing, GROWING) }?;
         // SAFETY: the caller's promise: one that is not null may be written to.
         let place = unsafe { Place::if_wanted(handed_bytes, "handed_bytes") }?;
         let handed = growing.memory().trim();
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn planish_growing_achieved(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, growing) = unsafe { (Place::new(achieved, "achieved")?, handle(growing, GROWING)) };
+        let (place, growing) = unsafe { (Place::new(achieved, "achieved")?, housed(growing, GROWING)) };
         place.put(ptr::null_mut());
         place.put(planish_achieved::boxed(growing?.memory().achieved()?));
         Ok(())

@@ -9,7 +9,7 @@ use planish_latency::{Isolation, Problem, check_isolation};
 use crate::achieved::planish_backing;
 use crate::arena::planish_arena;
 use crate::guard::{Fault, guard};
-use crate::pointer::{Place, handle};
+use crate::pointer::{Place, housed};
 use crate::result::planish_result;
 
 /// What may be amiss, each a bit.
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn planish_isolation_check(
         let arena = match arena.is_null() {
             true => None,
             // SAFETY: the caller's promise: an arena that is not null is one.
-            false => Some(&unsafe { handle(arena, "arena") }?.arena),
+            false => Some(&unsafe { housed(arena, "arena") }?.arena),
         };
         if watch_ms > WATCH_MS_MAX {
             return Err(Fault::invalid(format!("watch_ms is {watch_ms}, more than {WATCH_MS_MAX}")));

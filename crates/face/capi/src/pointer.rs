@@ -1,8 +1,10 @@
 //! Pointers of callers: looked at as far as one can, before anything is done.
 
+use std::mem;
+use std::process;
 use std::ptr::NonNull;
 
-use crate::guard::Fault;
+use crate::guard::{Fault, guard};
 use crate::result::planish_result;
 
 /// Refuses null and what is not aligned for its type.
@@ -23,6 +25,61 @@ pub(crate) unsafe fn handle<'a, T>(pointer: *const T, name: &str) -> Result<&'a 
     let pointer = checked(pointer.cast_mut(), name)?;
     // SAFETY: promised by the caller; handles are only ever read through shared references.
     Ok(unsafe { pointer.as_ref() })
+}
+
+/// The process that a handle was made in.
+///
+/// A child of fork(2) inherits the handle, and not all of the memory behind it: pages of a pool are left out, and the
+/// next that the child maps may take their addresses. To unmap, zero or hand those out would destroy what is not ours.
+pub(crate) struct Home(u32);
+
+impl Home {
+    pub(crate) fn here() -> Self {
+        Self(process::id())
+    }
+
+    fn is_here(&self) -> bool {
+        self.0 == process::id()
+    }
+}
+
+/// A handle whose memory is that of one process.
+pub(crate) trait Housed {
+    fn home(&self) -> &Home;
+}
+
+/// What a handle of this process points to.
+///
+/// # Safety
+/// As [`handle`].
+pub(crate) unsafe fn housed<'a, T: Housed>(pointer: *const T, name: &str) -> Result<&'a T, Fault> {
+    // SAFETY: promised by the caller.
+    let found = unsafe { handle(pointer, name) }?;
+    if found.home().is_here() {
+        return Ok(found);
+    }
+    let message =
+        format!("{name} was made by process {}, and this is its child {}", found.home().0, process::id());
+    let cure = "make one in the child, or use it in the process that made it";
+    Err(Fault::new(planish_result::PLANISH_ERROR_INVALID, message, cure))
+}
+
+/// Drops what a handle points to; in another process than its own, and for null, it does nothing.
+///
+/// # Safety
+/// A pointer that is not null came from `Box::into_raw`, was not freed, and nobody uses it any more.
+pub(crate) unsafe fn free<T: Housed>(pointer: *mut T) {
+    if pointer.is_null() {
+        return;
+    }
+    guard(|| {
+        // SAFETY: promised by the caller.
+        let owned = unsafe { Box::from_raw(pointer) };
+        if !owned.home().is_here() {
+            mem::forget(owned);
+        }
+        Ok(())
+    });
 }
 
 /// Where a call leaves a value of the caller's.

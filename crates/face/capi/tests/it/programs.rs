@@ -123,6 +123,22 @@ fn the_examples_are_clean_under_valgrind() {
     }
 }
 
+#[test]
+fn a_child_forgets_what_it_inherits_and_touches_nothing_of_it() {
+    let test = "a_child_forgets_what_it_inherits_and_touches_nothing_of_it";
+    if !has_or_skips(test, &["pkg-config", "cc"]) {
+        return;
+    }
+    let archive = Prefix::with(false, true);
+    let program = archive.path().join("fork");
+    let source = checkout().join("crates/face/capi/tests/it/fork.c");
+    let mut cc = Command::new("cc");
+    cc.args(C.flags).arg(source).arg("-o").arg(&program).args(archive.flags(&["--static"]));
+    run(&mut cc);
+    let output = run(&mut Command::new(&program));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "child is done\nparent is done\n");
+}
+
 /// What the tests before would see: an arena that nobody frees.
 #[test]
 fn a_leak_is_seen() {
