@@ -350,7 +350,7 @@ typedef struct planish_isolation {
     uint32_t cpus_count;
     /* Interrupts of devices that are delivered to the CPU; 0 as well where `unknown` has them. */
     uint32_t irqs_count;
-    /* Timer interrupts in a second; below 0 where unknown. */
+    /* Timer interrupts in a second; below 0 where unknown, as after a watch of less than 40 ms. */
     double ticks_per_s;
     /* All other interrupts in a second, those of other CPUs among them; below 0 where unknown. */
     double irqs_per_s;
@@ -360,7 +360,8 @@ typedef struct planish_isolation {
 
 /*
  * Looks at the calling thread, its CPU, and the memory of an arena, which may be null. The thread spins for `watch_ms`
- * (at most 60000; 200 are enough to see a tick) while interrupts are counted; 0 leaves them unknown.
+ * (at most 60000; 200 are enough to see a tick) while interrupts are counted; 0 leaves them unknown, and less than 40
+ * leaves ticks unknown.
  */
 planish_result planish_isolation_check(const planish_arena *arena, uint32_t watch_ms, planish_isolation *isolation);
 

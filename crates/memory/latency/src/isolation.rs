@@ -31,6 +31,10 @@ use crate::jitter::sources::{Totals, interrupts_per_s};
 /// and one in a second stays on a CPU without a tick.
 const TICKS_MAX_PER_S: f64 = 50.0;
 
+/// The shortest watch that tells the two apart: it sees three ticks of the slowest at least, and the one that a CPU
+/// without a tick still has is not too many.
+const TICKS_WATCH_MIN: Duration = Duration::from_millis(40);
+
 /// What was found about the calling thread, its CPU and its memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Isolation {
@@ -48,9 +52,11 @@ pub struct Isolation {
     /// Interrupts of devices that are delivered to the CPU: number, and who asked for it. `None` where none can be seen
     /// and there may be some.
     pub irqs: Option<Vec<(u32, String)>>,
-    /// Interrupts of the CPU's timer in a second; `None` where nothing was counted, or the thread was moved meanwhile.
+    /// Interrupts of the CPU's timer in a second; `None` where they were not counted for 40 ms, or the thread was
+    /// moved meanwhile.
     pub ticks_per_s: Option<f64>,
-    /// All other interrupts of the CPU in a second, those of other CPUs among them; `None` as for ticks.
+    /// All other interrupts of the CPU in a second, those of other CPUs among them; `None` where nothing was counted,
+    /// or the thread was moved meanwhile.
     pub irqs_per_s: Option<f64>,
     /// What the arena that was asked about has.
     pub memory: Option<Achieved>,
@@ -143,7 +149,7 @@ impl Isolation {
 }
 
 /// Looks at the calling thread, and at the memory of an arena if one is named. Interrupts are counted for `watch`, in
-/// which the thread spins; without any time they are unknown.
+/// which the thread spins; without any time they are unknown, and ticks are in less than 40 ms.
 ///
 /// # Errors
 /// The kernel does not tell where the thread runs, or what the memory is.
@@ -168,7 +174,7 @@ pub fn check_isolation(watch: Duration, arena: Option<&Arena>) -> Result<Isolati
         isolated: told.isolated,
         siblings: told.siblings,
         irqs: told.irqs,
-        ticks_per_s: counted(true),
+        ticks_per_s: if watch < TICKS_WATCH_MIN { None } else { counted(true) },
         irqs_per_s: counted(false),
         memory: arena.map(Arena::achieved).transpose()?,
     })
@@ -363,11 +369,12 @@ mod tests {
 
     #[test]
     fn a_pinned_thread_is_found_where_it_was_put() {
-        let watch = Duration::from_millis(30);
-        let (cpu, found) = std::thread::spawn(move || {
+        let (cpu, found, short) = std::thread::spawn(move || {
             let cpu = affinity::get(None).expect("our affinity").last().expect("we run somewhere");
             affinity::pin(&[cpu].into_iter().collect()).expect("one of ours");
-            (cpu, check_isolation(watch, None).expect("it is told"))
+            let [long, short] = [40, 39]
+                .map(|watch_ms| check_isolation(Duration::from_millis(watch_ms), None).expect("it is told"));
+            (cpu, long, short)
         })
         .join()
         .expect("it does not panic");
@@ -379,6 +386,12 @@ mod tests {
             found.ticks_per_s.is_some(),
             host.read("/proc/interrupts").is_ok_and(|text| text.contains(&format!("CPU{cpu} ")))
         );
+        assert_eq!(
+            (short.ticks_per_s, short.has(Problem::Ticks)),
+            (None, None),
+            "one tick more or less decides"
+        );
+        assert_eq!(short.irqs_per_s.is_some(), found.irqs_per_s.is_some());
         let unwatched = check_isolation(Duration::ZERO, None).expect("it is told");
         assert_eq!((unwatched.ticks_per_s, unwatched.irqs_per_s), (None, None), "nothing was counted");
     }
