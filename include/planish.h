@@ -6,7 +6,8 @@
  * - A function that can fail returns a planish_result, and PLANISH_OK is 0. planish_error_message() and
  *   planish_error_cure() then say what happened in this thread, and what to do about it.
  * - Results are left where the last arguments point to, and only when the call succeeds; but a pointer that is asked
- *   for (an arena, memory) is set to null when the call fails.
+ *   for (an arena, memory) is set to null when the call fails, unless it is to memory that is there already
+ *   (planish_growing_resize).
  * - Lists are filled as far as `capacity` goes, and *count is how many there are: (NULL, 0, &count) asks for that.
  * - Numbers of an enumeration are passed as uint32_t: one that the library does not know is PLANISH_ERROR_INVALID.
  * - Strings are UTF-8, end with a zero byte, and belong to the library.
@@ -260,7 +261,8 @@ void planish_growing_free(planish_growing *growing);
 
 /*
  * It has `bytes` from now on: new ones are zero, those beyond are gone. *memory is where it begins, the same each time
- * it succeeds. More than most_bytes is PLANISH_ERROR_FULL. Others may use what it had before and still has meanwhile.
+ * it succeeds, and left as it was when the call fails. More than most_bytes is PLANISH_ERROR_FULL. Others may use what
+ * it had before and still has meanwhile.
  */
 planish_result planish_growing_resize(planish_growing *growing, size_t bytes, void **memory);
 

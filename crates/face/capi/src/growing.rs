@@ -79,9 +79,9 @@ pub unsafe extern "C" fn planish_growing_resize(
 ) -> planish_result {
     guard(|| {
         // SAFETY: the caller's promise.
-        let (place, growing) = unsafe { (Place::new(memory, "memory")?, housed(growing, GROWING)) };
-        place.put(ptr::null_mut());
-        let mut growing = growing?.memory();
+        let (place, growing) = unsafe { (Place::new(memory, "memory")?, housed(growing, GROWING)?) };
+        // What is there may hold all that the caller has, and where it is does not change: it must not be lost.
+        let mut growing = growing.memory();
         growing.resize(bytes)?;
         place.put(growing.as_mut_ptr().cast());
         Ok(())

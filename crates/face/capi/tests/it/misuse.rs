@@ -234,7 +234,9 @@ fn memory_grows_where_it_is_and_is_given_back() {
         let bytes = std::slice::from_raw_parts(memory.cast::<u8>(), 8 * MB);
         assert!(bytes[..3] == [7; 3] && bytes[3..].iter().all(|byte| *byte == 0));
         assert_eq!(planish_growing_resize(growing, 8 * MB + 1, &mut again), PLANISH_ERROR_FULL);
-        assert!(again.is_null() && message().contains("8388608 are the most"), "{}", message());
+        assert!(message().contains("8388608 are the most"), "{}", message());
+        assert_eq!(planish_growing_resize(null_mut(), 1, &mut again), PLANISH_ERROR_NULL);
+        assert_eq!((again, *bytes.last().unwrap()), (memory, 0), "where it is must not be lost");
         assert_eq!(planish_growing_resize(growing, MB, &mut again), PLANISH_OK);
         assert_eq!(planish_growing_trim(growing, &mut handed), PLANISH_OK);
         assert_eq!((handed, again), (7 * MB, memory));
