@@ -70,7 +70,7 @@ typedef enum planish_result {
     PLANISH_ERROR_MISSING = 12,
     /* A CPU is offline, or the cpuset of the process does not have it. */
     PLANISH_ERROR_OUTSIDE = 13,
-    /* No page is there: nobody has written to it yet. */
+    /* No page is there: nobody has written to it yet, or nothing is mapped at the address. */
     PLANISH_ERROR_ABSENT = 14,
     /* This machine has no such node. */
     PLANISH_ERROR_NO_SUCH_NODE = 15,

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use planish_host::Host;
 use planish_sys::policy::{self, PageAt};
-use planish_sys::{Error, NodeSet, affinity};
+use planish_sys::{Errno, Error, NodeSet, affinity};
 use planish_topo::{Node, Topology};
 
 use crate::guard::{Fault, guard};
@@ -129,11 +129,13 @@ pub unsafe extern "C" fn planish_numa_node_of(address: *const c_void, node: *mut
                 place.put(*node);
                 Ok(())
             }
-            Some(PageAt::Failed(errno)) => Err(Error::of_call("move_pages", *errno).into()),
-            Some(PageAt::Absent) | None => {
+            // The kernel tells FAULT of memory that was only read, which lies on no page of its own, and of addresses
+            // that are not mapped (mm/migrate.c, do_pages_stat_array).
+            Some(PageAt::Absent | PageAt::Failed(Errno::FAULT)) | None => {
                 let message = format!("no page is there at {address:?}");
                 Err(Fault::new(planish_result::PLANISH_ERROR_ABSENT, message, "write to it first"))
             }
+            Some(PageAt::Failed(errno)) => Err(Error::of_call("move_pages", *errno).into()),
         }
     })
 }

@@ -309,6 +309,28 @@ fn nodes_have_cpus_and_distances() {
 }
 
 #[test]
+fn memory_that_nobody_has_written_to_is_on_no_node() {
+    let options = planish_sys::MapOptions::new(planish_sys::PageRequest::Base);
+    let mapping = planish_sys::map_anonymous(1, options).unwrap();
+    let address = mapping.as_ptr();
+    let mut node = u32::MAX;
+    // SAFETY: the place is a variable of this function; the address is only looked up.
+    let mut node_of = |address: *const u8| unsafe { planish_numa_node_of(address.cast(), &mut node) };
+    if node_of(address) == PLANISH_ERROR_FORBIDDEN {
+        planish_skip::skip("the node of memory that was only read", message());
+        return;
+    }
+    assert_eq!(node_of(address), PLANISH_ERROR_ABSENT, "{}", message());
+    // SAFETY: the mapping is as long as a page, and zero at first.
+    assert_eq!(unsafe { address.read_volatile() }, 0);
+    assert_eq!(node_of(address), PLANISH_ERROR_ABSENT, "it was only read: {}", message());
+    assert_eq!(node_of(without_provenance_mut(8)), PLANISH_ERROR_ABSENT, "nothing is mapped: {}", message());
+    // SAFETY: as above; nobody else has it.
+    unsafe { address.write_volatile(7) };
+    assert_eq!(node_of(address), PLANISH_OK, "{}", message());
+}
+
+#[test]
 fn a_thread_is_pinned_or_left_alone() {
     std::thread::spawn(|| {
         // SAFETY: `list` gives places for as many as it says.
