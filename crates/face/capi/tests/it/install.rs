@@ -50,10 +50,19 @@ impl Prefix {
 
     /// What pkg-config says.
     pub fn flags(&self, options: &[&str]) -> Vec<String> {
+        let flags = self.pkg_config(&[&["--cflags", "--libs"], options].concat());
+        flags.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Where pkg-config says the libraries are.
+    pub fn libdir(&self) -> String {
+        self.pkg_config(&["--variable=libdir"]).trim().to_owned()
+    }
+
+    fn pkg_config(&self, options: &[&str]) -> String {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.path().join("lib/pkgconfig"));
-        let flags = run(command.args(["--cflags", "--libs"]).args(options).arg("planish"));
-        String::from_utf8(flags.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+        String::from_utf8(run(command.args(options).arg("planish")).stdout).unwrap()
     }
 
     /// A command whose program finds the shared library here.

@@ -85,6 +85,8 @@ fn the_examples_run_with_the_shared_and_the_static_library() {
         language.check(&mut shared.command(&program));
         let without = Command::new(&program).output().unwrap();
         assert!(!without.status.success(), "it is bound to the shared library: {without:?}");
+        let rpath = format!("-Wl,-rpath,{}", shared.libdir());
+        language.check(&mut Command::new(language.build(&shared, &[], &[&rpath])));
 
         let archive = Prefix::with(false, true);
         let program = language.build(&archive, &["--static"], &[]);
