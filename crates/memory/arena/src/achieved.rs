@@ -27,13 +27,6 @@ pub struct Backing {
     pub bytes: usize,
 }
 
-impl Backing {
-    /// Bytes on `page`.
-    pub(crate) fn bytes_on(all: &[Self], page: Page) -> usize {
-        all.iter().filter(|backing| backing.page == page).map(|backing| backing.bytes).sum()
-    }
-}
-
 /// What an arena has, next to what it was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Achieved {
@@ -86,7 +79,7 @@ impl Achieved {
 
     /// Bytes on `page`.
     pub fn bytes_on(&self, page: Page) -> usize {
-        Backing::bytes_on(&self.backing, page)
+        self.backing.iter().filter(|backing| backing.page == page).map(|backing| backing.bytes).sum()
     }
 
     /// Whether every byte that is there lies on the page that was asked for. Where bytes are mapped and the kernel

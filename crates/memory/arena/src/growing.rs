@@ -230,7 +230,7 @@ impl Run {
     fn fill(&mut self, bytes: usize) -> Result<Option<String>, ArenaError> {
         let end = bytes.min(self.usable.len()).next_multiple_of(self.page.bytes());
         let place = self.usable.start + self.there..self.usable.start + end;
-        let had_bytes = self.bytes_on(self.page)?;
+        let before = self.backing()?;
         let Builder { nodes, threads, .. } = &self.asked;
         let wish = Wish { page: self.page, bytes: place.len(), nodes, threads: *threads, offer: &self.offer };
         // What is refused here has changed nothing.
@@ -241,16 +241,16 @@ impl Run {
             let _ = self.mapping.discard(place);
             return Err(error);
         }
-        let mut got_bytes = self.bytes_on(self.page)?.saturating_sub(had_bytes);
-        if got_bytes < place.len() && self.page == Page::Thp {
+        let mut missed_bytes = missed(&before, &self.backing()?, self.page, place.len());
+        if missed_bytes > 0 && self.page == Page::Thp {
             // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what is.
             let _ = self.mapping.advise_range(place.clone(), Advice::Collapse);
-            got_bytes = self.bytes_on(self.page)?.saturating_sub(had_bytes);
+            missed_bytes = missed(&before, &self.backing()?, self.page, place.len());
         }
         let mut shortfall = None;
-        if got_bytes < place.len() {
+        if missed_bytes > 0 {
             let (page, wanted_bytes) = (self.page, place.len());
-            let error = ArenaError::NotBacked { page, wanted_bytes, had_bytes: got_bytes };
+            let error = ArenaError::NotBacked { page, wanted_bytes, had_bytes: wanted_bytes - missed_bytes };
             if self.asked.fallback == Fallback::Refuse {
                 let _ = self.mapping.discard(place);
                 return Err(error);
@@ -263,12 +263,11 @@ impl Run {
         Ok(shortfall)
     }
 
-    /// Bytes of it that lie on such pages.
-    fn bytes_on(&self, page: Page) -> Result<usize, ArenaError> {
+    /// What kinds of page it lies on.
+    fn backing(&self) -> Result<Vec<Backing>, ArenaError> {
         let start = self.as_ptr().addr();
         let range = start..start + self.opened;
-        let backing = backing_of(&[range]).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
-        Ok(Backing::bytes_on(&backing, page))
+        backing_of(&[range]).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })
     }
 
     fn trim(&mut self, keep_bytes: usize) -> usize {
@@ -292,5 +291,52 @@ impl Run {
     fn as_ptr(&self) -> *mut u8 {
         // SAFETY: `usable` lies in the mapping, as `Wish::reserve` made it.
         unsafe { self.mapping.as_ptr().add(self.usable.start) }
+    }
+}
+
+/// Bytes of a piece that lie on other pages than `page`, by what the whole of it lay on before and after the piece was
+/// faulted in.
+///
+/// All of the piece was faulted in, so what is on other pages since then is of the piece. What is on `page` tells less:
+/// pages of earlier pieces may go while this one comes (swap), and a pool may have kept what a failed piece got
+/// (before Linux 5.18, MADV_DONTNEED refuses pages of pools).
+fn missed(before: &[Backing], after: &[Backing], page: Page, piece_bytes: usize) -> usize {
+    if after.is_empty() {
+        // The kernel shows nothing, so nothing is known to be as asked for.
+        return piece_bytes;
+    }
+    let elsewhere = |all: &[Backing]| -> usize {
+        all.iter().filter(|backing| backing.page != page).map(|backing| backing.bytes).sum()
+    };
+    elsewhere(after).saturating_sub(elsewhere(before)).min(piece_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_judged_by_its_own_pages() {
+        const MB: usize = 1 << 20;
+        let on = |page, bytes| Backing { page, bytes };
+        let (thp, base, pool) = (Page::Thp, Page::Base, Page::HugeTlb(2 * MB));
+        assert_eq!(missed(&[], &[on(thp, 4 * MB)], thp, 4 * MB), 0);
+        assert_eq!(missed(&[on(thp, 4 * MB)], &[on(thp, 6 * MB), on(base, 2 * MB)], thp, 4 * MB), 2 * MB);
+        assert_eq!(
+            missed(&[on(base, MB)], &[on(thp, 4 * MB), on(base, MB)], thp, 4 * MB),
+            0,
+            "an earlier piece missed"
+        );
+        assert_eq!(
+            missed(&[on(thp, 4 * MB)], &[on(thp, 5 * MB)], thp, 4 * MB),
+            0,
+            "3 MB of earlier ones went to swap"
+        );
+        assert_eq!(
+            missed(&[on(pool, 4 * MB)], &[on(pool, 4 * MB)], pool, 2 * MB),
+            0,
+            "kept from a failed piece"
+        );
+        assert_eq!(missed(&[], &[], pool, 2 * MB), 2 * MB, "the kernel tells nothing of pools");
     }
 }
