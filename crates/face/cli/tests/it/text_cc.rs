@@ -15,6 +15,7 @@ const FUNCTIONS: usize = 60;
 /// As no compiler would lay them.
 const ORDER: [&str; 6] = ["f54", "f12", "f30", "f6", "f48", "f1"];
 const HUGE_BYTES: u64 = 2 << 20;
+const PLANISH: &str = env!("CARGO_BIN_EXE_planish");
 
 /// A folder with a program in two files, and an order of some of its functions.
 fn home(test: &str) -> Option<tempfile::TempDir> {
@@ -339,6 +340,53 @@ fn an_order_that_cannot_be_used_never_breaks_a_build() {
     }
     let json = on(home.path(), "--json text ld --order order.txt -- ld");
     assert_eq!((json.exit, &json.envelope()["exit"]), (2, &2.into()));
+}
+
+/// It names the sections that it knows, as those of kernels and ROMs do.
+const KERNEL_SCRIPT: &str = "ENTRY(_start)\nSECTIONS {\n  . = 0x100000;\n  .text : { *(.text) }\n  \
+    .rodata : { *(.rodata) }\n  .data : { *(.data) }\n  .bss : { *(.bss) *(COMMON) }\n  \
+    .symtab 0 : { *(.symtab) }\n  .strtab 0 : { *(.strtab) }\n  .shstrtab 0 : { *(.shstrtab) }\n  \
+    /DISCARD/ : { *(.comment) *(.note .note.*) *(.eh_frame) *(.got .got.*) *(.plt .iplt) *(.rela.*) \
+    *(.igot.*) *(.gnu.*) }\n}\n";
+
+/// Whatever linker: their layout rests on the names of the sections and on what stands first.
+#[test]
+fn what_runs_without_an_operating_system_is_built_as_it_is() {
+    const NAME: &str = "what_runs_without_an_operating_system_is_built_as_it_is";
+    let Some(home) = home(NAME) else { return };
+    fs::write(home.path().join("kernel.ld"), KERNEL_SCRIPT).expect("a folder");
+    let start = "int f54(int); void _start(void) { for (;;) f54(1); }\n";
+    fs::write(home.path().join("start.c"), start).expect("a folder");
+    let compile = "-O1 -ffreestanding -fno-pic -fno-stack-protector -fno-asynchronous-unwind-tables";
+    let image = home.path().join("image");
+    for (linker, flags) in linkers(NAME) {
+        let link = format!(
+            "{flags} -nostdlib -static -no-pie -Wl,--build-id=none -Wl,--orphan-handling=error -T kernel.ld -o image"
+        );
+        let apart =
+            [format!("{compile} -c f.c"), format!("{compile} -c start.c"), format!("{link} start.o f.o")];
+        for steps in [&apart[..], &[format!("{compile} {link} start.c f.c")]] {
+            let build = |wrapper: &[&str]| {
+                let _ = fs::remove_file(&image);
+                let runs = steps.iter().map(|step| {
+                    let words = wrapper.iter().copied().chain(step.split(' '));
+                    let (program, line) = if wrapper.is_empty() { ("cc", words) } else { (PLANISH, words) };
+                    Command::new(program).args(line).current_dir(home.path()).output().expect("it starts")
+                });
+                runs.map(Run::from).collect::<Vec<_>>()
+            };
+            if build(&[]).iter().any(|run| run.exit != 0) {
+                skip(NAME, format!("{linker} links no such script here"));
+                continue;
+            }
+            let plain = fs::read(&image).expect("it was linked");
+            let runs = build(&["text", "cc", "--order", "order.txt", "--", "cc"]);
+            assert!(runs.iter().all(|run| run.exit == 0), "{linker}: {runs:?}");
+            let told = &runs.last().expect("a link").stderr;
+            assert!(told.contains("lays sections out by itself") && told.contains("--link-only"), "{told}");
+            assert!(plain == fs::read(&image).expect("it was linked"), "{linker}: it is another image");
+        }
+    }
 }
 
 /// A compiler that does what the script says and is `gcc` by its name.

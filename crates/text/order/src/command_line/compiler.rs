@@ -103,6 +103,9 @@ const SELECTS: &[&str] = &[
     "--config",
     "--no-default-config",
 ];
+/// Options of code for no operating system: kernels, boot loaders, ROMs. Scripts lay such code out by the names of its
+/// sections, which are to stay what they are.
+const BARE: &[&str] = &["-ffreestanding", "-mcmodel=kernel", "-mkernel", "-m16", "-nostdinc"];
 /// What is compiled, by the end of its name.
 const SOURCES: &[&str] = &[
     "c", "i", "ii", "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "m", "mm", "mi", "mii", "M", "f", "for",
@@ -133,6 +136,14 @@ pub fn is_known_compiler(path: &str) -> bool {
     COMPILERS.contains(&tool_word(path))
 }
 
+/// Whether a compiler by this name, or for this target, makes code for no operating system: `arm-none-eabi-gcc`,
+/// `riscv64-unknown-elf`.
+#[must_use]
+pub fn is_for_bare_machine(path: &str) -> bool {
+    let name = file_name(path);
+    !name.contains("linux") && name.split('-').any(|part| ["none", "elf", "eabi", "eabihf"].contains(&part))
+}
+
 /// The name of a tool without its folder, the target before it and the version behind it: `g++` of
 /// `/opt/x86_64-linux-gnu-g++-12`.
 #[must_use]
@@ -156,6 +167,7 @@ struct Said<'a> {
     makes_header: bool,
     /// `-x LANGUAGE`: whatever their names, inputs are sources of functions, or are not (assembly).
     language: Option<bool>,
+    /// Its functions get sections by its own words, or are to have none of their own.
     sections_settled: bool,
     link_time: bool,
     output: Option<&'a str>,
@@ -196,13 +208,16 @@ impl<'a> Said<'a> {
             }
             "-r" | "-N" | "-n" => self.for_linker.push(word),
             "-ffunction-sections" | "-fno-function-sections" => self.sections_settled = true,
+            _ if BARE.contains(&word) => self.sections_settled = true,
             "-l" => {
                 self.libraries = true;
                 rest.next();
             }
             _ if SELECTS_VALUED.contains(&word) => {
                 self.selects.push(word.to_owned());
-                self.selects.extend(rest.next().map(str::to_owned));
+                let value = rest.next();
+                self.sections_settled |= word == "-target" && value.is_some_and(is_for_bare_machine);
+                self.selects.extend(value.map(str::to_owned));
             }
             _ if VALUED.contains(&word) => drop(rest.next()),
             _ => self.joined(word),
@@ -216,6 +231,7 @@ impl<'a> Said<'a> {
         } else if let Some(list) = word.strip_prefix("--for-linker=") {
             self.for_linker.push(list);
         } else if SELECTS.iter().any(|option| word.starts_with(option)) {
+            self.sections_settled |= word.strip_prefix("--target=").is_some_and(is_for_bare_machine);
             self.selects.push(word.to_owned());
         } else if let Some(language) = word.strip_prefix("-x") {
             self.language(language);
@@ -348,6 +364,35 @@ mod tests {
         }
     }
 
+    /// Their scripts know `.text` and not `.text.main`: what they do not know lies anywhere, or is an error.
+    #[test]
+    fn code_for_no_operating_system_keeps_its_sections() {
+        for option in [
+            "-ffreestanding",
+            "-mcmodel=kernel",
+            "-mkernel",
+            "-m16",
+            "-nostdinc",
+            "--target=arm-none-eabi",
+            "-target x86_64-unknown-none-elf",
+        ] {
+            assert_eq!(work(&format!("-O2 {option} -c x.c")), Work::Other, "{option}");
+            assert!(!link(&format!("{option} x.c")).compiles, "{option}");
+            assert!(!link(&format!("{option} -flto x.o")).compiles, "{option}");
+        }
+        for option in
+            ["-mcmodel=large", "-m32", "--target=aarch64-none-linux-gnu", "-target arm-linux-gnueabi"]
+        {
+            assert_eq!(work(&format!("{option} -c x.c")), Work::Compile, "{option}");
+        }
+        for name in ["/opt/bin/arm-none-eabi-gcc-13", "riscv64-unknown-elf-g++"] {
+            assert!(is_for_bare_machine(name), "{name}");
+        }
+        for name in ["gcc", "/elf/gcc", "aarch64-none-linux-gnu-gcc", "arm-linux-gnueabihf-gcc"] {
+            assert!(!is_for_bare_machine(name), "{name}");
+        }
+    }
+
     #[test]
     fn compilations_are_told_from_links() {
         for line in [
@@ -374,9 +419,11 @@ mod tests {
         assert!(link("x.o -Wl,-z,max-page-size=4096").has_alignment);
         assert!(link("x.o -Xlinker -z -Xlinker max-page-size=65536").has_alignment);
         assert!(link("x.o -Wl,--symbol-ordering-file=o").has_order);
-        assert!(link("x.o -T kernel.ld").has_script && link("x.o -Wl,-T,kernel.ld").has_script);
+        for layout in ["-T kernel.ld", "-Wl,-T,kernel.ld", "-Ttext=0x7c00", "-Wl,-Ttext,0x7c00"] {
+            assert!(link(&format!("x.o {layout}")).has_layout, "{layout}");
+        }
         let plain = link("x.o -Wl,-z,relro,-z,now -Wl,--as-needed -target-cpu");
-        assert_eq!((plain.has_order, plain.has_alignment, plain.has_script), (false, false, false));
+        assert_eq!((plain.has_order, plain.has_alignment, plain.has_layout), (false, false, false));
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) struct Said {
     pub is_other: bool,
     pub has_order: bool,
     pub has_alignment: bool,
-    pub has_script: bool,
+    pub has_layout: bool,
 }
 
 /// Options whose value is the next word, where it is not joined by an equals sign: no value is an input.
@@ -123,7 +123,9 @@ const ANSWERS: &[&str] =
 /// Options that settle where segments lie.
 const ALIGNS: &[&str] = &["N", "omagic", "n", "nmagic"];
 /// The same with an address in the next word, where it is not joined by an equals sign.
-const ALIGNS_VALUED: &[&str] = &["Ttext", "Ttext-segment", "section-start", "image-base"];
+const ALIGNS_VALUED: &[&str] = &["image-base"];
+/// Options that say where sections lie, by a script or by an address, with the value in the next word likewise.
+const LAYS: &[&str] = &["T", "script", "dT", "default-script", "Ttext", "Ttext-segment", "section-start"];
 /// Keywords of `-z` that do.
 const ALIGNS_Z: &[&str] = &["max-page-size", "common-page-size", "noseparate-code"];
 
@@ -159,8 +161,8 @@ pub(super) fn read<'a>(words: impl Iterator<Item = &'a str>) -> Said {
             // `elf_x86_64`, `aarch64linux`; `i386pep` is Windows.
             let emulation = words.next().unwrap_or_default();
             said.is_other |= !["elf", "linux"].iter().any(|part| emulation.contains(part));
-        } else if matches!(name, "T" | "script" | "dT" | "default-script") {
-            said.has_script = true;
+        } else if is(LAYS) {
+            said.has_layout = true;
             let _ = value.or_else(|| words.next());
         } else if name == "z" {
             said.keyword(words.next().unwrap_or_default());
@@ -187,7 +189,7 @@ impl Said {
         } else if let Some(output) = option.strip_prefix('o') {
             self.output = Some(output.to_owned());
         } else if option.starts_with('T') {
-            self.has_script = true;
+            self.has_layout = true;
         } else if option.starts_with('l') {
             self.inputs += 1;
         }
@@ -199,7 +201,7 @@ impl Said {
             output: self.output.unwrap_or_else(|| "a.out".to_owned()),
             has_order: self.has_order,
             has_alignment: self.has_alignment,
-            has_script: self.has_script,
+            has_layout: self.has_layout,
             ..Link::default()
         }
     }
@@ -270,16 +272,24 @@ mod tests {
         assert!(
             link("a.o -z max-page-size=4096").has_alignment && link("a.o -zmax-page-size=1").has_alignment
         );
-        assert!(link("a.o -Ttext 0x1000").has_alignment && !link("a.o -z now").has_alignment);
-        assert!(link("-melf_x86_64 --oformat=elf64-x86-64 a.o --section-start=.text=0x1000").has_alignment);
-        for line in ["a.o -T x.ld", "a.o --script=x.ld", "a.o -Tx.ld"] {
-            assert!(link(line).has_script, "{line}");
+        assert!(link("a.o --image-base 0x1000").has_alignment && !link("a.o -z now").has_alignment);
+        for line in [
+            "a.o -T x.ld",
+            "a.o --script=x.ld",
+            "a.o -Tx.ld",
+            "a.o -Ttext 0x1000",
+            "a.o -Ttext=0x1000",
+            "a.o -Ttext-segment=0x1000",
+            "-melf_x86_64 --oformat=elf64-x86-64 a.o --section-start=.text=0x1000",
+            "a.o --section-start .text=0x1000",
+        ] {
+            assert!(link(line).has_layout, "{line}");
         }
         for line in ["a.o --symbol-ordering-file x", "a.o --section-ordering-file=x"] {
             assert!(link(line).has_order, "{line}");
         }
         let plain = link("-z relro -z now --gc-sections a.o -rpath x --no-omagic --orphan-handling=place");
         assert_eq!(plain.output, "a.out");
-        assert_eq!((plain.has_order, plain.has_alignment, plain.has_script), (false, false, false));
+        assert_eq!((plain.has_order, plain.has_alignment, plain.has_layout), (false, false, false));
     }
 }

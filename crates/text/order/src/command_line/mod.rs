@@ -9,7 +9,9 @@ mod compiler;
 mod linker;
 mod response;
 
-pub use compiler::{FUNCTION_SECTIONS, is_known_compiler, launchers, tool_word, work_of_compiler};
+pub use compiler::{
+    FUNCTION_SECTIONS, is_for_bare_machine, is_known_compiler, launchers, tool_word, work_of_compiler,
+};
 pub use linker::{LinkerFound, work_of_linker};
 pub use response::{expand, split};
 
@@ -41,8 +43,8 @@ pub struct Link {
     pub has_order: bool,
     /// Whether it settles the alignment of segments itself.
     pub has_alignment: bool,
-    /// Whether it brings a linker script.
-    pub has_script: bool,
+    /// Whether it says where sections lie, by a linker script or by their addresses.
+    pub has_layout: bool,
 }
 
 /// Why an order cannot be used for a link.
@@ -51,12 +53,10 @@ pub enum Unusable {
     /// The command line has one.
     #[error("the command line names an order of its own")]
     OwnOrder,
-    /// A script lays the sections out, and this linker takes an order through a script alone.
-    #[error("the command line brings a linker script, which {linker} lays the text out by")]
-    OwnScript {
-        /// What the linker calls itself.
-        linker: String,
-    },
+    /// The command line lays sections out. Linkers that take an order beside a script order within it, where what
+    /// stands first, such as a header or an entry, may have to.
+    #[error("the command line lays sections out by itself, by a linker script or by addresses")]
+    OwnScript,
     /// The linker has no such option.
     #[error("{linker} takes no order")]
     TakesNone {
@@ -104,8 +104,8 @@ impl Needs {
         if let Some(symbols) = wanted.symbols {
             needs.file = Some(order_file(link, found, symbols)?);
         }
-        // A script lays segments out by itself: firmware and kernels depend on every byte of it.
-        if let Some(bytes) = wanted.huge_bytes.filter(|_| !link.has_alignment && !link.has_script) {
+        // Firmware and kernels depend on every byte of a layout of their own.
+        if let Some(bytes) = wanted.huge_bytes.filter(|_| !link.has_alignment && !link.has_layout) {
             needs.words = huge_words(found.linker, bytes);
         }
         Ok(needs)
@@ -127,18 +127,19 @@ fn order_file(link: &Link, found: &LinkerFound, symbols: &[String]) -> Result<Or
     if link.has_order {
         return Err(Unusable::OwnOrder);
     }
-    let linker = || found.told.clone();
+    if link.has_layout {
+        return Err(Unusable::OwnScript);
+    }
     let file =
         |text: String, is_symbols, is_script| OrderFile { text, is_symbols, linker: found.linker, is_script };
     match found.linker {
         Linker::Lld => Ok(file(emit::symbol_lines(symbols), true, false)),
-        _ if link.has_script => Err(Unusable::OwnScript { linker: linker() }),
         Linker::Gold => Ok(file(emit::gold_of_symbols(symbols), false, false)),
         Linker::Bfd if found.takes_section_order() => {
             Ok(file(emit::gnu_ld_of_symbols(symbols), false, false))
         }
         Linker::Bfd => Ok(file(emit::script_of_symbols(symbols), false, true)),
-        Linker::Mold => Err(Unusable::TakesNone { linker: linker() }),
+        Linker::Mold => Err(Unusable::TakesNone { linker: found.told.clone() }),
     }
 }
 
@@ -207,17 +208,26 @@ mod tests {
 
     #[test]
     fn what_the_command_line_settles_stays_settled() {
-        let link = |order, alignment, script| Link {
+        let link = |order, alignment, layout| Link {
             has_order: order,
             has_alignment: alignment,
-            has_script: script,
+            has_layout: layout,
             ..Link::default()
         };
         assert_eq!(needs(&link(true, false, false), LLD), Err(Unusable::OwnOrder));
-        assert!(matches!(needs(&link(false, false, true), OLD), Err(Unusable::OwnScript { .. })));
+        for linker in [LLD, GOLD, NEW, OLD, MOLD] {
+            assert_eq!(needs(&link(false, false, true), linker), Err(Unusable::OwnScript), "{linker}");
+        }
         let aligned = needs(&link(false, true, false), LLD).unwrap();
         assert_eq!(aligned, ["--symbol-ordering-file=F", "--no-warn-symbol-ordering"]);
-        assert_eq!(needs(&link(false, false, true), LLD).unwrap(), aligned, "segments are the script's");
+    }
+
+    #[test]
+    fn segments_of_an_own_layout_keep_their_alignment() {
+        let wanted = Wanted { symbols: None, huge_bytes: Some(2 << 20) };
+        let link = Link { has_layout: true, ..Link::default() };
+        let needs = Needs::of(&link, &found(LLD), wanted).unwrap();
+        assert_eq!(needs.words(""), [""; 0]);
     }
 
     #[test]

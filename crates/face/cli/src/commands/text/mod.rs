@@ -42,8 +42,9 @@ enum Command {
     /// Run a compiler so that what it links follows an order, and fits huge pages
     ///
     /// CC="planish text cc --order F -- gcc": compilations get -ffunction-sections, and links what their linker (lld,
-    /// gold, GNU ld) takes an order by. All else goes by as it is, questions and configure tests too. A build never
+    /// gold, GNU ld) takes an order by. All else goes by as it is, questions and configure tests too. A link never
     /// fails by an order: where it cannot be used, the link is done as it was asked for, with one warning on stderr.
+    /// Programs with a linker script of their own may need objects as they are: --link-only.
     Cc(wrap::Args),
     /// Run a linker so that what it links follows an order, and fits huge pages
     ///

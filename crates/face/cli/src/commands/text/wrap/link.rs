@@ -203,7 +203,9 @@ fn added(
 fn unusable(why: Unusable) -> Failure {
     let hint = match &why {
         Unusable::OwnOrder => "leave that one out, or this wrapper",
-        Unusable::OwnScript { .. } => "link by lld, which takes an order beside a script",
+        Unusable::OwnScript => {
+            "where its script does not name .text.*, build with --link-only: objects stay as they are"
+        }
         Unusable::TakesNone { .. } => "link by lld: -fuse-ld=lld",
     };
     Failure::refused(why).hint(hint)

@@ -14,7 +14,8 @@ use std::path::Path;
 use std::process::Command;
 
 use planish_order::command_line::{
-    FUNCTION_SECTIONS, Work, expand, is_known_compiler, launchers, work_of_compiler, work_of_linker,
+    FUNCTION_SECTIONS, Work, expand, is_for_bare_machine, is_known_compiler, launchers, work_of_compiler,
+    work_of_linker,
 };
 use planish_report::{Level, Message};
 
@@ -97,7 +98,7 @@ pub(super) fn run(tool: Tool, args: &Args, context: &Context) -> Result<Answer, 
     };
     let words = expand(words.into_iter().skip(count), &read);
     let work = if tool == Tool::Compiler { work_of_compiler(&words) } else { work_of_linker(&words) };
-    let adds_sections = options.adds_sections() && wrapped.is_known();
+    let adds_sections = options.adds_sections() && wrapped.takes_sections();
     match work {
         Work::Compile if adds_sections => Ok(wrapped.become_it(&[FUNCTION_SECTIONS.to_owned()])),
         Work::Link(link) if options.means(&link.output) => {
@@ -111,6 +112,12 @@ impl Wrapped<'_> {
     /// Whether its options are known: what is added to a compilation is not tried first.
     fn is_known(&self) -> bool {
         self.program.last().is_some_and(|program| is_known_compiler(&program.to_string_lossy()))
+    }
+
+    /// Whether what it compiles may have sections of its functions.
+    fn takes_sections(&self) -> bool {
+        let is_bare = |program: &OsString| is_for_bare_machine(&program.to_string_lossy());
+        self.is_known() && !self.program.last().is_some_and(is_bare)
     }
 
     /// The command with words before its own. Behind these they could become something else: the value of an option
