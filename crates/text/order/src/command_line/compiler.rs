@@ -7,8 +7,9 @@ pub const FUNCTION_SECTIONS: &str = "-ffunction-sections";
 
 /// Programs that stand before a compiler on its command line.
 const LAUNCHERS: [&str; 6] = ["ccache", "sccache", "distcc", "icecc", "buildcache", "env"];
-/// Drivers, without what stands before the last dash (a target) and behind it (a version).
-const COMPILERS: [&str; 9] = ["cc", "c++", "gcc", "g++", "clang", "clang++", "gfortran", "flang", "gdc"];
+/// Drivers, without what stands before the last dash (a target) and behind it (a version). LLVM's Fortran driver,
+/// flang, is none of them: all but the newest end at the option.
+const COMPILERS: [&str; 8] = ["cc", "c++", "gcc", "g++", "clang", "clang++", "gfortran", "gdc"];
 
 /// Options that end before the link.
 const STOPS: &[&str] = &[
@@ -241,6 +242,9 @@ impl<'a> Said<'a> {
             self.for_linker.push(word);
         } else if word.starts_with("-l") {
             self.libraries = true;
+        } else if word.starts_with("-fembed-bitcode") {
+            // Clang takes no sections of functions beside it.
+            self.sections_settled = true;
         } else if word.starts_with("-flto") {
             self.link_time = true;
         } else if word == "-fno-lto" {
@@ -393,6 +397,15 @@ mod tests {
         }
     }
 
+    /// Clang: "-ffunction-sections is not supported with -fembed-bitcode".
+    #[test]
+    fn code_with_bitcode_beside_it_gets_no_sections() {
+        for option in ["-fembed-bitcode", "-fembed-bitcode=all", "-fembed-bitcode-marker"] {
+            assert_eq!(work(&format!("{option} -c x.c")), Work::Other, "{option}");
+            assert!(!link(&format!("x.c {option} -flto")).compiles, "{option}");
+        }
+    }
+
     #[test]
     fn compilations_are_told_from_links() {
         for line in [
@@ -448,7 +461,8 @@ mod tests {
         {
             assert!(is_known_compiler(name), "{name}");
         }
-        for name in ["nvcc", "ld", "my-wrapper", "rustc", "gcc-ar", "clang-tidy-19", ""] {
+        for name in ["nvcc", "flang", "flang-20", "ld", "my-wrapper", "rustc", "gcc-ar", "clang-tidy-19", ""]
+        {
             assert!(!is_known_compiler(name), "{name}");
         }
     }
