@@ -268,6 +268,10 @@ fn questions_and_failures_are_the_compilers_own() {
                         told.starts_with("warning: linked without the order: ")
                             && told.ends_with(&alone.stderr)
                     );
+                } else if is_link {
+                    let (first, rest) = told.split_at(told.len().min(alone.stderr.len()));
+                    assert!(first == alone.stderr && rest.contains(&alone.stderr), "{line}: {told}");
+                    assert!(rest.contains("note: ") && !told.contains("warning: linked"), "{line}: {told}");
                 } else {
                     assert_eq!(told, alone.stderr, "{line}");
                 }
@@ -418,10 +422,11 @@ fn a_link_that_fails_by_the_order_is_done_without() {
     assert_eq!(fs::read_to_string(home.path().join("linked")).expect("it was linked"), "x.o -o prog\n");
     let strict = on(home.path(), &format!("text cc --order order.txt --strict {link}"));
     assert_eq!((strict.exit, strict.stderr.as_str()), (7, "odd option\n"), "the linker's own code");
-    // What fails either way fails by itself, and is told once.
-    compiler(home.path(), &format!("{ANSWERS}\necho undefined >&2; exit 9"));
+    // What fails either way fails by itself: its own reason is told last, with its own code.
+    compiler(home.path(), &format!("{ANSWERS}\n{refuses}\necho undefined >&2; exit 9"));
     let run = on(home.path(), &format!("text cc --order order.txt {link}"));
-    assert_eq!((run.exit, run.stderr.as_str()), (9, "undefined\n"));
+    let told = "odd option\nundefined\nnote: prog is linked neither with the order nor without: ";
+    assert!(run.exit == 9 && run.stderr.starts_with(told), "{}", run.stderr);
 }
 
 #[test]

@@ -81,11 +81,15 @@ impl Linking<'_> {
             return Ok(self.answer(ordered));
         }
         let plain = captured(self.wrapped.with(&[]), &stop)?;
-        if !plain.status.success() {
-            // The user has read why; the words of this one say the same again.
-            return Ok(self.answer(plain.status));
-        }
+        // Also where it fails: the reason of the first may be one that nobody typed, and is not always the user's.
         pass_on(&plain);
+        if !plain.status.success() {
+            let text = format!(
+                "{} is linked neither with the order nor without: what is told last is told without it",
+                self.link.output
+            );
+            return Ok(self.answer(plain.status).note(text));
+        }
         let text = format!(
             "{} is linked without the order: with it the link fails, as told above",
             self.link.output
