@@ -55,7 +55,7 @@ pub use error::PipelineError;
 pub use export::{LeftOut, Outgoing, outgoing};
 pub use install::{InstallCheck, Installed, UnitFile, check_units, install_check};
 pub use intent::refuse_elsewhere;
-pub use log::log;
+pub use log::{in_force, log};
 pub use plan::{PlanOptions, plan};
 pub use preview::{Preview, persisted, preview};
 pub use session::{Seams, Session, SessionOptions, TrialAtWork};

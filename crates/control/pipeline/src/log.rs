@@ -13,3 +13,12 @@ pub fn log(session: &Session) -> Result<Vec<Entry>, PipelineError> {
     session.refuse_hidden()?;
     session.history()
 }
+
+/// Entries of the own journal that hold something in this boot, oldest first. What root applied is not among them where
+/// only root may read it.
+///
+/// # Errors
+/// A journal that cannot be read.
+pub fn in_force(session: &Session) -> Result<Vec<Entry>, PipelineError> {
+    session.open_entries()
+}

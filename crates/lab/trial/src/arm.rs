@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::child::Launch;
 use crate::file::ArmSpec;
+use crate::host::ARM;
 
 /// One arm: host settings, launcher options, environment, program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,12 +67,27 @@ impl Recipe {
         Some(Profile {
             // Pages granted to one profile count for it alone, so each arm has a profile of its own.
             name: format!("trial-{trial}-{}", self.name),
-            summary: format!("arm `{}` of trial `{trial}`", self.name),
+            summary: format!("{ARM}{}` of trial `{trial}`", self.name),
             inherits: self.profiles.clone(),
             placement: None,
             guide: Vec::new(),
             want: self.want.clone(),
         })
+    }
+
+    /// Whether it is another arm than this one by nothing but what it sets on the host.
+    pub(crate) fn differs_on_the_host_alone(&self, other: &Self) -> bool {
+        let off_host = |recipe: &Self| Self {
+            name: String::new(),
+            profiles: Vec::new(),
+            want: BTreeMap::new(),
+            sets: BTreeMap::new(),
+            twins: BTreeSet::new(),
+            aliases: BTreeSet::new(),
+            backing: None,
+            ..recipe.clone()
+        };
+        other.profiles.is_empty() && other.want.is_empty() && off_host(self) == off_host(other)
     }
 
     /// What it sets of the program's start and nobody reads back, as facts. CPUs and node are read from the program.

@@ -369,6 +369,9 @@ impl Field for StartField<'_> {
         }
         if let Some(profile) = &self.arms[arm].host {
             self.host.can_have(profile)?;
+            if self.arms[arm].recipe.differs_on_the_host_alone(&self.arms[0].recipe) {
+                self.host.can_differ(profile)?;
+            }
         } else if arm == self.placebo {
             let rungs = self.arms[1..self.placebo].iter().filter_map(|arm| arm.host.as_ref());
             self.rehearsed = rungs.filter(|profile| self.host.can_have(profile).is_ok()).cloned().collect();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use planish_sys::lock::{LockFile, TryLock};
@@ -352,7 +352,7 @@ fn a_file_that_does_not_fit_leaves_the_older_one_whole() {
     let binary = env!("CARGO_BIN_EXE_planish");
     let line =
         format!("trap '' XFSZ; ulimit -f 1; exec '{binary}' --json --root host plan series -o plan.json");
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = Command::new("sh");
     shell.args(["-c", &line]).current_dir(sandbox.path()).env_clear().env("HOME", sandbox.path());
     let run = Run::from(shell.output().expect("sh starts"));
     assert_eq!(run.exit, 2, "{} {}", run.stdout, run.stderr);
@@ -544,6 +544,39 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     }
 }
 
+/// A folder of root's own over the one of this machine, for nobody but us to see, and an ordinary user in it.
+const BESIDE_ROOT: &str = r#"mount -t tmpfs none /var/lib && mkdir -m 700 /var/lib/planish \
+    && : > /var/lib/planish/journal.jsonl && command -v setpriv > /dev/null || exit 77
+    exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@""#;
+
+#[test]
+fn an_ordinary_user_runs_trials_on_a_host_where_root_applied_something() {
+    let test = "an_ordinary_user_runs_trials_on_a_host_where_root_applied_something";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(test, "only root can become somebody else");
+    }
+    let home = tempfile::tempdir().expect("a folder");
+    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o777);
+    std::fs::set_permissions(home.path(), open).expect("our own folder");
+    let binary = home.path().join("planish");
+    std::fs::copy(env!("CARGO_BIN_EXE_planish"), &binary).expect("room for a copy");
+    let trial = "name = \"t\"\nsummary = \"s\"\nprimary = \"wall_s\"\n[workload]\nadapter = \"command\"\n\
+                 command = [\"true\"]\n[[rung]]\nname = \"swap\"\nwant = { \"vm.swappiness\" = 1 }\n";
+    std::fs::write(home.path().join("t.toml"), trial).expect("room");
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", BESIDE_ROOT, "sh"]).arg(binary).current_dir(home.path());
+    command.args(["trial", "run", "./t.toml", "--budget", "3", "--json"]).env("HOME", home.path());
+    let Ok(output) = command.env_remove("XDG_STATE_HOME").output() else {
+        return planish_skip::skip(test, "there is no unshare(1)");
+    };
+    if output.status.code() == Some(77) || String::from_utf8_lossy(&output.stderr).starts_with("unshare:") {
+        return planish_skip::skip(test, "no mount can be made here");
+    }
+    let run = Run::from(output);
+    let rung = &run.envelope()["result"]["rungs"][0];
+    assert_eq!((&rung["name"], &rung["verdict"]), (&"swap".into(), &"unavailable".into()), "{}", run.stdout);
+}
+
 #[test]
 fn a_second_planish_is_refused_while_one_writes() {
     let sandbox = sandbox();
@@ -698,13 +731,13 @@ fn on_a_terminal_a_yes_is_asked_for_and_taken() {
     let sandbox = sandbox();
     let line = format!("{} --root host --state state apply two", env!("CARGO_BIN_EXE_planish"));
     // A container may have neither the program nor a pseudo-terminal to give.
-    match std::process::Command::new("script").args(["-qec", "true", "/dev/null"]).output() {
+    match Command::new("script").args(["-qec", "true", "/dev/null"]).output() {
         Err(_) => return planish_skip::skip(NAME, "no script(1)"),
         Ok(tried) if !tried.status.success() => return planish_skip::skip(NAME, "no pseudo-terminal"),
         Ok(_) => {}
     }
     for (typed, exit) in [("n\n", 3), ("y\n", 0)] {
-        let mut child = std::process::Command::new("script")
+        let mut child = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
             .current_dir(sandbox.path())
             .stdin(Stdio::piped())

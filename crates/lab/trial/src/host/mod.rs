@@ -36,6 +36,9 @@ pub struct Kept {
     pub lasts: bool,
 }
 
+/// How the reason of an entry begins that holds an arm, for as long as its units run.
+pub(crate) const ARM: &str = "arm `";
+
 /// Something that the kernel does once when it is asked to, between the units of a trial. It leaves no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -64,6 +67,9 @@ pub trait HostControl {
 
     /// Whether this host and this user can have it, found without writing.
     fn can_have(&self, profile: &Profile) -> Result<(), ArmError>;
+
+    /// Whether an apply of it would write anything; what the host has already makes no arm of its own.
+    fn can_differ(&self, profile: &Profile) -> Result<(), ArmError>;
 
     /// Applies it and reads back.
     fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError>;

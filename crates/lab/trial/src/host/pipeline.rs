@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use planish_host::Access as HostAccess;
 use planish_model::{
-    Access, EntryId, Exit, HostFacts, KnobId, Observation, Outcome, OutcomeKind, Plan, Profile, Skipped,
-    Step, VerdictKind,
+    Access, Entry, EntryId, Exit, HostFacts, KnobId, Observation, Outcome, OutcomeKind, Plan, Profile,
+    Skipped, Step, VerdictKind,
 };
-use planish_pipeline::{ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork};
+use planish_pipeline::{
+    ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork, in_force,
+};
 use serde_json::Value;
 
 use super::keep::Measured;
-use super::{Action, Applied, HostControl, Kept};
+use super::{ARM, Action, Applied, HostControl, Kept};
 use crate::error::TrialError;
 use crate::sample::ArmError;
 
@@ -42,13 +44,30 @@ impl<'s> PipelineHost<'s> {
     /// for its own.
     ///
     /// # Errors
-    /// Another one is at work; its process is named.
+    /// Another one is at work; its process is named. One that was killed has left an arm on the host, which would be
+    /// the baseline of this one; its entries are named.
     pub fn begin(&mut self) -> Result<(), TrialError> {
-        self.at_work = self.session.begin_trial().map_err(|error| TrialError::Refused {
+        let at_work = self.session.begin_trial().map_err(|error| TrialError::Refused {
             what: format!("two trials would measure each other's settings: {}", chain(&error)),
             cure: error.hints().into_iter().next().unwrap_or_default(),
         })?;
+        self.refuse_what_is_left()?;
+        self.at_work = at_work;
         Ok(())
+    }
+
+    fn refuse_what_is_left(&self) -> Result<(), TrialError> {
+        let entries = in_force(self.session).map_err(|error| not_persisted(&error))?;
+        let is_arm = |entry: &&Entry| entry.reason.as_deref().is_some_and(|reason| reason.starts_with(ARM));
+        let left: Vec<&Entry> = entries.iter().filter(is_arm).collect();
+        let Some(first) = left.first() else { return Ok(()) };
+        let what = format!(
+            "a trial that was killed has left entry {} on the host ({}), and this one would take that for its baseline",
+            first.id,
+            first.reason.as_deref().unwrap_or_default()
+        );
+        let undo: Vec<String> = left.iter().rev().map(|entry| format!("planish undo {}", entry.id)).collect();
+        Err(TrialError::Refused { what, cure: format!("take it back first: {}", undo.join("; ")) })
     }
 
     /// Says that this has values on the host, where [`Self::begin`] was not asked to.
@@ -187,6 +206,25 @@ impl HostControl for PipelineHost<'_> {
         }
         let observation = self.session.observe();
         plan.steps.iter().find_map(|step| self.objection(step, &observation)).map_or(Ok(()), Err)
+    }
+
+    fn can_differ(&self, profile: &Profile) -> Result<(), ArmError> {
+        let plan = self.plan(profile).map_err(|error| refused(&error))?;
+        if !plan.steps.is_empty() {
+            return Ok(());
+        }
+        let is_had = |place: &str| plan.skipped.iter().any(|row| row.satisfied && row.place == place);
+        let holders = in_force(self.session).unwrap_or_default();
+        let holders = holders.iter().filter(|entry| entry.steps.iter().any(|step| is_had(&step.place)));
+        let undo: Vec<String> = holders.rev().map(|entry| format!("planish undo {}", entry.id)).collect();
+        Err(ArmError::Unavailable {
+            reason: "the host has all of it already, so that its units would be those of the baseline"
+                .to_owned(),
+            cure: match undo.is_empty() {
+                true => "give the baseline the value to compare with, in its own `want`".to_owned(),
+                false => format!("take it back first: {}", undo.join("; ")),
+            },
+        })
     }
 
     fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError> {

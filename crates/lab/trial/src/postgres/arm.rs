@@ -13,7 +13,7 @@ use super::server::{Pages, Server};
 use super::work::Clients;
 use crate::child::padding;
 use crate::collect::Window;
-use crate::host::HostControl;
+use crate::host::{ARM, HostControl};
 use crate::outcome::Achieved;
 use crate::resident::ResidentArm;
 use crate::sample::{ArmError, Sample};
@@ -142,7 +142,7 @@ fn pool_knob(page_bytes: u64) -> &'static str {
 fn wish(arm: &str, knob: &str, want: Want) -> Profile {
     Profile {
         name: format!("prove-postgres-{arm}"),
-        summary: format!("What the server `{arm}` of a trial needs."),
+        summary: format!("{ARM}{arm}` of prove postgres: what its server needs"),
         inherits: Vec::new(),
         want: BTreeMap::from([(KnobId::new(knob), want)]),
         placement: None,

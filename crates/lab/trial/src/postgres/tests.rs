@@ -28,6 +28,10 @@ impl HostControl for NoRights {
         Err(ArmError::Unavailable { reason: "needs root".to_owned(), cure: "sudo".to_owned() })
     }
 
+    fn can_differ(&self, _profile: &Profile) -> Result<(), ArmError> {
+        unreachable!("servers are no host arms")
+    }
+
     fn apply(&mut self, _profile: &Profile) -> Result<Applied, ArmError> {
         unreachable!("nothing may be applied that cannot be had")
     }

@@ -46,6 +46,10 @@ impl HostControl for Memory {
         Ok(())
     }
 
+    fn can_differ(&self, _profile: &Profile) -> Result<(), ArmError> {
+        Ok(())
+    }
+
     fn apply(&mut self, profile: &Profile) -> Result<Applied, ArmError> {
         assert!(self.open.is_empty() || self.has_room, "the arm before was taken back first");
         self.applied += 1;

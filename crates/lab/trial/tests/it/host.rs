@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planish_model::{Closure, EntryState, KnobId, Nodes, Profile, Want};
-use planish_pipeline::{Session, SessionOptions};
+use planish_pipeline::{
+    ApplyOptions, PlanOptions, Session, SessionOptions, Source, Target, apply, plan, undo,
+};
 use planish_trial::{
     Action, ArmError, HostControl, Phase, PipelineHost, Progress, Proofs, RunOptions, RungVerdict, Silent,
     Stop, Tick, TrialFile, run,
@@ -171,7 +173,7 @@ fn boot_parameters_that_no_unit_had_are_not_persisted_and_named() {
                 with the rest of its profile: planish apply realtime --persist";
     assert!(kept.notes.iter().any(|note| note == left), "{:?}", kept.notes);
     // It is undone as any entry, and nothing of it stays.
-    planish_pipeline::undo(&machine.session, planish_pipeline::Target::All, false).expect("undone");
+    undo(&machine.session, Target::All, false).expect("undone");
     assert_eq!(boot_files(&machine), before);
 }
 
@@ -179,12 +181,8 @@ fn boot_parameters_that_no_unit_had_are_not_persisted_and_named() {
 fn a_boot_loader_that_is_not_known_is_in_nobody_s_way() {
     let machine = Machine::new();
     shell(&machine, "rm -r boot/grub && mkdir boot/extlinux && echo 'LABEL a' > boot/extlinux/extlinux.conf");
-    let refused = planish_pipeline::plan(
-        &machine.session,
-        &planish_pipeline::Source::Inline(whole("realtime")),
-        &planish_pipeline::PlanOptions::default(),
-    )
-    .and_then(|plan| planish_pipeline::can_persist(&machine.session, &plan));
+    let refused = plan(&machine.session, &Source::Inline(whole("realtime")), &PlanOptions::default())
+        .and_then(|plan| planish_pipeline::can_persist(&machine.session, &plan));
     assert!(refused.is_err(), "else it is known, and this shows nothing");
     let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
     host.can_persist(&whole("realtime")).expect("no file of it is due");
@@ -309,6 +307,59 @@ fn what_somebody_sets_between_two_units_is_in_the_notes() {
     };
     assert_eq!(notes(&mut Silent), 0);
     assert_eq!(notes(&mut Impatient(place)), 1);
+}
+
+/// Sets what the rung of the trial wants, for this reason.
+fn set_beforehand(machine: &Machine, reason: &str) {
+    let source = Source::Inline(lone("vm.swappiness", Want::Int(1)));
+    let plan = plan(&machine.session, &source, &PlanOptions::default()).expect("it can be planned");
+    let options = ApplyOptions { reason: Some(reason.to_owned()), ..ApplyOptions::default() };
+    let entry = apply(&machine.session, &plan, &options).expect("it may be written").entry;
+    assert_eq!(entry.expect("it was another value").0, 1);
+}
+
+#[test]
+fn a_rung_that_the_host_has_already_is_no_rung() {
+    let machine = Machine::new();
+    set_beforehand(&machine, "mine");
+    let outcome = run(&machine.trial(), &machine.session, &options(false, Stop::default()), &mut Silent);
+    let outcome = outcome.expect("the baseline can be measured");
+    let swap = &outcome.rungs[0];
+    assert_eq!((swap.verdict, swap.pairs), (RungVerdict::Unavailable, 0), "{}", swap.reason);
+    assert!(swap.reason.contains("the host has all of it already"), "{}", swap.reason);
+    let cures: Vec<&str> = outcome.refused.iter().map(|refusal| refusal.cure.as_str()).collect();
+    assert!(cures.contains(&"take it back first: planish undo 1"), "{cures:?}");
+
+    // It is the baseline's, too, unless that has a value of its own.
+    let with_baseline = "[baseline]\nname = \"as before\"\nwant = { \"vm.swappiness\" = 60 }\n[[rung]]";
+    let text = machine.trial_text().replace("[[rung]]", with_baseline);
+    let trial = TrialFile::parse("t.toml", &text).expect("a good file");
+    let outcome = run(&trial, &machine.session, &options(false, Stop::default()), &mut Silent);
+    let outcome = outcome.expect("it runs");
+    assert_eq!(outcome.rungs[0].verdict, RungVerdict::Keep, "{}", outcome.rungs[0].reason);
+}
+
+#[test]
+fn what_a_killed_trial_has_left_is_no_baseline() {
+    let machine = Machine::new();
+    set_beforehand(&machine, "arm `swap` of trial `t`");
+    let options = options(false, Stop::default());
+    let refused = |error: planish_trial::TrialError| {
+        assert_eq!(error.exit(), planish_model::Exit::Refused);
+        assert!(
+            error.to_string().contains("has left entry 1 on the host (arm `swap` of trial `t`)"),
+            "{error}"
+        );
+        assert_eq!(error.hints(), ["take it back first: planish undo 1"]);
+    };
+    refused(run(&machine.trial(), &machine.session, &options, &mut Silent).expect_err("it is no baseline"));
+    refused(
+        planish_trial::selfcheck(&machine.trial(), &machine.session, &options, &mut Silent)
+            .expect_err("as a run"),
+    );
+    undo(&machine.session, Target::Newest, false).expect("nobody is at work");
+    let quick = RunOptions { quick: true, budget: Some(Duration::from_secs(2)), ..options };
+    run(&machine.trial(), &machine.session, &quick, &mut Silent).expect("the host is as it was");
 }
 
 #[test]
@@ -498,15 +549,13 @@ fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
     let applied = host.apply(&lone("vm.swappiness", Want::Int(1))).expect("it may be written");
     assert!(applied.entry.is_some() && applied.short.is_empty());
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
-    let other = planish_pipeline::undo(&machine.session, planish_pipeline::Target::Newest, false)
-        .expect_err("a trial runs");
+    let other = undo(&machine.session, Target::Newest, false).expect_err("a trial runs");
     let us = format!("a trial is at work (pid {})", std::process::id());
     assert!(other.to_string().starts_with(&us), "{other}");
     assert_eq!(other.exit(), planish_model::Exit::Refused);
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), "1");
     drop(host);
-    planish_pipeline::undo(&machine.session, planish_pipeline::Target::Newest, false)
-        .expect("no trial any more");
+    undo(&machine.session, Target::Newest, false).expect("no trial any more");
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
 }
 
@@ -540,8 +589,7 @@ fn an_action_is_in_the_journal_and_leaves_nothing_to_undo() {
         assert_eq!(entry.state, EntryState::Closed(Closure::Acted));
         assert_eq!(entry.reason.as_deref(), Some("between the units of a trial"));
     }
-    let undone =
-        planish_pipeline::undo(&machine.session, planish_pipeline::Target::All, false).expect("a journal");
+    let undone = undo(&machine.session, Target::All, false).expect("a journal");
     assert!(undone.entries.is_empty());
 }
 
