@@ -13,7 +13,7 @@ mod shape;
 use crate::tally::Tally;
 use crate::target;
 use crate::{ground, shell};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use guest::Boot;
 use kernel::Kernel;
 use std::fs::{self, File};
@@ -93,6 +93,9 @@ fn unpack(boot: &Boot<'_>, into: &Path) -> Result<()> {
         .with_context(|| format!("{} did not arrive whole", archive.display()))
 }
 
+/// Most bytes of the static program, the limit of `./x bench spine`.
+const PROGRAM_BYTES_MAX: usize = 15_000_000;
+
 /// What runs in a guest.
 struct Programs {
     init: Vec<u8>,
@@ -112,7 +115,13 @@ impl Programs {
         let planish = if ground::has_package("planish-cli")? {
             // The one that is shipped; and emulation makes an unoptimised one five times slower.
             let built = target.build("release", &["--package", "planish-cli", "--bin", "planish"])?;
-            Some(read(&built.join("planish"))?)
+            let planish = read(&built.join("planish"))?;
+            let bytes = planish.len();
+            ensure!(
+                bytes <= PROGRAM_BYTES_MAX,
+                "the static program has {bytes} bytes, more than {PROGRAM_BYTES_MAX}: profile.release in Cargo.toml"
+            );
+            Some(planish)
         } else {
             None
         };
