@@ -344,7 +344,8 @@ fn of_lock(error: &LockError) -> String {
 }
 
 /// The cure of an undo that would have to guess.
-const BY_NAME: &str = "name the entry, which can be undone at once: planish log, then planish undo N";
+const BY_NAME: &str = "name the entry, which can be undone at once: planish log, then planish undo N (one whose reason \
+                       is an arm is the trial's own, and without it the trial ends)";
 
 /// The cure of pools that do not fit.
 fn of_memory(knobs: &[KnobId]) -> String {

@@ -1,6 +1,6 @@
 //! The control plane of the live host: plan, apply and undo of `planish-pipeline`, with its journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::time::Duration;
 
@@ -213,16 +213,19 @@ impl HostControl for PipelineHost<'_> {
         if !plan.steps.is_empty() {
             return Ok(());
         }
-        let is_had = |place: &str| plan.skipped.iter().any(|row| row.satisfied && row.place == place);
-        let holders = in_force(self.session).unwrap_or_default();
-        let holders = holders.iter().filter(|entry| entry.steps.iter().any(|step| is_had(&step.place)));
-        let undo: Vec<String> = holders.rev().map(|entry| format!("planish undo {}", entry.id)).collect();
+        let entries = in_force(self.session).unwrap_or_default();
+        let sets = |entry: &&Entry, place: &str| entry.steps.iter().any(|step| step.place == place);
+        let had = plan.skipped.iter().filter(|row| row.satisfied);
+        let newest = had.filter_map(|row| entries.iter().rev().find(|entry| sets(entry, &row.place)));
+        let newest: BTreeSet<EntryId> = newest.map(|entry| entry.id).collect();
+        let undo: Vec<String> = newest.iter().rev().map(|id| format!("planish undo {id}")).collect();
+        let what = "the host has already all of it that a trial can set here";
+        let by_baseline = "give the baseline the value to compare with, in its own `want`";
         Err(ArmError::Unavailable {
-            reason: "the host has all of it already, so that its units would be those of the baseline"
-                .to_owned(),
+            reason: format!("{what}, so that its units would be those of the baseline"),
             cure: match undo.is_empty() {
-                true => "give the baseline the value to compare with, in its own `want`".to_owned(),
-                false => format!("take it back first: {}", undo.join("; ")),
+                true => by_baseline.to_owned(),
+                false => format!("{by_baseline}; or take back all that set it: {}", undo.join("; ")),
             },
         })
     }
@@ -273,6 +276,12 @@ impl HostControl for PipelineHost<'_> {
             match planish_pipeline::undo(self.session, Target::Entry(entry), false) {
                 Ok(undone) if undone.exit == Exit::Done => {
                     self.open.retain(|open| *open != entry);
+                    // In the middle of a unit, which ran without it from then on.
+                    if undone.entries.is_empty() && attempt == 0 {
+                        let detail =
+                            format!("someone else has taken back entry {entry}, an arm of this trial");
+                        return Err(ArmError::Host { detail, restored: true });
+                    }
                     return Ok(());
                 }
                 Ok(undone) => {

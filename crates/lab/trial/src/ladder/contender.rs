@@ -1,7 +1,7 @@
 //! A rung on its way: from a planned arm to a verdict.
 
 use planish_stats::spending::CONFIRMATION_PAIRS_MIN;
-use planish_stats::{Conclusion, Reason};
+use planish_stats::{Conclusion, Reason, Verdict};
 
 use super::builds::claim;
 use super::race::Run;
@@ -92,6 +92,13 @@ impl Contender {
     pub(super) fn gain(&self, options: &LadderOptions) -> Option<Gain> {
         let effect = self.run.as_ref()?.sequential.conclusion()?.effect?;
         Some(rows::gain(rows::better(options.primary.better), &effect))
+    }
+
+    /// Whether what its pairs say dropped it, and not a crash.
+    pub(super) fn is_dropped_by_pairs(&self) -> bool {
+        let conclusion = self.run.as_ref().and_then(|run| run.sequential.conclusion());
+        let says_drop = conclusion.is_some_and(|conclusion| conclusion.verdict == Verdict::Drop);
+        self.verdict == Some(RungVerdict::Drop) && says_drop
     }
 
     /// A kept rung was run again as a part of the stack, or left out of it.

@@ -512,9 +512,9 @@ impl<'a> Climb<'a> {
 
     /// Takes back every keep where something other than the rungs can have made it; whether it did.
     ///
-    /// What made two equal arms differ may have made the others; and who sets the host between two units may have made
-    /// a gain, or have let one of another host stand for this one. The placebo's own verdict stays, so that it is
-    /// counted.
+    /// What made two equal arms differ may have made the others. Who sets the host between two units may have made a
+    /// gain, or taken one away by making all arms alike: then a drop by pairs is none, either. The placebo's own
+    /// verdict stays, so that it is counted.
     fn disbelieve_all(&self, contenders: &mut [Contender]) -> bool {
         let Some((placebo, rungs)) = contenders.split_last_mut() else { return false };
         let reason = if placebo.is_kept() {
@@ -524,7 +524,10 @@ impl<'a> Climb<'a> {
         } else {
             return false;
         };
-        for rung in rungs.iter_mut().filter(|rung| rung.is_kept()) {
+        let of_two_hosts = self.field.is_disturbed();
+        let is_doubtful =
+            |rung: &&mut Contender| rung.is_kept() || (of_two_hosts && rung.is_dropped_by_pairs());
+        for rung in rungs.iter_mut().filter(is_doubtful) {
             rung.conclude(RungVerdict::Inconclusive, reason.to_owned());
         }
         true

@@ -326,9 +326,11 @@ fn a_rung_that_the_host_has_already_is_no_rung() {
     let outcome = outcome.expect("the baseline can be measured");
     let swap = &outcome.rungs[0];
     assert_eq!((swap.verdict, swap.pairs), (RungVerdict::Unavailable, 0), "{}", swap.reason);
-    assert!(swap.reason.contains("the host has all of it already"), "{}", swap.reason);
+    assert!(swap.reason.contains("the host has already all of it"), "{}", swap.reason);
     let cures: Vec<&str> = outcome.refused.iter().map(|refusal| refusal.cure.as_str()).collect();
-    assert!(cures.contains(&"take it back first: planish undo 1"), "{cures:?}");
+    let cure = "give the baseline the value to compare with, in its own `want`; \
+                or take back all that set it: planish undo 1";
+    assert!(cures.contains(&cure), "{cures:?}");
 
     // It is the baseline's, too, unless that has a value of its own.
     let with_baseline = "[baseline]\nname = \"as before\"\nwant = { \"vm.swappiness\" = 60 }\n[[rung]]";
@@ -557,6 +559,20 @@ fn a_control_plane_that_is_dropped_takes_back_what_it_applied() {
     drop(host);
     undo(&machine.session, Target::Newest, false).expect("no trial any more");
     assert_eq!(machine.read("/proc/sys/vm/swappiness"), before);
+}
+
+#[test]
+fn an_arm_that_somebody_takes_back_ends_the_trial() {
+    let machine = Machine::new();
+    let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
+    let entry = host.apply(&lone("vm.swappiness", Want::Int(1))).expect("it may be written").entry;
+    let entry = entry.expect("it was another value");
+    undo(&machine.session, Target::Entry(entry), false).expect("it is named");
+    match host.undo(entry).expect_err("its unit ran without it") {
+        ArmError::Host { detail, restored: true } => assert!(detail.contains("someone else"), "{detail}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(host.undo_all().is_ok(), "nothing of it is left to undo");
 }
 
 #[test]
