@@ -118,16 +118,22 @@ impl Outgoing {
     }
 
     /// Values for patterns of places. In a profile the first case that means a place counts, elsewhere the last.
+    ///
+    /// A case for all places ends the list, as it does in a plan: what stands behind it is for other hosts.
     fn cases(&mut self, knob: &Knob, cases: &[Case], host: &planish_model::HostFacts) {
-        for case in cases.iter().rev() {
-            match planish_decide::unmet(&case.needs, host) {
-                None => self.items.push(Item::new(knob, case.only.as_deref(), &case.value)),
-                Some(reason) => {
-                    let reason = format!("`{}`: advice {reason}", case.value);
-                    self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
-                }
+        let mut counted = Vec::new();
+        for case in cases {
+            if let Some(reason) = planish_decide::unmet(&case.needs, host) {
+                let reason = format!("`{}`: advice {reason}", case.value);
+                self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+                continue;
+            }
+            counted.push(Item::new(knob, case.only.as_deref(), &case.value));
+            if case.only.is_none() {
+                break;
             }
         }
+        self.items.extend(counted.into_iter().rev());
     }
 
     /// What a placement sets besides what the profile wants by itself.
