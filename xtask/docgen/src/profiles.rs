@@ -31,6 +31,8 @@ what can be wanted.
   beside `profiles`, written as those of `catalogue/knobs`.
 - `need_bytes` is what is reserved, in whole pages over the nodes with CPUs; no headroom is added.
   `planish size --bytes 24G -o ./mine.toml` writes a profile with 20 % of it, and shows the arithmetic.
+- `nodes = [0]` behind it puts the whole need on each node named; a list of both,
+  `{ need_bytes = [536870912, 268435456], nodes = [0, 1] }`, puts so much on each.
 - `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`) matches. Where this host has none of
   them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is refused.
 - `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d or a script sets.

@@ -29,7 +29,9 @@ pub(crate) fn refuse(
     let patterns = cases.iter().filter_map(|case| case.only.as_deref());
     patterns.into_iter().try_for_each(|only| refuse_pattern(knob, only, observation))?;
     match want {
-        Want::Need { nodes: Nodes::Each(each), .. } => refuse_node(knob, each, catalogue, observation),
+        Want::Need { nodes: Nodes::Each(each), .. } | Want::Needs { nodes: each, .. } => {
+            refuse_node(knob, each, catalogue, observation)
+        }
         _ => Ok(()),
     }
 }

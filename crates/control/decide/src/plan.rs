@@ -138,6 +138,7 @@ impl<'a> Draft<'a> {
             Want::Case(case) => self.add_cases(knob, std::slice::from_ref(case.as_ref())),
             Want::Cases(cases) => self.add_cases(knob, cases),
             Want::Need { need_bytes, nodes } => self.add_pool(knob, Need::Bytes(*need_bytes, nodes)),
+            Want::Needs { need_bytes, nodes } => self.add_pool(knob, Need::Each(need_bytes, nodes)),
             Want::From { from: Computation::ServicePool } => match &self.options.sizing {
                 Some(sizing) => self.add_pool(knob, Need::Service(sizing)),
                 None => {

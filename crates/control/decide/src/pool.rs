@@ -48,6 +48,8 @@ impl Raise<'_> {
 pub(crate) enum Need<'a> {
     /// So many bytes on these nodes.
     Bytes(u64, &'a Nodes),
+    /// So many bytes on each of so many nodes.
+    Each(&'a [u64], &'a [u32]),
     /// What a service needs.
     Service(&'a Sizing),
 }
@@ -72,11 +74,12 @@ pub(crate) fn raises<'a>(
     let nodes: Vec<Option<u32>> = pools.iter().map(|(_, pool)| pool.node).collect();
     let wanted = match need {
         Need::Bytes(bytes, nodes_wanted) => by_bytes(bytes, page_bytes, nodes_wanted, &nodes, observation)?,
+        Need::Each(needs, on) => by_node(needs, page_bytes, on, &nodes)?,
         Need::Service(sizing) => by_service(sizing, page_bytes, &nodes)?,
     };
     let service = match need {
         Need::Service(sizing) => sizing.service.clone(),
-        Need::Bytes(..) => None,
+        Need::Bytes(..) | Need::Each(..) => None,
     };
     let arithmetic = wanted.arithmetic;
     let mut raises = Vec::new();
@@ -164,13 +167,25 @@ fn by_bytes(
             Ok(Wanted { pages, arithmetic })
         }
         Nodes::Each(each) => {
-            if let Some(missing) = each.iter().find(|node| !nodes.contains(&Some(**node))) {
-                return Err(format!("there is no pool on node {missing}"));
-            }
+            refuse_missing(each, nodes)?;
             let pages = each.iter().map(|node| (Some(*node), (pages, 0))).collect();
             Ok(Wanted { pages, arithmetic: format!("{size} on each node named") })
         }
     }
+}
+
+fn by_node(needs: &[u64], page_bytes: u64, on: &[u32], nodes: &[Option<u32>]) -> Result<Wanted, String> {
+    refuse_missing(on, nodes)?;
+    let pages: BTreeMap<_, _> =
+        on.iter().zip(needs).map(|(node, need)| (Some(*node), (need.div_ceil(page_bytes), 0))).collect();
+    let sizes: Vec<String> =
+        on.iter().zip(needs).map(|(node, need)| format!("{} on node {node}", bytes(*need))).collect();
+    Ok(Wanted { pages, arithmetic: format!("{} in pages of {}", sizes.join(", "), bytes(page_bytes)) })
+}
+
+fn refuse_missing(wanted: &[u32], nodes: &[Option<u32>]) -> Result<(), String> {
+    let missing = wanted.iter().find(|node| !nodes.contains(&Some(**node)));
+    missing.map_or(Ok(()), |node| Err(format!("there is no pool on node {node}")))
 }
 
 fn by_service(sizing: &Sizing, page_bytes: u64, nodes: &[Option<u32>]) -> Result<Wanted, String> {
@@ -302,6 +317,20 @@ mod tests {
     fn a_named_node_takes_the_whole_need_and_a_missing_one_is_named() {
         assert_eq!(plan_2m(5 << 21, &Nodes::Each(vec![2]), &[]), Ok(vec![(Some(2), 5, 5)]));
         assert_eq!(plan_2m(1, &Nodes::Each(vec![7]), &[]), Err("there is no pool on node 7".to_owned()));
+    }
+
+    #[test]
+    fn each_node_takes_its_own_need_and_a_missing_one_is_named() {
+        let (catalogue, observation) = (catalogue(), observation());
+        let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
+        let on = |nodes: &[u32]| {
+            let need = Need::Each(&[3 << 21, 1], nodes);
+            raises(knob, need, "mine", &catalogue, &observation, &[])
+                .map(|raises| raises.iter().map(|raise| (raise.pool.node, raise.pages())).collect::<Vec<_>>())
+        };
+        assert_eq!(on(&[0, 2]), Ok(vec![(Some(0), 3), (Some(2), 1)]));
+        assert_eq!(on(&[2, 0]), Ok(vec![(Some(0), 1), (Some(2), 3)]));
+        assert_eq!(on(&[0, 7]), Err("there is no pool on node 7".to_owned()));
     }
 
     #[test]

@@ -79,6 +79,13 @@ pub enum Want {
         #[serde(default, skip_serializing_if = "is_spread")]
         nodes: Nodes,
     },
+    /// `"hugepages.2m" = { need_bytes = [536870912, 268435456], nodes = [0, 1] }`: the same, so much on each of the nodes.
+    Needs {
+        /// Bytes for each node, in the order of `nodes`.
+        need_bytes: Vec<u64>,
+        /// The nodes, each once.
+        nodes: Vec<u32>,
+    },
     /// `"vm.min_free_kbytes" = { from = "min_free_half_percent" }`.
     From {
         /// The function of decide.
@@ -158,7 +165,7 @@ impl Want {
             Self::Int(number) => Some(number.to_string()),
             Self::Text(text) => Some(text.clone()),
             Self::Case(case) => Some(case.value.clone()),
-            Self::Cases(_) | Self::Need { .. } | Self::From { .. } => None,
+            Self::Cases(_) | Self::Need { .. } | Self::Needs { .. } | Self::From { .. } => None,
         }
     }
 

@@ -84,7 +84,7 @@ fn of_profile(
             continue;
         }
         match &profile.want[&id] {
-            Want::Need { .. } | Want::From { .. } => out.computed(knob, made),
+            Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => out.computed(knob, made),
             Want::Case(case) => out.cases(knob, std::slice::from_ref(case.as_ref()), host),
             Want::Cases(cases) => out.cases(knob, cases, host),
             plain @ (Want::Int(_) | Want::Text(_)) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, place, units};
+use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, place};
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
@@ -17,11 +17,12 @@ struct Value {
     row: usize,
 }
 
-/// The pool of a knob.
+/// What a knob's pool is to hold on one node, or on all together.
 struct Pool {
+    node: Option<u32>,
     need_bytes: u64,
-    /// The nodes that have it, `None` for all together, and the index of the line of each.
-    nodes: Vec<(Option<u32>, usize)>,
+    /// The index of its line.
+    row: usize,
 }
 
 /// Collects the values of the lines that are accepted, and the reasons of all others.
@@ -29,7 +30,7 @@ pub(crate) struct Collector<'a> {
     catalogue: &'a Catalogue,
     /// Values by knob, in the order of their lines.
     values: BTreeMap<KnobId, Vec<Value>>,
-    pools: BTreeMap<KnobId, Pool>,
+    pools: BTreeMap<KnobId, Vec<Pool>>,
     lines: Vec<ImportedLine>,
     /// What the file says it is for.
     summary: Option<String>,
@@ -126,29 +127,19 @@ impl<'a> Collector<'a> {
         self.lines.push(ImportedLine { line, text, knob, overridden_by: None, reason });
     }
 
-    /// A pool of one node, or of all. A profile gives the nodes that it names the same, so that a line for another node
-    /// adds it, and one that would give it another size cannot be kept.
+    /// A pool of one node, or of all: a profile has one of both.
     fn pool(&mut self, line: usize, text: String, (id, need_bytes, node): (KnobId, u64, Option<u32>)) {
         let row = self.lines.len();
-        let pool = self.pools.entry(id.clone()).or_insert(Pool { need_bytes, nodes: Vec::new() });
-        let is_other = |(other, _): &(Option<u32>, usize)| *other != node;
-        if let (Some(_), Some((None, _))) = (node, pool.nodes.first()) {
+        let pools = self.pools.entry(id.clone()).or_default();
+        if node.is_some() && pools.first().is_some_and(|pool| pool.node.is_none()) {
             let reason = "the pool of all nodes is set before, and a profile has one of both";
             return self.refuse(line, &text, reason);
         }
-        if node.is_some() && pool.need_bytes != need_bytes && pool.nodes.iter().any(is_other) {
-            let known: Vec<String> =
-                pool.nodes.iter().filter_map(|(node, _)| node.map(|node| node.to_string())).collect();
-            let (known, have) = (known.join(", "), units::bytes(pool.need_bytes));
-            let reason = format!("a profile gives each node the same, and node {known} has {have}");
-            return self.refuse(line, &text, reason);
-        }
         let why = if node.is_some() { "sets it again" } else { "sets the pool of all nodes" };
-        for (_, lost) in pool.nodes.extract_if(.., |known| node.is_none() || !is_other(known)) {
-            lose(&mut self.lines, lost, line, why);
+        for lost in pools.extract_if(.., |pool| node.is_none() || pool.node == node) {
+            lose(&mut self.lines, lost.row, line, why);
         }
-        pool.need_bytes = need_bytes;
-        pool.nodes.push((node, row));
+        pools.push(Pool { node, need_bytes, row });
         let reason = Some("a pool: raised by this need, and never lowered".to_owned());
         self.lines.push(ImportedLine { line, text, knob: Some(id), overridden_by: None, reason });
     }
@@ -156,12 +147,7 @@ impl<'a> Collector<'a> {
     /// The wanted values, and what became of every line.
     pub(crate) fn finish(self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
         let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(values)?)));
-        let pools = self.pools.into_iter().map(|(id, pool)| {
-            let mut nodes: Vec<u32> = pool.nodes.iter().filter_map(|(node, _)| *node).collect();
-            nodes.sort_unstable();
-            let nodes = if nodes.is_empty() { Nodes::Spread } else { Nodes::Each(nodes) };
-            (id, Want::Need { need_bytes: pool.need_bytes, nodes })
-        });
+        let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, need(pools)?)));
         (wants.chain(pools).collect(), self.lines)
     }
 }
@@ -184,6 +170,20 @@ fn covers(later: Option<&str>, earlier: Option<&str>) -> bool {
 /// The hole that a pattern is for, nothing for the first one, and the pattern itself.
 fn hole_of(only: &str) -> (&str, &str) {
     only.split_once('=').unwrap_or(("", only))
+}
+
+/// The pools of a knob as one need.
+fn need(mut pools: Vec<Pool>) -> Option<Want> {
+    pools.sort_unstable_by_key(|pool| pool.node);
+    let need_bytes = pools.first()?.need_bytes;
+    let nodes: Vec<u32> = pools.iter().filter_map(|pool| pool.node).collect();
+    Some(match nodes.is_empty() {
+        true => Want::Need { need_bytes, nodes: Nodes::Spread },
+        false if pools.iter().all(|pool| pool.need_bytes == need_bytes) => {
+            Want::Need { need_bytes, nodes: Nodes::Each(nodes) }
+        }
+        false => Want::Needs { need_bytes: pools.iter().map(|pool| pool.need_bytes).collect(), nodes },
+    })
 }
 
 /// Of several values the last that means a place counts, in a profile the first.

@@ -36,26 +36,27 @@ fn pools_of_several_nodes_are_kept_or_refused_and_never_lost() {
         };
         read(&pools.iter().map(line).collect::<String>(), ImportFormat::Script)
     };
-    let need = |imported: &Imported| match want(imported, "hugepages.2m") {
-        Want::Need { need_bytes, nodes } => (need_bytes >> 21, nodes.clone()),
-        other => panic!("{other:?}"),
+    let all = |pages: u64, nodes| Want::Need { need_bytes: pages << 21, nodes };
+    let each = |pages: &[u64], nodes: &[u32]| Want::Needs {
+        need_bytes: pages.iter().map(|pages| pages << 21).collect(),
+        nodes: nodes.to_vec(),
     };
     let refused = |imported: &Imported| imported.lines.iter().filter(|line| line.knob.is_none()).count();
-    for (pools, pages, nodes, lost) in [
-        (&[(Some(0), 128), (Some(1), 128)][..], 128, Nodes::Each(vec![0, 1]), 0),
-        (&[(Some(0), 128), (Some(0), 64)], 64, Nodes::Each(vec![0]), 1),
-        (&[(Some(1), 8), (Some(0), 8), (Some(1), 8)], 8, Nodes::Each(vec![0, 1]), 1),
-        (&[(Some(0), 100), (Some(1), 64)], 100, Nodes::Each(vec![0]), 1),
-        (&[(Some(0), 100), (None, 64)], 64, Nodes::Spread, 1),
-        (&[(None, 64), (Some(1), 100)], 64, Nodes::Spread, 1),
-        (&[(None, 64), (None, 100)], 100, Nodes::Spread, 1),
+    for (pools, wanted, lost) in [
+        (&[(Some(0), 128), (Some(1), 128)][..], all(128, Nodes::Each(vec![0, 1])), 0),
+        (&[(Some(0), 128), (Some(0), 64)], all(64, Nodes::Each(vec![0])), 1),
+        (&[(Some(1), 8), (Some(0), 8), (Some(1), 8)], all(8, Nodes::Each(vec![0, 1])), 1),
+        (&[(Some(1), 64), (Some(0), 100)], each(&[100, 64], &[0, 1]), 0),
+        (&[(Some(0), 100), (None, 64)], all(64, Nodes::Spread), 1),
+        (&[(None, 64), (Some(1), 100)], all(64, Nodes::Spread), 1),
+        (&[(None, 64), (None, 100)], all(100, Nodes::Spread), 1),
     ] {
         let imported = lines(pools);
-        assert_eq!((need(&imported), refused(&imported)), ((pages, nodes), lost), "{pools:?}");
+        assert_eq!((want(&imported, "hugepages.2m"), refused(&imported)), (&wanted, lost), "{pools:?}");
+        let again = CATALOGUE.parse_profile("mine.toml", &imported.to_toml()).expect("a profile");
+        assert_eq!(again, imported.profile);
     }
-    let told = told(&lines(&[(Some(0), 100), (Some(1), 64)]));
-    assert_eq!(told[1], "2 - a profile gives each node the same, and node 0 has 200 MiB");
-    let told = self::told(&lines(&[(Some(0), 100), (Some(1), 100), (Some(0), 100), (None, 64)]));
+    let told = told(&lines(&[(Some(0), 100), (Some(1), 100), (Some(0), 100), (None, 64)]));
     for (row, why) in
         ["3 sets it again", "4 sets the pool of all nodes", "4 sets the pool of all nodes"].iter().enumerate()
     {

@@ -94,7 +94,7 @@ fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
 pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
     let pool = knob.undo == Undo::Subtract;
     match want {
-        Want::Need { .. } | Want::From { from: Computation::ServicePool } if !pool => {
+        Want::Need { .. } | Want::Needs { .. } | Want::From { from: Computation::ServicePool } if !pool => {
             Some("is no pool: only pools are wanted by need_bytes or service_pool")
         }
         Want::Int(_) | Want::Text(_) | Want::Case(_) | Want::Cases(_) if pool => {

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Case, Computation, Nodes, Want};
@@ -14,7 +14,7 @@ use crate::Conditions;
 
 /// What a wanted value may look like, for people.
 const WANTED: &str = "a number, a word, { value = WORD, only = PATTERN, needs = { ... } }, a list of those, \
-                      { need_bytes = N, nodes = [N, ...] } or { from = FUNCTION }";
+                      { need_bytes = N, nodes = [N, ...] }, { need_bytes = [N, ...], nodes = [N, ...] } or { from = FUNCTION }";
 
 /// The keys of all kinds of wanted values.
 #[derive(Deserialize)]
@@ -24,16 +24,45 @@ struct Keys {
     only: Option<String>,
     needs: Option<Conditions>,
     #[serde(default, deserialize_with = "plain_bytes")]
-    need_bytes: Option<u64>,
+    need_bytes: Option<Bytes>,
     nodes: Option<Nodes>,
     from: Option<Computation>,
 }
 
-/// Bytes as a number; who writes `"64M"`, as on the command line, is told what is read here.
-fn plain_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+/// Bytes for every node alike, or for each node by itself.
+enum Bytes {
+    All(u64),
+    Each(Vec<u64>),
+}
+
+/// Bytes as a number or a list; who writes `"64M"`, as on the command line, is told what is read here.
+fn plain_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
     let plain =
         |error| D::Error::custom(format!("{error}: need_bytes is bytes without a unit, 67108864 for 64 MiB"));
-    u64::deserialize(deserializer).map(Some).map_err(plain)
+    deserializer.deserialize_any(BytesReader).map(Some).map_err(plain)
+}
+
+struct BytesReader;
+
+impl<'de> Visitor<'de> for BytesReader {
+    type Value = Bytes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("u64")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Bytes, E> {
+        Ok(Bytes::All(number))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Bytes, E> {
+        let negative = |_| E::invalid_value(Unexpected::Signed(number), &self);
+        u64::try_from(number).map(Bytes::All).map_err(negative)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Bytes, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Bytes::Each)
+    }
 }
 
 struct Reader;
@@ -82,7 +111,7 @@ impl<'de> Visitor<'de> for Reader {
                 only: None,
                 needs: None,
                 from: None,
-            } => Ok(Want::Need { need_bytes, nodes: nodes.unwrap_or_default() }),
+            } => of_pool(need_bytes, nodes.unwrap_or_default()),
             Keys {
                 from: Some(from),
                 value: None,
@@ -94,6 +123,25 @@ impl<'de> Visitor<'de> for Reader {
             _ => Err(A::Error::custom(format!("these keys do not go together: write {WANTED}"))),
         }
     }
+}
+
+fn of_pool<E: Error>(need_bytes: Bytes, nodes: Nodes) -> Result<Want, E> {
+    match (need_bytes, nodes) {
+        (Bytes::All(need_bytes), nodes) => Ok(Want::Need { need_bytes, nodes }),
+        (Bytes::Each(_), Nodes::Each(nodes)) if has_twice(&nodes) => {
+            Err(E::custom("a node stands in `nodes` twice: which of its needs is meant?"))
+        }
+        (Bytes::Each(need_bytes), Nodes::Each(nodes)) if need_bytes.len() == nodes.len() => {
+            Ok(Want::Needs { need_bytes, nodes })
+        }
+        (Bytes::Each(_), _) => {
+            Err(E::custom("a list of need_bytes takes as many nodes: { need_bytes = [N, ...], nodes = [N, ...] }"))
+        }
+    }
+}
+
+fn has_twice(nodes: &[u32]) -> bool {
+    nodes.iter().enumerate().any(|(index, node)| nodes[..index].contains(node))
 }
 
 impl<'de> Deserialize<'de> for Want {

@@ -537,7 +537,8 @@ fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
 /// Programs that are resident together share one host, so they cannot differ in what the host is set to.
 fn only_pools(arm: &ArmSpec) -> Found {
     let place = arm.profile.as_ref().map(Spanned::span);
-    let other = arm.want.iter().find(|(_, want)| !matches!(want, Want::Need { .. })).map(|(id, _)| id.span());
+    let is_pool = |want: &Want| matches!(want, Want::Need { .. } | Want::Needs { .. });
+    let other = arm.want.iter().find(|(_, want)| !is_pool(want)).map(|(id, _)| id.span());
     match place.or(other) {
         Some(span) => Err((
             span.into(),
