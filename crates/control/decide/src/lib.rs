@@ -33,7 +33,7 @@ pub use budget::beyond_memory;
 pub use error::DecideError;
 pub use findings::{Against, findings};
 pub use order::in_order;
-pub use placement::PlacementError;
+pub use placement::{PlacementError, is_placed};
 pub use plan::{Options, coupled, forbidden, plan};
 pub use pool::pages_by_others;
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};

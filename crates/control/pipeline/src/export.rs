@@ -52,7 +52,11 @@ pub fn outgoing(
                 plan.steps.iter().map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob));
             let knobs: BTreeSet<KnobId> = all.cloned().collect();
             for id in planish_decide::in_order(&knobs, session.catalogue()) {
-                out.computed(session.catalogue().knob(&id)?, &plan);
+                let knob = session.catalogue().knob(&id)?;
+                match plan.placement.is_some() && planish_decide::is_placed(knob) {
+                    true => out.left_out.push(LeftOut { knob: id, reason: PLACED.to_owned() }),
+                    false => out.computed(knob, &plan),
+                }
             }
             Ok(out)
         }
@@ -94,23 +98,14 @@ fn of_profile(
         }
     }
     if profile.placement.is_some() {
-        out.placed(&profile, made, catalogue)?;
+        out.placed(&profile, made, catalogue);
     }
     Ok(out)
 }
 
-/// Why no other tool is given a part of a placement: it would be half of one there.
-fn beyond_export(knob: &Knob, plan: &Plan) -> Option<&'static str> {
-    let rows = plan.steps.iter().map(|step| &step.place).chain(plan.skipped.iter().map(|row| &row.place));
-    let pins = rows.into_iter().any(|place| place.starts_with("/etc/systemd/system/"));
-    if knob.is_own_file() {
-        return Some("a drop-in of a unit, which other tools do not take back: planish apply writes it");
-    }
-    let moved = pins && knob.path.starts_with("/proc/irq/{");
-    moved.then_some(
-        "half a plan without the service pinned, and numbered anew at each boot: planish apply moves it",
-    )
-}
+/// Why no other tool is given a part of a placement: none of them takes the service's drop-in and the interrupts of this
+/// boot with it, and a half is worse than nothing.
+const PLACED: &str = "part of a placement, which no other tool takes whole: planish apply places it";
 
 impl Outgoing {
     fn new(name: String, summary: String) -> Self {
@@ -137,21 +132,16 @@ impl Outgoing {
     }
 
     /// What a placement sets besides what the profile wants by itself.
-    fn placed(&mut self, profile: &Profile, made: &Plan, catalogue: &Catalogue) -> Result<(), PipelineError> {
+    fn placed(&mut self, profile: &Profile, made: &Plan, catalogue: &Catalogue) {
         let rows = made.steps.iter().map(|step| &step.knob).chain(made.skipped.iter().map(|row| &row.knob));
         let placed: BTreeSet<KnobId> = rows.filter(|id| !profile.want.contains_key(id)).cloned().collect();
-        for id in planish_decide::in_order(&placed, catalogue) {
-            self.computed(catalogue.knob(&id)?, made);
+        for knob in planish_decide::in_order(&placed, catalogue) {
+            self.left_out.push(LeftOut { knob, reason: PLACED.to_owned() });
         }
-        Ok(())
     }
 
     /// Values for the places of a plan: what it writes, what is so already, and what a boot is to bring.
     fn computed(&mut self, knob: &Knob, plan: &Plan) {
-        if let Some(reason) = beyond_export(knob, plan) {
-            let (knob, reason) = (knob.id.clone(), reason.to_owned());
-            return self.left_out.push(LeftOut { knob, reason });
-        }
         let steps = plan.steps.iter().filter(|step| step.knob == knob.id);
         self.items.extend(steps.map(|step| Item::at(knob, &step.place, &step.wanted)));
         for row in plan.skipped.iter().filter(|row| row.knob == knob.id) {

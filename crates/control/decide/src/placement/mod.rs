@@ -19,8 +19,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Cpus, KnobId, Machine, MemoryPolicy, Observation, Persisted, PlacedService, Placement, PlacementRequest,
-    Plan, VerdictKind,
+    Cpus, Knob, KnobId, Machine, MemoryPolicy, Observation, Persisted, PlacedService, Placement,
+    PlacementRequest, Plan, Undo, VerdictKind,
 };
 
 pub use error::PlacementError;
@@ -55,6 +55,24 @@ pub(crate) enum What {
         /// The bytes.
         bytes: u64,
     },
+}
+
+/// The knobs that a placement sets, besides the pools of its services.
+const SETS: [&str; 8] = [
+    "boot.irqaffinity",
+    "boot.isolcpus",
+    "boot.nohz_full",
+    "boot.rcu_nocbs",
+    "irq.affinity",
+    "irq.default_affinity",
+    "unit.placement",
+    "workqueue.cpumask",
+];
+
+/// Whether a knob of a plan with a placement is a part of that placement.
+#[must_use]
+pub fn is_placed(knob: &Knob) -> bool {
+    SETS.contains(&knob.id.as_str()) || knob.undo == Undo::Subtract
 }
 
 /// Where everything is to be, and what has to be set for that.
@@ -119,6 +137,7 @@ fn at_boot(placement: &Placement, keeps: &str) -> Vec<Ask> {
 }
 
 fn ask(knob: &str, place: &str, value: String, required: bool, because: String) -> Ask {
+    debug_assert!(SETS.contains(&knob), "{knob} is in the list of what a placement sets");
     let what = What::Value { place: place.to_owned(), value, required };
     Ask { knob: KnobId::new(knob), what, because }
 }

@@ -1,5 +1,7 @@
 //! A placement on a writable machine: applied whole, checked, persisted, undone to the byte, killed on the way.
 
+use std::collections::BTreeSet;
+
 use planish_model::{Class, DriftState, Exit, OutcomeKind, Plan, When};
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
@@ -177,14 +179,21 @@ fn an_interrupt_that_refuses_takes_all_of_it_back() {
 fn other_tools_get_no_half_of_a_placement() {
     let tree = Tree::copy_of("metal-2s");
     let out = outgoing(&tree.session(), &source(&example()), &options()).expect("a profile");
-    assert!(out.items.iter().any(|item| item.place == "cmdline:isolcpus"), "{:?}", out.items);
-    assert!(
-        !out.items
-            .iter()
-            .any(|item| item.place.starts_with("/etc/") || item.place.starts_with("/proc/irq/4"))
-    );
-    let left: Vec<&str> = out.left_out.iter().map(|row| row.knob.as_str()).collect();
-    assert!(left.contains(&"unit.placement") && left.contains(&"irq.affinity"), "{left:?}");
+    assert_eq!(out.items, []);
+    let left: BTreeSet<&str> = out.left_out.iter().map(|row| row.knob.as_str()).collect();
+    let expected =
+        ["boot.irqaffinity", "boot.isolcpus", "irq.affinity", "irq.default_affinity", "unit.placement"];
+    assert!(expected.iter().all(|id| left.contains(id)), "{left:?}");
+    // The same of a saved plan, and of what the profile wants besides: that goes out.
+    let text = example().replacen("[placement]", "[want]\n\"vm.swappiness\" = 7\n\n[placement]", 1);
+    let plan = serde_json::to_string(&planned(&tree.session(), &text)).expect("plain data");
+    tree.put("/plan.json", &plan);
+    for source in [source(&text), Source::File(tree.root().join("plan.json"))] {
+        let out = outgoing(&tree.session(), &source, &options()).expect("a profile");
+        let items: Vec<&str> = out.items.iter().map(|item| item.knob.as_str()).collect();
+        assert_eq!(items, ["vm.swappiness"]);
+        assert_eq!(out.left_out.iter().map(|row| row.knob.as_str()).collect::<BTreeSet<_>>(), left);
+    }
 }
 
 #[test]
