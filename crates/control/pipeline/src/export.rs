@@ -51,9 +51,12 @@ pub fn outgoing(
             let all =
                 plan.steps.iter().map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob));
             let knobs: BTreeSet<KnobId> = all.cloned().collect();
-            for id in planish_decide::in_order(&knobs, session.catalogue()) {
-                let knob = session.catalogue().knob(&id)?;
-                match plan.placement.is_some() && planish_decide::is_placed(knob) {
+            // A saved plan says it has a placement by its drop-ins: see `plan_in`.
+            let catalogue = session.catalogue();
+            let pins = knobs.iter().any(|id| catalogue.knob(id).is_ok_and(Knob::is_own_file));
+            for id in planish_decide::in_order(&knobs, catalogue) {
+                let knob = catalogue.knob(&id)?;
+                match pins && planish_decide::is_placed(knob) {
                     true => out.left_out.push(LeftOut { knob: id, reason: PLACED.to_owned() }),
                     false => out.computed(knob, &plan),
                 }
