@@ -10,13 +10,15 @@ use planish_model::Catalogue;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::embedded().expect("sound"));
 
-const FORMATS: [ImportFormat; 6] = [
+const FORMATS: [ImportFormat; 8] = [
     ImportFormat::Script,
     ImportFormat::Sysctl,
     ImportFormat::Tmpfiles,
     ImportFormat::Tuned,
     ImportFormat::Saptune,
     ImportFormat::KernelArgs,
+    ImportFormat::Ansible,
+    ImportFormat::NodeTuning,
 ];
 
 fuzz_target!(|text: &str| {

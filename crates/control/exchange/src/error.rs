@@ -33,6 +33,9 @@ pub enum ExchangeError {
         /// What to do instead.
         cure: &'static str,
     },
+    /// No YAML, or more than is read of it.
+    #[error("it is no YAML that is read: {0}")]
+    Yaml(String),
     /// Most of its lines have another shape.
     #[error("it is no file of {}: of {all} lines that say something {fit} are of that format", format.name())]
     OtherFormat {
@@ -52,8 +55,8 @@ pub enum ExchangeError {
 }
 
 /// The formats that are read, in a sentence.
-const READ: &str = "a shell script, a file of sysctl.d or tmpfiles.d, a profile of tuned, a note of saptune or \
-     kernel arguments";
+const READ: &str = "a shell script, a file of sysctl.d or tmpfiles.d, a profile of tuned, a note of saptune, tasks of \
+     Ansible, an object of the Node Tuning operator or kernel arguments";
 
 impl ExchangeError {
     /// What to do about it.
@@ -65,6 +68,9 @@ impl ExchangeError {
                 "the script format takes most: planish export script PROFILE".to_owned()
             }
             Self::NotText | Self::Empty => format!("name {READ}"),
+            Self::Yaml(_) => {
+                "mend that line; of anchors and deep nesting write out what they come to".to_owned()
+            }
             Self::OtherKind { cure, .. } => (*cure).to_owned(),
             Self::OtherFormat { .. } => {
                 format!("read are {READ}; where the text does not tell: --from FORMAT")

@@ -87,6 +87,8 @@ fn normal(want: BTreeMap<KnobId, Want>) -> BTreeMap<KnobId, (Option<String>, Str
 #[expect(clippy::disallowed_methods, reason = "it reads files of the checkout")]
 fn every_seed_of_the_fuzzer_is_read_as_what_it_is_and_harms_no_other_reader() {
     let formats = [
+        ("ansible", ImportFormat::Ansible),
+        ("node-tuning", ImportFormat::NodeTuning),
         ("arguments", ImportFormat::KernelArgs),
         ("saptune", ImportFormat::Saptune),
         ("script", ImportFormat::Script),
@@ -131,7 +133,9 @@ proptest! {
             .collect();
         let (boot, live): (BTreeMap<_, _>, BTreeMap<_, _>) =
             expected.clone().into_iter().partition(|(id, _)| knob(id).boot_parameter().is_some());
-        prop_assert_eq!(normal(there_and_back(ExportFormat::Tuned, &items)), expected);
+        for format in [ExportFormat::Tuned, ExportFormat::Ansible, ExportFormat::NodeTuning] {
+            prop_assert_eq!(normal(there_and_back(format, &items)), expected.clone(), "{:?}", format);
+        }
         prop_assert_eq!(normal(there_and_back(ExportFormat::Script, &items)), live.clone());
         prop_assert_eq!(normal(there_and_back(ExportFormat::Sysctl, &items)), live);
         prop_assert_eq!(normal(there_and_back(ExportFormat::KernelArgs, &items)), boot);

@@ -1,8 +1,10 @@
 //! Foreign files: what each line sets, collected to a profile.
 
+mod ansible;
 mod arguments;
 mod collect;
 mod ini;
+mod node_tuning;
 mod recognise;
 mod saptune;
 mod script;
@@ -10,6 +12,7 @@ mod sysctl;
 mod tmpfiles;
 mod tuned;
 mod write;
+mod yaml;
 
 use planish_model::{Catalogue, KnobId, Profile};
 use schemars::JsonSchema;
@@ -34,6 +37,10 @@ pub enum ImportFormat {
     Saptune,
     /// Arguments of the kernel command line.
     KernelArgs,
+    /// Tasks of Ansible.
+    Ansible,
+    /// An object of the Node Tuning operator.
+    NodeTuning,
 }
 
 impl ImportFormat {
@@ -47,6 +54,8 @@ impl ImportFormat {
             Self::Tuned => "tuned",
             Self::Saptune => "saptune",
             Self::KernelArgs => "kernel-args",
+            Self::Ansible => "ansible",
+            Self::NodeTuning => "node-tuning",
         }
     }
 
@@ -56,6 +65,10 @@ impl ImportFormat {
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         if text.starts_with("#!") {
             return Self::Script;
+        }
+        if recognise::is_yaml(text) {
+            let is_object = text.lines().any(|line| line.trim_end() == "kind: Tuned");
+            return if is_object { Self::NodeTuning } else { Self::Ansible };
         }
         let plain: Vec<&str> = lines.by_ref().filter(|line| !line.starts_with(['#', ';'])).collect();
         let section = |line: &&&str| line.starts_with('[') && line.contains(']');
@@ -132,6 +145,11 @@ pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportForma
         ImportFormat::Tuned => tuned::read(text, &mut collector),
         ImportFormat::Saptune => saptune::read(text, &mut collector),
         ImportFormat::KernelArgs => arguments::read(text, &mut collector),
+        ImportFormat::Ansible | ImportFormat::NodeTuning => match yaml::read(text) {
+            Ok(documents) if format == ImportFormat::Ansible => ansible::read(&documents, &mut collector),
+            Ok(documents) => node_tuning::read(&documents, &mut collector),
+            Err(reason) => collector.refuse(1, "", reason),
+        },
     }
     let said = collector.summary().map(str::to_owned);
     let (want, lines) = collector.finish();

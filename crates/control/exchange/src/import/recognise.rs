@@ -5,7 +5,7 @@
 
 use super::ImportFormat;
 use super::ini::{self, Entry};
-use super::script;
+use super::{ansible, node_tuning, script, yaml};
 use crate::error::ExchangeError;
 
 /// Plugins and sections of tuned (`tuned/plugins/` of the project). A section of another name says its `type`.
@@ -71,6 +71,9 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
         return Err(ExchangeError::NotText);
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if let ImportFormat::Ansible | ImportFormat::NodeTuning = format {
+        return of_yaml(text, format, lines.is_empty());
+    }
     if let Some(kind) = other_kind(&lines, says_script(text)) {
         return Err(kind);
     }
@@ -83,6 +86,7 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
         }
         ImportFormat::Tuned => of_tuned(&ini::entries(text)),
         ImportFormat::Saptune => of_saptune(&ini::entries(text)),
+        ImportFormat::Ansible | ImportFormat::NodeTuning => unreachable!("answered before"),
     };
     let (fit, all) = (fits.iter().filter(|fits| **fits).count(), fits.len());
     match (fit, all) {
@@ -103,18 +107,46 @@ fn says_script(text: &str) -> bool {
     text.starts_with("#!") || text.contains("<<")
 }
 
+/// Refuses YAML that is broken, or holds nothing of its format.
+fn of_yaml(text: &str, format: ImportFormat, is_empty: bool) -> Result<(), ExchangeError> {
+    if is_empty {
+        return Err(ExchangeError::Empty);
+    }
+    let documents = yaml::read(text).map_err(ExchangeError::Yaml)?;
+    let is_one = match format {
+        ImportFormat::NodeTuning => documents.iter().any(|one| !node_tuning::profiles(one).is_empty()),
+        _ => !ansible::tasks(&documents).is_empty(),
+    };
+    is_one.then_some(()).ok_or(ExchangeError::OtherKind { what: "YAML", cure: OTHER_YAML })
+}
+
+/// What to do with YAML that is neither.
+const OTHER_YAML: &str = "read are tasks of Ansible and objects of the Node Tuning operator; of others import what they \
+                          write, such as a file of sysctl.d";
+
+/// Whether a text begins as YAML does, which no other format that is read has.
+pub(super) fn is_yaml(text: &str) -> bool {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty()).find(|line| !line.starts_with('#')).is_some_and(begins_yaml)
+}
+
+/// `:` alone is a command of the shell, and `name:` is none.
+fn begins_yaml(first: &str) -> bool {
+    let key = first.strip_prefix("- ").unwrap_or(first).split_once(':');
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let is_key = |(key, rest): (&str, &str)| {
+        !key.is_empty() && key.chars().all(is_word) && (rest.is_empty() || rest.starts_with(' '))
+    };
+    first == "---" || key.is_some_and(is_key)
+}
+
 /// Files that people have beside those that are read, by lines that no format that is read has. A script may write any
 /// of them.
 fn other_kind(lines: &[&str], is_script: bool) -> Option<ExchangeError> {
     let has = |wanted: &[&str]| lines.iter().any(|line| wanted.contains(line));
     let first = lines.iter().find(|line| !line.starts_with('#'))?;
-    let is_yaml_key = first.strip_prefix("- ").unwrap_or(first).split_once(':').is_some_and(|(key, rest)| {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-        !key.is_empty() && key.chars().all(is_word) && (rest.is_empty() || rest.starts_with(' '))
-    });
-    // `:` alone is a command of the shell, and `name:` is none.
-    let (what, cure) = if *first == "---" || is_yaml_key {
-        ("YAML", "import what it writes, such as a file of sysctl.d or a profile of tuned")
+    let (what, cure) = if begins_yaml(first) {
+        ("YAML", OTHER_YAML)
     } else if is_script {
         return None;
     } else if has(&["[want]"]) {

@@ -6,6 +6,7 @@ use planish_model::{Catalogue, KnobId, Nodes, Want};
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::ExchangeError;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::embedded().expect("sound"));
 
@@ -109,16 +110,14 @@ fn of_two_lines_of_tmpfiles_for_one_path_the_first_counts() {
 #[test]
 fn a_file_of_another_kind_is_refused_and_not_read_as_the_nearest() {
     let told = |text: &str| recognise(text, ImportFormat::guess(text)).map_err(|error| error.to_string());
-    let yaml = "---\n# mine\n- name: mine vm.swappiness\n  become: true\n  ansible.posix.sysctl:\n    value: \"1\"\n\
-                - name: files\n    content: |\n      w /sys/kernel/mm/ksm/run - - - - 0\n";
-    let node_tuning = "apiVersion: tuned.openshift.io/v1\nkind: Tuned\nspec:\n  - data: |\n      [main]\n\
-                       summary = x\n      [sysctl]\n      vm.swappiness = 1\n";
+    let map = "---\n# mine\nkind: ConfigMap\ndata:\n  conf: |\n    w /sys/kernel/mm/ksm/run - - - - 0\n";
+    let compose = "services:\n  db:\n    sysctls:\n      - net.core.somaxconn=1024\n";
     let unit = "[Unit]\nDescription=x\n[Service]\nType=oneshot\nExecStart=/bin/true\n";
     let profile = "name = \"mine\"\nsummary = \"s\"\n\n[want]\n\"vm.swappiness\" = 1\n";
     let plan = "{\n  \"schema\": 1,\n  \"steps\": []\n}\n";
     for (text, what) in [
-        (yaml, "YAML"),
-        (node_tuning, "YAML"),
+        (map, "YAML"),
+        (compose, "YAML"),
         (unit, "a unit of systemd"),
         (profile, "a profile of planish"),
         (plan, "JSON"),
@@ -359,4 +358,40 @@ proptest! {
             prop_assert!(again.is_ok_and(|again| again == imported.profile), "{}", imported.to_toml());
         }
     }
+}
+
+#[test]
+fn tasks_of_ansible_are_read_with_their_lines_and_no_template_is_filled_in() {
+    let text = include_str!("../../../../../fuzz/seeds/import/ansible");
+    assert_eq!(ImportFormat::guess(text), ImportFormat::Ansible);
+    let imported = read(text, ImportFormat::Ansible);
+    assert_eq!(
+        told(&imported),
+        [
+            "8 vm.swappiness",
+            "16 thp.enabled",
+            "17 - makes or removes files: only lines of type w set a value",
+            "22 - a template of Ansible: its values are not in this file",
+            "26 boot.isolcpus may stall the host: --allow availability",
+            "26 boot.nosmt may stall the host: --allow availability",
+            "28 kernel.numa_balancing",
+            "30 - a task of `package`, which sets nothing of the kernel",
+        ]
+    );
+}
+
+#[test]
+fn profiles_in_an_object_of_the_node_tuning_operator_are_read() {
+    let text = include_str!("../../../../../fuzz/seeds/import/node-tuning");
+    assert_eq!(ImportFormat::guess(text), ImportFormat::NodeTuning);
+    let imported = read(text, ImportFormat::NodeTuning);
+    assert_eq!(told(&imported), ["11 - includes another profile: import that one too", "14 vm.swappiness"]);
+    let other = "kind: ConfigMap\ndata:\n  vm.swappiness: 1\n";
+    for format in [ImportFormat::guess(other), ImportFormat::NodeTuning] {
+        assert!(
+            matches!(recognise(other, format), Err(ExchangeError::OtherKind { what: "YAML", .. })),
+            "{format:?}"
+        );
+    }
+    assert!(matches!(recognise("- a: [", ImportFormat::Ansible), Err(ExchangeError::Yaml(_))));
 }

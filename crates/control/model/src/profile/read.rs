@@ -134,9 +134,9 @@ fn of_pool<E: Error>(need_bytes: Bytes, nodes: Nodes) -> Result<Want, E> {
         (Bytes::Each(need_bytes), Nodes::Each(nodes)) if need_bytes.len() == nodes.len() => {
             Ok(Want::Needs { need_bytes, nodes })
         }
-        (Bytes::Each(_), _) => {
-            Err(E::custom("a list of need_bytes takes as many nodes: { need_bytes = [N, ...], nodes = [N, ...] }"))
-        }
+        (Bytes::Each(_), _) => Err(E::custom(
+            "a list of need_bytes takes as many nodes: { need_bytes = [N, ...], nodes = [N, ...] }",
+        )),
     }
 }
 

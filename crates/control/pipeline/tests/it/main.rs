@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod derived;
 mod disk;
+mod exchange;
 mod faults;
 mod foreign;
 mod hosts;

@@ -19,8 +19,8 @@ use crate::failure::Failure;
 /// that is none of its format is refused whole. The profile is printed, or saved with --output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, kernel arguments, or a script of
-    /// `sysctl -w` and `echo > file` lines
+    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, tasks of Ansible, an object of the Node Tuning
+    /// operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines
     #[arg(value_name = "F")]
     file: PathBuf,
     /// The format, where the text does not tell
@@ -49,6 +49,10 @@ enum From {
     Saptune,
     /// Arguments of the kernel command line
     KernelArgs,
+    /// Tasks of Ansible
+    Ansible,
+    /// An object of the Node Tuning operator
+    NodeTuning,
 }
 
 impl From {
@@ -60,6 +64,8 @@ impl From {
             Self::Tuned => ImportFormat::Tuned,
             Self::Saptune => ImportFormat::Saptune,
             Self::KernelArgs => ImportFormat::KernelArgs,
+            Self::Ansible => ImportFormat::Ansible,
+            Self::NodeTuning => ImportFormat::NodeTuning,
         }
     }
 }
