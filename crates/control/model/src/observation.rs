@@ -213,6 +213,17 @@ impl Persisted {
         Self::own_file(&self.source).is_some()
     }
 
+    /// Whether it is applied behind another one: by the names of their files, whatever their folders, then by their lines
+    /// (`sysctl.d(5)`, `tmpfiles.d(5)`). What has no line is in no such order.
+    #[must_use]
+    pub fn is_behind(&self, other: &Self) -> bool {
+        fn order(source: &str) -> Option<(&str, u64)> {
+            let (path, line) = source.rsplit_once(':')?;
+            Some((path.rsplit('/').next()?, line.parse().ok()?))
+        }
+        order(&self.source).zip(order(&other.source)).is_some_and(|(own, other)| own > other)
+    }
+
     /// The file of planish that a source is a line of.
     #[must_use]
     pub fn own_file(source: &str) -> Option<&str> {

@@ -127,6 +127,14 @@ impl Bench<'_> {
             return (DriftState::Ok, Some(why));
         }
         let Some(found) = persisted else { return (DriftState::Ok, None) };
+        if let Some((twin, last)) =
+            self.cleared_by(knob, reading, persisted).filter(|_| number(running) == Some(0))
+        {
+            return (
+                DriftState::Ok,
+                Some(format!("cleared by its twin {}: {} sets it", twin.id, last.source)),
+            );
+        }
         let enough = knob.undo == Undo::Subtract && number(running) >= number(&found.value);
         if enough || knob.r#type.same(running, &found.value) {
             return (DriftState::Ok, None);
@@ -178,6 +186,13 @@ impl Bench<'_> {
         wanted: &str,
         persisted: Option<&Persisted>,
     ) -> Judgement {
+        if let Some((twin, found)) = self.cleared_by(knob, reading, persisted) {
+            let sets = format!("its twin {} to {}", twin.id, found.value);
+            return match number(wanted) {
+                Some(0) => (DriftState::Ok, Some(format!("{} sets {sets}", found.source))),
+                _ => (DriftState::LostAtBoot, Some(format!("{} will set {sets}", found.source))),
+            };
+        }
         match persisted {
             Some(found) if knob.r#type.same(&found.value, wanted) => match &found.at_boot {
                 None => (DriftState::Ok, Some(format!("persisted in {}", found.source))),
@@ -187,23 +202,29 @@ impl Bench<'_> {
             Some(found) => {
                 (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
             }
-            None => match self.twin_persisted(knob, reading) {
-                Some((twin, found)) => {
-                    let will = format!("{} will set its twin {} to {}", found.source, twin.id, found.value);
-                    (DriftState::LostAtBoot, Some(will))
-                }
-                None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
-                None => (DriftState::Ok, None),
-            },
+            None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
+            None => (DriftState::Ok, None),
         }
     }
 
     /// What the files of the host bring at the next boot, in normal form.
     fn value_at_boot(&self, knob: &Knob, reading: &Reading, persisted: Option<&Persisted>) -> Option<String> {
-        match persisted {
-            Some(found) => Some(knob.r#type.normal(found.at_boot.as_ref().unwrap_or(&found.value))),
-            None => self.twin_persisted(knob, reading).map(|_| "0".to_owned()),
+        match (self.cleared_by(knob, reading, persisted), persisted) {
+            (Some(_), _) => Some("0".to_owned()),
+            (None, Some(found)) => Some(knob.r#type.normal(found.at_boot.as_ref().unwrap_or(&found.value))),
+            (None, None) => None,
         }
+    }
+
+    /// The line that clears this place at the next boot: it sets the twin, behind what sets this one, if anything does.
+    fn cleared_by(
+        &self,
+        knob: &Knob,
+        reading: &Reading,
+        persisted: Option<&Persisted>,
+    ) -> Option<(&Knob, &Persisted)> {
+        let twin = self.twin_persisted(knob, reading);
+        twin.filter(|(_, line)| persisted.is_none_or(|own| line.is_behind(own)))
     }
 
     /// A file that sets the twin clears this one at the next boot.

@@ -18,7 +18,7 @@ pub fn verify(
     observation: &Observation,
 ) -> Drift {
     let bench = Bench { catalogue, observation, open };
-    let applied = of_entries(open, observation);
+    let applied = of_entries(open, observation, catalogue);
     let wishes = match plan {
         Some(plan) => set_by(of_plan(plan, catalogue), &applied, catalogue),
         None => applied,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, Plan, Undo, Verdict};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, Plan, Undo, Verdict, place};
 
 /// What one place should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +75,9 @@ pub(crate) fn set_by(mut wishes: Wishes, applied: &Wishes, catalogue: &Catalogue
     wishes
 }
 
-/// What the open entries of this boot left on the host: the newest counts, and pools add up.
-pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
+/// What the open entries of this boot left on the host: the newest counts, and pools add up. Who sets a place clears its
+/// twin, so that nothing is left there of an older entry.
+pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &Catalogue) -> Wishes {
     let mut wishes = Wishes::new();
     for entry in of_this_boot(open, observation) {
         for step in entry.steps.iter().filter(|step| !step.is_undone()) {
@@ -93,6 +94,9 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
                 }
                 Undo::Restore if step.outcome.is_some() => {
                     let before = step.original().map(|original| original.value.clone());
+                    if let Some(twin) = twin_of(step, catalogue) {
+                        wishes.remove(&twin);
+                    }
                     let text =
                         if step.made_otherwise() { step.wanted.clone() } else { step.ours().to_owned() };
                     wishes.insert(key, Wish::Value { text, by: Some((entry.id, before)) });
@@ -102,6 +106,14 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation) -> Wishes {
         }
     }
     wishes
+}
+
+/// The place that a step's place is coupled with.
+fn twin_of(step: &EntryStep, catalogue: &Catalogue) -> Option<(KnobId, String)> {
+    let knob = catalogue.knob(&step.knob).ok()?;
+    let twin = catalogue.knob(knob.twin.as_ref()?).ok()?;
+    let holes = place::captures(&knob.path, &step.place)?;
+    Some((twin.id.clone(), place::fill(&twin.path, &holes)))
 }
 
 /// The size of a pool that a step asked for in vain; `None` where it got what it asked for.

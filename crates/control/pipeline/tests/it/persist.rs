@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{Class, Exit, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind};
-use planish_pipeline::{ApplyOptions, Session, Target, apply, check, confirm, undo};
+use planish_model::{
+    Class, Drift, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind,
+};
+use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, check, confirm, undo};
 
 use crate::tree::*;
 
@@ -120,6 +122,39 @@ fn a_folder_of_ours_that_somebody_uses_stays() {
     assert!(!tree.root().join("etc/tmpfiles.d").exists(), "nobody uses that one");
 }
 
+/// What `planish check` finds amiss, of all that is applied.
+fn rows_that_are_not_well(session: &Session) -> Vec<String> {
+    let checked = check(session, None).expect("checked");
+    let is_well = |row: &&KnobCheck| Drift { knobs: vec![(*row).clone()] }.is_clean();
+    checked
+        .drift
+        .knobs
+        .iter()
+        .filter(|row| !is_well(row))
+        .map(|row| format!("{} {:?} {:?}", row.place, row.state, row.because))
+        .collect()
+}
+
+#[test]
+fn from_one_profile_to_one_with_its_twins_and_back_nothing_is_called_drift() {
+    for order in [["throughput", "low-latency"], ["low-latency", "throughput"]] {
+        let tree = Tree::copy_of("metal-2s");
+        // It takes back what a file that is read later would: that is for other tests.
+        tree.remove("/etc/sysctl.d/99-local.conf");
+        let start = tree.snapshot();
+        let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+        for name in order {
+            let plan = plan_of(&tree.session(), &Source::Profile(name.to_owned()));
+            apply(&tree.session(), &plan, &options).expect("applied");
+            assert_eq!(rows_that_are_not_well(&tree.session()), [""; 0], "{order:?} {name}");
+        }
+        undo(&tree.session(), Target::Newest, false).expect("undone");
+        assert_eq!(rows_that_are_not_well(&tree.session()), [""; 0], "{order:?} undone");
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+    }
+}
+
 #[test]
 fn of_two_twins_the_one_that_was_wanted_last_is_set_last_at_boot() {
     let tree = Tree::new();
@@ -141,11 +176,13 @@ fn of_two_twins_the_one_that_was_wanted_last_is_set_last_at_boot() {
         let applied = apply(&session, &plan_of(&session, profile), &options).expect("applied");
         assert_eq!(applied.exit, Exit::Done, "{:?}", applied.hints);
         assert_eq!(lines(), expected);
+        assert_eq!(rows_that_are_not_well(&session), [""; 0]);
     }
     let again = apply(&session, &plan_of(&session, &ratio), &options).expect("as it is");
     assert_eq!(again.entry, None, "the file has its line where it counts");
     undo(&session, Target::Newest, false).expect("undone");
     assert_eq!(lines(), [ratio_line, bytes_line]);
+    assert_eq!(rows_that_are_not_well(&session), [""; 0]);
     assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }

@@ -193,6 +193,36 @@ fn a_file_that_sets_the_twin_clears_ours_at_boot() {
 }
 
 #[test]
+fn of_two_twins_in_files_the_later_line_counts() {
+    let ours = |line, value: &str| Persisted {
+        value: value.to_owned(),
+        source: format!("/etc/sysctl.d/90-planish.conf:{line}"),
+        at_boot: None,
+        overridden: Vec::new(),
+    };
+    let open = [entry(2, "boot", vec![applied("vm.dirty_bytes", BYTES, "0", "8192")])];
+    let mut observation = host();
+    set(&mut observation, "vm.dirty_bytes", "8192");
+    set(&mut observation, "vm.dirty_ratio", "0");
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (bytes_at, ratio_at, lost) in [(9, 10, true), (10, 9, false)] {
+        observation.persisted.insert(BYTES.to_owned(), ours(bytes_at, "8192"));
+        observation.persisted.insert(RATIO.to_owned(), ours(ratio_at, "15"));
+        // Also when no entry of this boot tells whose value it is.
+        for open in [&open[..], &[]] {
+            let drift = verify(&catalogue, None, open, &observation);
+            let (bytes, ratio) = (row(&drift, BYTES), row(&drift, RATIO));
+            let next = |row: &KnobCheck| row.next_boot.clone().expect("a line sets it");
+            match lost {
+                true => assert_eq!((next(&bytes).as_str(), next(&ratio).as_str()), ("0", "15")),
+                false => assert_eq!((next(&bytes).as_str(), next(&ratio).as_str()), ("8192", "0")),
+            }
+            assert_eq!(drift.is_clean(), !lost, "{drift:#?}");
+        }
+    }
+}
+
+#[test]
 fn what_our_own_step_caused_is_no_drift() {
     let mut thp = applied("thp.enabled", THP, "[always] madvise never", "always [madvise] never");
     thp.outcome.as_mut().expect("it ran").caused =
