@@ -2,7 +2,7 @@
 
 use crate::knobs::{cell, word};
 use anyhow::{Context, Result};
-use planish_model::{Case, Catalogue, Conditions, Profile, Want};
+use planish_model::{Case, Catalogue, Conditions, Profile, Want, units};
 use std::fmt::Write as _;
 
 /// How to have a profile of one's own, around an example that is checked when this page is made.
@@ -121,6 +121,7 @@ pub fn conditions(needs: &Conditions) -> Vec<String> {
     ];
     words
         .extend(ranges.into_iter().filter_map(|(version, form)| Some(form.replace("{}", version.as_ref()?))));
+    words.extend(needs.base_page_max.map(|bytes| format!("base pages of {} at most", units::bytes(bytes))));
     words.extend(needs.cpus_min.map(|count| format!("{count} CPUs or more")));
     words.extend(needs.nodes_min.map(|count| format!("{count} nodes or more")));
     words

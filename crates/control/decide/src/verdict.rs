@@ -8,6 +8,7 @@
 
 use planish_model::{
     Access, Class, Conditions, HostFacts, Knob, Observation, Reading, Vendor, Verdict, VerdictKind, When,
+    units::bytes,
 };
 
 /// What the evidence says about setting `knob` at the place of `reading`.
@@ -96,6 +97,10 @@ pub(crate) fn moot(needs: &Conditions, host: &HostFacts) -> Option<String> {
     let nodes = u32::try_from(host.nodes.len()).unwrap_or(u32::MAX);
     if let Some(wanted) = needs.nodes_min.filter(|wanted| nodes < *wanted) {
         return Some(format!("{} here, needs {wanted}", counted(nodes, "NUMA node")));
+    }
+    if let Some(most) = needs.base_page_max.filter(|most| host.page_bytes > *most) {
+        let (here, most) = (bytes(host.page_bytes), bytes(most));
+        return Some(format!("for base pages of {most} at most, here they have {here}"));
     }
     if let Some(dead) = needs.dead_since.as_deref().filter(|dead| !is_older(&host.kernel, dead)) {
         return Some(format!("the kernel ignores it since Linux {dead}, this is {}", host.kernel));
@@ -245,6 +250,11 @@ mod tests {
 
     #[test]
     fn an_absent_file_names_the_kernel_that_has_it() {
+        let small = Conditions { base_page_max: Some(4096), ..Conditions::default() };
+        assert_eq!(unmet(&small, &HostFacts { page_bytes: 4096, ..HostFacts::default() }), None);
+        let large = HostFacts { page_bytes: 65536, ..HostFacts::default() };
+        let told = "for base pages of 4 KiB at most, here they have 64 KiB";
+        assert_eq!(unmet(&small, &large).as_deref(), Some(told));
         let since = Conditions { kernel_min: Some("6.16".to_owned()), ..Conditions::default() };
         let (verdict, reason) = kind(since, Access::Absent, |_| ());
         assert_eq!(
