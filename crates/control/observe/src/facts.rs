@@ -169,7 +169,6 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
     facts.number("swap.zram_count", Some(zram as f64));
     facts.bytes("thp.anon_bytes", get("AnonHugePages"));
     facts.bytes("thp.shmem_bytes", get("ShmemHugePages"));
-    facts.bytes("hugetlb.total_bytes", get("Hugetlb"));
 }
 
 /// The reserve that the kernel chooses by itself, in bytes. With transparent huge pages it is eleven page
@@ -201,8 +200,7 @@ fn counters(facts: &mut Facts, host: &Host, observation: &Observation) {
 }
 
 fn pools(facts: &mut Facts, host: &Host, observation: &Observation) {
-    let mut idle = 0;
-    let mut overcommit = 0;
+    let (mut total, mut idle, mut overcommit) = (0_u64, 0, 0);
     for page_bytes in &observation.host.huge_page_bytes {
         let folder = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page_bytes / 1024);
         let number = |file: &str| {
@@ -212,9 +210,12 @@ fn pools(facts: &mut Facts, host: &Host, observation: &Observation) {
         let free =
             number("free_hugepages").unwrap_or(0).saturating_sub(number("resv_hugepages").unwrap_or(0));
         idle = free.saturating_mul(*page_bytes).saturating_add(idle);
+        // Not of meminfo, whose sum is of another moment, and of kernels since 4.17 alone.
+        total = number("nr_hugepages").unwrap_or(0).saturating_mul(*page_bytes).saturating_add(total);
         let allowed = number("nr_overcommit_hugepages").unwrap_or(0);
         overcommit = allowed.saturating_mul(*page_bytes).saturating_add(overcommit);
     }
+    facts.bytes("hugetlb.total_bytes", Some(total));
     facts.bytes("hugetlb.idle_bytes", Some(idle));
     facts.number("hugetlb.overcommit_percent", percent(overcommit, observation.host.available_bytes));
     facts.number("hugetlb.imbalance_percent", imbalance(observation));
