@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_profile::Program;
+use planish_profile::{Allows, Program, build_id, marked_range};
+use std::io::Cursor;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(program) = Program::parse("fuzzed", bytes) else { return };
@@ -11,5 +12,14 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = program.by_name(&function.name);
         let _ = program.at(function.address);
     }
+    let huge_bytes = 2 << 20;
+    if let Ok(allows) = Allows::parse(bytes, huge_bytes) {
+        assert!(allows.whole_bytes <= allows.text_bytes, "{allows:?}");
+        assert_eq!(allows.build_id, program.build_id.is_some());
+    }
+    if let Ok(Some(range)) = marked_range(&program, bytes) {
+        assert!(range.start < range.end);
+    }
+    let _ = build_id(Cursor::new(bytes));
     let _ = (program.by_name("main/a.c/1"), program.address_of(64), program.holds_code(u64::MAX));
 });

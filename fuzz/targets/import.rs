@@ -22,11 +22,18 @@ const FORMATS: [ImportFormat; 8] = [
 ];
 
 fuzz_target!(|text: &str| {
-    for format in FORMATS.into_iter().chain([ImportFormat::guess(text)]) {
+    assert!(FORMATS.contains(&ImportFormat::guess(text)));
+    for format in FORMATS {
         let _ = recognise(text, format);
         let imported = import(&CATALOGUE, "mine", text, format);
-        // What was accepted is a sound profile, and its file says the same.
-        let again = CATALOGUE.parse_profile("mine.toml", &imported.to_toml()).expect("a profile");
-        assert_eq!(again, imported.profile);
+        let accepted = imported.lines.iter().filter(|line| line.is_accepted()).count();
+        assert!(imported.profile.want.len() <= accepted, "{:?}", imported.profile);
+        assert!(imported.lines.iter().all(|line| line.is_accepted() || line.reason.is_some()), "no reason");
+        // The empty profile is the same for all, and reading it is what takes long.
+        if accepted > 0 {
+            // What was accepted is a sound profile, and its file says the same.
+            let again = CATALOGUE.parse_profile("mine.toml", &imported.to_toml()).expect("a profile");
+            assert_eq!(again, imported.profile);
+        }
     }
 });

@@ -1,0 +1,65 @@
+//! Tables of the kernel in /proc: what it counts (interrupts, softirqs, stat, loadavg, pressure, buddyinfo), and what
+//! it tells of a process and its memory (status, stat, maps, smaps, numa_maps), where names come from whoever mapped a
+//! file.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use planish_host::activity::{PerCpu, cpu_ticks, cpu_ticks_of, load_1m, runnable, waited_avg10, waited_us};
+use planish_model::BuddyRow;
+use planish_sys::pagemap::{Filled, Run};
+
+fuzz_target!(|text: &str| {
+    counters(text);
+    for row in BuddyRow::parse_all(text) {
+        // Larger pages never fit more often, and a base page fits wherever anything does.
+        let fits: Vec<u64> = (12..40).map_while(|shift| row.fitting(1 << shift, 4096)).collect();
+        assert!(fits.is_sorted_by(|smaller, larger| smaller >= larger), "{row:?}: {fits:?}");
+    }
+    process(text);
+});
+
+fn counters(text: &str) {
+    let read = PerCpu::parse(text);
+    for &cpu in read.cpus() {
+        assert_eq!(read.growth(&read, cpu).count(), 0, "nothing grows in no time");
+        let from_nothing = PerCpu::default();
+        for (name, count) in read.growth(&from_nothing, cpu) {
+            assert_eq!(read.count(name, cpu), Some(count));
+        }
+        let _ = cpu_ticks_of(text, cpu);
+    }
+    if let Some(ticks) = cpu_ticks(text) {
+        assert!(ticks.idle <= ticks.total && ticks.steal <= ticks.total);
+    }
+    let _ = (runnable(text), load_1m(text), waited_us(text), waited_avg10(text));
+}
+
+fn process(text: &str) {
+    if let Ok(regions) = planish_residency::parse_smaps(text) {
+        // The headers of smaps are the lines of maps.
+        let is_header = |line: &&str| !line.split(' ').next().is_some_and(|word| word.ends_with(':'));
+        let headers: Vec<&str> = text.lines().filter(is_header).collect();
+        if let Ok(areas) = planish_residency::parse_maps(&headers.join("\n")) {
+            assert_eq!(areas.len(), regions.len(), "{text:?}");
+        }
+    }
+    let _ = planish_residency::parse_rollup(text);
+    let _ = planish_residency::parse_numa_maps(text);
+    let _ = planish_residency::parse_status(text);
+    let _ = planish_residency::parse_stat(text);
+    let Ok(mut areas) = planish_residency::parse_maps(text) else { return };
+    // The kernel's order; then its own mappings as runs of pages, each shifted by half its length.
+    areas.sort_by_key(|area| area.range.start);
+    let shifted = areas.iter().map(|area| {
+        let half = area.bytes() / 2;
+        area.range.start.saturating_add(half)..area.range.end.saturating_add(half)
+    });
+    let runs: Vec<Run> = shifted.map(|range| Run { range, filled: Filled::Base }).collect();
+    for piece in planish_residency::join(&areas, &runs) {
+        let area = &areas[piece.area];
+        assert!(area.range.start <= piece.range.start && piece.range.end <= area.range.end);
+        assert!(!piece.range.is_empty());
+        let _ = (area.extent(), area.is_jit());
+    }
+}
