@@ -149,7 +149,10 @@ impl ValueType {
                 _ => folded,
             },
             Self::Cpus { cpus, .. } => cpus.normal(&folded).unwrap_or(folded),
-            Self::Directives { .. } => directives::normal(raw).unwrap_or(folded),
+            // What is a comment among lines may be a word of one line, which is read as often as it is compared.
+            Self::Directives { .. } => {
+                directives::normal(raw).or_else(|| directives::normal(&folded)).unwrap_or(folded)
+            }
             Self::Ints { .. } | Self::Text { .. } => folded,
         }
     }

@@ -24,15 +24,17 @@ pub fn drop_in(settings: &str) -> String {
     })
 }
 
-/// The settings in one line, of a line or of a drop-in; `None` for a text that has none.
+/// The settings in one line, of a line or of a drop-in; `None` for a text that has none. A list that is parted by blanks
+/// in a drop-in is parted by commas in a line, which systemd takes for the same.
 pub(super) fn normal(text: &str) -> Option<String> {
     // What a drop-in says before its first section is ignored.
     let text = text.split_once("[Service]\n").map_or(text, |(_, service)| service);
     let mut words: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';', '['])) {
         match line.split_once(" = ") {
-            Some((name, value)) if !name.contains('=') => {
-                words.push(format!("{}={}", name.trim(), value.trim()))
+            Some((name, value)) if !name.trim().contains(|c: char| c == '=' || c.is_whitespace()) => {
+                let value: Vec<&str> = value.split_whitespace().collect();
+                words.push(format!("{}={}", name.trim(), value.join(",")));
             }
             _ => words.extend(line.split_whitespace().filter(|word| is_setting(word)).map(str::to_owned)),
         }
@@ -88,6 +90,22 @@ mod tests {
         assert!(!kind().same(&text, "CPUAffinity=1 NUMAPolicy=bind NUMAMask=0"));
         assert_eq!(kind().normal(&kind().normal(&text)), SETTINGS);
         assert_eq!(kind().normal("(not given)"), "(not given)");
+    }
+
+    #[test]
+    fn a_list_of_a_drop_in_that_blanks_part_stays_one_value() {
+        let theirs = "[Service]\nCPUAffinity = 1 5\nNUMAPolicy = bind\nNUMAMask = 0\n";
+        assert_eq!(kind().normal(theirs), SETTINGS);
+        assert!(kind().same(theirs, &kind().normal(theirs)));
+    }
+
+    #[test]
+    fn the_normal_form_is_stable_where_there_are_no_settings() {
+        // Of several lines, a comment; in one line, a word.
+        for text in ["Y\n;a=1", "a b = c", "x\n#CPUAffinity=1", "a = b = c", "= b"] {
+            let normal = kind().normal(text);
+            assert_eq!(kind().normal(&normal), normal, "{text:?}");
+        }
     }
 
     #[test]
