@@ -27,6 +27,7 @@ mod checks;
 mod control;
 mod disk;
 mod machine;
+mod partition;
 mod placed;
 mod planish;
 mod port;

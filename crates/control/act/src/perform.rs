@@ -1,6 +1,6 @@
 //! One step of a plan: read, compare, write, read back, compare in normal form.
 
-use planish_model::{Caused, Coupling, EntryId, EntryStep, Original, Outcome, OutcomeKind, Undo, ValueType};
+use planish_model::{Caused, Coupling, EntryId, EntryStep, Original, Outcome, OutcomeKind, Undo};
 
 use crate::boot;
 use crate::error::{Refusal, SinkError};
@@ -79,7 +79,11 @@ fn set(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink) -> Outcome {
     }
     match sink.read(&step.place) {
         Ok(read_back) => {
-            if !same(&read_back, &step.wanted) {
+            if let Some(why) = original.r#type.unkept(&step.wanted, &read_back) {
+                outcome.outcome = OutcomeKind::Failed;
+                outcome.detail =
+                    Some(format!("the kernel took `{}` and calls it invalid: {why}", step.wanted));
+            } else if !same(&read_back, &step.wanted) {
                 outcome.outcome = OutcomeKind::ReadsBack;
                 outcome.detail = Some(format!("`{}` was written", step.wanted));
             }
@@ -116,14 +120,6 @@ fn refused(mut outcome: Outcome, error: &SinkError) -> Outcome {
     outcome.outcome = kind_of(error);
     outcome.detail = Some(error.in_full());
     outcome
-}
-
-/// The text to write for a value as the kernel showed it: of `always [madvise] never` only the word.
-fn writable(kind: &ValueType, shown: &str) -> String {
-    match kind {
-        ValueType::Choice { .. } => kind.normal(shown),
-        _ => shown.trim_end().to_owned(),
-    }
 }
 
 /// Leaves a step to the newer open entry that covers it (see [`crate::stack::covering`]): nothing is written.
@@ -210,7 +206,7 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
 /// Writes the original, or its live twin, and reads it back; false when it did not come back.
 fn write_back(step: &EntryStep, original: &Original, sink: &dyn Sink, outcome: &mut Outcome) -> bool {
     let live = three_way::live_one(step, original);
-    let written = sink.write(&live.place, &writable(&live.r#type, &live.value));
+    let written = sink.write(&live.place, &live.r#type.written(&live.value));
     outcome.read_back = sink.read(&step.place).ok();
     let is_back = |text: &String| original.r#type.same(text, &original.value);
     if let Err(error) = written {
@@ -247,7 +243,7 @@ fn settle_others(
             tell(outcome, other, &after, UNSEEN);
         } else if other.coupling == Some(Coupling::Twin) {
             tell(outcome, other, &after, "its twin is set");
-        } else if let Err(error) = sink.write(&other.place, &writable(&other.r#type, target)) {
+        } else if let Err(error) = sink.write(&other.place, &other.r#type.written(target)) {
             tell(outcome, other, &after, &error.in_full());
         }
     }

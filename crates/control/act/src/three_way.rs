@@ -32,7 +32,10 @@ pub fn own(step: &EntryStep, inherited: &[Caused], original: &Original, now: &st
     let same = |text: &str| original.r#type.same(now, text);
     if same(&original.value) {
         Whose::Original
-    } else if same(step.ours()) || was_left(inherited, original, now) {
+    } else if same(step.ours())
+        || original.r#type.unkept(&step.wanted, now).is_some()
+        || was_left(inherited, original, now)
+    {
         Whose::Ours
     } else {
         Whose::Theirs

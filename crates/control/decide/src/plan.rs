@@ -312,6 +312,9 @@ impl<'a> Draft<'a> {
                     Verdict::new(VerdictKind::Blocked, format!("placed whole or not at all: {id} {reason}"));
                 match what {
                     What::Value { place, value, .. } => self.skip(knob, place, Some(value.clone()), verdict),
+                    What::Later { place, value, .. } => {
+                        self.skip(knob, place, Some(value.clone()), verdict);
+                    }
                     What::Pool { .. } => self.skip(knob, &knob.path, None, verdict),
                 }
                 continue;
@@ -319,6 +322,10 @@ impl<'a> Draft<'a> {
             match what {
                 What::Pool { node, bytes } => {
                     self.add_pool(knob, Need::Bytes(*bytes, &Nodes::Each(vec![*node])))
+                }
+                What::Later { place, value, reason } => {
+                    let verdict = Verdict::new(VerdictKind::Absent, reason.clone());
+                    self.skip(knob, place, Some(value.clone()), verdict);
                 }
                 What::Value { place, value, .. } => match self.reading_of(knob, place) {
                     Some(reading) => self.add_place(knob, &reading, value, Some(because.clone())),
@@ -335,6 +342,7 @@ impl<'a> Draft<'a> {
     /// What a place shows. A file of ours that is not there yet can be made.
     fn reading_of(&self, knob: &Knob, place: &str) -> Option<Reading> {
         let seen = self.observation.reading(&knob.id, place).cloned();
+        let seen = seen.filter(|reading| !(knob.is_own_file() && reading.access == Access::Absent));
         let access = if self.observation.host.root { Access::Writable } else { Access::NeedsRoot };
         seen.or_else(|| {
             knob.is_own_file().then(|| Reading {

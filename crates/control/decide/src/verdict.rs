@@ -174,6 +174,10 @@ fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
             "no unit has one yet: a profile with a [placement] writes it",
         );
     }
+    if knob.path.starts_with("/sys/fs/cgroup/") {
+        let nothing = "no group of version 2 below the root of /sys/fs/cgroup has the cpuset controller";
+        return Verdict::new(VerdictKind::Absent, nothing);
+    }
     if knob.boot_parameter().is_some() {
         return Verdict::new(VerdictKind::Absent, "there is no /proc/cmdline to read it from");
     }
@@ -189,7 +193,7 @@ fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
 }
 
 /// Whether a kernel release is older than a `major.minor` version. Odd text is never older.
-fn is_older(release: &str, version: &str) -> bool {
+pub(crate) fn is_older(release: &str, version: &str) -> bool {
     match (numbers(release), numbers(version)) {
         (Some(release), Some(version)) => release < version,
         _ => false,

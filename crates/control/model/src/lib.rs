@@ -53,7 +53,7 @@ pub use exit::Exit;
 pub use finding::{Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, RuleCost, Severity};
 pub use in_boot::{in_boot, pages_in_file};
 pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Undo, Vendor, When};
-pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode};
+pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
@@ -61,8 +61,8 @@ pub use observation::{
 };
 pub use persist::{Persist, PersistFile};
 pub use placement::{
-    FarDevice, Interrupts, MemoryPolicy, PlacedIrq, PlacedService, Placement, PlacementRequest,
-    ServiceRequest,
+    FarDevice, Interrupts, Isolation, MemoryPolicy, PlacedIrq, PlacedPartition, PlacedService, Placement,
+    PlacementRequest, ServiceRequest,
 };
 pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value};

@@ -20,6 +20,21 @@ pub struct Machine {
     pub units: Vec<String>,
     /// Whether process 1 is systemd.
     pub systemd: bool,
+    /// What its control groups can do for isolation.
+    #[serde(default)]
+    pub partitions: Partitions,
+}
+
+/// What control groups can do to isolate CPUs on a running kernel, as far as files tell without a write.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Partitions {
+    /// Why no group here can be a partition; `None` where nothing speaks against it.
+    pub hindered: Option<String>,
+    /// The CPUs of the slice of planish, once systemd has made its group.
+    pub slice: Option<Cpus>,
+    /// CPUs that the kernel was told at boot to isolate.
+    pub isolated: Cpus,
 }
 
 /// A logical CPU.

@@ -206,6 +206,8 @@ impl Persisted {
 
     /// What its drop-ins of units are called. It sorts behind the names of others, so that what it says counts.
     pub const OWN_DROP_IN: &'static str = "zz-planish.conf";
+    /// The slice of services whose CPUs are isolated: the unit, its file, and its control group.
+    pub const OWN_SLICE: &'static str = "planish.slice";
 
     /// Whether a file that planish wrote says so.
     #[must_use]
@@ -229,7 +231,8 @@ impl Persisted {
     pub fn own_file(source: &str) -> Option<&str> {
         let path = source.rsplit_once(':').map_or(source, |(path, _)| path);
         let name = path.rsplit('/').next()?;
-        [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_DROP_IN].contains(&name).then_some(path)
+        let own = [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_DROP_IN, Self::OWN_SLICE];
+        own.contains(&name).then_some(path)
     }
 }
 

@@ -24,6 +24,9 @@ pub struct PlacementRequest {
     pub housekeeping_cores: Option<u32>,
     /// Where the interrupts of the services' devices go. All others go to housekeeping CPUs.
     pub interrupts: Interrupts,
+    /// When the CPUs of services with `isolate` are isolated.
+    #[serde(skip_serializing_if = "Isolation::is_default")]
+    pub isolation: Isolation,
     /// Interrupts that stay where they are: shell patterns of their names or numbers, such as `ahci*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub leave: Vec<String>,
@@ -40,6 +43,25 @@ pub enum Interrupts {
     Housekeeping,
     /// To the cores of the service itself, one queue a core in turn.
     Service,
+}
+
+/// When CPUs are isolated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// By a partition of control groups where the kernel can, and by boot parameters from the next boot on.
+    #[default]
+    Both,
+    /// By a partition alone: refused where the kernel cannot.
+    Now,
+    /// By boot parameters alone.
+    Boot,
+}
+
+impl Isolation {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One service of a placement.
@@ -94,6 +116,24 @@ pub struct Placement {
     pub services: Vec<PlacedService>,
     /// Interrupts and where each goes.
     pub interrupts: Vec<PlacedIrq>,
+    /// What isolates CPUs before the next boot; `None` where nobody asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<PlacedPartition>,
+}
+
+/// A partition of control groups that takes the CPUs of isolated services away from all others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlacedPartition {
+    /// The slice whose group it is.
+    pub slice: String,
+    /// Its CPUs.
+    pub cpus: Cpus,
+    /// What it waits for; `None` for one that is there, or that the plan makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindered: Option<String>,
 }
 
 /// Where a service is to run.

@@ -163,6 +163,25 @@ impl ValueType {
         self.normal(a) == self.normal(b)
     }
 
+    /// Why the kernel does not keep to a word that it took: `isolated invalid (cpuset.cpus is empty)` shows the word
+    /// `isolated` and the reason. `cpuset.cpus.partition` reads so (Documentation/admin-guide/cgroup-v2.rst), right
+    /// after the write or any time later, when a CPU goes offline. `None` for a word that is kept, and for another one.
+    #[must_use]
+    pub fn unkept<'a>(&self, word: &str, shown: &'a str) -> Option<&'a str> {
+        let (kept, reason) = split_unkept(shown)?;
+        (matches!(self, Self::Choice { .. }) && self.same(kept, word)).then_some(reason)
+    }
+
+    /// The text to write for a value as the kernel showed it: of `always [madvise] never` only the word, and of
+    /// `root invalid (...)` too.
+    #[must_use]
+    pub fn written(&self, shown: &str) -> String {
+        match self {
+            Self::Choice { .. } => self.normal(split_unkept(shown).map_or(shown, |(word, _)| word)),
+            _ => shown.trim_end().to_owned(),
+        }
+    }
+
     /// Checks a wanted value.
     ///
     /// # Errors
@@ -224,6 +243,13 @@ impl ValueType {
     }
 }
 
+/// A word that the kernel took and calls invalid, and its reason.
+fn split_unkept(shown: &str) -> Option<(&str, &str)> {
+    let (word, rest) = shown.trim().split_once(" invalid")?;
+    let reason = rest.trim_start().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    Some((word, reason.unwrap_or("the kernel says no reason")))
+}
+
 /// The word in brackets of a kernel list such as `always [madvise] never`.
 fn bracketed(folded: &str) -> Option<&str> {
     let mut words = folded.split(' ').filter_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
@@ -261,6 +287,26 @@ mod tests {
         assert_eq!(thp().normal("always [madvise] never\n"), "madvise");
         assert!(thp().same("always [madvise] never\n", "madvise"));
         assert!(!thp().same("[always] madvise never", "madvise"));
+    }
+
+    #[test]
+    fn a_word_that_the_kernel_calls_invalid_is_not_the_value() {
+        let kind = ValueType::Choice { choice: ["member", "root", "isolated"].map(str::to_owned).to_vec() };
+        let shown = "isolated invalid (cpuset.cpus is empty)\n";
+        assert!(!kind.same(shown, "isolated"));
+        assert_eq!(kind.unkept("isolated", shown), Some("cpuset.cpus is empty"));
+        assert_eq!(kind.unkept("root", shown), None);
+        assert_eq!(kind.unkept("isolated", "isolated"), None);
+        assert_eq!(
+            kind.unkept("root", "root invalid"),
+            Some("the kernel says no reason"),
+            "before Linux 6.1"
+        );
+        assert_eq!((kind.written(shown).as_str(), kind.written("member\n").as_str()), ("isolated", "member"));
+        assert_eq!(thp().written("always [madvise] never"), "madvise");
+        let text = ValueType::Text { text: true };
+        assert_eq!(text.unkept("a", "a invalid (x)"), None);
+        assert_eq!(text.written("a invalid (x)\n"), "a invalid (x)");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What a machine is made of, for a placement: asked for by itself, since most commands place nothing.
 
 use planish_host::{Access, Host};
-use planish_model::{Cpus, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode};
+use planish_model::{
+    Cpus, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions, Persisted,
+};
 use planish_sys::CpuSet;
 use planish_topo::{Device, Irq, Topology};
 
@@ -33,6 +35,32 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
             .collect(),
         units: there.map(|unit| (*unit).to_owned()).collect(),
         systemd: writers::is_systemd(host),
+        partitions: partitions(host),
+    }
+}
+
+/// What the control groups of a host can do for isolation (Documentation/admin-guide/cgroup-v2.rst). Whether this kernel
+/// takes the word `isolated` only a write would tell.
+fn partitions(host: &Host) -> Partitions {
+    const ROOT: &str = "/sys/fs/cgroup";
+    let controllers = host.read(&format!("{ROOT}/cgroup.controllers")).ok();
+    let hindered = match controllers {
+        None => Some("its control groups are of version 1, or not at /sys/fs/cgroup"),
+        // Every group has a type but the root of the tree, which a container does not see.
+        Some(_) if host.exists(&format!("{ROOT}/cgroup.type")) => {
+            Some("a group below the root of the tree is mounted here, as in a container")
+        }
+        Some(names) if !names.split_whitespace().any(|name| name == "cpuset") => {
+            Some("control groups of version 2 have no cpuset here")
+        }
+        Some(_) => None,
+    };
+    let list = |path: String| Cpus::parse(host.read(&path).ok()?.trim());
+    let group = format!("{ROOT}/{}", Persisted::OWN_SLICE);
+    Partitions {
+        hindered: hindered.map(str::to_owned),
+        slice: list(format!("{group}/cpuset.cpus")),
+        isolated: list("/sys/devices/system/cpu/isolated".to_owned()).unwrap_or_default(),
     }
 }
 

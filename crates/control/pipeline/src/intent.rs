@@ -299,7 +299,7 @@ fn own_file(
         let (now, seen) = (knob.r#type.normal(now), knob.r#type.normal(&step.now));
         moved.push(format!("{} is `{now}`, the plan saw `{seen}`", step.place));
     }
-    Ok(EntryStep { wanted: drop_in(&step.wanted), ..entry_step(step, Vec::new()) })
+    Ok(EntryStep { wanted: drop_in(&step.place, &step.wanted), ..entry_step(step, Vec::new()) })
 }
 
 /// The original at a place; notes when it is not what the plan saw.

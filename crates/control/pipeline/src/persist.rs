@@ -207,6 +207,13 @@ fn route(place: &str, value: &str) -> Route {
     if place.starts_with("/sys/") && place.ends_with("/nr_hugepages") {
         return Route::Pool;
     }
+    if place.starts_with("/sys/fs/cgroup/") {
+        return Route::Nothing {
+            reason: "control groups are made anew at each boot, and as members",
+            cure: "apply again after each boot; systemd since 261 makes the partition of planish.slice by itself, and \
+                   isolcpus= (boot.isolcpus) isolates from the boot on",
+        };
+    }
     if place.starts_with("/sys/") || place == "/proc/irq/default_smp_affinity" {
         return tmpfiles(place, value);
     }
@@ -267,6 +274,8 @@ mod tests {
         let default = "/proc/irq/default_smp_affinity";
         assert_eq!(line(default, "f"), format!("w {default} - - - - f\n"));
         assert_eq!(line("/sys/x", "50%"), "w /sys/x - - - - 50%%\n");
+        let partition = "/sys/fs/cgroup/planish.slice/cpuset.cpus.partition";
+        assert_eq!(line(partition, "isolated"), "");
         for place in ["/proc/irq/24/smp_affinity_list", "/dev/cpu_dma_latency", "/sys/a b"] {
             assert_eq!(line(place, "1"), "", "{place}");
         }

@@ -1,7 +1,7 @@
 //! What systemd has to be told after drop-ins of units were written or taken out. Nothing is started or stopped here:
 //! when a service may restart is for its owner to say.
 
-use planish_model::{Outcome, OutcomeKind, Plan, Undo};
+use planish_model::{Outcome, OutcomeKind, Persisted, Plan, Undo};
 
 /// Where drop-ins of the administrator are.
 const FOLDER: &str = "/etc/systemd/system/";
@@ -17,6 +17,17 @@ pub(crate) fn to_restart(outcomes: &[Outcome]) -> Option<String> {
     let done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
     told(done.filter_map(|outcome| unit_of(&outcome.place)).collect())
         .map(|command| format!("a unit that runs takes it up by: {command}"))
+}
+
+/// What is left to do for the partition of services whose slice was just written.
+pub(crate) fn to_isolate(outcomes: &[Outcome]) -> Option<String> {
+    let mut done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
+    done.any(|outcome| outcome.place.strip_prefix(FOLDER) == Some(Persisted::OWN_SLICE)).then(|| {
+        format!(
+            "{} is there once they have restarted: apply again, and its CPUs leave all others",
+            Persisted::OWN_SLICE
+        )
+    })
 }
 
 /// The same for a plan whose files wait for a confirm.

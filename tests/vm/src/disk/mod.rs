@@ -15,6 +15,7 @@
 
 mod boot;
 mod files;
+mod isolated;
 mod power;
 mod profiles;
 mod systemd;

@@ -2,7 +2,7 @@
 
 use super::boot::BEFORE;
 use super::profiles::LIVE;
-use super::{files, tool};
+use super::{files, isolated, tool};
 use crate::check::{Outcome, Report};
 use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
@@ -23,6 +23,7 @@ pub fn run_all(report: &mut Report) {
     report.check("confirm.cut_off", outlives_its_session);
     report.check("confirm.kept", confirmed);
     report.check("units.exported", exported_unit);
+    report.check("units.partition", isolated::partition);
     report.check("systemd.files", || {
         let count = files::ensure_as_kept(BEFORE)?;
         Ok(Outcome::Ok(format!("{count} files as before")))

@@ -166,6 +166,14 @@ pub enum PlacementError {
     /// Nobody here could pin the service.
     #[error("process 1 of this host is no systemd, so no unit can be pinned")]
     NoSystemd,
+    /// CPUs that are to be isolated at once, on a host that cannot.
+    #[error("CPU {cpus} cannot be isolated before the next boot: {reason}")]
+    NoPartition {
+        /// The CPUs.
+        cpus: Cpus,
+        /// Why not.
+        reason: String,
+    },
     /// A unit that is not there.
     #[error("this host has no unit {unit}: its service would not be pinned")]
     NoUnit {
@@ -225,6 +233,7 @@ impl PlacementError {
             Self::NoSystemd => {
                 "pin the service where it is started: planish run --cpus LIST -- CMD".to_owned()
             }
+            Self::NoPartition { .. } => profile("set isolation = \"boot\""),
             Self::NoUnit { unit } => {
                 format!("see what it is called: systemctl list-units '*{}*'", stem(unit))
             }

@@ -12,6 +12,7 @@
 
 mod error;
 mod irqs;
+mod partition;
 mod solve;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Cpus, Knob, KnobId, Machine, MemoryPolicy, Observation, Persisted, PlacedService, Placement,
+    Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Persisted, PlacedService, Placement,
     PlacementRequest, Plan, Undo, VerdictKind,
 };
 
@@ -48,6 +49,15 @@ pub(crate) enum What {
         /// Whether the rest makes no sense without it. Else it is left out where a kernel does not have it.
         required: bool,
     },
+    /// A value at a place that is not there yet.
+    Later {
+        /// The place.
+        place: String,
+        /// The value.
+        value: String,
+        /// What it waits for.
+        reason: String,
+    },
     /// Bytes of a pool on a node.
     Pool {
         /// The node.
@@ -58,14 +68,16 @@ pub(crate) enum What {
 }
 
 /// The knobs that a placement sets, besides the pools of its services.
-const SETS: [&str; 8] = [
+const SETS: [&str; 10] = [
     "boot.irqaffinity",
     "boot.isolcpus",
     "boot.nohz_full",
     "boot.rcu_nocbs",
+    "cpuset.partition",
     "irq.affinity",
     "irq.default_affinity",
     "unit.placement",
+    "unit.slice",
     "workqueue.cpumask",
 ];
 
@@ -89,6 +101,8 @@ pub(crate) fn place(
     if let Some(service) = missing {
         return Err(PlacementError::NoUnit { unit: service.unit.clone() });
     }
+    let partition = partition::partition(observation, request, &placement)?;
+    let placement = Placement { partition, ..placement };
     let asks = asks(machine, request, &placement);
     Ok((placement, asks))
 }
@@ -100,9 +114,11 @@ fn asks(machine: &Machine, request: &PlacementRequest, placement: &Placement) ->
     let keeps = format!("CPU {kept} keeps house");
     for service in &placement.services {
         let because = format!("{}; {keeps}", whereabouts(service));
-        let value = settings(machine, service);
+        let slice = partition::slice_of(service, placement);
+        let value = settings(machine, service) + &slice;
         asks.push(ask("unit.placement", &drop_in(&service.unit), value, true, because));
     }
+    asks.extend(partition::asks(request.isolation, placement));
     asks.push(ask(
         "irq.default_affinity",
         "/proc/irq/default_smp_affinity",
@@ -114,21 +130,23 @@ fn asks(machine: &Machine, request: &PlacementRequest, placement: &Placement) ->
         let place = format!("/proc/irq/{}/smp_affinity_list", irq.id);
         asks.push(ask("irq.affinity", &place, irq.cpus.to_string(), true, irq.users.join(", ")));
     }
-    asks.extend(at_boot(placement, &keeps));
+    asks.extend(at_boot(placement, request.isolation, &keeps));
     asks
 }
 
 /// Boot parameters, and the mask of work that is bound to no CPU, which the kernel derives from them at boot.
-fn at_boot(placement: &Placement, keeps: &str) -> Vec<Ask> {
+fn at_boot(placement: &Placement, isolation: Isolation, keeps: &str) -> Vec<Ask> {
     let (isolated, kept) = (placement.isolated(), &placement.housekeeping);
     let boot = |name: &str, value: String, because: &str| {
         ask(&format!("boot.{name}"), &format!("cmdline:{name}"), value, true, because.to_owned())
     };
     let mut asks = vec![boot("irqaffinity", kept.to_string(), keeps)];
     if !isolated.is_empty() {
-        let because = format!("CPUs of services that pin their threads; {keeps}");
         let work = "/sys/devices/virtual/workqueue/cpumask";
         asks.push(ask("workqueue.cpumask", work, kept.mask(), false, keeps.to_owned()));
+    }
+    if !isolated.is_empty() && isolation != Isolation::Now {
+        let because = format!("CPUs of services that pin their threads; {keeps}");
         asks.push(boot("isolcpus", format!("domain,managed_irq,{isolated}"), &because));
         asks.push(boot("nohz_full", isolated.to_string(), &because));
         asks.push(boot("rcu_nocbs", isolated.to_string(), &because));

@@ -5,8 +5,14 @@
 
 use crate::{Class, Computation, Knob, Profile, Undo, ValueType, Want, When, place};
 
-/// The only file of its own that a plan writes: what systemd adds to a unit.
-const DROP_IN: &str = "/etc/systemd/system/{unit}.service.d/zz-planish.conf";
+/// The files of its own that a plan writes: what systemd adds to a unit, and the slice of services whose CPUs are
+/// isolated.
+const OWN: &[&str] =
+    &["/etc/systemd/system/{unit}.service.d/zz-planish.conf", "/etc/systemd/system/planish.slice"];
+
+fn is_own(path: &str) -> bool {
+    OWN.contains(&path)
+}
 
 /// Files that cannot be set back before a reboot, whatever a row says of them.
 const ONEWAY: &[&str] = &[
@@ -44,7 +50,7 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
         if knob.when != When::Boot {
             return Some("a boot parameter takes effect at boot, and has to say so: when = \"boot\"");
         }
-    } else if knob.path == DROP_IN {
+    } else if is_own(&knob.path) {
         let directives = matches!(knob.r#type, ValueType::Directives { .. });
         if !knob.is_own_file() || !directives || knob.when != When::Process {
             return Some(
@@ -83,8 +89,8 @@ fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
         Undo::Restore if is_pool || reaches_pool => {
             Some("is a pool, which others raise and lower too: undo = \"subtract\"")
         }
-        // The one file that a plan writes: see the rules of places above.
-        Undo::File if knob.path == DROP_IN => None,
+        // The few files that a plan writes: see the rules of places above.
+        Undo::File if is_own(&knob.path) => None,
         Undo::File | Undo::Edit => Some("undo = \"file\" and \"edit\" are for the files of --persist"),
         Undo::None | Undo::Subtract | Undo::Restore => None,
     }

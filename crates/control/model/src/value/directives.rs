@@ -7,28 +7,44 @@
 //!                                                     NUMAPolicy = bind  ...
 //! ```
 //!
+//! The section follows from the file: `[Slice]` for a slice, `[Manager]` for the configuration of systemd itself.
+//!
 //! systemd adds the CPUs of a second `CPUAffinity=` to those of the first: the empty line before each value takes away
 //! what the unit itself, or another drop-in, has said (`systemd.exec(5)`).
 
-/// The lines of a drop-in that gives a unit these settings. Blanks around the sign tell a value from what only resets
-/// one.
+/// Sections that a file of ours may have.
+const SECTIONS: [&str; 3] = ["[Service]\n", "[Slice]\n", "[Manager]\n"];
+
+/// Directives that take a list and add to it: a value begins with a line that empties it.
+const LISTS: [&str; 3] = ["CPUAffinity", "NUMAMask", "AllowedCPUs"];
+
+/// The lines of a file at `place` that gives a unit these settings. Blanks around the sign tell a value from what only
+/// resets one.
 #[must_use]
-pub fn drop_in(settings: &str) -> String {
+pub fn drop_in(place: &str, settings: &str) -> String {
     let lines = settings.split_whitespace().filter_map(|word| word.split_once('='));
-    let reset = |name: &str| match name {
-        "NUMAPolicy" => String::new(),
-        list => format!("{list}=\n"),
-    };
-    lines.fold("[Service]\n".to_owned(), |text, (name, value)| {
+    let reset = |name: &str| if LISTS.contains(&name) { format!("{name}=\n") } else { String::new() };
+    lines.fold(section(place).to_owned(), |text, (name, value)| {
         text + &reset(name) + name + " = " + value + "\n"
     })
+}
+
+/// The section of a file of ours.
+fn section(place: &str) -> &'static str {
+    let [service, slice, manager] = SECTIONS;
+    match place {
+        place if place.ends_with(".slice") => slice,
+        place if place.contains("/system.conf.d/") => manager,
+        _ => service,
+    }
 }
 
 /// The settings in one line, of a line or of a drop-in; `None` for a text that has none. A list that is parted by blanks
 /// in a drop-in is parted by commas in a line, which systemd takes for the same.
 pub(super) fn normal(text: &str) -> Option<String> {
     // What a drop-in says before its first section is ignored.
-    let text = text.split_once("[Service]\n").map_or(text, |(_, service)| service);
+    let after = SECTIONS.iter().find_map(|section| text.split_once(section));
+    let text = after.map_or(text, |(_, settings)| settings);
     let mut words: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';', '['])) {
         match line.split_once(" = ") {
@@ -49,7 +65,7 @@ fn is_setting(word: &str) -> bool {
 
 /// Whether every word sets one of the directives, once, to nothing but numbers and words.
 pub(super) fn are_legal(settings: &str, directives: &[String]) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || ",-".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || ",-.".contains(c);
     let mut seen: Vec<&str> = Vec::new();
     !settings.is_empty()
         && settings.split(' ').all(|word| {
@@ -69,6 +85,7 @@ mod tests {
     use crate::ValueType;
 
     const SETTINGS: &str = "CPUAffinity=1,5 NUMAPolicy=bind NUMAMask=0";
+    const UNIT: &str = "/etc/systemd/system/a.service.d/zz-planish.conf";
 
     fn kind() -> ValueType {
         let directives = ["CPUAffinity", "NUMAPolicy", "NUMAMask"].map(str::to_owned).to_vec();
@@ -77,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_drop_in_and_its_line_are_the_same() {
-        let text = drop_in(SETTINGS);
+        let text = drop_in(UNIT, SETTINGS);
         assert_eq!(
             text,
             "[Service]\nCPUAffinity=\nCPUAffinity = 1,5\nNUMAPolicy = bind\nNUMAMask=\nNUMAMask = 0\n"
@@ -106,6 +123,17 @@ mod tests {
             let normal = kind().normal(text);
             assert_eq!(kind().normal(&normal), normal, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_section_follows_from_the_file() {
+        let kind =
+            ValueType::Directives { directives: vec!["AllowedCPUs".to_owned(), "CPUAffinity".to_owned()] };
+        let slice = drop_in("/etc/systemd/system/planish.slice", "AllowedCPUs=1,5");
+        assert_eq!(slice, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 1,5\n");
+        let manager = drop_in("/etc/systemd/system.conf.d/zz-planish.conf", "CPUAffinity=0");
+        assert_eq!(manager, "[Manager]\nCPUAffinity=\nCPUAffinity = 0\n");
+        assert!(kind.same(&slice, "AllowedCPUs=1,5") && kind.same(&manager, "CPUAffinity=0"));
     }
 
     #[test]

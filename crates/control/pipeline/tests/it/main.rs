@@ -14,6 +14,7 @@ mod kill;
 mod life;
 mod links;
 mod live;
+mod partition;
 mod persist;
 mod placement;
 mod random;

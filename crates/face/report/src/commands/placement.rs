@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Cpus, MemoryPolicy, PlacedIrq, PlacedService, Placement};
+use planish_model::{Cpus, MemoryPolicy, PlacedIrq, PlacedPartition, PlacedService, Placement};
 
 use crate::page::Page;
 use crate::table::Table;
@@ -15,13 +15,19 @@ pub(crate) fn text(placement: &Placement, page: &mut Page<'_>) {
     let kept = placement.housekeeping.to_string();
     table.row(["housekeeping".into(), kept.into(), "any node".into(), "everything".into()]);
     for service in &placement.services {
-        let others =
-            if service.isolated { "none from the next boot on" } else { "whom the scheduler puts there" };
+        let others = match &placement.partition {
+            _ if !service.isolated => "whom the scheduler puts there",
+            Some(partition) if partition.hindered.is_none() => "none: see below",
+            _ => "none from the next boot on",
+        };
         let (unit, cpus) = (service.unit.as_str(), service.cpus.to_string());
         table.row([unit.into(), cpus.into(), memory(service).into(), others.into()]);
     }
     page.table(&table);
     page.gap();
+    if let Some(partition) = &placement.partition {
+        page.fact("isolated", &isolated(partition));
+    }
     for device in placement.services.iter().flat_map(|service| &service.far) {
         page.fact("remark", &device.remark());
     }
@@ -30,6 +36,16 @@ pub(crate) fn text(placement: &Placement, page: &mut Page<'_>) {
     page.fact("interrupts", &targets(&moved));
     for (reason, irqs) in by_reason(&left) {
         page.fact("left alone", &format!("{}: {reason}", irqs.join(", ")));
+    }
+}
+
+/// How CPUs are isolated before the next boot, or why not.
+fn isolated(partition: &PlacedPartition) -> String {
+    let PlacedPartition { slice, cpus, waits, hindered } = partition;
+    match (hindered, waits) {
+        (Some(reason), _) => format!("CPU {cpus} not before the next boot: {reason}"),
+        (None, Some(waits)) => format!("CPU {cpus} by a partition of {slice}: {waits}"),
+        (None, None) => format!("CPU {cpus} by a partition of {slice}"),
     }
 }
 
