@@ -12,6 +12,7 @@ pub mod cgroup;
 pub mod child;
 pub mod detach;
 mod error;
+pub mod ethtool;
 pub mod file;
 pub mod lock;
 pub mod mapping;
