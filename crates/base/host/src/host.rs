@@ -11,6 +11,7 @@ use planish_sys::file;
 
 use crate::access::{self, Access};
 use crate::answers::{Answers, errno_by_name};
+use crate::devices::Devices;
 use crate::error::{OpenError, ReadError};
 use crate::meta::{Description, Meta};
 use crate::natural::natural_order;
@@ -29,7 +30,8 @@ pub struct Host {
 
 #[derive(Debug)]
 enum Source {
-    Live,
+    /// The machine, and those of its devices that speak through no file.
+    Live(Box<Devices>),
     Recorded {
         folder: PathBuf,
         /// `None` in a bare tree, whose files then speak for themselves.
@@ -49,7 +51,7 @@ pub struct Match {
 impl Host {
     /// The machine that we run on.
     pub fn live() -> Self {
-        Self { source: Source::Live, asked: Mutex::default() }
+        Self { source: Source::Live(Box::default()), asked: Mutex::default() }
     }
 
     /// The machine recorded in `folder`.
@@ -68,13 +70,13 @@ impl Host {
 
     /// Whether this is the machine that we run on.
     pub fn is_live(&self) -> bool {
-        matches!(self.source, Source::Live)
+        matches!(self.source, Source::Live(_))
     }
 
     /// Folder of a recorded machine.
     pub fn folder(&self) -> Option<&Path> {
         match &self.source {
-            Source::Live => None,
+            Source::Live(_) => None,
             Source::Recorded { folder, .. } => Some(folder),
         }
     }
@@ -93,13 +95,21 @@ impl Host {
     fn description(&self) -> Option<&Description> {
         match &self.source {
             Source::Recorded { description, .. } => description.as_deref(),
-            Source::Live => None,
+            Source::Live(_) => None,
         }
     }
 
     /// Whether planish may write to this machine at all: the live one, or a recorded one that says so.
     pub fn is_writable(&self) -> bool {
         self.is_live() || self.meta().is_some_and(|meta| meta.writable)
+    }
+
+    /// The devices that speak through no file, of the live machine: a recording has files in their stead.
+    pub(crate) fn devices(&self) -> Option<&Devices> {
+        match &self.source {
+            Source::Live(devices) => Some(devices),
+            Source::Recorded { .. } => None,
+        }
     }
 
     /// The text of the file at `path`, as the kernel gives it.
@@ -111,6 +121,9 @@ impl Host {
     /// The contents of the file at `path`.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         self.remember(path);
+        if let Some(text) = self.devices().and_then(|devices| devices.read(self, path)) {
+            return text.map(String::into_bytes).map_err(|source| ReadError::of(path, source));
+        }
         if let Some(error) = self.description().and_then(|description| description.meta.unreadable.get(path))
         {
             let errno = errno_by_name(error).expect("checked when the description was read");
@@ -128,6 +141,9 @@ impl Host {
     /// A folder that is not there is no error, because the kernel shows only what the machine has.
     pub fn list(&self, path: &str) -> Vec<String> {
         self.remember(path);
+        if let Some(names) = self.devices().and_then(|devices| devices.list(self, path)) {
+            return names;
+        }
         let entries = self.real_path(path).and_then(fs::read_dir);
         let Ok(entries) = entries else { return Vec::new() };
         let mut names: Vec<String> =
@@ -140,7 +156,8 @@ impl Host {
     /// Whether there is a file or folder at `path`.
     pub fn exists(&self, path: &str) -> bool {
         self.remember(path);
-        self.real_path(path).is_ok_and(|real| real.exists())
+        let device = self.devices().and_then(|devices| devices.exists(self, path));
+        device.unwrap_or_else(|| self.real_path(path).is_ok_and(|real| real.exists()))
     }
 
     /// Where the symbolic link at `path` leads, as it says; `None` when it is none.
@@ -154,6 +171,9 @@ impl Host {
     /// Who may write the file at `path`, found without opening it.
     pub fn access(&self, path: &str) -> Access {
         self.remember(path);
+        if let Some(access) = self.devices().and_then(|devices| devices.access(self, path)) {
+            return access;
+        }
         let Ok(real) = self.real_path(path) else { return Access::Absent };
         let Source::Recorded { description, .. } = &self.source else { return access::look(&real) };
         let Ok(metadata) = fs::metadata(&real) else { return Access::Absent };
@@ -193,6 +213,9 @@ impl Host {
 
     /// Permission bits of the file at `path`, of the recording where it is one.
     pub(crate) fn mode(&self, path: &str) -> Option<u32> {
+        if let Some(mode) = self.devices().and_then(|devices| devices.mode(self, path)) {
+            return mode;
+        }
         let metadata = fs::metadata(self.real_path(path).ok()?).ok()?;
         Some(self.description().map_or_else(|| mode_of(&metadata), |description| description.mode(path)))
     }

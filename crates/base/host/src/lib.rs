@@ -9,7 +9,8 @@
 //! hosts/metal-2s/
 //! ├── meta.toml     what the files cannot say: modes, origin, how writes are answered (Meta, Answers)
 //! ├── proc/ sys/    trees as the kernel shows them, symbolic links kept
-//! └── etc/ boot/ usr/
+//! ├── etc/ boot/ usr/
+//! └── planish/      what the kernel tells through no file: settings of network cards (devices)
 //! ```
 //!
 //! A folder without `meta.toml` that holds `proc` or `sys` is accepted as well (other projects' recordings).
@@ -19,6 +20,7 @@ mod access;
 pub mod activity;
 pub mod answers;
 mod arguments;
+pub mod devices;
 mod error;
 mod host;
 mod identity;
@@ -28,6 +30,7 @@ mod pattern;
 mod record;
 mod redact;
 mod resolve;
+mod routes;
 
 pub use access::Access;
 pub use answers::{Answer, Answers};

@@ -111,6 +111,13 @@ struct Copy<'a> {
 impl Copy<'_> {
     /// Copies what is at `path`, with the links that lead there.
     fn path(&mut self, path: &str) -> Result<(), RecordError> {
+        if let Some(devices) = self.host.devices()
+            && let Some(mode) = devices.mode(self.host, path)
+        {
+            // No file of the machine, so that there are no links to it and nothing of it but its text.
+            let real = self.dest.join(path.trim_start_matches('/'));
+            return mode.map_or(Ok(()), |_| self.file(path, path, &real));
+        }
         let Ok(resolved) = self.host.resolve(path) else { return Ok(()) };
         let metadata = self.host.real_path(path).and_then(fs::metadata);
         if metadata.is_ok() || resolved.path == Path::new(NOTHING) {

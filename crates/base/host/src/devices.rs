@@ -1,0 +1,219 @@
+//! What the kernel tells of network cards and not through a file: as files all the same.
+//!
+//! ```text
+//! /planish/ethtool/eth0/rings_rx        the number in force        0644, or 0444 where nobody can change it
+//! /planish/ethtool/eth0/rings_rx_max    the largest one it takes   0444, where the card says so
+//! /planish/session_nics                 the cards through which this machine is reached, one name a line
+//! ```
+//!
+//! No such folder exists on a machine. On the live one, reading a file of it asks the kernel over netlink
+//! ([`planish_sys::ethtool`]); a recording has it as a plain folder, so that places below it are found, read, copied,
+//! refused and rounded like any other. Only cards that hang on a device are there: bridges, tunnels and the ends of
+//! containers come and go with their makers.
+
+use std::io;
+use std::sync::OnceLock;
+
+use planish_sys::ethtool::{Ethtool, SETTINGS, Setting, Value};
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::access::Access;
+use crate::host::Host;
+use crate::routes;
+
+/// The folder that no machine has.
+const FOLDER: &str = "/planish";
+/// Folder of the settings of cards, one folder each.
+pub const ETHTOOL_FOLDER: &str = "/planish/ethtool";
+/// The cards through which this machine is reached.
+pub const SESSION_NICS: &str = "/planish/session_nics";
+/// What the file with the largest number of a setting ends with.
+const MAX: &str = "_max";
+
+/// What a path of the folder is.
+#[derive(Debug, PartialEq, Eq)]
+enum Place<'a> {
+    /// A folder: the whole, all cards, one card.
+    Whole,
+    Cards,
+    Card(&'a str),
+    /// A setting of a card, or the largest number of one.
+    Setting(&'a str, &'static Setting),
+    Largest(&'a str, &'static Setting),
+    SessionNics,
+    Nothing,
+}
+
+/// What a path is; `None` when it does not lie in the folder.
+fn place(path: &str) -> Option<Place<'_>> {
+    let rest = path.strip_prefix(FOLDER).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    if path == SESSION_NICS {
+        return Some(Place::SessionNics);
+    }
+    let parts: Vec<&str> = rest.split('/').skip(1).collect();
+    let setting = |name: &str| Setting::by_name(name);
+    Some(match parts.as_slice() {
+        [] => Place::Whole,
+        ["ethtool"] => Place::Cards,
+        ["ethtool", nic] => Place::Card(nic),
+        ["ethtool", nic, name] => match (setting(name), name.strip_suffix(MAX).and_then(setting)) {
+            (Some(setting), _) => Place::Setting(nic, setting),
+            (None, Some(setting)) if setting.has_max() => Place::Largest(nic, setting),
+            _ => Place::Nothing,
+        },
+        _ => Place::Nothing,
+    })
+}
+
+/// The setting of a card that a path is: the name of the card, and the setting.
+#[must_use]
+pub fn setting_at(path: &str) -> Option<(&str, &'static Setting)> {
+    match place(path)? {
+        Place::Setting(nic, setting) => Some((nic, setting)),
+        _ => None,
+    }
+}
+
+/// Cards of the live machine.
+#[derive(Debug, Default)]
+pub(crate) struct Devices {
+    /// Opened when it is first asked for; none where the kernel has none.
+    ethtool: OnceLock<Option<Ethtool>>,
+}
+
+impl Devices {
+    /// The text of a file of the folder; `None` for a path outside.
+    pub(crate) fn read(&self, host: &Host, path: &str) -> Option<io::Result<String>> {
+        let number = |number: Option<u32>| match number {
+            Some(number) => Ok(format!("{number}\n")),
+            None => Err(Errno::NOENT.into()),
+        };
+        Some(match place(path)? {
+            Place::Setting(nic, setting) => {
+                self.value(host, nic, setting).and_then(|value| number(value.map(|value| value.value)))
+            }
+            Place::Largest(nic, setting) => {
+                self.value(host, nic, setting).and_then(|value| number(value.and_then(|value| value.max)))
+            }
+            Place::SessionNics => {
+                let nics = routes::session_nics(host);
+                Ok(nics.iter().map(|nic| format!("{nic}\n")).collect())
+            }
+            Place::Whole | Place::Cards | Place::Card(_) => Err(Errno::ISDIR.into()),
+            Place::Nothing => Err(Errno::NOENT.into()),
+        })
+    }
+
+    /// Names in a folder of the folder; `None` for a path outside.
+    pub(crate) fn list(&self, host: &Host, path: &str) -> Option<Vec<String>> {
+        Some(match place(path)? {
+            Place::Whole => vec!["ethtool".to_owned(), "session_nics".to_owned()],
+            Place::Cards => cards(host),
+            Place::Card(nic) => self.files(host, nic),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Whether there is something at a path; `None` for one outside.
+    pub(crate) fn exists(&self, host: &Host, path: &str) -> Option<bool> {
+        Some(match place(path)? {
+            Place::Whole | Place::Cards | Place::SessionNics => true,
+            Place::Card(nic) => is_card(host, nic),
+            Place::Setting(..) | Place::Largest(..) => self.read(host, path).is_some_and(|text| text.is_ok()),
+            Place::Nothing => false,
+        })
+    }
+
+    /// Who may write a file of the folder; `None` for a path outside.
+    pub(crate) fn access(&self, host: &Host, path: &str) -> Option<Access> {
+        let mode = self.mode(host, path)?;
+        let may = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
+        let allowed = if may { Ok(()) } else { Err("it takes the capability CAP_NET_ADMIN".to_owned()) };
+        Some(mode.map_or(Access::Absent, |mode| Access::of(mode, false, allowed)))
+    }
+
+    /// The permission bits that a file of the folder would have, `None` inside for what is no file; `None` outside for
+    /// a path outside.
+    pub(crate) fn mode(&self, host: &Host, path: &str) -> Option<Option<u32>> {
+        Some(match place(path)? {
+            Place::Setting(nic, setting) => {
+                let value = self.value(host, nic, setting).ok().flatten();
+                value.map(|value| if value.fixed { 0o444 } else { 0o644 })
+            }
+            Place::Largest(..) | Place::SessionNics => {
+                self.exists(host, path).is_some_and(|exists| exists).then_some(0o444)
+            }
+            _ => None,
+        })
+    }
+
+    fn files(&self, host: &Host, nic: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for setting in SETTINGS {
+            if let Ok(Some(value)) = self.value(host, nic, setting) {
+                names.push(setting.name.to_owned());
+                names.extend(value.max.map(|_| format!("{}{MAX}", setting.name)));
+            }
+        }
+        names
+    }
+
+    /// What a card says of a setting; nothing of one that it does not have.
+    fn value(&self, host: &Host, nic: &str, setting: &Setting) -> io::Result<Option<Value>> {
+        if !is_card(host, nic) {
+            return Ok(None);
+        }
+        let ethtool = self.ethtool.get_or_init(|| Ethtool::open().ok());
+        let Some(ethtool) = ethtool else { return Ok(None) };
+        Ok(ethtool.get(nic, setting.group)?.get(setting.name).copied())
+    }
+}
+
+/// The cards of a machine: its interfaces that hang on a device.
+fn cards(host: &Host) -> Vec<String> {
+    host.list("/sys/class/net").into_iter().filter(|name| is_card(host, name)).collect()
+}
+
+fn is_card(host: &Host, name: &str) -> bool {
+    host.read_link(&format!("/sys/class/net/{name}/device")).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::Pattern;
+
+    #[test]
+    fn a_path_is_a_setting_its_largest_number_or_nothing() {
+        let rings = Setting::by_name("rings_rx").expect("known");
+        assert_eq!(place("/planish/ethtool/eth0/rings_rx"), Some(Place::Setting("eth0", rings)));
+        assert_eq!(place("/planish/ethtool/eth0/rings_rx_max"), Some(Place::Largest("eth0", rings)));
+        assert_eq!(place("/planish/ethtool/eth0/feature_gro_max"), Some(Place::Nothing));
+        assert_eq!(place("/planish/ethtool/eth0/rings_rx/x"), Some(Place::Nothing));
+        assert_eq!(place("/planish"), Some(Place::Whole));
+        assert_eq!(place("/planished"), None);
+        assert_eq!(place("/proc/sys"), None);
+        assert_eq!(setting_at("/planish/ethtool/eth0.1/rings_rx"), Some(("eth0.1", rings)));
+        assert_eq!(setting_at("/planish/ethtool/eth0/rings_rx_max"), None);
+    }
+
+    #[test]
+    fn the_live_cards_answer_as_files_do() {
+        let host = Host::live();
+        let found = host.glob(&Pattern::parse("/planish/ethtool/{nic}/{setting}").expect("a pattern"));
+        if found.is_empty() {
+            return planish_skip::skip("devices", "no card here tells anything over netlink");
+        }
+        for at in found {
+            let text = host.read(&at.path).expect("it was found");
+            assert!(text.trim_end().parse::<u32>().is_ok(), "{}: {text}", at.path);
+            let is_max = at.captures["setting"].ends_with(MAX);
+            let access = host.access(&at.path);
+            assert!(!is_max || access == Access::ReadOnly, "{}: {access:?}", at.path);
+            assert_ne!(access, Access::Absent, "{}", at.path);
+        }
+        assert!(host.read("/planish/ethtool/planish-none/rings_rx").expect_err("no such card").is_absent());
+        assert_eq!(host.access("/planish/ethtool/lo/feature_gro"), Access::Absent, "the loopback is no card");
+    }
+}
