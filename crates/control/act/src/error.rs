@@ -49,6 +49,8 @@ pub enum Refusal {
     Vanished,
     /// A place that planish does not write at all.
     OutOfBounds,
+    /// EOPNOTSUPP: the device or its driver cannot do it.
+    Unsupported,
     /// Anything else.
     Other,
 }
@@ -63,6 +65,7 @@ impl Refusal {
             Some(Errno::BUSY) => Self::Busy,
             Some(Errno::IO) => Self::Io,
             Some(Errno::INVAL | Errno::RANGE) => Self::Invalid,
+            Some(Errno::OPNOTSUPP) => Self::Unsupported,
             Some(Errno::NOSPC | Errno::NOMEM) => Self::NoRoom,
             Some(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Self::Vanished,
             _ => Self::Other,
@@ -81,6 +84,7 @@ impl fmt::Display for Refusal {
             Self::NoRoom => "there is no room",
             Self::Vanished => "it is no longer there",
             Self::OutOfBounds => "it is not a place that planish writes",
+            Self::Unsupported => "the device cannot do it",
             Self::Other => "it failed",
         })
     }

@@ -13,6 +13,7 @@ use planish_sys::file;
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
 
+mod cards;
 pub(crate) mod edit;
 mod menu;
 
@@ -77,12 +78,18 @@ pub struct LiveSink;
 
 impl Sink for LiveSink {
     fn read(&self, place: &str) -> Result<String, SinkError> {
+        if let Some(text) = cards::read(place) {
+            return text.map_err(|error| SinkError::new(Operation::Read, place, error));
+        }
         read_text(Path::new(place)).map_err(|error| SinkError::new(Operation::Read, place, error))
     }
 
     fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
         in_bounds(place)?;
         let failed = |error| SinkError::new(Operation::Write, place, error);
+        if let Some(written) = cards::write(place, value) {
+            return written.map_err(failed);
+        }
         // Without O_CREAT and O_TRUNC: what is not there is not made. std adds O_CLOEXEC.
         let mut file = OpenOptions::new().write(true).open(place).map_err(failed)?;
         let line = format!("{value}\n");
@@ -134,7 +141,7 @@ pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
         operation: Operation::Write,
         place: place.to_owned(),
         refusal: Refusal::OutOfBounds,
-        source: io::Error::other("knobs live in /proc/sys, /proc/irq and /sys"),
+        source: io::Error::other("knobs live in /proc/sys, /proc/irq, /sys and /planish/ethtool"),
     })
 }
 

@@ -18,6 +18,7 @@
 
 mod boot;
 mod budget;
+mod cards;
 mod error;
 mod findings;
 mod names;

@@ -13,7 +13,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, names, order, verdict, writers};
+use crate::{boot, cards, names, order, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -229,6 +229,9 @@ impl<'a> Draft<'a> {
             let verdict = Verdict::new(VerdictKind::Absent, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
+        if let Some(verdict) = cards::refusal(knob, reading, &word, self.observation, self.options) {
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         let now = reading.value.clone().unwrap_or_default();
         if let Some(entry) = self.made_otherwise(knob, &reading.place, &now, wanted) {
             let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
@@ -350,6 +353,7 @@ impl<'a> Draft<'a> {
                 value: Some(NOT_GIVEN.to_owned()),
                 unread: None,
                 offered: Vec::new(),
+                max: None,
                 access,
             })
         })

@@ -14,6 +14,7 @@ pub(crate) fn knob(id: &str, path: &str) -> Knob {
         path: path.to_owned(),
         r#type: ValueType::Text { text: true },
         offered: None,
+        limit: None,
         words: Vec::new(),
         twin: None,
         alias: Vec::new(),
@@ -37,6 +38,7 @@ pub(crate) fn reading(place: &str, value: &str) -> Reading {
         value: Some(value.to_owned()),
         unread: None,
         offered: Vec::new(),
+        max: None,
         access: Access::Writable,
     }
 }

@@ -8,7 +8,7 @@
 
 use planish_model::{
     Access, Class, Conditions, HostFacts, Knob, Observation, Reading, Vendor, Verdict, VerdictKind, When,
-    units::bytes,
+    place, units::bytes,
 };
 
 /// What the evidence says about setting `knob` at the place of `reading`.
@@ -73,7 +73,8 @@ fn settable(knob: &Knob, reading: &Reading, host: &HostFacts) -> String {
 fn is_namespaced(path: &str) -> bool {
     const IPC: [&str; 7] = ["shmmax", "shmall", "shmmni", "msgmax", "msgmnb", "msgmni", "sem"];
     let ipc = path.strip_prefix("/proc/sys/kernel/").is_some_and(|name| IPC.contains(&name));
-    ipc || path.starts_with("/proc/sys/net/ipv4/") || path.starts_with("/sys/class/net/")
+    let net = ["/proc/sys/net/ipv4/", "/sys/class/net/", place::CARDS];
+    ipc || net.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Why advice does not hold on this host: all its conditions, since there is nothing to probe.

@@ -1,6 +1,6 @@
 //! What goes out: one value for one place, or for the places of a shell pattern.
 
-use planish_model::{Knob, KnobId};
+use planish_model::{Knob, KnobId, cards};
 
 use crate::error::ExchangeError;
 
@@ -57,6 +57,16 @@ impl Item {
     #[must_use]
     pub fn is_boot(&self) -> bool {
         self.place.starts_with("cmdline:")
+    }
+
+    /// What sets it where it is a setting of network cards, which are no files.
+    pub(crate) fn of_card(&self) -> Option<cards::Command<'_>> {
+        cards::command(&self.place, &self.value)
+    }
+
+    /// Whether it is a file that neither the kernel command line nor `sysctl` sets.
+    pub(crate) fn is_other_file(&self) -> bool {
+        !self.is_boot() && self.sysctl_key().is_none() && self.of_card().is_none()
     }
 
     /// The key of `sysctl`, for what lies below /proc/sys.

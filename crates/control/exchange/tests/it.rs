@@ -117,6 +117,21 @@ fn every_seed_of_the_fuzzer_is_read_as_what_it_is_and_harms_no_other_reader() {
     }
 }
 
+/// Settings of cards stand in no shipped profile: each has its words in scripts and for tuned, for all cards or some.
+#[test]
+fn settings_of_cards_come_back_in_the_words_of_ethtool() {
+    for only in [None, Some("ens3f0"), Some("ens*")] {
+        let cards = CATALOGUE.knobs().filter(|knob| knob.path.starts_with(planish_model::place::CARDS));
+        let items: Vec<Item> = cards.map(|knob| Item::new(knob, only, "1")).collect();
+        assert!(items.len() >= 20, "{}", items.len());
+        let expected: BTreeMap<_, _> =
+            items.iter().map(|item| (item.knob.clone(), (only.map(str::to_owned), "1".to_owned()))).collect();
+        for format in [ExportFormat::Tuned, ExportFormat::Script] {
+            assert_eq!(normal(there_and_back(format, &items)), expected, "{format:?} {only:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 

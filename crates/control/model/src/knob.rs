@@ -162,6 +162,9 @@ pub struct Knob {
     pub r#type: ValueType,
     /// The file beside it that lists the words which this host offers, with the same `{holes}`.
     pub offered: Option<String>,
+    /// The file beside it with the largest number that the device takes, with the same `{holes}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
     /// Words that it has on some host, where its type lists none: one that is none of them, is not offered, and is near
     /// one that is, is a typing error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod boot;
+pub mod cards;
 mod catalogue;
 mod cpus;
 mod drift;
@@ -36,6 +37,7 @@ mod profile;
 mod service;
 mod shell;
 mod sizing;
+pub mod udev;
 pub mod units;
 mod unpersisted;
 mod value;

@@ -33,6 +33,9 @@ pub struct Reading {
     /// The words that this host offers for it, where it says so; empty where it does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<String>,
+    /// The largest number that the device takes, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<i64>,
     /// Who may write it.
     #[serde(flatten)]
     pub access: Access,
@@ -116,6 +119,9 @@ pub struct HostFacts {
     pub available_bytes: u64,
     /// Whether the observer is root with `CAP_SYS_ADMIN`.
     pub root: bool,
+    /// Network cards through which the machine is reached: of the default routes, and of the sessions of users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session_nics: Vec<String>,
 }
 
 /// The pool of one huge-page size on one node.
@@ -204,8 +210,12 @@ impl Persisted {
     /// What it calls its file among those that GRUB's menu is made from.
     pub const OWN_BOOT_FILE: &'static str = "90-planish.cfg";
 
+    /// What it calls its file among the rules of udev.
+    pub const OWN_RULES: &'static str = "90-planish.rules";
+
     /// What its drop-ins of units are called. It sorts behind the names of others, so that what it says counts.
     pub const OWN_DROP_IN: &'static str = "zz-planish.conf";
+
     /// The slice of services whose CPUs are isolated: the unit, its file, and its control group.
     pub const OWN_SLICE: &'static str = "planish.slice";
 
@@ -231,7 +241,7 @@ impl Persisted {
     pub fn own_file(source: &str) -> Option<&str> {
         let path = source.rsplit_once(':').map_or(source, |(path, _)| path);
         let name = path.rsplit('/').next()?;
-        let own = [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_DROP_IN, Self::OWN_SLICE];
+        let own = [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_RULES, Self::OWN_DROP_IN, Self::OWN_SLICE];
         own.contains(&name).then_some(path)
     }
 }

@@ -37,9 +37,13 @@ pub fn fill(pattern: &str, captures: &[(&str, &str)]) -> String {
         .fold(pattern.to_owned(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value))
 }
 
+/// Folder of the settings of network cards, which the kernel has no files for: asked and set over netlink
+/// (`planish_host::devices`).
+pub const CARDS: &str = "/planish/ethtool/";
+
 /// Folders below which a place is a setting of the kernel. The rest of /proc leads elsewhere: `/proc/self/root` is the
 /// whole disk.
-const KERNEL_FOLDERS: [&str; 3] = ["/proc/sys/", "/proc/irq/", "/sys/"];
+const KERNEL_FOLDERS: [&str; 4] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS];
 
 /// Whether a path, or the pattern of one, is a file of the kernel that a knob may be.
 #[must_use]

@@ -37,6 +37,7 @@ fn boot_reading(shared: &Shared, knob: &Knob, root: bool) -> Reading {
         value: Some(given.unwrap_or_else(|| nothing.to_owned())),
         unread: None,
         offered: Vec::new(),
+        max: None,
         access: if root { Access::Writable } else { Access::NeedsRoot },
     }
 }
@@ -58,7 +59,7 @@ fn readings(host: &Host, knob: &Knob, root: bool) -> Vec<Reading> {
 
 fn absent(place: &str) -> Reading {
     let (place, access) = (place.to_owned(), Access::Absent);
-    Reading { place, value: None, unread: None, offered: Vec::new(), access }
+    Reading { place, value: None, unread: None, offered: Vec::new(), max: None, access }
 }
 
 fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
@@ -79,7 +80,14 @@ fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
     if knob.class == Class::Action {
         // Reading some of them acts too (stat_refresh), and none of them has a value.
         let unread = Some("it acts when written, and holds no value".to_owned());
-        return Reading { place: path.to_owned(), value: None, unread, offered: Vec::new(), access };
+        return Reading {
+            place: path.to_owned(),
+            value: None,
+            unread,
+            offered: Vec::new(),
+            max: None,
+            access,
+        };
     }
     let (value, unread) = match host.read(path) {
         Ok(text) => (Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()), None),
@@ -87,7 +95,8 @@ fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
         Err(error) => (None, Some(why_unread(&error))),
     };
     let offered = offered(host, knob, path, value.as_deref());
-    Reading { place: path.to_owned(), value, unread, offered, access }
+    let max = limit(host, knob, path);
+    Reading { place: path.to_owned(), value, unread, offered, max, access }
 }
 
 fn why_unread(error: &ReadError) -> String {
@@ -96,6 +105,12 @@ fn why_unread(error: &ReadError) -> String {
         Some(source) => source.to_string(),
         None => error.to_string(),
     }
+}
+
+/// The largest number that the device takes, from the file that says so.
+fn limit(host: &Host, knob: &Knob, path: &str) -> Option<i64> {
+    let holes = place::captures(&knob.path, path).unwrap_or_default();
+    host.read(&place::fill(knob.limit.as_deref()?, &holes)).ok()?.trim().parse().ok()
 }
 
 /// The words that this host offers: from the file that lists them, or from a value that shows its

@@ -3,6 +3,7 @@
 //! A guest and a container are told by evidence that the hypervisor or runtime cannot help leaving, not by
 //! names: an image that carries `/.dockerenv` may well run as a virtual machine of its own.
 
+use planish_host::devices::SESSION_NICS;
 use planish_host::{Access, Host};
 use planish_model::{HostFacts, Vendor};
 use planish_sys::NodeSet;
@@ -36,6 +37,7 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         memory_bytes: bytes("MemTotal"),
         available_bytes: bytes("MemAvailable"),
         root: is_root(host),
+        session_nics: host.read(SESSION_NICS).unwrap_or_default().lines().map(str::to_owned).collect(),
     }
 }
 

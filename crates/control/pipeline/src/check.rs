@@ -41,7 +41,8 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let plan = source.map(|source| plan(session, source, &PlanOptions::default())).transpose()?;
     let entries = session.ledger()?.entries;
     let drift = look_again(session, plan.as_ref(), &entries);
-    let unkept = drift.knobs.iter().filter_map(persist::kept_by_no_file).collect();
+    let unkept =
+        drift.knobs.iter().filter_map(|knob| persist::kept_by_no_file(session.host(), knob)).collect();
     let strange_files = strange_files(&drift, &entries);
     let exit = if drift.is_clean() { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);

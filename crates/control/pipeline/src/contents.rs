@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use planish_act::{Sink, boot, files};
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
+use planish_model::{
+    Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place, udev,
+};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -38,6 +40,9 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
 
 /// What a line sets: everything before its value.
 fn key(line: &str) -> &str {
+    if udev::is_rule(line) {
+        return line.rsplit_once(' ').map_or(line, |(key, _)| key);
+    }
     let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
     &line[..end]
 }

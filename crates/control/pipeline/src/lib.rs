@@ -35,6 +35,7 @@ mod log;
 mod persist;
 mod plan;
 mod preview;
+mod rules;
 mod session;
 mod settle;
 mod size;

@@ -2,16 +2,18 @@
 //!
 //! Each place is either written, or named with the reason and what to do instead: nothing that somebody wants to keep
 //! is left out in silence. `/proc/sys` values go into `sysctl.d`; those of `/sys`, and the one of `/proc/irq` that
-//! keeps its name, into `tmpfiles.d`. systemd reads both at boot, and so do others. Boot parameters go to the boot
-//! loader: see [`crate::boot`].
+//! keeps its name, into `tmpfiles.d`. systemd reads both at boot, and so do others. Settings of network cards, which are
+//! no files, go into a rule of udev: see [`crate::rules`]. Boot parameters go to the boot loader: see [`crate::boot`].
 
 use planish_act::Sink;
+use planish_host::Host;
 use planish_model::{
     Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Plan, PoolLine, Undo, Unpersisted,
 };
 
 use crate::boot;
 use crate::error::PipelineError;
+use crate::rules;
 use crate::session::Session;
 
 /// Where lines for `/proc/sys` go.
@@ -28,6 +30,8 @@ enum Route {
     Tmpfiles(String),
     /// Pages of a pool: a line of `tmpfiles.d` with the sum of all entries that want some.
     Pool,
+    /// A rule of udev, which sets a network card when it appears.
+    Rule,
     /// An argument of the kernel, from the boot loader.
     Boot,
     /// Nothing more: it is a file that is read at boot.
@@ -83,7 +87,7 @@ impl Persistence {
         let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
         let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let mut wishes = boot::Wishes::default();
-        let (mut sysctl, mut tmpfiles) = (String::new(), String::new());
+        let (mut sysctl, mut tmpfiles, mut cards) = (String::new(), String::new(), String::new());
         let (mut pools, mut left_out) = (Vec::new(), Vec::new());
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in planned.chain(there).chain(at_boot) {
@@ -95,6 +99,10 @@ impl Persistence {
             match route {
                 Route::Sysctl(line) => sysctl += &line,
                 Route::Tmpfiles(line) => tmpfiles += &line,
+                Route::Rule => match rules::rule(session.host(), place, value) {
+                    Ok(line) => cards += &line,
+                    Err(why) => left_out.push(unpersisted(knob, place, value, why)),
+                },
                 Route::Boot => {
                     let observation = observation.get_or_insert_with(|| session.observe());
                     wishes.add(session.sound_catalogue()?.knob(knob)?, place, value, observation);
@@ -114,7 +122,8 @@ impl Persistence {
         }
         let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
-        let mut steps = vec![sysctl, tmpfiles];
+        let cards = file_step("persist.udev", rules::RULES_FILE, cards);
+        let mut steps = vec![sysctl, tmpfiles, cards];
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
         let (mut pending, mut refusal) = (None, None);
         if let Some(observation) = observation {
@@ -149,7 +158,7 @@ fn unpersisted(knob: &KnobId, place: &str, value: &str, (reason, cure): (&str, &
 
 /// What runs as wanted until the next boot, although no file that planish writes could bring it back. `None` for all
 /// that `--persist` helps, or that a file of the host will set.
-pub(crate) fn kept_by_no_file(check: &KnobCheck) -> Option<Unpersisted> {
+pub(crate) fn kept_by_no_file(host: &Host, check: &KnobCheck) -> Option<Unpersisted> {
     let value = check.wanted.as_deref().or(check.running.as_deref())?;
     if check.state != DriftState::LostAtBoot || check.next_boot.is_some() {
         return None;
@@ -157,6 +166,10 @@ pub(crate) fn kept_by_no_file(check: &KnobCheck) -> Option<Unpersisted> {
     match route(&check.place, value) {
         Route::Nothing { reason, cure } => {
             Some(unpersisted(&check.knob, &check.place, value, (reason, cure)))
+        }
+        Route::Rule => {
+            let why = rules::rule(host, &check.place, value).err()?;
+            Some(unpersisted(&check.knob, &check.place, value, why))
         }
         _ => None,
     }
@@ -203,6 +216,9 @@ fn route(place: &str, value: &str) -> Route {
         // Both readers take slashes; dots would be ambiguous in names such as eth0.100.
         let name = if name.contains('.') { name.to_owned() } else { name.replace('/', ".") };
         return Route::Sysctl(format!("{name} = {value}\n"));
+    }
+    if rules::is_for(place) {
+        return Route::Rule;
     }
     if place.starts_with("/sys/") && place.ends_with("/nr_hugepages") {
         return Route::Pool;
@@ -262,6 +278,7 @@ mod tests {
             Route::Sysctl(line) | Route::Tmpfiles(line) => line,
             Route::Boot => "boot".to_owned(),
             Route::Pool => "pool".to_owned(),
+            Route::Rule => "rule".to_owned(),
             Route::Itself => "itself".to_owned(),
             Route::Nothing { reason, cure } => {
                 assert!(!reason.is_empty() && !cure.is_empty());
@@ -280,6 +297,7 @@ mod tests {
             assert_eq!(line(place, "1"), "", "{place}");
         }
         assert_eq!(line("cmdline:nosmt", "1"), "boot");
+        assert_eq!(line("/planish/ethtool/eth0/rings_rx", "1"), "rule");
         assert_eq!(line("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1"), "pool");
         let lent = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
         assert_eq!(line(lent, "1"), format!("w {lent} - - - - 1\n"));

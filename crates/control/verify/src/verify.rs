@@ -56,6 +56,7 @@ fn gone(place: &str) -> Reading {
         value: None,
         unread: None,
         offered: Vec::new(),
+        max: None,
         access: Access::Absent,
     }
 }

@@ -25,6 +25,14 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
              when: planish_tmpfiles is changed\n"
         );
     }
+    for item in items {
+        let Some(command) = item.of_card() else { continue };
+        text += &format!(
+            "- name: {name} {}\n  become: true\n  ansible.builtin.shell: |\n    failed=0\n    {}    exit $failed\n",
+            item.knob,
+            command.line()
+        );
+    }
     let given = arguments(items);
     if !given.is_empty() {
         text += &format!(

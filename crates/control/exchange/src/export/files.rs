@@ -12,7 +12,7 @@ pub(super) fn sysctl(items: &[Item]) -> String {
 
 /// The lines for `tmpfiles.d`.
 pub(super) fn tmpfiles(items: &[Item]) -> String {
-    let others = items.iter().filter(|item| !item.is_boot() && item.sysctl_key().is_none());
+    let others = items.iter().filter(|item| item.is_other_file());
     others.map(|item| format!("w {} - - - - {}\n", item.place, item.value)).collect()
 }
 
@@ -30,6 +30,11 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
         let path = file("tmpfiles.d");
         starts += &format!("ExecStart=/usr/bin/systemd-tmpfiles --create {path}\n");
         files.push(ExportedFile { path, text: head.comment() + &tmpfiles });
+    }
+    for command in items.iter().filter_map(Item::of_card) {
+        // systemd takes `$` for a variable of its own.
+        let line = command.line().replace('$', "$$").replace('"', "\\\"");
+        starts += &format!("ExecStart=/bin/sh -c \"failed=0; {}; exit $$failed\"\n", line.trim_end());
     }
     if !starts.is_empty() {
         let text = format!(

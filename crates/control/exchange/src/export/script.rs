@@ -20,6 +20,9 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
 
 /// One value. A place that is not there is passed over: a profile is for many machines.
 pub(super) fn line(item: &Item) -> String {
+    if let Some(command) = item.of_card() {
+        return command.line();
+    }
     let (place, value) = (&item.place, quoted(&item.value));
     if place.contains(['*', '?']) {
         format!(

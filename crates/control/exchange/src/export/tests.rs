@@ -97,3 +97,27 @@ fn a_format_without_an_order_takes_no_place_twice() {
     ];
     assert!(export(ExportFormat::Sysctl, "mine", "s", &apart).is_ok());
 }
+
+#[test]
+fn settings_of_cards_are_the_words_of_ethtool() {
+    let items = [
+        item("net.rings_rx", None, "4096"),
+        item("net.feature_lro", Some("ens*"), "0"),
+        item("net.feature_gro", Some("ens*"), "1"),
+    ];
+    let text = |format| -> String {
+        let files = export(format, "mine", "A test.", &items).expect("plain values");
+        files.iter().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
+    };
+    let script = "for nic in /sys/class/net/*; do [ ! -e \"$nic/device\" ] || ethtool -G \"${nic##*/}\" rx 4096 || \
+                  failed=1; done";
+    assert!(text(ExportFormat::Script).lines().any(|line| line == script));
+    assert!(text(ExportFormat::Ansible).lines().any(|line| line.trim() == script));
+    let tuned = text(ExportFormat::Tuned);
+    assert!(tuned.contains("\n[net]\nring = rx 4096\n"), "{tuned}");
+    assert!(tuned.contains("\ntype = net\ndevices = ens*\nfeatures = lro off gro on\n"), "{tuned}");
+    let unit = text(ExportFormat::Sysctl);
+    let start = "ExecStart=/bin/sh -c \"failed=0; for nic in /sys/class/net/*; do [ ! -e \\\"$$nic/device\\\" ] || \
+                 ethtool -G \\\"$${nic##*/}\\\" rx 4096 || failed=1; done; exit $$failed\"";
+    assert!(unit.lines().any(|line| line == start) && !unit.contains("tmpfiles.d"), "{unit}");
+}

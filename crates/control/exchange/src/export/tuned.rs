@@ -1,4 +1,6 @@
-//! A profile of tuned, by its plugins `sysctl`, `sysfs` and `bootloader`.
+//! A profile of tuned, by its plugins `sysctl`, `sysfs`, `net` and `bootloader`.
+
+use std::collections::BTreeMap;
 
 use super::{ExportedFile, Head, arguments};
 use crate::item::Item;
@@ -10,14 +12,32 @@ pub(super) fn text(head: &Head<'_>, items: &[Item]) -> String {
     if !sysctls.is_empty() {
         text += &format!("\n[sysctl]\n{sysctls}");
     }
-    let others = items.iter().filter(|item| !item.is_boot() && item.sysctl_key().is_none());
+    let others = items.iter().filter(|item| item.is_other_file());
     let others: String = others.map(|item| format!("{} = {}\n", item.place, item.value)).collect();
     if !others.is_empty() {
         text += &format!("\n[sysfs]\n{others}");
     }
+    text += &net(items);
     let given = arguments(items);
     if !given.is_empty() {
         text += &format!("\n[bootloader]\ncmdline_planish = {given}\n");
+    }
+    text
+}
+
+/// Sections of the plugin for network cards: one for all, and one for those of each name or pattern.
+fn net(items: &[Item]) -> String {
+    let mut cards: BTreeMap<&str, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
+    for command in items.iter().filter_map(Item::of_card) {
+        cards.entry(command.card).or_default().entry(command.key).or_default().push(command.words);
+    }
+    let mut text = String::new();
+    for (index, (card, keys)) in cards.into_iter().enumerate() {
+        text += &match card {
+            "*" => "\n[net]\n".to_owned(),
+            card => format!("\n[net_{index}]\ntype = net\ndevices = {card}\n"),
+        };
+        text.extend(keys.into_iter().map(|(key, words)| format!("{key} = {}\n", words.join(" "))));
     }
     text
 }

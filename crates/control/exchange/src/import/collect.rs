@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use planish_model::cards::{self, Said};
 use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, place};
 
 use crate::address::{self, Address};
@@ -91,6 +92,28 @@ impl<'a> Collector<'a> {
     pub(crate) fn knob(&mut self, line: usize, text: &str, id: &str, only: Option<&str>, value: &str) {
         let address = Address { knob: KnobId::new(id), only: only.map(str::to_owned) };
         self.accept(line, text.to_owned(), address, value);
+    }
+
+    /// Values for cards in the words of ethtool, `rx 4096 tx 4096`, for each of these cards or patterns of them.
+    pub(crate) fn cards(
+        &mut self,
+        line: usize,
+        told: &str,
+        option: &str,
+        cards: &[String],
+        words: &[String],
+    ) {
+        for said in cards::settings(option, words) {
+            match said {
+                Said::Refused { text, reason } => self.refuse(line, &format!("{told} {text}"), reason),
+                Said::Value { knob, value, text } => {
+                    for card in cards {
+                        let only = (card != "*").then_some(card.as_str());
+                        self.knob(line, &format!("{told} {text}"), knob, only, &value);
+                    }
+                }
+            }
+        }
     }
 
     /// A line that sets nothing we know.

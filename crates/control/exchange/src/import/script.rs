@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::collect::Collector;
+use planish_model::cards;
 
 /// Statements that the loops around one line may come to: no tuning script has more, and a hostile one must end.
 const EXPANSIONS_MAX: usize = 4096;
@@ -141,8 +142,10 @@ fn names(text: &str, name: &str) -> bool {
     put_in(text, name, "") != text
 }
 
-/// `$name` and `${name}` replaced by a value.
+/// `$name`, `${name}` and `${name##*/}`, what follows its last slash, replaced by a value.
 fn put_in(text: &str, name: &str, value: &str) -> String {
+    let last = value.rsplit('/').next().unwrap_or_default();
+    let text = &text.replace(&format!("${{{name}##*/}}"), last);
     let text = text.replace(&format!("${{{name}}}"), value);
     let pattern = format!("${name}");
     let mut out = String::new();
@@ -201,7 +204,8 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
             [.., "-g" | "--governor", governor] => collector.knob(line, text, "cpu.governor", None, governor),
             _ => collector.refuse(line, text, "only cpupower frequency-set -g GOVERNOR is known"),
         },
-        "ethtool" | "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
+        "ethtool" => ethtool(line, text, bare, collector),
+        "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
         "mount" | "swapoff" | "swapon" => collector.refuse(line, text, "mounts, or turns swap on or off"),
         _ => collector.refuse(line, text, "a program: what it sets is not in this file"),
@@ -226,6 +230,19 @@ fn sysctl(line: usize, text: &str, rest: &str, collector: &mut Collector<'_>) {
     if settings == 0 {
         collector.refuse(line, text, "sets nothing");
     }
+}
+
+/// `ethtool -G eth0 rx 4096 tx 4096`.
+fn ethtool(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
+    let words = quoted_words(bare);
+    let (Some(given), Some(card)) = (words.get(1), words.get(2)) else {
+        return collector.refuse(line, text, "sets nothing");
+    };
+    let Some(option) = cards::option(given) else {
+        return collector.refuse(line, text, "of ethtool only -A, -C, -G, -K and -L are known");
+    };
+    let told = format!("ethtool {option} {card}");
+    collector.cards(line, &told, option, &[card.clone()], &words[3..]);
 }
 
 /// `echo VALUE > FILE`, `echo VALUE | tee FILE`, `printf '%s\n' VALUE > FILE`.

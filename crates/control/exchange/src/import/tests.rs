@@ -275,6 +275,57 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
 }
 
 #[test]
+fn lines_of_ethtool_are_settings_of_cards() {
+    let text = "#!/bin/sh\nethtool -G eth0 rx 4096 tx 512\nethtool -C eth0 adaptive-rx off rx-usecs 3 sample-interval 1\n\
+                ethtool --features eth1 tso off gro on\nethtool -s eth0 wol d\nethtool -L eth0 combined\n\
+                for nic in /sys/class/net/*; do ethtool -A \"${nic##*/}\" rx off; done\nethtool -i\n";
+    let imported = read(text, ImportFormat::guess(text));
+    let availability = "may stall the host: --allow availability";
+    assert_eq!(
+        told(&imported),
+        [
+            &format!("2 net.rings_rx {availability}"),
+            &format!("2 net.rings_tx {availability}"),
+            &format!("3 net.coalesce_adaptive_rx {availability}"),
+            &format!("3 net.coalesce_rx_usecs {availability}"),
+            "3 - a setting of network cards that no knob is for",
+            "4 net.feature_tso",
+            "4 net.feature_tso6",
+            "4 net.feature_gro",
+            "5 - of ethtool only -A, -C, -G, -K and -L are known",
+            "6 - a word without a value",
+            &format!("7 net.pause_rx {availability}"),
+            "8 - sets nothing",
+        ]
+    );
+    assert_eq!(imported.lines[0].text, "ethtool -G eth0 rx 4096");
+    let Want::Case(rings) = want(&imported, "net.rings_rx") else { panic!("for one card") };
+    assert_eq!((rings.only.as_deref(), rings.value.as_str()), (Some("eth0"), "4096"));
+    assert_eq!(*want(&imported, "net.pause_rx"), Want::Int(0), "for all cards");
+}
+
+#[test]
+fn tuned_names_cards_by_section() {
+    let text = "[net]\ncoalesce=adaptive-rx on\nfeatures=gro on\nwake_on_lan=0\n[fast]\ntype=net\ndevices=ens1, ens2\n\
+                ring=rx 4096\n[slow]\ntype=net\ndevices=!eth0\nchannels=combined 2\n";
+    let imported = read(text, ImportFormat::Tuned);
+    let availability = "may stall the host: --allow availability";
+    assert_eq!(
+        told(&imported),
+        [
+            &format!("2 net.coalesce_adaptive_rx {availability}"),
+            "3 net.feature_gro",
+            "4 - an option of tuned that is no setting of the kernel",
+            &format!("8 net.rings_rx {availability}"),
+            &format!("8 net.rings_rx {availability}"),
+            "12 - all cards but some: a profile names those that it means",
+        ]
+    );
+    let Want::Cases(cases) = want(&imported, "net.rings_rx") else { panic!("two cards") };
+    assert_eq!(cases.len(), 2);
+}
+
+#[test]
 fn a_note_of_saptune_gives_what_it_sets() {
     let text = "[version]\nVERSION=1\n[vm]\nTHP=never\nKSM=0\n[sysctl]\nvm.max_map_count = 2147483647\n\
                 [sysctl:os=15-SP*]\nvm.swappiness = 10\n[block]\nIO_SCHEDULER=none, noop\nNRREQ=1022\n\

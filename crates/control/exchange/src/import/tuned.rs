@@ -2,9 +2,11 @@
 
 use super::collect::Collector;
 use super::ini::{Entry, entries};
+use planish_model::cards;
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
-    for entry in entries(text) {
+    let all = entries(text);
+    for entry in &all {
         let told = format!("[{}] {} = {}", entry.section, entry.key, entry.value.unwrap_or_default());
         let Some(value) = entry.value else {
             collector.refuse(entry.line, &told, "sets nothing");
@@ -14,7 +16,11 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
             collector.refuse(entry.line, &told, "a variable of tuned: its value is not in this file");
             continue;
         }
-        plugin(&entry, value, &told, collector);
+        match cards_of(&all, entry.section) {
+            Some(_) if ["type", "devices"].contains(&entry.key) => {}
+            Some(cards) if cards::is_key(entry.key) => net(entry, value, &told, &cards, collector),
+            _ => plugin(entry, value, &told, collector),
+        }
     }
 }
 
@@ -40,6 +46,26 @@ fn plugin(entry: &Entry<'_>, value: &str, told: &str, collector: &mut Collector<
         ("script", _) => collector.refuse(line, told, "runs a program: what it sets is not in this file"),
         _ => collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
     }
+}
+
+/// The cards of a section for network cards, by their names or patterns: all of them where it names none. `None` for
+/// a section of another kind.
+fn cards_of(all: &[Entry<'_>], section: &str) -> Option<Vec<String>> {
+    let said = |key: &str| all.iter().find(|entry| entry.section == section && entry.key == key)?.value;
+    if said("type").map_or(section != "net", |kind| kind != "net") {
+        return None;
+    }
+    let devices = said("devices").unwrap_or("*");
+    Some(devices.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
+}
+
+/// `ring = rx 4096 tx 4096` of the plugin for network cards.
+fn net(entry: &Entry<'_>, value: &str, told: &str, cards: &[String], collector: &mut Collector<'_>) {
+    if cards.iter().any(|card| card.starts_with('!')) {
+        return collector.refuse(entry.line, told, "all cards but some: a profile names those that it means");
+    }
+    let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
+    collector.cards(entry.line, &format!("[{}] {} =", entry.section, entry.key), entry.key, cards, &words);
 }
 
 fn cpu(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {

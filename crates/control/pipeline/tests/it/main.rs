@@ -1,6 +1,7 @@
 //! The pipeline on hosts that may be harmed: written, killed at every operation, edited by strangers, put back.
 
 mod boot;
+mod cards;
 mod crash;
 mod damage;
 mod derived;

@@ -146,7 +146,8 @@ fn keeping(source: Option<&str>, checked: &Checked) -> Option<String> {
     };
     let of_profile = checked.open.iter().filter(|entry| entry.profile == *profile);
     let mut of_profile = of_profile.flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
-    if of_profile.any(|step| step.place.ends_with(Persisted::OWN_FILE)) {
+    let own = [Persisted::OWN_FILE, Persisted::OWN_RULES];
+    if of_profile.any(|step| own.iter().any(|name| step.place.ends_with(name))) {
         return None;
     }
     let steps = || entries.iter().flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());

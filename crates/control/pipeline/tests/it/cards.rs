@@ -1,0 +1,214 @@
+//! Settings of network cards, which have no files: set, refused, rounded, kept for the next boot, put back.
+
+use planish_model::{Case, Class, Conditions, Exit, KnobId, OutcomeKind, Plan, Want};
+use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo};
+
+use crate::crash::{assert_clean, kill_everywhere, undo_everything};
+use crate::tree::*;
+
+const RULES_FILE: &str = "/etc/udev/rules.d/90-planish.rules";
+const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+
+const ANSWERS: &str = r#"
+[[answer]]
+place = "/planish/ethtool/eth1/rings_tx"
+readback = "512"
+[[answer]]
+place = "/planish/ethtool/eth1/coalesce_tx_usecs"
+errno = "EOPNOTSUPP"
+"#;
+
+fn place(nic: &str, name: &str) -> String {
+    format!("/planish/ethtool/{nic}/{name}")
+}
+
+/// The small host with two cards, and the machine is reached through one of them.
+fn host() -> Tree {
+    let tree = Tree::answering(ANSWERS);
+    let meta = tree.get("/meta.toml");
+    tree.put(
+        "/meta.toml",
+        &meta.replace("\"/sys/kernel/mm/**\",", "\"/sys/kernel/mm/**\", \"/planish/ethtool/**\","),
+    );
+    for (nic, address) in [("eth0", "52:54:00:00:00:01"), ("eth1", "52:54:00:00:00:02")] {
+        for (name, value) in [
+            ("rings_rx", "256"),
+            ("rings_rx_max", "4096"),
+            ("rings_tx", "256"),
+            ("rings_tx_max", "4096"),
+            ("coalesce_adaptive_rx", "1"),
+            ("coalesce_rx_usecs", "50"),
+            ("coalesce_tx_usecs", "50"),
+            ("feature_gro", "1"),
+        ] {
+            tree.put(&place(nic, name), &format!("{value}\n"));
+        }
+        let folder = format!("/sys/class/net/{nic}");
+        tree.put(&format!("{folder}/address"), &format!("{address}\n"));
+        tree.put(&format!("{folder}/addr_assign_type"), "0\n");
+        tree.put(&format!("{folder}/device/vendor"), "0x8086\n");
+        let driver = tree.root().join(format!("sys/class/net/{nic}/device/driver"));
+        std::os::unix::fs::symlink("../../../../bus/pci/drivers/igb", driver).expect("ours");
+    }
+    tree.put("/planish/session_nics", "eth0\n");
+    tree.put("/usr/sbin/ethtool", "");
+    tree.put("/etc/udev/udev.conf", "");
+    tree
+}
+
+fn wants(values: &[(&str, i64)]) -> Source {
+    let values: Vec<(&str, Want)> = values.iter().map(|(id, value)| (*id, Want::Int(*value))).collect();
+    profile("cards", &values)
+}
+
+fn quick() -> Source {
+    wants(&[("net.rings_rx", 4096), ("net.coalesce_adaptive_rx", 0), ("net.coalesce_rx_usecs", 3)])
+}
+
+fn allowed(session: &Session, source: &Source, knobs: &[&str]) -> Plan {
+    let allow_knobs = knobs.iter().copied().map(KnobId::new).collect();
+    let options =
+        PlanOptions { allow_classes: vec![Class::Availability], allow_knobs, ..PlanOptions::default() };
+    plan(session, source, &options).expect("a plan")
+}
+
+fn steps(plan: &Plan) -> Vec<String> {
+    plan.steps
+        .iter()
+        .map(|step| format!("{} {}", step.place.replace("/planish/ethtool/", ""), step.wanted))
+        .collect()
+}
+
+#[test]
+fn the_card_of_a_session_is_set_only_by_name_and_none_beyond_its_limit() {
+    let tree = host();
+    let session = tree.session();
+    let none = plan(&session, &quick(), &PlanOptions::default()).expect("a plan");
+    assert_eq!(steps(&none), [""; 0], "a link may go down: that is not safe");
+    let other = allowed(&session, &quick(), &[]);
+    assert_eq!(
+        steps(&other),
+        ["eth1/coalesce_adaptive_rx 0", "eth1/rings_rx 4096", "eth1/coalesce_rx_usecs 3"]
+    );
+    let reason = |plan: &Plan| plan.skipped.iter().map(|row| row.verdict.reason.clone()).collect::<Vec<_>>();
+    let why = "this machine is reached through eth0, which may go down: --allow-knob net.rings_rx";
+    assert!(reason(&other).iter().any(|reason| reason == why), "{:?}", reason(&other));
+    let both = allowed(&session, &quick(), &["net.rings_rx"]);
+    assert!(steps(&both).contains(&"eth0/rings_rx 4096".to_owned()), "{:?}", steps(&both));
+    let beyond = allowed(&session, &wants(&[("net.rings_rx", 4097)]), &[]);
+    assert_eq!(steps(&beyond), [""; 0]);
+    assert!(reason(&beyond).iter().all(|reason| reason == "this device takes 4096 at most"));
+    let safe = plan(&session, &wants(&[("net.feature_gro", 0)]), &PlanOptions::default()).expect("a plan");
+    assert_eq!(steps(&safe), ["eth0/feature_gro 0", "eth1/feature_gro 0"], "no link goes down for it");
+}
+
+#[test]
+fn what_a_device_rounds_is_told_and_what_it_refuses_puts_all_back() {
+    let tree = host();
+    let start = tree.snapshot();
+    let session = tree.session();
+    let rounded = allowed(&session, &wants(&[("net.rings_tx", 500)]), &[]);
+    let applied = apply(&session, &rounded, &ApplyOptions::default()).expect("applied");
+    assert_eq!(applied.outcomes[0].outcome, OutcomeKind::ReadsBack, "{:#?}", applied.outcomes);
+    assert_eq!(applied.outcomes[0].read_back.as_deref(), Some("512"));
+    assert_eq!(
+        undo(&tree.session(), Target::All, false).expect("undone").exit,
+        Exit::FailedNotRestored,
+        "it rounds all"
+    );
+    let tree = host();
+    let session = tree.session();
+    let refused =
+        allowed(&session, &wants(&[("net.coalesce_rx_usecs", 3), ("net.coalesce_tx_usecs", 3)]), &[]);
+    let applied = apply(&session, &refused, &ApplyOptions::default()).expect("tried");
+    let failed =
+        applied.outcomes.iter().find(|outcome| outcome.outcome == OutcomeKind::Failed).expect("one failed");
+    assert!(failed.detail.as_ref().is_some_and(|why| why.contains("the device cannot do it")), "{failed:?}");
+    let _ = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_rule_of_udev_brings_it_back_and_goes_with_the_undo() {
+    let tree = host();
+    let start = tree.snapshot();
+    let session = tree.session();
+    let applied = apply(&session, &allowed(&session, &quick(), &[]), &PERSIST).expect("applied");
+    assert_eq!((applied.exit, applied.unpersisted.len()), (Exit::Done, 0), "{applied:#?}");
+    let rule = |words: &str| {
+        format!(
+            "ACTION==\"add\", SUBSYSTEM==\"net\", DRIVERS==\"igb\", ATTR{{address}}==\"52:54:00:00:00:02\", \
+             RUN+=\"/usr/sbin/ethtool {words}\""
+        )
+    };
+    let rules = || tree.get(RULES_FILE).lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let coalesce = [rule("-C $name adaptive-rx off"), rule("-C $name rx-usecs 3")];
+    assert_eq!(rules(), [coalesce[0].clone(), rule("-G $name rx 4096"), coalesce[1].clone()]);
+    let checked = check(&tree.session(), None).expect("checked");
+    let row = checked.drift.knobs.iter().find(|row| row.place == place("eth1", "rings_rx")).expect("a row");
+    assert_eq!(row.persisted.as_deref(), Some("4096 (/etc/udev/rules.d/90-planish.rules:3)"));
+    assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift);
+    let again = allowed(&tree.session(), &quick(), &[]);
+    assert_eq!(steps(&again), [""; 0], "apply twice writes nothing");
+    // Another profile wants other rings: its line takes the place of the older one, and gives it back.
+    let session = tree.session();
+    let second = profile("second", &[("net.rings_rx", Want::Int(2048))]);
+    apply(&session, &allowed(&session, &second, &[]), &PERSIST).expect("applied");
+    assert_eq!(rules(), [coalesce[0].clone(), coalesce[1].clone(), rule("-G $name rx 2048")]);
+    undo(&tree.session(), Target::Newest, false).expect("undone");
+    assert!(rules().contains(&rule("-G $name rx 4096")), "{:?}", rules());
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn what_no_rule_can_tell_or_start_is_named() {
+    let left = |change: &dyn Fn(&Tree)| {
+        let tree = host();
+        change(&tree);
+        let session = tree.session();
+        let applied = apply(&session, &allowed(&session, &quick(), &[]), &PERSIST).expect("applied");
+        assert_eq!(applied.unpersisted.len(), 3, "{:#?}", applied.unpersisted);
+        applied.unpersisted[0].reason.clone()
+    };
+    assert!(left(&|tree| tree.remove("/usr/sbin/ethtool")).contains("not installed"));
+    assert!(
+        left(&|tree| tree.put("/sys/class/net/eth1/addr_assign_type", "3\n")).contains("its address was set")
+    );
+    let bonded = host();
+    bonded.put("/sys/class/net/eth1/addr_assign_type", "3\n");
+    bonded.put("/sys/class/net/eth1/bonding_slave/perm_hwaddr", "52:54:00:00:00:09\n");
+    let session = bonded.session();
+    apply(&session, &allowed(&session, &quick(), &[]), &PERSIST).expect("applied");
+    assert!(
+        bonded.get(RULES_FILE).contains("52:54:00:00:00:09"),
+        "a card of a bond has an address of its own"
+    );
+}
+
+#[test]
+fn a_rule_of_somebody_else_is_seen() {
+    let tree = host();
+    let line = r#"SUBSYSTEM=="net", ACTION=="add", KERNEL=="eth*", RUN+="/sbin/ethtool -G %k rx 1024""#;
+    tree.put("/etc/udev/rules.d/80-rings.rules", &format!("# rings\n{line}\n"));
+    let found = &tree.session().observe().persisted[&place("eth0", "rings_rx")];
+    assert_eq!((found.value.as_str(), found.source.as_str()), ("1024", "/etc/udev/rules.d/80-rings.rules:2"));
+}
+
+#[test]
+fn one_card_of_several_is_meant_by_its_name() {
+    let tree = host();
+    let case = Case { value: "0".to_owned(), only: Some("eth1".to_owned()), needs: Conditions::default() };
+    let source = profile("one", &[("net.feature_gro", Want::Case(Box::new(case)))]);
+    let plan = plan(&tree.session(), &source, &PlanOptions::default()).expect("a plan");
+    assert_eq!(steps(&plan), ["eth1/feature_gro 0"]);
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_nothing_behind() {
+    let scene = |session: &Session| {
+        apply(session, &allowed(session, &quick(), &[]), &PERSIST).expect("applied");
+    };
+    assert_clean(&kill_everywhere(&host, &|_| {}, &scene));
+    assert_clean(&kill_everywhere(&host, &scene, &undo_everything));
+}
