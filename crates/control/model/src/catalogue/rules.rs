@@ -23,8 +23,13 @@ const ONEWAY: &[&str] = &[
 ];
 
 /// Files that do something when they are written and have no old value.
-const ACTIONS: &[&str] =
-    &["/proc/sys/vm/compact_memory", "/proc/sys/vm/drop_caches", "/proc/sys/vm/stat_refresh"];
+const ACTIONS: &[&str] = &[
+    "/proc/sys/vm/compact_memory",
+    "/proc/sys/vm/drop_caches",
+    "/proc/sys/vm/stat_refresh",
+    "/sys/kernel/mm/hugepages/hugepages-1048576kB/demote",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/demote",
+];
 
 /// One file of each kind that holds the size of a pool.
 const POOLS: &[&str] = &[
