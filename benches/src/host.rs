@@ -160,12 +160,18 @@ fn apply_and_check(copied: &Copied) -> Result<Figure> {
     Ok(Figure { value: sum(|f| f.value), low: sum(|f| f.low), high: sum(|f| f.high) })
 }
 
+/// Says of a program that cannot be started that it is missing.
+fn installed(program: &str) -> Result<()> {
+    let mut asked = Command::new(program);
+    asked.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    ensure!(asked.status().is_ok(), "{program} is not installed here");
+    Ok(())
+}
+
 /// What others take in the same run for a part of it.
 fn beside(rows: &mut Rows) {
     let timed = |program: &str, args: &[&str], exits: &[i32]| {
-        let asked =
-            Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        ensure!(asked.is_ok(), "{program} is not installed here");
+        installed(program)?;
         milliseconds(
             RUNS,
             exits,
@@ -182,8 +188,7 @@ fn beside(rows: &mut Rows) {
     rows.beside("lstopo", "ms", || timed("lstopo", &["--of", "console"], &[0]));
     rows.beside("tuned-adm verify", "ms", || {
         // Without its daemon it verifies nothing, and the time of that refusal would be a figure of nothing.
-        let installed = Command::new("tuned-adm").arg("--version").stdout(Stdio::null()).status().is_ok();
-        ensure!(installed, "tuned-adm is not installed here");
+        installed("tuned-adm")?;
         ensure!(Path::new("/run/tuned/tuned.pid").exists(), "tuned does not run here");
         timed("tuned-adm", &["verify"], FOUND_SOMETHING)
     });

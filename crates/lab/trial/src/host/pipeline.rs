@@ -66,8 +66,8 @@ impl<'s> PipelineHost<'s> {
             first.id,
             first.reason.as_deref().unwrap_or_default()
         );
-        let undo: Vec<String> = left.iter().rev().map(|entry| format!("planish undo {}", entry.id)).collect();
-        Err(TrialError::Refused { what, cure: format!("take it back first: {}", undo.join("; ")) })
+        let undo = undo_lines(left.iter().rev().map(|entry| entry.id));
+        Err(TrialError::Refused { what, cure: format!("take it back first: {undo}") })
     }
 
     /// Says that this has values on the host, where [`Self::begin`] was not asked to.
@@ -139,6 +139,11 @@ fn told(skipped: &Skipped) -> String {
 pub(super) fn is_missed(skipped: &Skipped, profile: &Profile) -> bool {
     let is_moot = matches!(skipped.verdict.verdict, VerdictKind::Moot);
     !skipped.satisfied && !is_moot && profile.want.contains_key(&skipped.knob)
+}
+
+/// What to type to take back entries, in the order in which they are given.
+fn undo_lines(entries: impl Iterator<Item = EntryId>) -> String {
+    entries.map(|id| format!("planish undo {id}")).collect::<Vec<_>>().join("; ")
 }
 
 /// Why a step that was written is not what was wanted.
@@ -218,14 +223,14 @@ impl HostControl for PipelineHost<'_> {
         let had = plan.skipped.iter().filter(|row| row.satisfied);
         let newest = had.filter_map(|row| entries.iter().rev().find(|entry| sets(entry, &row.place)));
         let newest: BTreeSet<EntryId> = newest.map(|entry| entry.id).collect();
-        let undo: Vec<String> = newest.iter().rev().map(|id| format!("planish undo {id}")).collect();
+        let undo = undo_lines(newest.into_iter().rev());
         let what = "the host has already all of it that a trial can set here";
         let by_baseline = "give the baseline the value to compare with, in its own `want`";
         Err(ArmError::Unavailable {
             reason: format!("{what}, so that its units would be those of the baseline"),
             cure: match undo.is_empty() {
                 true => by_baseline.to_owned(),
-                false => format!("{by_baseline}; or take back all that set it: {}", undo.join("; ")),
+                false => format!("{by_baseline}; or take back all that set it: {undo}"),
             },
         })
     }

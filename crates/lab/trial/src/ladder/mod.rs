@@ -517,14 +517,14 @@ impl<'a> Climb<'a> {
     /// verdict stays, so that it is counted.
     fn disbelieve_all(&self, contenders: &mut [Contender]) -> bool {
         let Some((placebo, rungs)) = contenders.split_last_mut() else { return false };
+        let of_two_hosts = self.field.is_disturbed();
         let reason = if placebo.is_kept() {
             "the placebo was kept too: this run finds gains where there are none"
-        } else if self.field.is_disturbed() {
+        } else if of_two_hosts {
             "something else set the host between two units: its pairs are of two hosts"
         } else {
             return false;
         };
-        let of_two_hosts = self.field.is_disturbed();
         let is_doubtful =
             |rung: &&mut Contender| rung.is_kept() || (of_two_hosts && rung.is_dropped_by_pairs());
         for rung in rungs.iter_mut().filter(is_doubtful) {
