@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use planish_host::{Host, Pattern};
 use planish_model::{FactValue, KnobId, Observation, units};
-use planish_sys::CpuSet;
 
 use crate::observe::Shared;
 use crate::tables;
@@ -282,8 +281,7 @@ fn cpus(facts: &mut Facts, host: &Host, observation: &Observation) {
         facts.number("cpu.slow_governor_count", (!known.is_empty()).then_some(slow as f64));
     }
     facts.number("cpu.idle_exit_us", idle_exit_us(host));
-    let isolated = host.read("/sys/devices/system/cpu/isolated").ok();
-    let isolated = isolated.and_then(|text| CpuSet::parse_list(text.trim()).ok());
+    let isolated = planish_topo::isolated(host);
     facts.number("cpu.isolated_count", isolated.map(|cpus| cpus.count() as f64));
     let stat = host.read("/proc/stat").ok();
     facts.number("cpu.steal_percent", stat.as_deref().and_then(tables::steal_percent));

@@ -84,7 +84,7 @@ fn cpus(host: &Host, status: &Status, texts: &[(u32, String)]) -> ServiceCpus {
     // The kernel allows CPUs that are not there: what is online counts.
     let online = list("/sys/devices/system/cpu/online");
     let mine = online.map_or_else(|| mine.clone(), |online| mine.intersection(&online));
-    let isolated = list("/sys/devices/system/cpu/isolated").unwrap_or_default().intersection(&mine);
+    let isolated = planish_topo::isolated(host).unwrap_or_default().intersection(&mine);
     let nodes = host.read("/sys/devices/system/node/online").ok();
     let nodes = nodes.and_then(|text| NodeSet::parse_list(text.trim()).ok()).unwrap_or_default();
     let of_node = |node: &u32| {
