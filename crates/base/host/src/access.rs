@@ -55,12 +55,18 @@ pub(crate) fn look(path: &Path) -> Access {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Access::Absent;
     }
-    let refused = match accessat(CWD, path, Wish::WRITE_OK, AtFlags::EACCESS) {
-        Ok(()) | Err(Errno::ROFS) => Ok(()),
-        Err(Errno::ACCESS) => Err(Access::other_user(stat.st_mode)),
-        Err(errno) => Err(format!("the system refuses it ({errno})")),
+    if stat.st_mode & 0o222 == 0 {
+        return Access::ReadOnly;
+    }
+    // The kernel looks at the mount too where it lets us (`fs/open.c`, `do_faccessat`): only a refusal for another
+    // reason leaves open whether anybody could.
+    let (read_only_mount, refused) = match accessat(CWD, path, Wish::WRITE_OK, AtFlags::EACCESS) {
+        Ok(()) => (false, Ok(())),
+        Err(Errno::ROFS) => (true, Ok(())),
+        Err(Errno::ACCESS) => (is_read_only(path), Err(Access::other_user(stat.st_mode))),
+        Err(errno) => (is_read_only(path), Err(format!("the system refuses it ({errno})"))),
     };
-    Access::of(stat.st_mode, is_read_only(path), refused)
+    Access::of(stat.st_mode, read_only_mount, refused)
 }
 
 /// The access to the live folder at `path`, or to the nearest one above it that is there: whether files can be made in

@@ -1,11 +1,11 @@
 //! The machine itself: its files, and a memory of which were asked for.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads the host")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use planish_sys::file;
 
@@ -15,8 +15,9 @@ use crate::devices::Devices;
 use crate::error::{OpenError, ReadError};
 use crate::meta::{Description, Meta};
 use crate::natural::natural_order;
-use crate::pattern::{Captures, Component, Pattern};
+use crate::pattern::Pattern;
 use crate::resolve::{self, Resolved};
+use crate::walk::{Match, Walk};
 
 /// Name of the file that stands in an otherwise empty folder of a recording.
 pub(crate) const KEEP: &str = ".keep";
@@ -25,7 +26,10 @@ pub(crate) const KEEP: &str = ".keep";
 #[derive(Debug)]
 pub struct Host {
     source: Source,
-    asked: Mutex<BTreeSet<String>>,
+    /// Every path that was asked for, with how often its content was.
+    asked: Mutex<BTreeMap<String, u32>>,
+    /// Where folders of a recorded machine lie that were looked into.
+    folders: Mutex<HashMap<String, PathBuf>>,
 }
 
 #[derive(Debug)]
@@ -39,19 +43,10 @@ enum Source {
     },
 }
 
-/// A path that a pattern found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Match {
-    /// The path.
-    pub path: String,
-    /// What the holes found.
-    pub captures: Captures,
-}
-
 impl Host {
     /// The machine that we run on.
     pub fn live() -> Self {
-        Self { source: Source::Live(Box::default()), asked: Mutex::default() }
+        Self::of(Source::Live(Box::default()))
     }
 
     /// The machine recorded in `folder`.
@@ -64,8 +59,11 @@ impl Host {
             Err(_) if folder.join("proc").is_dir() || folder.join("sys").is_dir() => None,
             Err(_) => return Err(OpenError::NotAHost { path: folder.to_owned() }),
         };
-        let source = Source::Recorded { folder: folder.to_owned(), description };
-        Ok(Self { source, asked: Mutex::default() })
+        Ok(Self::of(Source::Recorded { folder: folder.to_owned(), description }))
+    }
+
+    fn of(source: Source) -> Self {
+        Self { source, asked: Mutex::default(), folders: Mutex::default() }
     }
 
     /// Whether this is the machine that we run on.
@@ -120,7 +118,7 @@ impl Host {
 
     /// The contents of the file at `path`.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, ReadError> {
-        self.remember(path);
+        self.count(path, 1);
         if let Some(text) = self.devices().and_then(|devices| devices.read(self, path)) {
             return text.map(String::into_bytes).map_err(|source| ReadError::of(path, source));
         }
@@ -132,7 +130,7 @@ impl Host {
         // The maps of a live process with a million mappings are longer than any file of a recording.
         let limit = if self.is_live() { 16 * file::BYTES_MAX } else { file::BYTES_MAX };
         let read = |real: PathBuf| file::read_up_to(&real, limit);
-        self.real_path(path).and_then(read).map_err(|source| ReadError::of(path, source))
+        self.seen_path(path).and_then(read).map_err(|source| ReadError::of(path, source))
     }
 
     /// Names in the folder at `path`, in natural order (`cpu2` before `cpu10`); none when it cannot be
@@ -144,7 +142,7 @@ impl Host {
         if let Some(names) = self.devices().and_then(|devices| devices.list(self, path)) {
             return names;
         }
-        let entries = self.real_path(path).and_then(fs::read_dir);
+        let entries = self.seen_path(path).and_then(fs::read_dir);
         let Ok(entries) = entries else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -157,14 +155,14 @@ impl Host {
     pub fn exists(&self, path: &str) -> bool {
         self.remember(path);
         let device = self.devices().and_then(|devices| devices.exists(self, path));
-        device.unwrap_or_else(|| self.real_path(path).is_ok_and(|real| real.exists()))
+        device.unwrap_or_else(|| self.seen_path(path).is_ok_and(|real| real.exists()))
     }
 
     /// Where the symbolic link at `path` leads, as it says; `None` when it is none.
     pub fn read_link(&self, path: &str) -> Option<String> {
         self.remember(path);
         let (folder, name) = path.rsplit_once('/')?;
-        let real = self.real_path(folder).ok()?.join(name);
+        let real = self.seen_path(folder).ok()?.join(name);
         fs::read_link(real).ok()?.into_os_string().into_string().ok()
     }
 
@@ -174,7 +172,7 @@ impl Host {
         if let Some(access) = self.devices().and_then(|devices| devices.access(self, path)) {
             return access;
         }
-        let Ok(real) = self.real_path(path) else { return Access::Absent };
+        let Ok(real) = self.seen_path(path) else { return Access::Absent };
         let Source::Recorded { description, .. } = &self.source else { return access::look(&real) };
         let Ok(metadata) = fs::metadata(&real) else { return Access::Absent };
         if !metadata.is_file() {
@@ -220,54 +218,9 @@ impl Host {
         Some(self.description().map_or_else(|| mode_of(&metadata), |description| description.mode(path)))
     }
 
-    /// The existing paths that `pattern` describes, in natural order.
+    /// The existing paths that `pattern` describes, in natural order. For more than one pattern see [`Walk`].
     pub fn glob(&self, pattern: &Pattern) -> Vec<Match> {
-        let mut found = vec![Match { path: String::new(), captures: Captures::new() }];
-        let (last, folders) = pattern.components().split_last().expect("a pattern has a component");
-        for component in folders {
-            found = found.iter().flat_map(|at| self.step(at, component)).collect();
-        }
-        found = found.iter().flat_map(|at| self.step(at, last)).collect();
-        if pattern.is_open_ended() {
-            found = found.into_iter().flat_map(|at| self.below(at)).collect();
-        } else {
-            found.retain(|at| self.exists(&at.path));
-        }
-        found.sort_by(|a, b| natural_order(&a.path, &b.path));
-        found
-    }
-
-    /// The entries of the folder `at` that `component` describes. A plain name is not looked up here.
-    fn step(&self, at: &Match, component: &Component) -> Vec<Match> {
-        if let Some(name) = component.literal() {
-            return vec![Match { path: format!("{}/{name}", at.path), captures: at.captures.clone() }];
-        }
-        let folder = if at.path.is_empty() { "/" } else { &at.path };
-        let matching = |name: String| {
-            let captures = component.matches(&name, &at.captures)?;
-            Some(Match { path: format!("{}/{name}", at.path), captures })
-        };
-        self.list(folder).into_iter().filter_map(matching).collect()
-    }
-
-    /// Every file below `at`, without following links: /sys has circles.
-    fn below(&self, at: Match) -> Vec<Match> {
-        let mut files = Vec::new();
-        let mut folders = vec![at.path];
-        while let Some(folder) = folders.pop() {
-            for name in self.list(&folder) {
-                let path = format!("{folder}/{name}");
-                let Ok(real) = self.real_path(&folder) else { continue };
-                match fs::symlink_metadata(real.join(&name)) {
-                    Ok(metadata) if metadata.is_dir() => folders.push(path),
-                    Ok(metadata) if metadata.is_file() => {
-                        files.push(Match { path, captures: at.captures.clone() });
-                    }
-                    _ => {}
-                }
-            }
-        }
-        files
+        Walk::new(self).glob(pattern)
     }
 
     /// Where the file at `path` really lies: for `planish-act`, which writes it.
@@ -275,6 +228,37 @@ impl Host {
     /// In a recording links are followed inside its folder only. The file need not exist.
     pub fn real_path(&self, path: &str) -> io::Result<PathBuf> {
         resolve::in_root(self.folder().unwrap_or(Path::new("/")), path)
+    }
+
+    /// The same for reading. A recorded machine is read in one go, and hundreds of its files lie in the same folders:
+    /// where a folder lies is found once. What is written is looked up afresh.
+    fn seen_path(&self, path: &str) -> io::Result<PathBuf> {
+        let (Some(root), Some((folder, name))) = (self.folder(), path.rsplit_once('/')) else {
+            return self.real_path(path);
+        };
+        if matches!(name, "" | "." | "..") {
+            return self.real_path(path);
+        }
+        let known = self.folders().get(folder).cloned();
+        let real = match known {
+            Some(real) => real,
+            None => {
+                let real = resolve::in_root(root, folder)?;
+                if fs::symlink_metadata(&real).is_ok_and(|found| found.is_dir()) {
+                    self.folders().insert(folder.to_owned(), real.clone());
+                }
+                real
+            }
+        };
+        let at = real.join(name);
+        if fs::symlink_metadata(&at).is_ok_and(|found| found.is_symlink()) {
+            return self.real_path(path);
+        }
+        Ok(at)
+    }
+
+    fn folders(&self) -> MutexGuard<'_, HashMap<String, PathBuf>> {
+        self.folders.lock().expect("no holder of this lock can panic")
     }
 
     /// The path that `path` leads to once all links are followed, whether or not something is there.
@@ -293,17 +277,32 @@ impl Host {
 
     /// Every path that was asked for so far, found or not: what [`crate::record()`] copies.
     pub fn reads(&self) -> Vec<String> {
-        self.asked().iter().cloned().collect()
+        self.asked().keys().cloned().collect()
+    }
+
+    /// The files whose content was asked for, each with how often: what a look at a machine costs follows from it.
+    pub fn contents_read(&self) -> BTreeMap<String, u32> {
+        self.asked()
+            .iter()
+            .filter(|(_, times)| **times > 0)
+            .map(|(path, times)| (path.clone(), *times))
+            .collect()
     }
 
     fn remember(&self, path: &str) {
+        self.count(path, 0);
+    }
+
+    /// Remembers a path, and so many more reads of its content.
+    fn count(&self, path: &str, reads: u32) {
         let mut asked = self.asked();
-        if !asked.contains(path) {
-            asked.insert(path.to_owned());
+        match asked.get_mut(path) {
+            Some(times) => *times = times.saturating_add(reads),
+            None => drop(asked.insert(path.to_owned(), reads)),
         }
     }
 
-    fn asked(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+    fn asked(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
         self.asked.lock().expect("no holder of this lock can panic")
     }
 }
@@ -444,11 +443,53 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_a_folder_that_was_looked_into_is_found_where_it_lies() {
+        let outside = tree(&[("/version", "outside\n")]);
+        let root = tree(&[("/proc/a/one", "1\n"), ("/proc/a/two", "2\n"), ("/other/three", "3\n")]);
+        let at = |path: &str| root.path().join(path);
+        symlink("/other", at("proc/b")).unwrap();
+        symlink("../../other/three", at("proc/a/link")).unwrap();
+        symlink(outside.path(), at("proc/a/away")).unwrap();
+        let host = Host::open(root.path()).unwrap();
+        let read = |path: &str| host.read(path).ok();
+        // Each of them by the first way and by the one of a folder that is known.
+        for _ in 0..2 {
+            assert_eq!(read("/proc/a/one").as_deref(), Some("1\n"));
+            assert_eq!(read("/proc/a/two").as_deref(), Some("2\n"));
+            assert_eq!(read("/proc/a/link").as_deref(), Some("3\n"));
+            assert_eq!(read("/proc/b/three").as_deref(), Some("3\n"));
+            assert_eq!(read("/proc/a/../b/three").as_deref(), Some("3\n"));
+            assert_eq!(read("/proc/a/away/version"), None, "no link leads out of the folder");
+            assert!(!host.exists("/proc/a/none") && !host.exists("/none/one"));
+        }
+        fs::write(at("proc/a/later"), "4\n").unwrap();
+        assert_eq!(read("/proc/a/later").as_deref(), Some("4\n"));
+    }
+
+    #[test]
+    fn one_walk_lists_a_folder_once_and_finds_what_each_glob_finds() {
+        let root = tree(&[("/sys/c/c0/x", "1\n"), ("/sys/c/c10/x", "1\n"), ("/sys/c/c9/y", "1\n")]);
+        let host = Host::open(root.path()).unwrap();
+        let walk = Walk::new(&host);
+        let paths = |found: Vec<Match>| found.into_iter().map(|at| at.path).collect::<Vec<_>>();
+        let (files, all) =
+            (Pattern::parse("/sys/c/c{n}/x").unwrap(), Pattern::parse("/sys/c/{any}").unwrap());
+        assert_eq!(paths(walk.glob(&files)), ["/sys/c/c0/x", "/sys/c/c10/x"]);
+        assert_eq!(paths(walk.candidates(&files)), ["/sys/c/c0/x", "/sys/c/c9/x", "/sys/c/c10/x"]);
+        fs::create_dir(root.path().join("sys/c/c11")).unwrap();
+        assert_eq!(walk.glob(&all).len(), 3, "it was listed before");
+        assert_eq!(host.glob(&all).len(), 4);
+    }
+
+    #[test]
     fn what_was_asked_for_is_remembered() {
         let host = Host::live();
         host.read("/proc/version").unwrap();
         let _ = host.read("/proc/nothing");
         host.access("/proc/sys/vm/swappiness");
         assert_eq!(host.reads(), ["/proc/nothing", "/proc/sys/vm/swappiness", "/proc/version"]);
+        host.read("/proc/version").unwrap();
+        let read: Vec<(String, u32)> = host.contents_read().into_iter().collect();
+        assert_eq!(read, [("/proc/nothing".to_owned(), 1), ("/proc/version".to_owned(), 2)]);
     }
 }

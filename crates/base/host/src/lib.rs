@@ -31,14 +31,16 @@ mod record;
 mod redact;
 mod resolve;
 mod routes;
+mod walk;
 
 pub use access::Access;
 pub use answers::{Answer, Answers};
 pub use error::{OpenError, ReadError, RecordError};
-pub use host::{Host, Match};
+pub use host::Host;
 pub use meta::{Meta, Origin};
 pub use natural::natural_order;
 pub use pattern::{Captures, Pattern, PatternError, WILD_MAX};
 pub use record::{Recorded, record};
 pub use redact::{Redactions, Redactor};
 pub use resolve::in_root;
+pub use walk::{Match, Walk};

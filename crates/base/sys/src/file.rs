@@ -41,8 +41,12 @@ impl From<Unread> for io::Error {
 /// # Errors
 /// The kernel's, and [`Unread::NotAFile`].
 pub fn open(path: &Path) -> io::Result<File> {
+    regular(open_without_waiting(path)?)
+}
+
+fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    regular(openat(CWD, path, flags, Mode::empty())?.into())
+    Ok(openat(CWD, path, flags, Mode::empty())?.into())
 }
 
 /// A file that was opened without waiting, if it is a regular one.
@@ -50,8 +54,15 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// The kernel's, and [`Unread::NotAFile`].
 pub fn regular(file: File) -> io::Result<File> {
-    let kind = match FileType::from_raw_mode(fstat(&file)?.st_mode) {
-        FileType::RegularFile => return Ok(file),
+    length_of_regular(&file)?;
+    Ok(file)
+}
+
+/// The length that a file has by what the kernel says, if it is a regular one.
+fn length_of_regular(file: &File) -> io::Result<u64> {
+    let stat = fstat(file)?;
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(u64::try_from(stat.st_size).unwrap_or(0)),
         FileType::Fifo => "a FIFO",
         FileType::Directory => "a folder",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
@@ -66,17 +77,33 @@ pub fn regular(file: File) -> io::Result<File> {
 /// # Errors
 /// The kernel's, and [`Unread`].
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
-    if file.metadata()?.len() > limit {
+    let file = open_without_waiting(path)?;
+    if length_of_regular(&file)? > limit {
         return Err(Unread::TooLong { limit }.into());
     }
     to_its_end(file, limit)
 }
 
-/// What is left to read, if it is no more than `limit`: files of the kernel have no length, and others may grow.
-fn to_its_end(file: File, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
+/// Nearly every file of the kernel is shorter.
+const SHORT_BYTES: usize = 4096;
+
+/// What is left to read, if it is no more than `limit`: files of the kernel have no length, and others may grow. Of a
+/// short one, as hundreds are read in a row, the bytes are kept and no room around them.
+fn to_its_end(mut file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let mut short = [0; SHORT_BYTES];
+    let mut filled = 0;
+    while filled < SHORT_BYTES {
+        match file.read(&mut short[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut bytes = short[..filled].to_vec();
+    if filled == SHORT_BYTES {
+        file.take((limit + 1).saturating_sub(filled as u64)).read_to_end(&mut bytes)?;
+    }
     if bytes.len() as u64 > limit { Err(Unread::TooLong { limit }.into()) } else { Ok(bytes) }
 }
 

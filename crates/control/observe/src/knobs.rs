@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_host::{Access as HostAccess, Host, Pattern, ReadError};
+use planish_host::{Access as HostAccess, Host, Pattern, ReadError, Walk};
 use planish_model::{Access, Catalogue, Class, Knob, KnobId, NOT_GIVEN, Reading, ValueType, place};
 
 use crate::bootline;
@@ -17,9 +17,10 @@ pub(crate) fn read(
     wanted: &dyn Fn(&Knob) -> bool,
     root: bool,
 ) -> BTreeMap<KnobId, Vec<Reading>> {
+    let walk = Walk::new(host);
     let read = |knob: &Knob| match knob.boot_parameter() {
         Some(_) => vec![boot_reading(shared, knob, root)],
-        None => readings(host, knob, root),
+        None => readings(host, &walk, knob, root),
     };
     catalogue.knobs().filter(|knob| wanted(knob)).map(|knob| (knob.id.clone(), read(knob))).collect()
 }
@@ -42,15 +43,14 @@ fn boot_reading(shared: &Shared, knob: &Knob, root: bool) -> Reading {
     }
 }
 
-fn readings(host: &Host, knob: &Knob, root: bool) -> Vec<Reading> {
-    let places = if knob.has_holes() {
-        let pattern = Pattern::parse(&knob.path).ok();
-        pattern.map(|pattern| host.glob(&pattern)).unwrap_or_default()
-    } else {
-        vec![planish_host::Match { path: knob.path.clone(), captures: planish_host::Captures::new() }]
-    };
+fn readings(host: &Host, walk: &Walk<'_>, knob: &Knob, root: bool) -> Vec<Reading> {
+    if !knob.has_holes() {
+        return vec![reading(host, knob, &knob.path, root).unwrap_or_else(|| absent(&knob.path))];
+    }
+    let pattern = Pattern::parse(&knob.path).ok();
+    let places = pattern.map(|pattern| walk.candidates(&pattern)).unwrap_or_default();
     let mut readings: Vec<Reading> =
-        places.iter().map(|found| reading(host, knob, &found.path, root)).collect();
+        places.iter().filter_map(|found| reading(host, knob, &found.path, root)).collect();
     if readings.is_empty() {
         readings.push(absent(&knob.path));
     }
@@ -62,9 +62,10 @@ fn absent(place: &str) -> Reading {
     Reading { place, value: None, unread: None, offered: Vec::new(), max: None, access }
 }
 
-fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
+/// What a place shows; `None` where nothing is there.
+fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Option<Reading> {
     let access = match host.access(path) {
-        HostAccess::Absent => return absent(path),
+        HostAccess::Absent => return None,
         // A file of ours is replaced by root, whatever mode it has.
         _ if knob.is_own_file() && root => Access::Writable,
         _ if knob.is_own_file() => Access::NeedsRoot,
@@ -80,23 +81,23 @@ fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Reading {
     if knob.class == Class::Action {
         // Reading some of them acts too (stat_refresh), and none of them has a value.
         let unread = Some("it acts when written, and holds no value".to_owned());
-        return Reading {
+        return Some(Reading {
             place: path.to_owned(),
             value: None,
             unread,
             offered: Vec::new(),
             max: None,
             access,
-        };
+        });
     }
     let (value, unread) = match host.read(path) {
         Ok(text) => (Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()), None),
-        Err(ReadError::Absent { .. }) => return absent(path),
+        Err(ReadError::Absent { .. }) => return Some(absent(path)),
         Err(error) => (None, Some(why_unread(&error))),
     };
     let offered = offered(host, knob, path, value.as_deref());
     let max = limit(host, knob, path);
-    Reading { place: path.to_owned(), value, unread, offered, max, access }
+    Some(Reading { place: path.to_owned(), value, unread, offered, max, access })
 }
 
 fn why_unread(error: &ReadError) -> String {

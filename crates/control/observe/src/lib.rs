@@ -36,5 +36,5 @@ mod tables;
 mod writers;
 
 pub use layout::machine;
-pub use observe::{glance, observe};
+pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};

@@ -26,9 +26,28 @@ pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
     let shared = Shared::read(host);
     let mut observation = places(host, &shared, catalogue, &|_| true);
     observation.facts = facts::compute(host, &shared, &observation);
+    with_next_boot(host, &shared, catalogue, observation)
+}
+
+/// The same of some knobs, without the facts that finding rules alone compare: for a plan, which asks of no others. Who
+/// names a knob names those that are coupled with it, too ([`Catalogue::with_coupled`]).
+#[must_use]
+pub fn observe_some(host: &Host, catalogue: &Catalogue, wanted: impl Fn(&Knob) -> bool) -> Observation {
+    let shared = Shared::read(host);
+    let observation = places(host, &shared, catalogue, &wanted);
+    with_next_boot(host, &shared, catalogue, observation)
+}
+
+/// An observation with the other programs that set knobs, and with what the next boot brings.
+fn with_next_boot(
+    host: &Host,
+    shared: &Shared,
+    catalogue: &Catalogue,
+    mut observation: Observation,
+) -> Observation {
     observation.writers = writers::read(host, catalogue);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
-    observation.persisted = persisted::read(host, &shared, catalogue, &observation, &boot);
+    observation.persisted = persisted::read(host, shared, catalogue, &observation, &boot);
     observation.boot = boot.loader;
     observation
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use planish_act::Sink;
 use planish_journal::{Intent, Journal};
 use planish_model::{
-    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Outcome, OutcomeKind,
-    PersistFile, Plan, Skipped, Undo, Unpersisted,
+    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Observation, Outcome,
+    OutcomeKind, PersistFile, Plan, Skipped, Undo, Unpersisted,
 };
 use tracing::info_span;
 
@@ -102,8 +102,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
 
     // After this point every step is written and read back; the fresh look trusts none of that.
-    let drift =
-        look_again(session, Some(&as_written(plan, options, &persistence)), &journal.ledger().entries);
+    let drift = look_again(session, &as_written(plan, options, &persistence), &journal.ledger().entries);
     let exit = exit_of(&written.outcomes, &drift, options);
     let mut hints = hints(&written.outcomes, entry, options);
     hints.extend(units::to_restart(&written.outcomes));
@@ -191,7 +190,7 @@ fn nothing_to_write(
     persistence: Persistence,
     journal: &Journal,
 ) -> Applied {
-    let drift = look_again(session, Some(plan), &journal.ledger().entries);
+    let drift = look_again(session, plan, &journal.ledger().entries);
     // Without an entry there is nothing to confirm later: the next boot is as it will be.
     let options = &ApplyOptions { confirm_seconds: None, ..options.clone() };
     let (exit, unpersisted) = (exit_of(&[], &drift, options), persistence.left_out);
@@ -301,18 +300,27 @@ fn put_back(
     if exit == Exit::FailedNotRestored {
         hints.push(format!("what is left is in `planish log`; try again with: planish undo {entry}"));
     }
-    let drift = look_again(session, Some(plan), &journal.ledger().entries);
+    let drift = look_again(session, plan, &journal.ledger().entries);
     let (unpersisted, files) = (Vec::new(), Vec::new());
     Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, exit, hints })
 }
 
-/// The host against a plan and the entries of this boot, looked at afresh.
-pub(crate) fn look_again(session: &Session, plan: Option<&Plan>, entries: &[Entry]) -> Drift {
-    let observation = session.observe();
+/// The places of a plan, looked at afresh, against the plan and the entries of this boot.
+pub(crate) fn look_again(session: &Session, plan: &Plan, entries: &[Entry]) -> Drift {
+    held_against(session, Some(plan), entries, &session.observe_planned(plan))
+}
+
+/// What was seen of the host against a plan, or without one against all that is applied, and the entries of this boot.
+pub(crate) fn held_against(
+    session: &Session,
+    plan: Option<&Plan>,
+    entries: &[Entry],
+    observation: &Observation,
+) -> Drift {
     let mut open = session.in_boot(entries);
     open.retain(Entry::is_open);
     let _stage = info_span!("verify").entered();
-    planish_verify::verify(session.catalogue(), plan, &open, &observation)
+    planish_verify::verify(session.catalogue(), plan, &open, observation)
 }
 
 /// Findings where the host is not as asked for: now, and where the next boot was asked for, then too.

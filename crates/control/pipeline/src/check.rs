@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use planish_model::{Drift, Entry, EntryId, EntryStep, Exit, Persisted, Unpersisted};
 
-use crate::apply::look_again;
+use crate::apply::held_against;
 use crate::error::PipelineError;
 use crate::persist;
-use crate::plan::{PlanOptions, plan};
+use crate::plan::{PlanOptions, plan_and_look};
 use crate::session::Session;
 use crate::source::Source;
 use crate::unconfirmed::{self, Unconfirmed};
@@ -38,9 +38,14 @@ pub struct Checked {
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
 pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, PipelineError> {
     session.sound_catalogue()?;
-    let plan = source.map(|source| plan(session, source, &PlanOptions::default())).transpose()?;
+    let named = source.map(|source| source.load(session)).transpose()?;
     let entries = session.ledger()?.entries;
-    let drift = look_again(session, plan.as_ref(), &entries);
+    let look = |named| plan_and_look(session, named, &PlanOptions::default(), &entries);
+    let (plan, observation) = match named.map(look).transpose()? {
+        Some((plan, observation)) => (Some(plan), observation),
+        None => (None, session.observe()),
+    };
+    let drift = held_against(session, plan.as_ref(), &entries, &observation);
     let unkept =
         drift.knobs.iter().filter_map(|knob| persist::kept_by_no_file(session.host(), knob)).collect();
     let strange_files = strange_files(&drift, &entries);

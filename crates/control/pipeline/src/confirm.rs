@@ -83,7 +83,7 @@ fn look_ahead(
     entries: &[Entry],
     sink: &dyn Sink,
 ) -> (Vec<Unpersisted>, bool, Vec<String>) {
-    let drift = look_again(session, Some(plan), entries);
+    let drift = look_again(session, plan, entries);
     let mut hints: Vec<String> = lost_at_boot(&drift).collect();
     let left_out = match Persistence::look(session, plan, entries, sink) {
         Ok((persistence, _)) => persistence.left_out,

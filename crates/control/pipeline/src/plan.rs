@@ -1,6 +1,6 @@
 //! `planish plan`: what would be written, and why. Any user may ask; nothing is written.
 
-use planish_model::{Class, KnobId, Plan};
+use planish_model::{Class, Entry, KnobId, Observation, Plan, Profile};
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -26,11 +26,32 @@ pub struct PlanOptions {
 /// # Errors
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
 pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result<Plan, PipelineError> {
-    let profile = match source.load(session)? {
-        Named::Plan(plan) => return Ok(with_second_writers(session, plan)),
-        Named::Profile(profile) => profile,
-    };
-    let observation = session.observe_for(&profile);
+    match source.load(session)? {
+        Named::Plan(plan) => Ok(with_second_writers(session, plan).0),
+        Named::Profile(profile) => Ok(of_profile(session, &profile, options, &session.ledger()?.entries)?.0),
+    }
+}
+
+/// The same with what was seen of the host for it: every place that the plan names. Of the journal the entries are given.
+pub(crate) fn plan_and_look(
+    session: &Session,
+    named: Named,
+    options: &PlanOptions,
+    entries: &[Entry],
+) -> Result<(Plan, Observation), PipelineError> {
+    match named {
+        Named::Plan(plan) => Ok(with_second_writers(session, plan)),
+        Named::Profile(profile) => of_profile(session, &profile, options, entries),
+    }
+}
+
+fn of_profile(
+    session: &Session,
+    profile: &Profile,
+    options: &PlanOptions,
+    entries: &[Entry],
+) -> Result<(Plan, Observation), PipelineError> {
+    let observation = session.observe_to_plan(profile);
     let request = options.service.clone().map(SizeRequest::Service);
     let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose()?;
     let options = planish_decide::Options {
@@ -39,18 +60,19 @@ pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result
         sizing,
         exclude: options.exclude.clone(),
     };
-    let open = session.open_entries()?;
+    let open = session.holding(entries);
     let _stage = info_span!("decide").entered();
-    Ok(planish_decide::plan(session.catalogue(), &observation, &profile, &open, &options)?)
+    let plan = planish_decide::plan(session.catalogue(), &observation, profile, &open, &options)?;
+    Ok((plan, observation))
 }
 
 /// A plan of a file with the programs that write its places too, as this host shows them now: what the file says of
 /// them no hash covers. Those of another host are not here to be seen.
-fn with_second_writers(session: &Session, plan: Plan) -> Plan {
-    let observation = session.observe();
+fn with_second_writers(session: &Session, plan: Plan) -> (Plan, Observation) {
+    let observation = session.observe_planned(&plan);
     if plan.host_id != observation.host.host_id {
-        return plan;
+        return (plan, observation);
     }
     let second_writers = planish_decide::second_writers(session.catalogue(), &observation, &plan);
-    Plan { second_writers, ..plan }
+    (Plan { second_writers, ..plan }, observation)
 }

@@ -10,7 +10,7 @@ use planish_host::Host;
 use planish_journal::{
     Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
 };
-use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Observation, Profile};
+use planish_model::{Catalogue, CatalogueError, Entry, EntryId, KnobId, Observation, Plan, Profile};
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -147,6 +147,27 @@ impl Session {
         let mut observation = self.observe();
         self.observe_placement(profile, &mut observation);
         observation
+    }
+
+    /// Reads of the host what a plan of a profile asks for, once: its knobs and those that are coupled with them, and no
+    /// facts of finding rules. What a placement needs is known only when it is solved: then all of it.
+    pub(crate) fn observe_to_plan(&self, profile: &Profile) -> Observation {
+        if profile.placement.is_some() {
+            return self.observe_for(profile);
+        }
+        self.observe_some(profile.want.keys())
+    }
+
+    /// Reads of the host what a plan names, once, to compare it with the plan.
+    pub(crate) fn observe_planned(&self, plan: &Plan) -> Observation {
+        let steps = plan.steps.iter().chain(&plan.boot).map(|step| &step.knob);
+        self.observe_some(steps.chain(plan.skipped.iter().map(|row| &row.knob)))
+    }
+
+    fn observe_some<'a>(&self, knobs: impl Iterator<Item = &'a KnobId>) -> Observation {
+        let _stage = info_span!("observe").entered();
+        let wanted = self.catalogue.with_coupled(knobs);
+        planish_observe::observe_some(&self.host, &self.catalogue, |knob| wanted.contains(&knob.id))
     }
 
     /// Reads what the placement of a profile asks of the machine, where it has one.

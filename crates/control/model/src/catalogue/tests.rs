@@ -20,6 +20,52 @@ fn catalogue() -> Catalogue {
     catalogue
 }
 
+/// The files that the embedded rows were made from.
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
+#[test]
+fn what_is_embedded_is_what_the_files_say() {
+    let mut read = Catalogue::default();
+    let told = |result: Result<(), CatalogueError>| result.unwrap_or_else(|error| panic!("{error}"));
+    for (file, text) in texts::KNOBS {
+        told(read.add_knobs(file, text));
+    }
+    for (file, text) in texts::FINDINGS {
+        told(read.add_findings(file, text));
+    }
+    for (file, text) in texts::PROFILES {
+        told(read.add_profile(file, text));
+    }
+    for (file, text) in texts::WRITERS {
+        told(read.add_writers(file, text));
+    }
+    told(read.check());
+    let embedded = Catalogue::embedded().expect("sound");
+    assert_eq!(embedded.knobs, read.knobs);
+    assert_eq!(embedded.findings, read.findings);
+    assert_eq!(embedded.writers, read.writers);
+    let profiles = |catalogue: &Catalogue| -> Vec<(String, Profile)> {
+        catalogue.profiles.values().map(|own| (own.file.clone(), own.profile.clone())).collect()
+    };
+    assert_eq!(profiles(&embedded), profiles(&read));
+    assert!(embedded.knobs.len() > 200 && embedded.profiles.len() > 10);
+}
+
+#[test]
+fn what_is_coupled_is_found_through_what_is_coupled() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let ids = |id: &str| {
+        let found = catalogue.with_coupled([&KnobId::new(id)]);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("vm.dirty_bytes"), ["vm.dirty_bytes", "vm.dirty_ratio"]);
+    assert!(ids("thp.enabled").contains(&"vm.min_free_kbytes".to_owned()));
+    assert_eq!(ids("vm.swappiness"), ["vm.swappiness"]);
+    assert_eq!(ids("no.such"), ["no.such"]);
+}
+
 #[test]
 fn the_embedded_catalogue_is_sound() {
     let catalogue = Catalogue::embedded().expect("sound");

@@ -7,8 +7,8 @@ use crate::{KnobId, SeenWriter, Writer, WriterScope, nearest, place};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WriterFile {
-    writer: Vec<Writer>,
+pub(super) struct WriterFile {
+    pub(super) writer: Vec<Writer>,
 }
 
 impl Catalogue {

@@ -1,14 +1,16 @@
-//! What an apply costs, syncs to a real disk included.
+//! What an apply costs, syncs to a real disk included; and what a plan reads.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use planish_model::{Exit, Want};
-use planish_pipeline::{ApplyOptions, Target, apply, undo};
+use planish_model::{Class, Exit, Want};
+use planish_pipeline::{ApplyOptions, PlanOptions, Session, SessionOptions, Source, Target};
+use planish_pipeline::{apply, check, plan, undo};
 
 use crate::tree::*;
 
 /// Fifteen values of a two-socket server, no pool.
-fn fifteen() -> planish_pipeline::Source {
+fn fifteen() -> Source {
     let word = |text: &str| Want::Text(text.to_owned());
     profile(
         "fifteen",
@@ -44,4 +46,68 @@ fn an_apply_of_fifteen_values_is_quick() {
     assert_eq!(undo(&session, Target::Newest, false).expect("undone").exit, Exit::Done);
     println!("undo of them: {:?}", started.elapsed());
     assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+/// A recorded machine as it is, with no journal.
+fn recorded(name: &str) -> Session {
+    let options = SessionOptions { root: Some(hosts().join(name)), ..SessionOptions::default() };
+    Session::open(options).expect("a host")
+}
+
+/// Files that tell who and when it is, which more than one stage asks for by itself. The last two do where there is no
+/// machine-id.
+const ASKED_BY_ALL: [&str; 3] = ["/proc/sys/kernel/random/boot_id", "/proc/cpuinfo", "/proc/meminfo"];
+
+fn read_twice(read: &BTreeMap<String, u32>) -> Vec<&str> {
+    let twice = read.iter().filter(|(_, times)| **times > 1).map(|(path, _)| path.as_str());
+    twice.filter(|path| !ASKED_BY_ALL.contains(path)).collect()
+}
+
+#[test]
+fn a_plan_reads_what_it_asks_for_and_no_file_twice() {
+    let source = Source::Profile("low-latency".to_owned());
+    let session = recorded("metal-2s");
+    plan(&session, &source, &PlanOptions::default()).expect("a plan");
+    let read = session.host().contents_read();
+    assert_eq!(read_twice(&read), [""; 0]);
+    let whole = recorded("metal-2s");
+    drop(whole.observe());
+    let all = whole.host().contents_read();
+    // It wants a twelfth of all knobs; what the machine is and who else sets knobs is read for any of them.
+    assert!(read.len() * 2 < all.len(), "{} of {} files", read.len(), all.len());
+    assert!(
+        read.contains_key("/proc/sys/vm/stat_interval")
+            && !read.contains_key("/proc/sys/vm/vfs_cache_pressure")
+    );
+}
+
+#[test]
+fn a_check_of_a_profile_looks_once() {
+    let session = recorded("metal-2s");
+    check(&session, Some(&Source::Profile("low-latency".to_owned()))).expect("a check");
+    assert_eq!(read_twice(&session.host().contents_read()), [""; 0]);
+}
+
+/// A plan asks a host for few of the knobs. It is the plan that would be made of all of them.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "lists the fixtures")]
+fn a_plan_of_what_it_asks_for_is_the_plan_of_all() {
+    let names = std::fs::read_dir(hosts()).expect("the fixtures are there").filter_map(Result::ok);
+    let names = names.filter(|entry| entry.path().is_dir());
+    let mut steps = 0;
+    for name in names.map(|entry| entry.file_name().into_string().expect("text")) {
+        let session = recorded(&name);
+        let observation = session.observe();
+        for profile in session.catalogue().profile_names() {
+            let allow_classes = vec![Class::Availability, Class::Durability];
+            let options = PlanOptions { allow_classes: allow_classes.clone(), ..PlanOptions::default() };
+            let some = plan(&session, &Source::Profile(profile.to_owned()), &options).expect("a plan");
+            let wanted = session.catalogue().profile(profile).expect("sound");
+            let options = planish_decide::Options { allow_classes, ..planish_decide::Options::default() };
+            let whole = planish_decide::plan(session.catalogue(), &observation, &wanted, &[], &options);
+            assert_eq!(some, whole.expect("a plan"), "{name} {profile}");
+            steps += some.steps.len();
+        }
+    }
+    assert!(steps > 500, "{steps} steps on all machines");
 }
