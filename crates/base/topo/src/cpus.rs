@@ -67,7 +67,11 @@ pub(crate) fn read(reader: &mut Reader) -> Vec<Cpu> {
     cpus
 }
 
-/// The CPUs that the machine has, whether in use or not.
+/// The CPUs that the machine has, whether in use or not; none where it tells of none.
+pub fn present_cpus(host: &Host) -> CpuSet {
+    present(&mut Reader::new(host))
+}
+
 fn present(reader: &mut Reader) -> CpuSet {
     let folders: CpuSet = reader.numbered(CPU, "cpu").into_iter().collect();
     let told = reader.list(&format!("{CPU}/present")).unwrap_or_default();

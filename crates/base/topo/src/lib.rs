@@ -20,7 +20,7 @@ mod reader;
 mod topology;
 
 pub use caches::{Cache, CacheKind};
-pub use cpus::{Cpu, core_threads};
+pub use cpus::{Cpu, core_threads, present_cpus};
 pub use devices::Device;
 pub use irqs::Irq;
 pub use isolated::isolated;

@@ -3,11 +3,10 @@
 //! Whoever asks for that is refused at the plan. After the reboot it is too late: of too many huge pages the kernel
 //! takes as many as there are, and process 1 gets none of the rest.
 
-use std::collections::BTreeSet;
-
 use planish_model::{HostFacts, Knob};
 
 use crate::budget::Budget;
+use crate::cpus;
 
 /// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
 pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
@@ -32,23 +31,9 @@ fn page_bytes(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Why a list leaves no CPU. Its first words may be flags (`isolcpus=domain,managed_irq,1-3`); of a form that only the
-/// kernel can count (`0-15:2/4`) nothing is said.
+/// Why a list leaves no CPU. Of one that takes some of each group (`0-15:2/4`) nothing is said: it leaves the others.
 fn no_cpu_left(wanted: &str, online: u32) -> Option<String> {
-    let mut cpus = BTreeSet::new();
-    for part in wanted.trim().split(',') {
-        if part == "all" {
-            cpus.extend(0..online);
-            continue;
-        }
-        if !part.starts_with(|c: char| c.is_ascii_digit()) {
-            continue;
-        }
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-        // A list of more CPUs than any machine has says no more by being longer.
-        cpus.extend(first..=last.min(first.saturating_add(online)));
-    }
+    let cpus = cpus::named(wanted, online.saturating_sub(1)).filter(|_| !wanted.contains(':'))?;
     let taken = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     (taken >= online).then(|| format!("`{wanted}` leaves none of the {online} CPUs to everything else"))
 }

@@ -1,6 +1,6 @@
 //! Why no plan can be made. What a host cannot do is no error: it is skipped, with a verdict.
 
-use planish_model::{CatalogueError, KnobId};
+use planish_model::{CatalogueError, Cpus, KnobId};
 use thiserror::Error;
 
 use crate::placement::PlacementError;
@@ -43,6 +43,16 @@ pub enum DecideError {
         /// The nodes that have such a pool.
         nodes: Vec<u32>,
     },
+    /// CPUs that this host does not have.
+    #[error("{knob} names CPU {cpus}, and this host has CPU {here} and no other")]
+    NoCpu {
+        /// The knob.
+        knob: KnobId,
+        /// Those that it names and that are not there.
+        cpus: Cpus,
+        /// Those that are.
+        here: Cpus,
+    },
     /// Two rows that set one place, both of them wanted.
     #[error("{place} is wanted twice, as {} and as {}", knobs[0], knobs[1])]
     OnePlace {
@@ -82,6 +92,9 @@ impl DecideError {
             Self::NoNode { .. } => {
                 "name nodes that `planish topo` shows, or leave `nodes` out, and all with CPUs are meant"
                     .to_owned()
+            }
+            Self::NoCpu { knob, .. } => {
+                format!("name CPUs that `planish topo` shows, or leave it out: --exclude {knob}")
             }
             Self::OnePlace { knobs, .. } => {
                 format!("take one of the two out of the profile, or leave it: --exclude {}", knobs[1])

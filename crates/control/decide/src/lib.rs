@@ -19,6 +19,7 @@
 mod boot;
 mod budget;
 mod cards;
+mod cpus;
 mod error;
 mod findings;
 mod names;

@@ -13,7 +13,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, cards, names, order, verdict, writers};
+use crate::{boot, cards, cpus, names, order, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +58,9 @@ pub fn plan(
     for (id, want) in &profile.want {
         let knob = catalogue.knob(id)?;
         names::refuse(knob, want, catalogue, observation)?;
+        if !options.exclude.iter().any(|name| name == id.as_str()) {
+            cpus::refuse(knob, want, observation)?;
+        }
         match (asks.iter().any(|ask| ask.knob == *id), knob.undo) {
             (false, _) => draft.add(knob, want),
             // Pools are sized for the services that are placed, and not for the one that was named.

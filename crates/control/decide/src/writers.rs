@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Catalogue, CpuForm, Finding, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter, Severity,
-    Step, ValueType, Writer, place, quoted,
+    Catalogue, Cpus, Finding, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter, Severity, Step,
+    Writer, place, quoted,
 };
 
 /// Knobs and places that are named before the others are only counted.
@@ -199,18 +199,9 @@ fn irq(place: &str) -> Option<&str> {
 /// The CPUs that the plan takes interrupts away from: those that are not in the default affinity that it sets.
 fn quiet_cpus(observation: &Observation, steps: &[&Step]) -> Option<String> {
     let step = steps.iter().find(|step| step.knob.as_str() == "irq.default_affinity")?;
-    let quiet: Vec<String> = (0..observation.host.cpus_online)
-        .filter(|cpu| !is_in_mask(&step.wanted, *cpu))
-        .map(|cpu| cpu.to_string())
-        .collect();
-    let list = ValueType::Cpus { cpus: CpuForm::List, empty: false };
-    (!quiet.is_empty()).then(|| list.normal(&quiet.join(",")))
-}
-
-/// Whether a mask of hexadecimal digits holds a CPU; the last digit is that of the first four.
-fn is_in_mask(mask: &str, cpu: u32) -> bool {
-    let digit = mask.chars().rev().filter_map(|digit| digit.to_digit(16)).nth((cpu / 4) as usize);
-    digit.is_some_and(|digit| digit >> (cpu % 4) & 1 == 1)
+    let steered = Cpus::parse_mask(&step.wanted)?;
+    let quiet: Cpus = (0..observation.host.cpus_online).filter(|cpu| !steered.contains(*cpu)).collect();
+    (!quiet.is_empty()).then(|| quiet.to_string())
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub struct Cpus(BTreeSet<u32>);
 /// Highest number that a list may name: far above what Linux can be built for (8192 CPUs), so that a typing error
 /// cannot ask for gigabytes.
 const NUMBER_MAX: u32 = 65_535;
+/// The digits of a mask of so many CPUs, and a comma behind each eight of them.
+const MASK_BYTES_MAX: usize = (NUMBER_MAX as usize + 1) / 4 * 9 / 8;
 
 impl Cpus {
     /// The CPUs of a list such as `0-3,8`; `None` for a text that is none.
@@ -30,6 +32,17 @@ impl Cpus {
             (last <= NUMBER_MAX).then(|| cpus.extend(first..=last))?;
         }
         Some(Self(cpus))
+    }
+
+    /// The CPUs of a mask of hexadecimal digits such as `ff,00000001`; `None` for a text that is none.
+    #[must_use]
+    pub fn parse_mask(text: &str) -> Option<Self> {
+        let normal = CpuForm::Mask.normal(text.trim()).filter(|digits| digits.len() <= MASK_BYTES_MAX)?;
+        let digits = normal.chars().rev().filter_map(|digit| digit.to_digit(16));
+        let four = |(place, bits): (u32, u32)| {
+            (0..4).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| 4 * place + bit)
+        };
+        Some(Self((0..).zip(digits).flat_map(four).collect()))
     }
 
     /// How many.
@@ -139,6 +152,12 @@ mod tests {
         let far: Cpus = [0, 32, 71].into_iter().collect();
         assert_eq!(far.mask(), "80,00000001,00000001");
         assert_eq!((Cpus::default().to_string().as_str(), Cpus::default().mask().as_str()), ("", "0"));
+        let held = Cpus::parse_mask("1,00000000,0000000c\n").expect("a mask");
+        assert_eq!(held.to_string(), "2-3,64");
+        for wrong in ["", "x", "-1"] {
+            assert_eq!(Cpus::parse_mask(wrong), None, "{wrong}");
+        }
+        assert_eq!(Cpus::parse_mask(&"f".repeat(20_000)), None, "no machine has so many");
         for wrong in ["3-1", "a", "1,,2", "0-4294967295", "999999"] {
             assert_eq!(Cpus::parse(wrong), None, "{wrong}");
         }
@@ -151,6 +170,7 @@ mod tests {
             prop_assert_eq!(Cpus::parse(&cpus.to_string()), Some(cpus.clone()));
             let mask = ValueType::Cpus { cpus: CpuForm::Mask, empty: true };
             prop_assert!(mask.validate(&cpus.mask()).is_ok());
+            prop_assert_eq!(Cpus::parse_mask(&cpus.mask()), Some(cpus.clone()));
             let bits: u32 = mask.normal(&cpus.mask()).chars().filter_map(|digit| digit.to_digit(16))
                 .map(u32::count_ones).sum();
             prop_assert_eq!(bits as usize, numbers.len());

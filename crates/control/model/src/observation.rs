@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BootLoader, KnobId, Machine, SeenWriter, Vendor};
+use crate::{BootLoader, Cpus, KnobId, Machine, SeenWriter, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -261,6 +261,9 @@ pub enum FactValue {
 pub struct Observation {
     /// Facts of the host.
     pub host: HostFacts,
+    /// CPUs that the machine has, online or not; none where it does not tell.
+    #[serde(default, skip_serializing_if = "Cpus::is_empty")]
+    pub cpus_present: Cpus,
     /// Every place of every knob that exists here or should.
     pub knobs: BTreeMap<KnobId, Vec<Reading>>,
     /// Huge-page pools by size and node.

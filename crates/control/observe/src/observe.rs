@@ -71,6 +71,7 @@ fn places(
         pools: pools::read(host, &machine),
         buddy: BuddyRow::parse_all(&host.read("/proc/buddyinfo").unwrap_or_default()),
         host: machine,
+        cpus_present: planish_topo::present_cpus(host).iter().collect(),
         knobs,
         facts: BTreeMap::new(),
         persisted: BTreeMap::new(),

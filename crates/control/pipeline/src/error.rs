@@ -360,7 +360,7 @@ fn of_decide(error: &DecideError) -> Exit {
         | DecideError::Word { .. }
         | DecideError::Pattern { .. }
         | DecideError::OnePlace { .. } => Exit::Usage,
-        DecideError::NoNode { .. } | DecideError::Placement(_) => Exit::Refused,
+        DecideError::NoNode { .. } | DecideError::NoCpu { .. } | DecideError::Placement(_) => Exit::Refused,
     }
 }
 
@@ -567,6 +567,11 @@ mod tests {
                 places: vec![text()],
             },
             DecideError::NoNode { knob: knob("hugepages.2m"), node: 9, nodes: vec![0] },
+            DecideError::NoCpu {
+                knob: knob("boot.isolcpus"),
+                cpus: [9].into_iter().collect(),
+                here: [0, 1].into_iter().collect(),
+            },
             DecideError::OnePlace { place: text(), knobs: [knob("a.b"), knob("c.d")] },
         ];
         all.into_iter().map(PipelineError::from).collect()

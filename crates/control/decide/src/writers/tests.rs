@@ -193,9 +193,3 @@ fn a_text_with_an_unfilled_hole_is_not_said() {
     assert_eq!(holes.fill("in {file}: {irqs}"), None);
     assert_eq!(holes.fill("odd {"), None);
 }
-
-#[test]
-fn masks_hold_the_cpus_of_their_digits() {
-    let held: Vec<u32> = (0..70).filter(|cpu| is_in_mask("1,00000000,0000000c", *cpu)).collect();
-    assert_eq!(held, [2, 3, 64]);
-}
