@@ -109,6 +109,8 @@ impl Redactor {
                 let redacted = self.redact_words(&without_secrets(path, text));
                 if path.ends_with("/grubenv") { as_long_as(text, &redacted) } else { redacted }
             }
+            _ if is_unit_file(path) => self.redact_words(&directives(text)),
+            _ if is_variables(path) => self.redact_words(&without_values(text)),
             _ if self.redactions.names && path.starts_with("/proc/") && path.ends_with("/cgroup") => {
                 self.redact_words(&without_groups(text))
             }
@@ -257,6 +259,57 @@ impl Redactor {
 fn is_boot_file(path: &str) -> bool {
     let folders = ["/boot/", "/efi/", "/etc/default/grub", "/etc/kernel/"];
     folders.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Whether a file is a unit of systemd, or a drop-in of one that planish did not write.
+fn is_unit_file(path: &str) -> bool {
+    let is_unit = path.ends_with(".service") || path.ends_with(".conf");
+    path.contains("/systemd/system/") && is_unit && !path.ends_with("/zz-planish.conf")
+}
+
+/// Of a unit what is read of it: its sections, where its program takes variables from, and which of them it is handed.
+/// `Environment=` and the arguments of programs may hold passwords, and nobody asks for them.
+fn directives(text: &str) -> String {
+    let kept = |line: &str| {
+        let line = line.trim();
+        if line.starts_with('[') || line.starts_with("EnvironmentFile=") {
+            return Some(format!("{line}\n"));
+        }
+        let mut words = line.strip_prefix("ExecStart=")?.split_whitespace();
+        let program = words.next().unwrap_or_default();
+        let variables: String =
+            words.filter(|word| is_variable(word)).map(|word| format!(" {word}")).collect();
+        Some(format!("ExecStart={program}{variables}\n"))
+    };
+    text.lines().filter_map(kept).collect()
+}
+
+/// Whether a word of a command line is a variable and nothing else: `$OPTIONS`, `${OPTIONS}`.
+fn is_variable(word: &str) -> bool {
+    let name = word.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
+    name.is_some_and(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+}
+
+/// Whether a file holds variables of programs that units start.
+fn is_variables(path: &str) -> bool {
+    path.starts_with("/etc/default/") || path.starts_with("/etc/sysconfig/")
+}
+
+/// Such a file with the values of those variables alone that are arguments of a program. Lines keep their numbers.
+fn without_values(text: &str) -> String {
+    let kept = |line: &str| match line.trim().split_once('=') {
+        Some((name, _)) if name.starts_with('#') => "#".to_owned(),
+        Some((name, _)) if name.ends_with("ARGS") || name.ends_with("OPTIONS") => line.to_owned(),
+        Some((name, _)) => format!("{name}=redacted"),
+        None => {
+            if line.trim().is_empty() {
+                String::new()
+            } else {
+                "#".to_owned()
+            }
+        }
+    };
+    text.lines().map(|line| kept(line) + "\n").collect()
 }
 
 /// The text of a boot loader's file without the passwords of its menu, and without what a kernel command line in it
@@ -414,6 +467,27 @@ mod tests {
 
     fn redact(path: &str, text: &str) -> String {
         Redactor::new(Redactions::default(), "orion").redact(path, text)
+    }
+
+    #[test]
+    fn of_a_unit_nothing_is_kept_that_may_be_a_password() {
+        let redact =
+            |path: &str, text: &str| Redactor::new(Redactions::default(), "orion").redact(path, text);
+        let unit = "[Unit]\nDescription=of Ann\n[Service]\nEnvironment=TOKEN=hunter2\n\
+                    EnvironmentFile=-/etc/default/irqbalance\n\
+                    ExecStart=/usr/sbin/irqbalance --key=hunter2 $IRQBALANCE_ARGS \\\n  --more hunter2\n";
+        let kept = "[Unit]\n[Service]\nEnvironmentFile=-/etc/default/irqbalance\n\
+                    ExecStart=/usr/sbin/irqbalance $IRQBALANCE_ARGS\n";
+        for folder in ["/etc", "/usr/lib", "/lib", "/run"] {
+            assert_eq!(redact(&format!("{folder}/systemd/system/irqbalance.service"), unit), kept);
+            assert_eq!(redact(&format!("{folder}/systemd/system/x.service.d/10-own.conf"), unit), kept);
+        }
+        let ours = "# By planish\n[Service]\nCPUAffinity=1-3\n";
+        assert_eq!(redact("/etc/systemd/system/x.service.d/zz-planish.conf", ours), ours);
+        let variables = "# TOKEN=hunter2\nTOKEN=hunter2\nIRQBALANCE_ARGS=\"--banirq=3\"\n\nhunter2\n";
+        let kept = "#\nTOKEN=redacted\nIRQBALANCE_ARGS=\"--banirq=3\"\n\n#\n";
+        assert_eq!(redact("/etc/default/irqbalance", variables), kept);
+        assert_eq!(redact("/etc/sysconfig/irqbalance", variables), kept);
     }
 
     #[test]

@@ -41,8 +41,10 @@ impl<'a> Units<'a> {
     /// command line. `None` where it takes none.
     pub(super) fn arguments(&self, unit: &str) -> Option<WriterArguments> {
         let (file, variable) = source(&self.text(unit)?)?;
-        let text = self.host.read(&file).unwrap_or_default();
-        let value = value(&text, &variable).unwrap_or_default();
+        // A recording keeps those of the usual folders, without what is not asked for. Elsewhere anything may lie.
+        let is_usual = ["/etc/default/", "/etc/sysconfig/"].iter().any(|folder| file.starts_with(folder));
+        let text = if is_usual { self.host.read(&file).ok() } else { super::unremembered(self.host, &file) };
+        let value = text.and_then(|text| value(&text, &variable)).unwrap_or_default();
         Some(WriterArguments { file, variable, value })
     }
 

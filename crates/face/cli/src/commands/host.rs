@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use clap::Subcommand;
 use planish_host::{Host, Meta, OpenError, RecordError, Redactions, record};
-use planish_model::{Catalogue, Exit, Observation, quoted};
+use planish_model::{BootLoader, Catalogue, Exit, Observation, Persisted, quoted};
 use planish_report::{Difference, HostDiffReport, HostRecordReport, units};
 
 use crate::answer::Answer;
@@ -39,7 +39,7 @@ pub(crate) struct Record {
     note: String,
 }
 
-/// Tell in which facts and knobs two machines differ
+/// Tell in which facts, knobs and settings of the next boot two machines differ
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
     /// A recorded machine; `live` is this one
@@ -112,12 +112,12 @@ fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure> {
     };
     let answer = context.answer(&report, &catalogue);
     if report.differences.is_empty() {
-        return Ok(answer.note("no fact and no knob differs"));
+        return Ok(answer.note("no fact, no knob and no setting of the next boot differs"));
     }
     Ok(answer.exit(Exit::Findings))
 }
 
-/// Facts first, then knobs, place by place.
+/// By what they are in, place by place.
 fn differences(left: &Observation, right: &Observation) -> Vec<Difference> {
     let (left, right) = (values(left), values(right));
     let names: BTreeSet<&(String, String)> = left.keys().chain(right.keys()).collect();
@@ -146,9 +146,31 @@ fn values(seen: &Observation) -> BTreeMap<(String, String), String> {
         for reading in readings {
             let value = reading.value.clone().or_else(|| reading.unread.clone()).unwrap_or_default();
             values.insert((knob.to_string(), reading.place.clone()), value);
+            if let Some(next) = seen.persisted.get(&reading.place) {
+                values.insert((HostDiffReport::persisted(knob), reading.place.clone()), persisted(next));
+            }
         }
     }
+    let loader = match &seen.boot {
+        BootLoader::Known(files) => files.name.clone(),
+        BootLoader::Outside { reason } | BootLoader::Unknown { reason, .. } => reason.clone(),
+    };
+    values.insert(("boot.loader".to_owned(), String::new()), loader);
+    for writer in &seen.writers {
+        let when = if writer.running { "at work" } else { "at work after the next boot" };
+        let profile = writer.profile.as_ref().map(|profile| format!(", profile {profile}"));
+        let text = format!("{when}{}", profile.unwrap_or_default());
+        values.insert((format!("writer.{}", writer.id), String::new()), text);
+    }
     values
+}
+
+/// What the next boot brings, and the file or the argument that says so. The number of a line is no difference.
+fn persisted(next: &Persisted) -> String {
+    let value = next.at_boot.as_ref().unwrap_or(&next.value);
+    let is_line = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+    let file = next.source.rsplit_once(':').filter(|(path, line)| path.starts_with('/') && is_line(line));
+    format!("{value} ({})", file.map_or(next.source.as_str(), |(path, _)| path))
 }
 
 impl From<OpenError> for Failure {

@@ -118,3 +118,27 @@ fn two_machines_that_differ_are_findings() {
     let differences = diff.envelope()["result"]["differences"].clone();
     assert!(!differences.as_array().expect("rows").is_empty());
 }
+
+#[test]
+fn what_only_the_next_boot_brings_is_a_difference() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let hosts = hosts();
+    let (_, original) = hosts.iter().find(|(name, _)| name == "metal-2s").expect("it is there");
+    let copy = home.path().join("copy");
+    let copied = std::process::Command::new("cp").arg("-a").arg(original).arg(&copy).status();
+    assert!(copied.expect("cp").success());
+    let folder = copy.join("etc/sysctl.d");
+    std::fs::create_dir_all(&folder).expect("ours");
+    std::fs::write(folder.join("90-own.conf"), "# why\nvm.stat_interval = 7\n").expect("ours");
+    let (original, copy) = (original.to_str().expect("a path"), copy.to_str().expect("a path"));
+    let diff = planish::run(["--json", "host", "diff", original, copy]);
+    let differences = diff.envelope()["result"]["differences"].clone();
+    let expected = serde_json::json!([{
+        "what": "persisted.vm.stat_interval",
+        "place": "/proc/sys/vm/stat_interval",
+        "left": null,
+        "right": "7 (/etc/sysctl.d/90-own.conf)",
+    }]);
+    assert_eq!(differences, expected);
+    assert_eq!(diff.exit, 1);
+}

@@ -1,5 +1,6 @@
 //! `planish host`: what was recorded, and in what two machines differ.
 
+use planish_model::KnobId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -36,9 +37,10 @@ impl Report for HostRecordReport {
 /// One thing in which two machines differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// A fact (`host.kernel`) or a knob.
+    /// A fact (`host.kernel`), the boot loader (`boot.loader`), a second writer (`writer.tuned`), a knob, or what the
+    /// next boot brings it (`persisted.vm.swappiness`).
     pub what: String,
-    /// The place, for a knob.
+    /// The place, for a knob and what the next boot brings.
     pub place: Option<String>,
     /// What the first machine shows; null where it has no such thing.
     pub left: Option<String>,
@@ -57,6 +59,17 @@ pub struct HostDiffReport {
     pub differences: Vec<Difference>,
 }
 
+/// What a setting of the next boot begins with, before the knob that it is of.
+const PERSISTED: &str = "persisted.";
+
+impl HostDiffReport {
+    /// What [`Difference::what`] says of a setting of the next boot.
+    #[must_use]
+    pub fn persisted(knob: &KnobId) -> String {
+        format!("{PERSISTED}{knob}")
+    }
+}
+
 impl Report for HostDiffReport {
     const COMMAND: &'static str = "host-diff";
 
@@ -69,7 +82,7 @@ impl Report for HostDiffReport {
             let what = match (&first.place, group.len()) {
                 (None, _) => first.what.clone(),
                 (Some(place), 1) => {
-                    let knob = planish_model::KnobId::new(&*first.what);
+                    let knob = KnobId::new(first.what.strip_prefix(PERSISTED).unwrap_or(&first.what));
                     format!("{} {}", first.what, page.place(&knob, place)).trim_end().to_owned()
                 }
                 (Some(_), places) => format!("{} x{places}", first.what),
