@@ -307,7 +307,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_see
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
-complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "diff" -d 'Tell in which facts, knobs and settings of the next boot two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and not __fish_seen_subcommand_from record diff help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l note -d 'What the machine is, in a sentence' -r
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from record" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
@@ -333,7 +333,7 @@ complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
-complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Tell in which facts, knobs and settings of the next boot two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand host; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -801,7 +801,7 @@ complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_see
 complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo latency run host install text trial prove workload version help" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
 complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_seen_subcommand_from doctor plan apply confirm check undo watch-confirm log knobs import export size map topo latency run host install text trial prove workload version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
-complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts and knobs two machines differ'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts, knobs and settings of the next boot two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from install" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
