@@ -32,7 +32,8 @@ pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result
     }
 }
 
-/// The same with what was seen of the host for it: every place that the plan names. Of the journal the entries are given.
+/// The same, of entries of the journal that are known already, with what was seen of the host for it: every place that
+/// the plan names.
 pub(crate) fn plan_and_look(
     session: &Session,
     named: Named,
