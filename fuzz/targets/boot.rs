@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_boot::{Entry, Format, Shell, env_value, generated, insert, remove};
+use planish_boot::{Entry, Format, Shell, env_value, generated, insert, once, remove};
 
 fuzz_target!(|text: &str| {
     for format in [Format::GrubDefaults, Format::GrubEnv, Format::Entry, Format::KernelCmdline] {
@@ -18,4 +18,12 @@ fuzz_target!(|text: &str| {
     shell.source(text, "f");
     let _ = (shell.words("GRUB_CMDLINE_LINUX"), Entry::parse(text), env_value(text, "kernelopts"));
     let _ = generated::given(text, "nosmt");
+    let _ = (once::takes_next_entry(text), once::reads_custom(text), once::of_menu(text, Some("1>0"), "nosmt"));
+    let _ = (once::of_entry(text, text, "nosmt"), once::file_of_entry(text, "nosmt"));
+    if let Ok(added) = once::add(text, "menuentry 'a' {\n}\n") {
+        assert_eq!(once::take_out(&added, "menuentry 'a' {\n}\n").as_deref(), Some(text));
+    }
+    if let Ok(named) = once::arm(Some(text)) {
+        assert_eq!(once::disarm(&named, Some(text)).as_deref(), Some(text));
+    }
 });

@@ -48,7 +48,7 @@ impl Entry {
 }
 
 /// The only line `options`.
-fn options(text: &str) -> Result<Range<usize>, Odd> {
+pub(crate) fn options(text: &str) -> Result<Range<usize>, Odd> {
     if fields(text).all(|(_, key, _)| key != "linux") {
         return Err(Odd::CutOff { what: "no line `linux` names a kernel" });
     }

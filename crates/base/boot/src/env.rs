@@ -17,8 +17,8 @@ pub fn value<'a>(text: &'a str, name: &str) -> Option<(&'a str, usize)> {
     lines.find_map(|(index, (_, line))| Some((line.strip_prefix(name)?.strip_prefix('=')?, index + 1)))
 }
 
-/// The block without its padding, and where `kernelopts` lies.
-fn parts(text: &str) -> Result<(&str, Range<usize>), Odd> {
+/// The block without its padding.
+pub(crate) fn body(text: &str) -> Result<&str, Odd> {
     if !text.starts_with(HEAD) {
         return Err(Odd::CutOff { what: "it does not begin as an environment block of GRUB" });
     }
@@ -29,6 +29,17 @@ fn parts(text: &str) -> Result<(&str, Range<usize>), Odd> {
     if !body.ends_with('\n') {
         return Err(Odd::CutOff { what: "its last line has no end" });
     }
+    Ok(body)
+}
+
+/// A block without any variable.
+pub(crate) fn fresh() -> String {
+    padded(HEAD, BLOCK_BYTES).expect("the head is shorter than a block")
+}
+
+/// The block without its padding, and where `kernelopts` lies.
+fn parts(text: &str) -> Result<(&str, Range<usize>), Odd> {
+    let body = body(text)?;
     let found: Vec<Range<usize>> = run::lines(body)
         .filter(|(_, line)| line.starts_with("kernelopts="))
         .map(|(range, _)| range)
@@ -40,21 +51,23 @@ fn parts(text: &str) -> Result<(&str, Range<usize>), Odd> {
     }
 }
 
-fn padded(body: &str, size: usize) -> String {
-    format!("{body}{}", "#".repeat(size - body.len()))
+/// The block with its padding, in the size that it had: GRUB cannot make the file longer.
+pub(crate) fn padded(body: &str, size: usize) -> Option<String> {
+    Some(format!("{body}{}", "#".repeat(size.checked_sub(body.len())?)))
 }
 
 pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
     let (body, line) = parts(text)?;
     let longer = run::insert(body, &line, arguments);
-    if longer.len() > text.len() {
-        let (free, wanted) = (text.len() - body.len(), longer.len() - body.len());
-        return Err(Odd::NoRoom { free, wanted });
-    }
-    Ok(padded(&longer, text.len()))
+    padded(&longer, text.len()).ok_or_else(|| no_room(text, body, &longer))
+}
+
+/// What a block says that is full.
+pub(crate) fn no_room(text: &str, body: &str, longer: &str) -> Odd {
+    Odd::NoRoom { free: text.len() - body.len(), wanted: longer.len() - body.len() }
 }
 
 pub(crate) fn remove(text: &str, arguments: &str) -> Option<String> {
     let (body, line) = parts(text).ok()?;
-    Some(padded(&run::remove(body, &line, arguments)?, text.len()))
+    padded(&run::remove(body, &line, arguments)?, text.len())
 }

@@ -13,17 +13,21 @@
 //! Invariant, held by property tests over odd files: taking out what was put in gives every byte of the text before.
 //! A text that is cut off, or that cannot be understood where it would be changed, is [`Odd`] and is not touched.
 //!
+//! An entry that is booted once is made in [`once`].
+//!
 //! Non-goals: writing `grub.cfg`, which its own generator does; unified kernel images, whose arguments are signed.
 //!
 //! Sources: GRUB manual (Simple configuration, Environment block), the Boot Loader Specification,
 //! kernel-install(8).
 #![forbid(unsafe_code)]
 
+mod block;
 mod defaults;
 mod entry;
 mod env;
 pub mod generated;
 mod odd;
+pub mod once;
 mod run;
 mod shell;
 
