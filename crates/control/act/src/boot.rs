@@ -4,9 +4,10 @@
 //! administrator's line, stays. Where the insertion is no longer there as it was made, the file is theirs.
 
 use planish_boot::{Format, generated};
-use planish_model::{BootFormat, EntryStep, Generator, Outcome, OutcomeKind};
+use planish_model::{BootFormat, EntryStep, Generator, OnceFormat, Outcome, OutcomeKind};
 
 use crate::error::SinkError;
+use crate::once;
 use crate::perform::kind_of;
 use crate::sink::Sink;
 
@@ -28,6 +29,9 @@ fn format(step: &EntryStep) -> Option<Format> {
 
 /// Puts the arguments of a step into its file, and has the menu made anew.
 pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
+    if let Some(format) = OnceFormat::of_knob(step.knob.as_str()) {
+        return once::add(format, step, sink);
+    }
     let mut outcome = Outcome::new(step.knob.clone(), &step.place, OutcomeKind::Done);
     let Some(format) = format(step) else {
         return failed(outcome, "its format is not known to this planish");
@@ -73,6 +77,9 @@ fn is_there(format: Format, text: &str, step: &EntryStep) -> bool {
 
 /// Takes the arguments of a step out of its file, and has the menu made anew.
 pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+    if let Some(format) = OnceFormat::of_knob(step.knob.as_str()) {
+        return once::remove(format, step, force, sink);
+    }
     let mut outcome = Outcome::new(step.knob.clone(), &step.place, OutcomeKind::Done);
     if step.outcome.as_ref().is_some_and(|done| done.outcome == OutcomeKind::Satisfied) {
         outcome.outcome = OutcomeKind::Satisfied;

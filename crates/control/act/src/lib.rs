@@ -19,6 +19,7 @@ pub mod files;
 mod holders;
 mod looking_sink;
 mod model_sink;
+mod once;
 mod perform;
 mod pool;
 mod sink;

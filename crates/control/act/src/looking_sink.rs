@@ -10,7 +10,7 @@ use planish_model::{Generator, Holder};
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
 use crate::model_sink::text;
-use crate::sink::{Sink, read_own};
+use crate::sink::{Sink, read_own, variable};
 
 /// A host that is only read. Each write is refused.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,15 @@ impl Sink for LookingSink<'_> {
         refused(Operation::Replace, path)
     }
 
+    fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
+        let real = self.host.real_path(path);
+        variable::read(&real.map_err(|error| SinkError::new(Operation::Read, path, error))?, path)
+    }
+
+    fn set_variable(&self, path: &str, _: Option<&str>) -> Result<(), SinkError> {
+        refused(Operation::Write, path)
+    }
+
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
         refused(Operation::Generate, generator.program())
     }
@@ -75,6 +84,7 @@ impl Sink for LookingSink<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::variable::ONCE_VARIABLE;
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "makes a recorded host and looks at it")]
@@ -100,6 +110,7 @@ mod tests {
             sink.edit_file(conf, "b = 2\n"),
             sink.remove_folder("/etc/sysctl.d"),
             sink.generate(Generator::UpdateGrub).map(drop),
+            sink.set_variable(ONCE_VARIABLE, Some("a.conf")),
         ];
         for answer in refused {
             assert_eq!(answer.expect_err("it only looks").refusal, Refusal::NotPermitted);

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::error::{ActError, Operation, SinkError};
 use crate::holders;
 use crate::sink::edit::edit;
-use crate::sink::{Sink, in_bounds, read_own, remove, remove_own_folder, replace_own};
+use crate::sink::{Sink, in_bounds, read_own, remove, remove_own_folder, replace_own, variable};
 
 /// A writable recorded host.
 #[derive(Debug)]
@@ -196,6 +196,16 @@ impl Sink for ModelSink<'_> {
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
         let real = self.host.real_path(path);
         edit(&real.map_err(|error| SinkError::new(Operation::Replace, path, error))?, path, content)
+    }
+
+    fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
+        let real = self.host.real_path(path);
+        variable::read(&real.map_err(|error| SinkError::new(Operation::Read, path, error))?, path)
+    }
+
+    fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
+        let real = self.host.real_path(path);
+        variable::set(&real.map_err(|error| SinkError::new(Operation::Write, path, error))?, path, name)
     }
 
     fn generate(&self, _: Generator) -> Result<bool, SinkError> {

@@ -16,6 +16,7 @@ use crate::holders;
 mod cards;
 pub(crate) mod edit;
 mod menu;
+pub(crate) mod variable;
 
 /// A host that can be written. Crash tests put themselves between act and the host here.
 pub trait Sink {
@@ -55,6 +56,18 @@ pub trait Sink {
     /// # Errors
     /// The file and what the kernel says; then its old content is still there.
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError>;
+
+    /// The variable of the firmware that names the entry to be booted once; `None` where it is not set.
+    ///
+    /// # Errors
+    /// The variable and what the kernel says.
+    fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError>;
+
+    /// Sets or removes that variable. No other one is written.
+    ///
+    /// # Errors
+    /// The variable and what the kernel says.
+    fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError>;
 
     /// Runs the program that makes a boot loader's menu of its sources; false on a host that runs no programs.
     ///
@@ -103,7 +116,8 @@ impl Sink for LiveSink {
     }
 
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
-        replace_own(Path::new("/"), path, content)
+        replace_own(Path::new("/"), path, content)?;
+        edit::write_out(path)
     }
 
     fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
@@ -111,7 +125,16 @@ impl Sink for LiveSink {
     }
 
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
-        edit::edit(Path::new(path), path, content)
+        edit::edit(Path::new(path), path, content)?;
+        edit::write_out(path)
+    }
+
+    fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
+        variable::read(Path::new(path), path)
+    }
+
+    fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
+        variable::set(Path::new(path), path, name)
     }
 
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {

@@ -98,6 +98,14 @@ impl Sink for Kernel {
         Ok(())
     }
 
+    fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
+        Ok(self.places.borrow().get(path).cloned())
+    }
+
+    fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
+        self.replace_file(path, name)
+    }
+
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
         match &self.menu {
             None => Ok(false),

@@ -29,6 +29,7 @@ mod knob;
 mod machine;
 mod nearest;
 mod observation;
+mod once;
 mod persist;
 pub mod place;
 mod placement;
@@ -61,6 +62,7 @@ pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
     VerdictKind, fitting,
 };
+pub use once::{OnceBoot, OnceFormat, OnceRefusal, OnceWrite, TrialBoot, TrialBootState, marked, marker};
 pub use persist::{Persist, PersistFile};
 pub use placement::{
     FarDevice, Interrupts, Isolation, MemoryPolicy, PlacedIrq, PlacedPartition, PlacedService, Placement,

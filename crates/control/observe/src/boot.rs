@@ -7,6 +7,7 @@
 
 mod entries;
 mod grub;
+pub(crate) mod once;
 
 use planish_host::{Host, ReadError};
 use planish_model::{BootFile, BootFiles, BootFormat, BootLoader};
@@ -150,14 +151,19 @@ fn neither(host: &Host) -> Boot {
     Boot { loader: BootLoader::Outside { reason }, next: None }
 }
 
+/// The folder of entries of systemd-boot, and what is in it. A second partition may hold them:
+/// <https://uapi-group.org/specifications/specs/boot_loader_specification>.
+fn folder_of_entries(host: &Host, root: &str) -> Option<(String, Vec<entries::Found>)> {
+    let folders = [root, "/boot", "/efi"].map(|root| format!("{root}/loader/entries"));
+    folders.into_iter().find_map(|folder| {
+        let entries = entries::read(host, &folder);
+        (!entries.is_empty()).then_some((folder, entries))
+    })
+}
+
 /// systemd-boot: entries that are read at boot, and no menu that is made before.
 fn systemd_boot(host: &Host, root: &str) -> Boot {
-    // A second partition may hold the entries: <https://uapi-group.org/specifications/specs/boot_loader_specification>.
-    let folders = [root, "/boot", "/efi"].map(|root| format!("{root}/loader/entries"));
-    let Some((folder, entries)) = folders.iter().find_map(|folder| {
-        let entries = entries::read(host, folder);
-        (!entries.is_empty()).then_some((folder, entries))
-    }) else {
+    let Some((folder, entries)) = folder_of_entries(host, root) else {
         return Boot::unknown(
             format!("systemd-boot has no entries of files in {root}/loader/entries that may be read"),
             "a unified kernel image holds its arguments: change /etc/kernel/cmdline and build it anew",

@@ -35,6 +35,7 @@ mod service;
 mod tables;
 mod writers;
 
+pub use boot::once::{look as once, seen as once_seen};
 pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};

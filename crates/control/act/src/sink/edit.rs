@@ -14,7 +14,8 @@ pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
     let entry = path.contains("/loader/entries/") && path.ends_with(".conf");
     let boot = ["/boot/", "/efi/"].iter().any(|folder| path.starts_with(folder));
     let known = ["/etc/default/grub", "/etc/kernel/cmdline"].contains(&path);
-    if normal && (known || (boot && (entry || path.ends_with("/grubenv")))) {
+    let of_grub = path.ends_with("/grubenv") || path.ends_with("/custom.cfg");
+    if normal && (known || (boot && (entry || of_grub))) {
         return Ok(());
     }
     Err(SinkError {
@@ -44,6 +45,17 @@ pub(crate) fn edit(real: &Path, path: &str, content: &str) -> Result<(), SinkErr
         let _ = fs::remove_file(&fresh);
         SinkError::new(Operation::Replace, path, error)
     })
+}
+
+/// Writes out the file system that a boot loader reads, where a file of it was changed: GRUB reads past its journal, and
+/// finds an old file under a new name, or none, until the folder lies in its place.
+pub(crate) fn write_out(path: &str) -> Result<(), SinkError> {
+    if !["/boot/", "/efi/"].iter().any(|folder| path.starts_with(folder)) {
+        return Ok(());
+    }
+    let folder = Path::new(path).parent().unwrap_or(Path::new("/boot"));
+    let written = File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
+    written.map_err(|error| SinkError::new(Operation::Replace, path, error))
 }
 
 /// Puts a new file in the place of an old one, by one rename, with the mode, owner and label of the old one. It is on
@@ -90,6 +102,7 @@ mod tests {
             "/etc/kernel/cmdline",
             "/boot/grub2/grubenv",
             "/boot/efi/EFI/rocky/grubenv",
+            "/boot/grub/custom.cfg",
             "/boot/loader/entries/1-6.12.conf",
             "/efi/loader/entries/arch.conf",
         ] {

@@ -1,6 +1,6 @@
 //! Entries of the Boot Loader Specification.
 
-use planish_boot::Entry;
+use planish_boot::{Entry, once};
 use planish_host::{Host, natural_order};
 use planish_model::{BootFile, BootFormat, place};
 
@@ -14,7 +14,7 @@ pub(crate) struct Found {
 
 impl Found {
     /// The name without the ending, by which loaders know it.
-    fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         name.strip_suffix(".conf").unwrap_or(name)
     }
@@ -44,12 +44,14 @@ impl Found {
     }
 }
 
-/// The entries of a folder that start Linux, in the order of their names.
+/// The entries of a folder that start Linux, in the order of their names, without our own for a trial boot: it is none
+/// that arguments are put into, nor one that is booted next but for once.
 pub(crate) fn read(host: &Host, folder: &str) -> Vec<Found> {
     let names =
         host.list(folder).into_iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.'));
     let paths = names.map(|name| format!("{folder}/{name}"));
-    paths.filter_map(|path| Some(Found { entry: Entry::parse(&host.read(&path).ok()?)?, path })).collect()
+    let found = paths.filter_map(|path| Some(Found { entry: Entry::parse(&host.read(&path).ok()?)?, path }));
+    found.filter(|found| found.id() != once::FILE_ID).collect()
 }
 
 /// Those that are not for repairs.

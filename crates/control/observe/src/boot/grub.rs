@@ -10,7 +10,7 @@ use super::{BY_HAND, Boot, Given, NextBoot, cmdline_file, entries};
 pub(super) const MENUS: [&str; 2] = ["/boot/grub2/grub.cfg", "/boot/grub/grub.cfg"];
 const DEFAULTS: &str = "/etc/default/grub";
 const DROP_INS: &str = "/etc/default/grub.d";
-const ENTRIES: &str = "/boot/loader/entries";
+pub(super) const ENTRIES: &str = "/boot/loader/entries";
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// GRUB, whose menu is at `menu`.

@@ -192,6 +192,12 @@ impl Sink for FusedSink<'_> {
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
         self.fuse.pass(|| self.inner.edit_file(path, content), || ())
     }
+    fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
+        self.inner.read_variable(path)
+    }
+    fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
+        self.fuse.pass(|| self.inner.set_variable(path, name), || ())
+    }
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
         self.fuse.pass(|| self.inner.generate(generator), || ())
     }

@@ -1,0 +1,149 @@
+//! A trial boot: arguments of the kernel in an entry that the boot loader takes once.
+
+use crate::{Entry, EntryId};
+
+/// What of a boot loader is written for a trial boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnceFormat {
+    /// An entry in `custom.cfg`, which GRUB's menu reads.
+    Menu,
+    /// A file in `loader/entries`, as a whole.
+    Entry,
+    /// `next_entry` in GRUB's environment block.
+    Block,
+    /// A variable of the firmware, for systemd-boot.
+    Firmware,
+}
+
+impl OnceFormat {
+    const ALL: [Self; 4] = [Self::Menu, Self::Entry, Self::Block, Self::Firmware];
+
+    /// The name that steps of the journal go by.
+    #[must_use]
+    pub fn knob(self) -> &'static str {
+        match self {
+            Self::Menu => "persist.once-menu",
+            Self::Entry => "persist.once-entry",
+            Self::Block => "persist.once-grubenv",
+            Self::Firmware => "persist.once-firmware",
+        }
+    }
+
+    /// The format of a step of the journal; `None` for any other step.
+    #[must_use]
+    pub fn of_knob(knob: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.knob() == knob)
+    }
+
+    /// Whether it is what makes the loader take the entry, and not the entry itself.
+    #[must_use]
+    pub fn is_trigger(self) -> bool {
+        matches!(self, Self::Block | Self::Firmware)
+    }
+}
+
+/// What a trial boot takes, found by looking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnceBoot {
+    /// The title of the default entry, of which a copy is booted.
+    pub copied: String,
+    /// What is written, in this order: the entry, and what names it.
+    pub writes: Vec<OnceWrite>,
+}
+
+/// One write of a trial boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnceWrite {
+    /// What it is.
+    pub format: OnceFormat,
+    /// Where.
+    pub path: String,
+    /// The entry, or its name.
+    pub text: String,
+}
+
+/// Why no trial boot can be made here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnceRefusal {
+    /// What was seen.
+    pub reason: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+/// The argument that tells a trial boot from any other. The kernel takes a name with a dot for a parameter of a module
+/// of that name, and passes it on to nobody (`kernel/params.c`, `init/main.c`).
+const MARKER: &str = "planish.trial=";
+
+/// The argument that marks the trial boot of this name.
+#[must_use]
+pub fn marker(name: &str) -> String {
+    format!("{MARKER}{name}")
+}
+
+/// The names of the trial boots that a command line is marked with. A kernel that was installed in one may have taken
+/// the marker over: the newest is not alone then.
+pub fn marked(cmdline: &str) -> impl Iterator<Item = &str> {
+    cmdline.split_whitespace().filter_map(|argument| argument.strip_prefix(MARKER))
+}
+
+impl Entry {
+    /// The name of the trial boot that the entry is for; `None` for any other entry.
+    #[must_use]
+    pub fn trial_boot(&self) -> Option<&str> {
+        let is_entry = |knob: &str| OnceFormat::of_knob(knob).is_some_and(|format| !format.is_trigger());
+        let step = self.steps.iter().find(|step| is_entry(step.knob.as_str()))?;
+        marked(&step.wanted).last()
+    }
+}
+
+/// How far a trial boot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialBootState {
+    /// The next boot will be it.
+    Armed,
+    /// Nothing names its entry any more, and no boot was made since: somebody took it out.
+    Disarmed,
+    /// This boot is it.
+    Running,
+    /// The machine was started anew without the loader looking, so that the next boot will be it.
+    PassedOver,
+    /// The loader took the entry, and this boot is another one: it did not come up, or nobody confirmed it.
+    Over,
+}
+
+/// A trial boot that an open entry is for.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct TrialBoot {
+    /// The entry.
+    pub entry: EntryId,
+    /// How far it is.
+    pub state: TrialBootState,
+    /// What the kernel is given besides what it always is, without the marker.
+    pub arguments: String,
+}
+
+impl TrialBoot {
+    /// Whether something is to be done about it that was not meant.
+    #[must_use]
+    pub fn is_finding(&self) -> bool {
+        matches!(self.state, TrialBootState::Disarmed | TrialBootState::Over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_tells_every_trial_boot_that_it_is_marked_with() {
+        let line = format!("root=/dev/vda1 ro {} nosmt {}", marker("a1"), marker("b2"));
+        assert_eq!(marked(&line).collect::<Vec<_>>(), ["a1", "b2"]);
+        assert_eq!(marked("quiet planish.trials=1").next(), None);
+        for format in OnceFormat::ALL {
+            assert_eq!(OnceFormat::of_knob(format.knob()), Some(format));
+        }
+        assert_eq!(OnceFormat::of_knob("persist.grub"), None);
+    }
+}

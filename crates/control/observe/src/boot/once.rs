@@ -1,0 +1,245 @@
+//! What a trial boot takes on this machine, or why none can be made.
+//!
+//! The one danger of an entry for once is that nothing takes its name away: then the machine boots it for ever, and a
+//! machine that does not come up with it stays so. So a trial boot is refused wherever that cannot be told: a menu that
+//! does not clear the name, a file system that GRUB cannot write, a loader that does not say what it can do.
+
+use planish_boot::once::{self, Copy, FILE_ID};
+use planish_host::Host;
+use planish_model::{BootLoader, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, place};
+
+use super::{BY_HAND, ROOTS, entries, folder_of_entries, grub, has_systemd_boot};
+
+/// Variables of systemd-boot: <https://systemd.io/BOOT_LOADER_INTERFACE>.
+const VARIABLES: &str = "/sys/firmware/efi/efivars";
+const VENDOR: &str = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
+/// Of `LoaderFeatures`: an entry for once, and the order of entries that puts ours last.
+const FEATURES: u64 = (1 << 3) | (1 << 8);
+
+/// File systems whose data GRUB can write where it lies. Those that copy on write, or keep checksums of data, it only
+/// reads (`grub-core/fs`, `util/grub.d/00_header.in`).
+const WRITABLE: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "vfat", "msdos"];
+/// Names of disks and their partitions. What the kernel puts together of several (`dm-0`, `md0`) GRUB only reads.
+const PLAIN: [&str; 6] = ["sd", "vd", "xvd", "hd", "nvme", "mmcblk"];
+
+fn refused(reason: impl Into<String>, cure: &str) -> OnceRefusal {
+    OnceRefusal { reason: reason.into(), cure: cure.to_owned() }
+}
+
+/// Without a trial boot the arguments can still be given, for every boot.
+const FOR_EVER: &str = "apply --persist without --once gives the arguments to every boot";
+
+fn variable(name: &str) -> String {
+    format!("{VARIABLES}/{name}-{VENDOR}")
+}
+
+/// What is to be written for a boot with these arguments, of a loader that was found before.
+///
+/// # Errors
+/// Why no trial boot can be made here, and what to do instead.
+pub fn look(host: &Host, loader: &BootLoader, arguments: &str) -> Result<OnceBoot, OnceRefusal> {
+    let files = match loader {
+        BootLoader::Known(files) => files,
+        BootLoader::Outside { reason } => {
+            return Err(refused(reason.clone(), "give the arguments to whatever starts this kernel"));
+        }
+        BootLoader::Unknown { reason, cure } => return Err(refused(reason.clone(), cure)),
+    };
+    let is_grub = files.name.starts_with("GRUB");
+    match grub::MENUS.into_iter().find(|path| is_grub && host.exists(path)) {
+        Some(menu) => with_grub(host, menu, arguments),
+        None => with_systemd_boot(host, arguments),
+    }
+}
+
+/// The name of the entry that the loader takes at the next boot, by what a step of the journal has written: `None`
+/// where it takes none, or another one.
+#[must_use]
+pub fn seen(host: &Host, format: OnceFormat, path: &str) -> Option<String> {
+    match format {
+        OnceFormat::Block => host.read(path).ok().and_then(|block| once::armed(&block).map(str::to_owned)),
+        OnceFormat::Firmware => text_of(host, path),
+        OnceFormat::Menu | OnceFormat::Entry => None,
+    }
+}
+
+fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceRefusal> {
+    let text =
+        host.read(menu).map_err(|error| refused(error.to_string(), "ask as root: sudo planish ..."))?;
+    if !once::takes_next_entry(&text) {
+        let reason =
+            format!("{menu} does not take `next_entry` out before it boots it, so that it would stay");
+        return Err(refused(reason, FOR_EVER));
+    }
+    if !once::reads_custom(&text) {
+        let cure = "have /etc/grub.d/41_custom write its part of the menu again";
+        return Err(refused(format!("{menu} does not read custom.cfg behind its entries"), cure));
+    }
+    let env = menu.replace("grub.cfg", "grubenv");
+    let env = host.canonical(&env).unwrap_or(env);
+    is_writable_by_grub(host, &env)?;
+    let block = host.read(&env).unwrap_or_default();
+    if let Some(name) = once::armed(&block) {
+        let cure = format!("take it out first: grub-editenv {env} unset next_entry");
+        return Err(refused(format!("{env} has GRUB boot `{name}` next"), &cure));
+    }
+    let custom = menu.replace("grub.cfg", "custom.cfg");
+    if host.read(&custom).is_ok_and(|text| once::has_entry(&text)) {
+        return Err(refused(format!("{custom} has an entry of a trial boot"), "take that part out of it"));
+    }
+    let saved = planish_boot::env_value(&block, "saved_entry").map(|(value, _)| value);
+    let copy = match planish_boot::generated::reads_entries(&text) {
+        true => of_entries(host, saved, |entry| once::of_entry(entry, &text, arguments))?,
+        false => once::of_menu(&text, saved, arguments)
+            .map_err(|odd| refused(format!("{menu} is not understood: {odd}"), BY_HAND))?,
+    };
+    let write = |format, path, text| OnceWrite { format, path, text };
+    let writes = vec![
+        write(OnceFormat::Menu, custom, copy.text),
+        write(OnceFormat::Block, env, once::MENU_ID.to_owned()),
+    ];
+    Ok(OnceBoot { copied: copy.title, writes })
+}
+
+/// A copy of the default of GRUB's entries of files.
+fn of_entries(
+    host: &Host,
+    saved: Option<&str>,
+    copy: impl Fn(&str) -> Result<Copy, planish_boot::Odd>,
+) -> Result<Copy, OnceRefusal> {
+    let found = entries::read(host, grub::ENTRIES);
+    let default = entries::default(&found, saved.filter(|value| !value.is_empty()));
+    copied(host, default, copy)
+}
+
+fn copied(
+    host: &Host,
+    default: Option<&entries::Found>,
+    copy: impl Fn(&str) -> Result<Copy, planish_boot::Odd>,
+) -> Result<Copy, OnceRefusal> {
+    let default = default.ok_or_else(|| refused("no entry is the default", BY_HAND))?;
+    let text = host.read(&default.path).map_err(|error| refused(error.to_string(), BY_HAND))?;
+    copy(&text).map_err(|odd| refused(format!("{} is not understood: {odd}", default.path), BY_HAND))
+}
+
+/// The mount that a path lies on: `/proc/self/mountinfo`.
+struct Mount {
+    device: String,
+    kind: String,
+    source: String,
+    options: String,
+}
+
+impl Mount {
+    fn of(host: &Host, path: &str) -> Option<Self> {
+        let text = host.read("/proc/self/mountinfo").ok()?;
+        let mut best: Option<(usize, Self)> = None;
+        for (point, mount) in text.lines().filter_map(Self::line) {
+            let is_below = point == "/" || path.strip_prefix(point).is_some_and(|rest| rest.starts_with('/'));
+            // Of two mounts at one point the later one is seen.
+            if is_below && best.as_ref().is_none_or(|(length, _)| *length <= point.len()) {
+                best = Some((point.len(), mount));
+            }
+        }
+        best.map(|(_, mount)| mount)
+    }
+
+    /// Where a line mounts what: proc(5).
+    fn line(line: &str) -> Option<(&str, Self)> {
+        let (front, back) = line.split_once(" - ")?;
+        let mut front = front.split(' ').skip(2);
+        let (device, point) = (front.next()?, front.nth(1)?);
+        let mut back = back.split(' ');
+        let [device, kind, source, options] =
+            [device, back.next()?, back.next()?, back.next()?].map(str::to_owned);
+        Some((point, Self { device, kind, source, options }))
+    }
+
+    /// The name of the device, without its folder.
+    fn name(&self, host: &Host) -> String {
+        // As the kernel calls a root that no initrd mounted.
+        let found =
+            (self.source == "/dev/root").then(|| host.canonical(&format!("/sys/dev/block/{}", self.device)));
+        let path = found.flatten().unwrap_or_else(|| self.source.clone());
+        let folder = path.strip_prefix("/dev/").filter(|rest| rest.contains('/'));
+        folder.unwrap_or_else(|| path.rsplit('/').next().unwrap_or_default()).to_owned()
+    }
+}
+
+/// Refuses an environment block that GRUB cannot write: it could not take the name of the entry away.
+fn is_writable_by_grub(host: &Host, env: &str) -> Result<(), OnceRefusal> {
+    let Some(mount) = Mount::of(host, env) else {
+        return Err(refused(format!("nothing tells on which file system {env} is"), FOR_EVER));
+    };
+    let why = if !WRITABLE.contains(&mount.kind.as_str()) {
+        format!("is on {}, which GRUB only reads", mount.kind)
+    } else if !PLAIN.iter().any(|prefix| mount.name(host).starts_with(prefix)) {
+        format!("is on {}, which GRUB only reads (LVM, RAID, encryption)", mount.source)
+    } else if mount.options.split(',').any(|option| option == "data=journal") {
+        "is on a file system whose journal would write the old text over GRUB's".to_owned()
+    } else {
+        return Ok(());
+    };
+    let reason = format!("{env} {why}: it could not take the entry's name out, and would boot it for ever");
+    Err(refused(reason, FOR_EVER))
+}
+
+fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefusal> {
+    let bits = host.read_bytes(&variable("LoaderFeatures")).ok();
+    let bits = bits.and_then(|bytes| Some(u64::from_le_bytes(bytes.get(4..12)?.try_into().ok()?)));
+    if bits.is_none_or(|bits| bits & FEATURES != FEATURES) {
+        let reason = "systemd-boot does not say that it can boot an entry once and sort the others before it \
+                      (LoaderFeatures; version 250 and later do, where efivarfs is mounted)";
+        return Err(refused(reason, FOR_EVER));
+    }
+    if let Some(name) = text_of(host, &variable("LoaderEntryOneShot")) {
+        return Err(refused(
+            format!("the firmware has systemd-boot take `{name}` next"),
+            "take it out first: bootctl set-oneshot ''",
+        ));
+    }
+    let root = ROOTS.into_iter().find(|root| has_systemd_boot(host, root));
+    let root = root.ok_or_else(|| refused("systemd-boot is not where it is looked for", BY_HAND))?;
+    let (folder, entries) = folder_of_entries(host, root)
+        .ok_or_else(|| refused(format!("{root} has no entries of files"), BY_HAND))?;
+    let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
+    let in_file =
+        planish_boot::fields(&config).find(|(_, key, _)| *key == "default").map(|(_, _, value)| value);
+    let in_firmware = text_of(host, &variable("LoaderEntryDefault"));
+    let wanted = in_firmware.as_deref().or(in_file).map(str::trim);
+    let file = format!("{FILE_ID}.conf");
+    let takes_ours = |pattern: &str| place::matches(pattern, &file) || place::matches(pattern, FILE_ID);
+    if wanted.is_some_and(takes_ours) || entries.iter().any(|entry| entry.id().starts_with("AA")) {
+        return Err(refused("the entry for once might become the default of systemd-boot", FOR_EVER));
+    }
+    let selected = text_of(host, &variable("LoaderEntrySelected"));
+    let is_file = |name: &str| entries.iter().any(|entry| entry.id() == name.trim_end_matches(".conf"));
+    if let Some(name) = selected.filter(|name| !is_file(name) && !name.starts_with(FILE_ID)) {
+        let reason =
+            format!("this boot came from `{name}`, which is no file in {folder} that could be copied");
+        return Err(refused(reason, FOR_EVER));
+    }
+    let path = format!("{folder}/{file}");
+    if host.exists(&path) {
+        return Err(refused(format!("{path} is there already"), "take it away first"));
+    }
+    let default = entries::default(&entries, wanted);
+    let copy = copied(host, default, |entry| once::file_of_entry(entry, arguments))?;
+    let write = |format, path, text| OnceWrite { format, path, text };
+    let writes = vec![
+        write(OnceFormat::Entry, path, copy.text),
+        write(OnceFormat::Firmware, variable("LoaderEntryOneShot"), file),
+    ];
+    Ok(OnceBoot { copied: copy.title, writes })
+}
+
+/// The text of a variable of the firmware; `None` where it is not set.
+fn text_of(host: &Host, path: &str) -> Option<String> {
+    let bytes = host.read_bytes(path).ok()?;
+    let units = bytes.get(4..)?.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    let units: Vec<u16> = units.take_while(|unit| *unit != 0).collect();
+    String::from_utf16(&units).ok().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Where a trial boot can be made, and why not elsewhere.
+
+use planish_model::{BootFiles, BootLoader};
+
+use super::*;
+
+const MENU: &str = "/boot/grub/grub.cfg";
+const ENV: &str = "/boot/grub/grubenv";
+const MOUNTS: &str = "/proc/self/mountinfo";
+const HEAD: &str =
+    "load_env\nset default=\"${next_entry}\"\nset next_entry=\nsave_env next_entry\nset default=\"0\"\n";
+const LINUX: &str =
+    "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Debian' {\n\tlinux /vmlinuz root=1 ro\n}\n";
+const CUSTOM: &str = "source ${config_directory}/custom.cfg\n";
+const PLAIN_DISK: &str = "22 1 254:1 / / rw shared:1 - ext4 /dev/vda1 rw\n";
+
+fn host(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Host) {
+    let root = tempfile::tempdir().expect("a folder");
+    let meta = format!("{}name = \"model\"\n", planish_skip::MACHINE);
+    let meta = [("/meta.toml", meta.as_bytes())];
+    for (path, bytes) in meta.iter().chain(files) {
+        let real = root.path().join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(real.parent().expect("below the root")).expect("ours");
+        write(&real, bytes);
+    }
+    let host = Host::open(root.path()).expect("a recorded host");
+    (root, host)
+}
+
+#[expect(clippy::disallowed_methods, reason = "makes the fixture")]
+fn write(path: &std::path::Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).expect("ours");
+}
+
+fn loader(name: &str) -> BootLoader {
+    let name = name.to_owned();
+    BootLoader::Known(BootFiles { name, own: None, edited: Vec::new(), generator: None })
+}
+
+fn reason(files: &[(&str, &[u8])], name: &str) -> String {
+    let (_root, host) = host(files);
+    let refusal = look(&host, &loader(name), "nosmt").expect_err("refused");
+    assert!(!refusal.cure.is_empty());
+    refusal.reason
+}
+
+#[test]
+fn grub_gets_an_entry_beside_its_menu_and_the_name_of_it() {
+    let menu = format!("{HEAD}{LINUX}{CUSTOM}");
+    let (_root, host) = host(&[(MENU, menu.as_bytes()), (MOUNTS, PLAIN_DISK.as_bytes())]);
+    let once = look(&host, &loader("GRUB"), "nosmt").expect("a machine like most");
+    let told: Vec<(OnceFormat, &str)> =
+        once.writes.iter().map(|write| (write.format, write.path.as_str())).collect();
+    assert_eq!(told, [(OnceFormat::Menu, "/boot/grub/custom.cfg"), (OnceFormat::Block, ENV)]);
+    assert!(once.writes[0].text.contains("/vmlinuz root=1 ro nosmt\n"), "{}", once.writes[0].text);
+    assert_eq!((once.copied.as_str(), once.writes[1].text.as_str()), ("Debian", "planish-trial"));
+}
+
+#[test]
+fn where_grub_could_not_forget_the_name_it_is_not_told() {
+    let menu = format!("{HEAD}{LINUX}{CUSTOM}");
+    let on = |line: &str| reason(&[(MENU, menu.as_bytes()), (MOUNTS, line.as_bytes())], "GRUB");
+    for (line, told) in [
+        ("22 1 0:30 / / rw - btrfs /dev/vda1 rw\n", "on btrfs"),
+        ("22 1 254:1 / / rw - ext4 /dev/mapper/vg-root rw\n", "/dev/mapper/vg-root"),
+        ("22 1 9:0 / / rw - ext4 /dev/md0 rw\n", "/dev/md0"),
+        ("22 1 254:1 / / rw - ext4 /dev/vda1 rw,data=journal\n", "journal"),
+        ("22 1 254:1 / / rw - ext4 /dev/vda1 rw\n23 22 0:31 / /boot rw - zfs pool rw\n", "on zfs"),
+        ("22 1 254:1 / / rw - ext4 /dev/root rw\n", "/dev/root"),
+        ("", "nothing tells"),
+        ("odd\n", "nothing tells"),
+    ] {
+        let why = on(line);
+        assert!(why.contains(told), "{line}: {why}");
+    }
+    // A boot partition of its own counts, and one whose name only begins alike does not.
+    let plain = "22 1 253:0 / / rw - ext4 /dev/mapper/root rw\n23 22 254:1 / /boot rw - ext4 /dev/vda1 rw\n";
+    let odd = "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n23 22 0:31 / /boo rw - zfs pool rw\n";
+    for line in [plain, odd] {
+        let (_root, host) = host(&[(MENU, menu.as_bytes()), (MOUNTS, line.as_bytes())]);
+        assert!(look(&host, &loader("GRUB"), "nosmt").is_ok(), "{line}");
+    }
+    let other = |menu: &str| reason(&[(MENU, menu.as_bytes()), (MOUNTS, PLAIN_DISK.as_bytes())], "GRUB");
+    assert!(other(&format!("load_env\nset default=\"0\"\n{LINUX}{CUSTOM}")).contains("next_entry"));
+    assert!(other(&format!("{HEAD}{LINUX}")).contains("custom.cfg"));
+    let body = "# GRUB Environment Block\nnext_entry=theirs\n";
+    let block = format!("{body}{}", "#".repeat(1024 - body.len()));
+    let files: [(&str, &[u8]); 3] =
+        [(MENU, menu.as_bytes()), (MOUNTS, PLAIN_DISK.as_bytes()), (ENV, block.as_bytes())];
+    assert!(reason(&files, "GRUB").contains("`theirs`"));
+}
+
+/// A variable of the firmware with a text.
+fn text(text: &str) -> Vec<u8> {
+    let units = text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes);
+    [7, 0, 0, 0].into_iter().chain(units).collect()
+}
+
+const ARCH: &[u8] = b"title Arch\nlinux /vmlinuz\noptions root=1 ro\n";
+
+#[test]
+fn systemd_boot_gets_a_file_and_a_variable_where_it_says_what_it_can_do() {
+    let features = |bits: u64| [&7_u32.to_le_bytes()[..], &bits.to_le_bytes()[..]].concat();
+    let (efi, arch) = ("/efi/EFI/systemd/systemd-bootx64.efi", "/efi/loader/entries/arch.conf");
+    let told = variable("LoaderFeatures");
+    let all = features(0xffff);
+    let base: Vec<(&str, &[u8])> = vec![(efi, b""), (arch, ARCH), (&told, &all)];
+    let (_root, host) = host(&base);
+    let once = look(&host, &loader("systemd-boot"), "nosmt").expect("it says so");
+    let paths: Vec<&str> = once.writes.iter().map(|write| write.path.as_str()).collect();
+    let named = variable("LoaderEntryOneShot");
+    assert_eq!(paths, ["/efi/loader/entries/AAA-planish-trial.conf", named.as_str()]);
+    assert!(once.writes[0].text.ends_with("options root=1 ro nosmt\n"));
+    assert_eq!(once.writes[1].text, "AAA-planish-trial.conf");
+
+    let with = |more: &[(&str, &[u8])]| reason(&[&base[..], more].concat(), "systemd-boot");
+    for bits in [0, 1 << 3, 1 << 8] {
+        let few = features(bits);
+        assert!(with(&[(&told, &few)]).contains("LoaderFeatures"), "{bits:x}");
+    }
+    assert!(reason(&base[..2], "systemd-boot").contains("LoaderFeatures"), "no efivarfs");
+    let theirs = text("theirs.conf");
+    assert!(with(&[(&named, &theirs)]).contains("`theirs.conf`"));
+    assert!(with(&[("/efi/loader/loader.conf", b"default *\n")]).contains("become the default"));
+    assert!(with(&[("/efi/loader/entries/AAA-x.conf", ARCH)]).contains("become the default"));
+    let image = text("linux-6.12.efi");
+    assert!(with(&[(&variable("LoaderEntrySelected"), &image)]).contains("linux-6.12.efi"));
+}
+
+#[test]
+fn no_loader_is_no_trial_boot() {
+    let (_root, host) = host(&[]);
+    let outside = BootLoader::Outside { reason: "a container".to_owned() };
+    assert_eq!(look(&host, &outside, "nosmt").expect_err("refused").reason, "a container");
+    let (reason, cure) = ("extlinux".to_owned(), "by hand".to_owned());
+    let unknown = BootLoader::Unknown { reason: reason.clone(), cure: cure.clone() };
+    assert_eq!(look(&host, &unknown, "nosmt"), Err(OnceRefusal { reason, cure }));
+}
