@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Drift, Entry, EntryId, EntryStep, Exit, Persisted, Unpersisted};
+use planish_model::{Drift, Entry, EntryId, EntryStep, Exit, Persisted, TrialBoot, Unpersisted};
 
 use crate::apply::held_against;
 use crate::error::PipelineError;
+use crate::once;
 use crate::persist;
 use crate::plan::{PlanOptions, plan_and_look};
 use crate::session::Session;
@@ -28,6 +29,8 @@ pub struct Checked {
     pub open: Vec<Entry>,
     /// Entries of this boot that go by themselves unless they are confirmed.
     pub unconfirmed: Vec<Unconfirmed>,
+    /// Boots on trial, neither confirmed nor undone, oldest first.
+    pub trial_boots: Vec<TrialBoot>,
     /// Done, or findings.
     pub exit: Exit,
 }
@@ -49,12 +52,14 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let unkept =
         drift.knobs.iter().filter_map(|knob| persist::kept_by_no_file(session.host(), knob)).collect();
     let strange_files = strange_files(&drift, &entries);
-    let exit = if drift.is_clean() { Exit::Done } else { Exit::Findings };
+    let trial_boots = once::trial_boots(session, &entries);
+    let is_clean = drift.is_clean() && !trial_boots.iter().any(TrialBoot::is_finding);
+    let exit = if is_clean { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
     let unconfirmed = unconfirmed::all(session, &entries);
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
-    Ok(Checked { drift, unkept, strange_files, profile, open, unconfirmed, exit })
+    Ok(Checked { drift, unkept, strange_files, profile, open, unconfirmed, trial_boots, exit })
 }
 
 /// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart,

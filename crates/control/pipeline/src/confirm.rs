@@ -12,6 +12,7 @@ use planish_model::{
 use crate::apply::{look_again, lost_at_boot, of_file};
 use crate::contents::Contents;
 use crate::error::PipelineError;
+use crate::once::{self, Kept};
 use crate::persist::Persistence;
 use crate::session::Session;
 use crate::{gone, preview, settle};
@@ -31,7 +32,9 @@ pub struct Confirmed {
 
 /// Confirms every entry of this boot that waits for it, and writes its files for the next boot.
 ///
-/// An entry of an earlier boot is not confirmed: what was tried went with that boot, perhaps because of it, and
+/// In a trial boot, its boot parameters are given to every boot: by an `apply --persist` with an entry of its own.
+///
+/// Any other entry of an earlier boot is not confirmed: what was tried went with that boot, perhaps because of it, and
 /// files must not bring it back. Where files were written, what the next boot will bring is looked at afresh, as
 /// `apply --persist` does that waits for nobody.
 ///
@@ -41,6 +44,23 @@ pub struct Confirmed {
 /// are confirmed, and it is not, nor does a file of it stay.
 pub fn confirm(session: &Session) -> Result<Confirmed, PipelineError> {
     session.refuse_hidden()?;
+    let mut done = confirm_applied(session)?;
+
+    // After this point what was applied on trial stays; what this boot is on trial for is applied anew, for every boot.
+    if let Some(Kept { entry, applied }) = once::keep(session)? {
+        done.hints.extend(applied.hints);
+        done.unpersisted.extend(applied.unpersisted);
+        match applied.exit {
+            Exit::Done | Exit::Findings => done.entries.push(entry),
+            _ => {}
+        }
+        done.exit = if applied.exit == Exit::Done { done.exit } else { applied.exit };
+    }
+    Ok(done)
+}
+
+/// The entries that wait for it in this boot.
+fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     let sink = session.sink()?;
     let mut journal = session.writer(Duration::ZERO)?;
     let boot_id = session.host().boot_id();

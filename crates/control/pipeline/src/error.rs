@@ -140,6 +140,14 @@ pub enum PipelineError {
         /// What to do about it.
         cure: String,
     },
+    /// No boot for once can be made here.
+    #[error("no trial boot can be made: {reason}")]
+    Once {
+        /// What was seen.
+        reason: String,
+        /// What to do about it.
+        cure: String,
+    },
     /// A file of a boot loader that is cut off, or that is not understood.
     #[error("{path} is not changed")]
     BootFile {
@@ -415,6 +423,7 @@ impl PipelineError {
             | Self::Deed(_)
             | Self::ForeignFile { .. }
             | Self::BootLoader { .. }
+            | Self::Once { .. }
             | Self::BootFile { .. }
             | Self::Linked { .. }
             | Self::Installed { .. }
@@ -455,6 +464,7 @@ impl PipelineError {
             Self::BootLoader { cure, .. } => {
                 format!("{cure}; apply without --persist sets what can be set now")
             }
+            Self::Once { cure, .. } => cure.clone(),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
@@ -606,6 +616,7 @@ mod tests {
             foreign(&[]),
             foreign(&[EntryId(1), EntryId(3)]),
             PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },
+            PipelineError::Once { reason: service(), cure: service() },
             PipelineError::BootFile {
                 path: "/etc/x".to_owned(),
                 source: planish_boot::Odd::CutOff { what: "a quote has no end" },

@@ -1,7 +1,7 @@
 //! What an undo cannot take back before the next boot, and says so: values that a file of ours brought at this boot and
 //! whose originals no open entry has, and arguments that the running kernel was started with.
 
-use planish_model::{Entry, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_model::{Entry, EntryStep, OnceFormat, Outcome, OutcomeKind, Undo, marked};
 
 use crate::session::Session;
 
@@ -52,7 +52,8 @@ pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> O
     let running = session.host().read("/proc/cmdline").unwrap_or_default();
     let is_given = |argument: &&str| running.split_whitespace().any(|given| given == *argument);
     let mut given: Vec<&str> = Vec::new();
-    for step in entry.steps.iter().filter(|step| is_out(step, back)) {
+    let is_for_every_boot = |step: &&EntryStep| OnceFormat::of_knob(step.knob.as_str()).is_none();
+    for step in entry.steps.iter().filter(is_for_every_boot).filter(|step| is_out(step, back)) {
         let added = match step.undo {
             Undo::Edit => Some(step.wanted.as_str()),
             _ => step.wanted.lines().find_map(planish_boot::added_by),
@@ -61,6 +62,11 @@ pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> O
     }
     given.sort_unstable();
     given.dedup();
+    if entry.trial_boot().is_some_and(|name| marked(&running).any(|marked| marked == name)) {
+        return Some(
+            "reboot pending: this boot is the trial boot, and the next one is as before it".to_owned(),
+        );
+    }
     let given = given.join(" ");
     (!given.is_empty()).then(|| format!("reboot pending: this kernel was started with {given}"))
 }

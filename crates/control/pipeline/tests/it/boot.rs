@@ -62,11 +62,11 @@ fn systemd() -> Tree {
     tree
 }
 
-fn wants() -> Source {
+pub fn wants() -> Source {
     profile("boot", &[("boot.skew_tick", Want::Int(1)), ("vm.swappiness", Want::Int(10))])
 }
 
-fn more() -> Source {
+pub fn more() -> Source {
     profile("more", &[("boot.rcupdate_rcu_normal_after_boot", Want::Int(1))])
 }
 
@@ -74,7 +74,7 @@ fn third() -> Source {
     profile("third", &[("boot.processor_max_cstate", Want::Int(1))])
 }
 
-fn persist(tree: &Tree, source: &Source) -> Applied {
+pub fn persist(tree: &Tree, source: &Source) -> Applied {
     let session = tree.session();
     apply(&session, &plan_of(&session, source), &PERSIST).expect("applied")
 }

@@ -16,6 +16,7 @@ mod life;
 mod links;
 mod live;
 mod partition;
+mod once;
 mod persist;
 mod placement;
 mod random;

@@ -256,7 +256,8 @@ impl Tree {
     /// What the boot loader gives the kernel, its menu made anew: the options of the first entry, where it has any.
     fn arguments_of_next_boot(&self, start: &BTreeMap<String, String>) -> String {
         let files = self.snapshot();
-        let is_entry = |path: &str| path.contains("/loader/entries/") && !path.contains("rescue");
+        let is_other = |path: &str| path.contains("rescue") || path.contains("planish-trial");
+        let is_entry = |path: &str| path.contains("/loader/entries/") && !is_other(path);
         let options = |text: &String| Some(text.split_once("options ")?.1.lines().next()?.trim().to_owned());
         let entries = files.iter().filter(|(path, _)| is_entry(path)).filter_map(|(_, text)| options(text));
         let of_entry = entries.into_iter().find(|options| !options.contains('$'));

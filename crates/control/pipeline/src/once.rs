@@ -1,0 +1,282 @@
+//! Trial boots: boot parameters for one boot, then back.
+//!
+//! ```text
+//! apply --persist --once ──> armed ──(boot)──> running ──> confirm: apply --persist, and the entry for once goes
+//!                              │                  └─(boot)──┐
+//!                              └──(did not come up)─────────┴──> over: check says so, undo takes the entry away
+//! ```
+//!
+//! The default entry of the loader is not touched before the confirm. A trial boot is for boot parameters alone: what a
+//! running host is given needs no boot, and files of `--persist` would bring it at every boot, also at the one after.
+
+use std::time::Duration;
+
+use planish_act::Sink;
+use planish_journal::Intent;
+use planish_model::{
+    Class, Drift, Entry, EntryId, EntryStep, Exit, KnobId, OnceBoot, OnceFormat, OnceWrite, Original,
+    Outcome, Persist, PersistFile, Plan, Skipped, TrialBoot, TrialBootState, Undo, ValueType, marked, marker,
+};
+use tracing::info_span;
+
+use crate::apply::{Applied, ApplyOptions, apply};
+use crate::carry_out::{self, PutBack};
+use crate::error::PipelineError;
+use crate::session::Session;
+use crate::undo::{Manner, undo_selected};
+use crate::{gone, intent, settle, unconfirmed};
+
+/// The boot parameters of a plan, as a plan of their own: what a trial boot is for.
+#[must_use]
+pub fn boot_alone(plan: &Plan) -> Plan {
+    let is_given = |row: &&Skipped| plan.boot.iter().any(|step| step.place == row.place);
+    let rows = plan.skipped.iter().filter(is_given).cloned().collect();
+    let (profile, host_id, boot_id) = (plan.profile.clone(), plan.host_id.clone(), plan.boot_id.clone());
+    Plan::new(profile, host_id, boot_id, Vec::new(), rows).with_boot(plan.boot.clone())
+}
+
+/// The arguments that a plan gives the kernel.
+fn arguments(session: &Session, plan: &Plan) -> Result<Option<String>, PipelineError> {
+    let catalogue = session.sound_catalogue()?;
+    let mut given = Vec::new();
+    for step in &plan.boot {
+        given.extend(catalogue.knob(&step.knob)?.argument(&step.wanted));
+    }
+    Ok((!given.is_empty()).then(|| given.join(" ")))
+}
+
+/// What a trial boot of a plan would write, and from which entry it is copied.
+fn look(session: &Session, plan: &Plan, entries: &[Entry]) -> Result<OnceBoot, PipelineError> {
+    let refused = |reason: String, cure: String| PipelineError::Once { reason, cure };
+    let Some(arguments) = arguments(session, plan)? else {
+        return Err(refused(
+            format!("{} has no boot parameter that the next boot does not give anyway", plan.profile),
+            "apply without --once".to_owned(),
+        ));
+    };
+    let there = trial_boots(session, entries).into_iter().next();
+    if let Some(TrialBoot { entry, .. }) = there {
+        let cure = format!("planish undo {entry}, or keep it where it runs: planish confirm");
+        return Err(refused(format!("entry {entry} is a trial boot already"), cure));
+    }
+    // Twelve digits of the hash of the plan, which is for this boot of this host.
+    let arguments = format!("{arguments} {}", marker(&format!("{:.12}", plan.hash)));
+    planish_observe::once(session.host(), &session.observe().boot, &arguments)
+        .map_err(|refusal| refused(refusal.reason, refusal.cure))
+}
+
+/// What `apply --persist --once` of a plan would write, shown before anybody is asked. The default entry stays.
+///
+/// # Errors
+/// Why it would be refused.
+pub fn once_preview(session: &Session, plan: &Plan) -> Result<Persist, PipelineError> {
+    refuse(session, plan)?;
+    let once = look(session, plan, &session.ledger()?.entries)?;
+    Ok(Persist { files: shown(&once, &session.looking_sink())?, left_out: Vec::new() })
+}
+
+fn refuse(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    intent::refuse_elsewhere(session, plan)?;
+    intent::refuse_forged(session, plan)
+}
+
+/// The writes as changes of files.
+fn shown(once: &OnceBoot, sink: &dyn Sink) -> Result<Vec<PersistFile>, PipelineError> {
+    let mut files = Vec::new();
+    for OnceWrite { format, path, text } in &once.writes {
+        let added = match format {
+            OnceFormat::Block => vec![format!("next_entry={text}")],
+            _ => text.lines().map(str::to_owned).collect(),
+        };
+        let now = match format {
+            OnceFormat::Firmware => sink.read_variable(path),
+            _ => sink.read_file(path),
+        };
+        let new = now.map_err(PipelineError::Before)?.is_none();
+        files.push(PersistFile { path: path.clone(), new, removed: Vec::new(), added, then: None });
+    }
+    Ok(files)
+}
+
+/// Has the loader boot an entry once that gives the boot parameters of a plan.
+///
+/// # Errors
+/// Refusals, before anything was written: no boot parameter, a loader or a file system with which the machine might not
+/// come back to its default entry, a trial boot that is there already. A journal that failed half way.
+pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Result<Applied, PipelineError> {
+    refuse(session, plan)?;
+    let sink = session.sink()?;
+    let mut journal = session.writer(Duration::ZERO)?;
+
+    // After this point no other planish writes this host.
+    let boot_id = session.host().boot_id();
+    gone::close(&mut journal, &boot_id)?;
+    settle::pools(&mut journal, &boot_id, &*sink)?;
+    settle::files(&mut journal, &boot_id, &*sink)?;
+    unconfirmed::refuse(session, &journal.ledger().entries, plan, true)?;
+    let once = look(session, plan, &journal.ledger().entries)?;
+    let files = shown(&once, &*sink)?;
+    if let Some(seen) = &plan.persist
+        && files.iter().any(|file| !seen.files.contains(file))
+    {
+        let paths = files.into_iter().map(|file| file.path).collect();
+        return Err(PipelineError::Unshown { paths });
+    }
+    let steps = once.writes.iter().map(|write| step(write, &*sink)).collect::<Result<_, _>>()?;
+
+    // After this point a kill leaves an entry that undo takes back.
+    let entry = info_span!("record").in_scope(|| {
+        journal.begin(Intent {
+            command: session.options.command.clone(),
+            reason: reason.map(str::to_owned),
+            profile: plan.profile.clone(),
+            plan: plan.hash.clone(),
+            confirm_by: None,
+            on_confirm: Some(Box::new(plan.clone())),
+            steps,
+        })
+    })?;
+    let written = carry_out::carry_out(session, &mut journal, entry, false, &*sink)?;
+    if written.failed {
+        let PutBack { failed, outcomes, exit } = carry_out::put_back(session, &mut journal, written, &*sink)?;
+        let why = failed.detail.unwrap_or_else(|| "no reason is known".to_owned());
+        let hints = vec![format!("{}: {why}", failed.place)];
+        return Ok(applied(entry, outcomes, Vec::new(), exit, hints));
+    }
+    let hints = told(session, entry, &once, plan)?.into_iter().chain(journal.torn_note()).collect();
+    Ok(applied(entry, written.outcomes, files, Exit::Done, hints))
+}
+
+/// What the writes came to. No place of the running host has changed, so that none is looked at.
+fn applied(
+    entry: EntryId,
+    outcomes: Vec<Outcome>,
+    files: Vec<PersistFile>,
+    exit: Exit,
+    hints: Vec<String>,
+) -> Applied {
+    let drift = Drift { knobs: Vec::new() };
+    Applied { entry: Some(entry), outcomes, drift, unpersisted: Vec::new(), files, exit, hints }
+}
+
+/// What to know after the writes.
+fn told(
+    session: &Session,
+    entry: EntryId,
+    once: &OnceBoot,
+    plan: &Plan,
+) -> Result<Vec<String>, PipelineError> {
+    let arguments = arguments(session, plan)?.unwrap_or_default();
+    Ok(vec![
+        format!("the next boot, and no other, gives {arguments} (a copy of `{}`)", once.copied),
+        format!(
+            "start the machine anew when it suits; there planish confirm keeps it, planish undo {entry} does not"
+        ),
+    ])
+}
+
+/// A step of a trial boot, with what is there before it.
+fn step(write: &OnceWrite, sink: &dyn Sink) -> Result<EntryStep, PipelineError> {
+    let OnceWrite { format, path, text } = write;
+    let knob = KnobId::new(format.knob());
+    let before = match format {
+        OnceFormat::Firmware => None,
+        _ => sink.read_file(path).map_err(PipelineError::Before)?,
+    };
+    let original = before.map(|value| Original {
+        knob: knob.clone(),
+        place: path.clone(),
+        r#type: ValueType::Text { text: true },
+        value,
+        coupling: None,
+        over: None,
+    });
+    let originals = original.into_iter().collect();
+    let step = EntryStep::new(knob, path.clone(), text.clone(), Class::Availability, Undo::Edit);
+    Ok(EntryStep { originals, ..step })
+}
+
+/// Every trial boot that is neither confirmed nor undone, oldest first, and how far it is.
+pub(crate) fn trial_boots(session: &Session, entries: &[Entry]) -> Vec<TrialBoot> {
+    let cmdline = session.host().read("/proc/cmdline").unwrap_or_default();
+    let boot_id = session.host().boot_id();
+    let boots = entries.iter().filter(|entry| entry.is_open()).filter_map(|entry| {
+        let name = entry.trial_boot()?;
+        let is_named = entry.steps.iter().any(|step| is_named(session, step));
+        let state = if marked(&cmdline).any(|marked| marked == name) {
+            TrialBootState::Running
+        } else {
+            match (entry.boot_id == boot_id, is_named) {
+                (true, true) => TrialBootState::Armed,
+                (true, false) => TrialBootState::Disarmed,
+                (false, true) => TrialBootState::PassedOver,
+                (false, false) => TrialBootState::Over,
+            }
+        };
+        let plan = entry.on_confirm.as_deref();
+        let arguments = plan.and_then(|plan| arguments(session, plan).ok().flatten()).unwrap_or_default();
+        Some(TrialBoot { entry: entry.id, state, arguments })
+    });
+    boots.collect()
+}
+
+/// Whether a step names the entry of the next boot, and the loader has not taken the name yet.
+fn is_named(session: &Session, step: &EntryStep) -> bool {
+    let format = OnceFormat::of_knob(step.knob.as_str()).filter(|format| format.is_trigger());
+    let seen = format.and_then(|format| planish_observe::once_seen(session.host(), format, &step.place));
+    seen.as_deref() == Some(step.wanted.as_str())
+}
+
+/// The same, for those who look.
+///
+/// # Errors
+/// A journal that cannot be read.
+pub fn boots_on_trial(session: &Session) -> Result<Vec<TrialBoot>, PipelineError> {
+    Ok(trial_boots(session, &session.ledger()?.entries))
+}
+
+/// What a confirm kept.
+pub(crate) struct Kept {
+    /// The entry of the trial boot, which is closed.
+    pub entry: EntryId,
+    /// The apply that gives the same to every boot.
+    pub applied: Applied,
+}
+
+/// Gives every boot what this one, a trial boot, was given: by an `apply --persist` of its boot parameters, with an entry
+/// of its own. Then the entry for once goes. A kill between the two leaves both, and the next confirm finds the first
+/// done.
+///
+/// # Errors
+/// As [`crate::apply()`] with `persist`; a journal that cannot be used.
+pub(crate) fn keep(session: &Session) -> Result<Option<Kept>, PipelineError> {
+    let entries = session.ledger()?.entries;
+    let running =
+        trial_boots(session, &entries).into_iter().find(|boot| boot.state == TrialBootState::Running);
+    let Some(TrialBoot { entry: id, .. }) = running else { return Ok(None) };
+    let entry = entries.iter().find(|entry| entry.id == id).expect("it was found in them");
+    let Some(tried) = entry.on_confirm.as_deref() else { return Ok(None) };
+    let row = |step: &planish_model::Step| {
+        Skipped::satisfied(step.knob.clone(), step.place.clone(), step.wanted.clone(), step.verdict.clone())
+    };
+    let (host_id, boot_id) = (session.host().host_id(), session.host().boot_id());
+    let rows = tried.boot.iter().map(row).collect();
+    let plan = Plan::new(tried.profile.clone(), host_id, boot_id, Vec::new(), rows);
+    let options = ApplyOptions { confirm_seconds: None, persist: true, reason: entry.reason.clone() };
+    let mut applied = apply(session, &plan, &options)?;
+    // They are given already.
+    applied.hints.retain(|hint| !hint.starts_with("reboot pending"));
+    if !matches!(applied.exit, Exit::Done | Exit::Findings) {
+        return Ok(Some(Kept { entry: id, applied }));
+    }
+
+    // After this point the default entry has them, and the one for once can go.
+    let manner = Manner { patience: Duration::ZERO, force: false, salvage: None };
+    let undone = undo_selected(session, manner, |_| Ok(vec![id]))?;
+    let of_boot = |hint: &String| !hint.starts_with("reboot pending");
+    applied.hints.extend(undone.hints.into_iter().filter(of_boot));
+    if undone.exit != Exit::Done {
+        applied.exit = undone.exit;
+    }
+    Ok(Some(Kept { entry: id, applied }))
+}
