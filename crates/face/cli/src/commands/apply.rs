@@ -2,11 +2,12 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use planish_model::{DriftState, Exit, KnobCheck, Plan, gone_at_boot};
+use planish_model::{DriftState, Exit, KnobCheck, Plan, gone_at_boot, quoted};
 use planish_pipeline::{self as pipeline, ApplyOptions, Session};
 use planish_report::{ApplyReport, Level, Message, units};
 
 use crate::answer::Answer;
+use crate::commands::once;
 use crate::commands::plan::Choice;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -21,6 +22,10 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 /// needed. It ends in exit code 1 where a place that is here is not as wanted afterwards; with --persist, also where a
 /// file that is read later takes it back at the next boot. With --confirm, `planish confirm` writes those files, and
 /// ends so then.
+///
+/// With --once, nothing is written but a copy of the boot loader's default entry, with the boot parameters of the plan,
+/// which the next boot takes and no other. A machine that does not come up with it is brought back by switching it off
+/// and on. It is refused where the boot loader might take that entry more than once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A profile; with a slash or the ending .json, a plan file, or a profile in a file that ends in .toml
@@ -28,24 +33,37 @@ pub(crate) struct Args {
     source: String,
     /// Write without asking
     #[arg(long)]
-    yes: bool,
+    pub(crate) yes: bool,
     /// Undo by itself unless `planish confirm` follows within SECS seconds, 30 days at most
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=CONFIRM_SECONDS_MAX))]
     confirm: Option<u64>,
     /// Also write the files that bring the values back after a reboot
     #[arg(long)]
     persist: bool,
+    /// Only for one boot, by an entry that the boot loader takes once: its default stays, until `planish confirm` there
+    #[arg(long, requires = "persist", conflicts_with = "confirm")]
+    once: bool,
     /// Note in the journal why
     #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     #[command(flatten)]
     choice: Choice,
+}
+
+impl Args {
+    /// The command for what a trial boot leaves.
+    pub(crate) fn without_once(&self) -> String {
+        format!("after its confirm: planish apply {}{} --persist", quoted(&self.source), self.choice.words())
+    }
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let mut plan = args.choice.plan(&args.source, &session, context)?;
     pipeline::refuse_elsewhere(&session, &plan)?;
+    if args.once {
+        return once::run(args, &plan, &session, context);
+    }
     let unasked = plan.persist.take_if(|_| !args.persist);
     // Nobody is asked about a plan that is refused anyway.
     if !args.yes && !plan.skipped.iter().any(|row| row.short_of_memory) {
@@ -125,7 +143,7 @@ fn unwritten(report: &ApplyReport) -> &'static str {
 }
 
 /// Shows the plan and asks for a yes where anything of it is due; refuses where nobody can be asked.
-fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failure> {
+pub(crate) fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failure> {
     let files = plan.persist.as_ref().map_or(0, |persist| persist.files.len());
     let due = [(plan.steps.len(), "step"), (files, "file")].into_iter().filter(|(count, _)| *count > 0);
     let due: Vec<String> = due.map(|(count, noun)| units::count(count, noun)).collect();

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Class, DriftState, Entry, EntryId, Exit, KnobCheck, Persisted, Unpersisted, gone_at_boot, quoted,
+    Class, DriftState, Entry, EntryId, Exit, KnobCheck, Persisted, TrialBootState, Unpersisted, gone_at_boot,
+    quoted,
 };
 use planish_pipeline::{self as pipeline, Checked, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
-use crate::commands::monitor;
+use crate::commands::{monitor, once};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -44,7 +45,8 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let session = context.session()?;
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
-        let report = CheckReport { against: args.source.clone(), knobs: checked.drift.knobs };
+        let (knobs, trial_boots) = (checked.drift.knobs, checked.trial_boots);
+        let report = CheckReport { against: args.source.clone(), knobs, trial_boots };
         // A named profile needs no journal.
         let hidden = source.is_none() && session.hidden_state().is_some();
         Ok::<_, Failure>(monitor::line(&report, session.catalogue(), hidden))
@@ -60,8 +62,11 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let source = args.source.as_deref().map(Source::named);
     let mut checked = pipeline::check(&session, source.as_ref())?;
-    let report =
-        CheckReport { against: args.source.clone(), knobs: std::mem::take(&mut checked.drift.knobs) };
+    let report = CheckReport {
+        against: args.source.clone(),
+        knobs: std::mem::take(&mut checked.drift.knobs),
+        trial_boots: std::mem::take(&mut checked.trial_boots),
+    };
     let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
@@ -69,6 +74,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for waiting in &checked.unconfirmed {
         answer = answer.note(on_trial(waiting, context));
     }
+    answer = once::notes(answer, &report.trial_boots, context);
+    let is_on_trial = !checked.unconfirmed.is_empty()
+        || report.trial_boots.iter().any(|boot| boot.state == TrialBootState::Running);
     let cure = keeping(args.source.as_deref(), &checked).map(|line| context.root_line(&line));
     let told = cure.clone().unwrap_or_else(|| {
         let named = args.source.as_deref().filter(|source| source.ends_with(".toml"));
@@ -76,9 +84,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         context.root_line(&format!("apply {profile} --persist"))
     });
     // What is on trial is persisted by no apply.
-    let lost = lost(&report, &checked.unkept, &told).filter(|_| checked.unconfirmed.is_empty());
-    let unkept = if checked.unconfirmed.is_empty() { gone_at_boot(&checked.unkept) } else { Vec::new() };
-    let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, checked.unconfirmed.is_empty()));
+    let lost = lost(&report, &checked.unkept, &told).filter(|_| !is_on_trial);
+    let unkept = if is_on_trial { Vec::new() } else { gone_at_boot(&checked.unkept) };
+    let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, !is_on_trial));
     let is_cured =
         is_lost || report.knobs.iter().any(|knob| is_overwritten(knob) && !is_read_after_ours(knob));
     for note in lost.into_iter().chain(unkept).chain(overwritten).chain(foreign(&report)) {
@@ -92,7 +100,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for (file, left_by) in checked.strange_files.iter().filter(|_| session.hidden_state().is_none()) {
         answer = answer.note(strange_file(file, *left_by, context));
     }
-    let cure = cure.filter(|_| is_cured && checked.unconfirmed.is_empty() && !has_drift(&report));
+    let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),

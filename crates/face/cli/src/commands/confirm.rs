@@ -14,6 +14,8 @@ use crate::signals;
 /// With --persist, this writes the files for the next boot, and ends in exit code 1 where that will not bring what was
 /// asked for: a file that is read later takes it back, or nothing here gives a boot parameter. A file of the boot
 /// loader that somebody edited since the apply is refused.
+///
+/// In the trial boot of `apply --persist --once`, this gives its boot parameters to every boot, in an entry of its own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args;
 

@@ -5,7 +5,7 @@ use planish_pipeline as pipeline;
 use planish_report::{DoctorReport, KnobCounts, units};
 
 use crate::answer::Answer;
-use crate::commands::service;
+use crate::commands::{once, service};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -49,6 +49,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let names: Vec<&str> = session.catalogue().profile_names().collect();
         answer = answer.note(format!("profiles: {}", names.join(", ")));
     }
+    // What was applied may be hidden from this user: doctor tells of the machine all the same.
+    answer = once::notes(answer, &pipeline::boots_on_trial(&session).unwrap_or_default(), context);
     let profile = report.profile.as_deref().map_or("PROFILE".to_owned(), quoted);
     let service = args.service.as_ref().map(|service| format!(" --service {}", quoted(service)));
     Ok(answer.next(context.line(&format!("plan {profile}{}", service.unwrap_or_default()))))

@@ -4,6 +4,7 @@ use planish_pipeline as pipeline;
 use planish_report::LogReport;
 
 use crate::answer::Answer;
+use crate::commands::once;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -20,6 +21,7 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     if report.entries.is_empty() {
         return Ok(answer.note("nothing was ever applied here").next(context.line("doctor")));
     }
+    let answer = once::notes(answer, &pipeline::boots_on_trial(&session)?, context);
     let open = report.entries.iter().any(planish_model::Entry::is_open);
     Ok(answer.next(context.line(if open { "undo" } else { "doctor" })))
 }

@@ -13,6 +13,7 @@ pub(crate) mod latency;
 pub(crate) mod log;
 pub(crate) mod map;
 mod monitor;
+mod once;
 pub(crate) mod plan;
 pub(crate) mod prove;
 pub(crate) mod run;

@@ -53,6 +53,8 @@ pub(crate) fn line(report: &CheckReport, catalogue: &Catalogue, hidden: bool) ->
         (Level::Unknown, "what root applied is in a journal that only root may read".to_owned())
     } else if !lost.is_empty() {
         (Level::Warning, format!("{} will be lost at the next boot: {}", counted(&lost), named(&lost)))
+    } else if let Some(boot) = report.trial_boots.iter().find(|boot| boot.is_finding()) {
+        (Level::Warning, format!("a trial boot came to nothing: planish undo {}", boot.entry))
     } else if !pending.is_empty() {
         (Level::Warning, format!("{} wait for a reboot: {}", counted(&pending), named(&pending)))
     } else if !ok.is_empty() {
@@ -149,7 +151,7 @@ mod tests {
             state: *state,
             because: None,
         };
-        CheckReport { against: None, knobs: states.iter().map(knob).collect() }
+        CheckReport { against: None, knobs: states.iter().map(knob).collect(), trial_boots: Vec::new() }
     }
 
     #[test]
@@ -204,7 +206,8 @@ mod tests {
             (0..12).map(|cpu| lost("cpu.governor", governor(cpu), None, "no file persists it")).collect();
         let file = "/etc/sysctl.d/99-local.conf:2 will set 60";
         knobs.push(lost("vm.swappiness", "/proc/sys/vm/swappiness".to_owned(), Some("60"), file));
-        let (text, level) = super::line(&CheckReport { against: None, knobs }, &catalogue, false);
+        let (text, level) =
+            super::line(&CheckReport { against: None, knobs, trial_boots: Vec::new() }, &catalogue, false);
         assert_eq!(level, Level::Warning);
         assert_eq!(
             text,
@@ -221,6 +224,22 @@ mod tests {
         let (text, level) = line(&report, false);
         assert_eq!(level, Level::Unknown, "{text}");
         assert!(text.starts_with("planish UNKNOWN: nothing of series can be set here"), "{text}");
+    }
+
+    #[test]
+    fn a_trial_boot_that_came_to_nothing_is_a_warning() {
+        use planish_model::{EntryId, TrialBoot, TrialBootState};
+        let told = |state| {
+            let boot = TrialBoot { entry: EntryId(3), state, arguments: "nosmt".to_owned() };
+            line(&CheckReport { trial_boots: vec![boot], ..report(&[DriftState::Ok]) }, false)
+        };
+        assert_eq!(told(TrialBootState::Running).1, Level::Ok);
+        let (text, level) = told(TrialBootState::Over);
+        assert_eq!(level, Level::Warning, "{text}");
+        assert!(
+            text.starts_with("planish WARNING: a trial boot came to nothing: planish undo 3 |"),
+            "{text}"
+        );
     }
 
     #[test]

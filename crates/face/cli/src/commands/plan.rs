@@ -51,7 +51,7 @@ pub(crate) struct Choice {
 
 impl Choice {
     /// The options as they are typed after `plan` or `apply`.
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let mut words = String::new();
         for class in &self.allow {
             words.push_str(&format!(" --allow {}", format!("{class:?}").to_lowercase()));

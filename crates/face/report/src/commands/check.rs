@@ -1,7 +1,7 @@
 //! `planish check`: what runs, what is persisted, what the next boot brings, and whether that is what was wanted.
 
 use anstyle::Style;
-use planish_model::{Class, DriftState, KnobCheck, When};
+use planish_model::{Class, DriftState, KnobCheck, TrialBoot, When};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,6 +15,9 @@ pub struct CheckReport {
     pub against: Option<String>,
     /// One row a concrete place.
     pub knobs: Vec<KnobCheck>,
+    /// Boots on trial that are neither confirmed nor undone, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trial_boots: Vec<TrialBoot>,
 }
 
 impl Report for CheckReport {
@@ -156,7 +159,7 @@ mod tests {
             let knobs = vec![check(0, sources[0]), check(1, sources[1])];
             let catalogue = Catalogue::embedded().expect("sound");
             let mut page = Page::new(PageOptions { width: 200, detailed }, &catalogue);
-            CheckReport { against: None, knobs }.text(&mut page);
+            CheckReport { against: None, knobs, trial_boots: Vec::new() }.text(&mut page);
             page.into_text()
         };
         let one = told(["/etc/a.conf:4", "/etc/a.conf:5"], false);

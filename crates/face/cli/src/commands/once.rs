@@ -1,0 +1,77 @@
+//! `planish apply --persist --once`, and what is told of a trial boot ever after.
+
+use planish_model::{Exit, Plan, TrialBoot, TrialBootState};
+use planish_pipeline::{self as pipeline, Session};
+use planish_report::{ApplyReport, Level, Message, units};
+
+use crate::answer::Answer;
+use crate::commands::apply::{Args, agreed};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::signals;
+
+/// Has the boot loader take an entry once that gives the boot parameters of a plan.
+pub(crate) fn run(args: &Args, plan: &Plan, session: &Session, context: &Context) -> Result<Answer, Failure> {
+    let mut once = pipeline::boot_alone(plan);
+    if !args.yes {
+        once.persist = Some(pipeline::once_preview(session, &once)?);
+        agreed(&once, session, context)?;
+    }
+    signals::hold();
+    let applied = pipeline::apply_once(session, &once, args.reason.as_deref())?;
+    let exit = applied.exit;
+    let report = ApplyReport {
+        entry: applied.entry,
+        hash: once.hash.clone(),
+        profile: once.profile.clone(),
+        outcomes: applied.outcomes,
+        knobs: applied.drift.knobs,
+        unpersisted: applied.unpersisted,
+        files: applied.files,
+        plan: once,
+    };
+    let mut answer = context.answer(&report, session.catalogue()).exit(exit);
+    let level = if exit == Exit::Done { Level::Note } else { Level::Error };
+    for hint in applied.hints {
+        answer = answer.message(Message::new(level, hint));
+    }
+    if !plan.steps.is_empty() && exit == Exit::Done {
+        let steps = units::count(plan.steps.len(), "step");
+        answer =
+            answer.note(format!("{steps} of the plan need no boot, and were left: {}", args.without_once()));
+    }
+    Ok(answer.next(context.line("check")))
+}
+
+/// What a trial boot has come to, and what to do about it.
+pub(crate) fn told(boot: &TrialBoot, context: &Context) -> String {
+    let TrialBoot { entry, state, arguments } = boot;
+    let (keep, undo) = (context.root_line("confirm"), context.root_line(&format!("undo {entry}")));
+    let what = format!("the trial boot of entry {entry} ({arguments})");
+    match state {
+        TrialBootState::Armed => {
+            format!("the next boot is {what}, and the one behind it is as ever; to have none: {undo}")
+        }
+        TrialBootState::PassedOver => {
+            format!(
+                "the boot loader was not asked since (kexec?): the next boot is {what}; to have none: {undo}"
+            )
+        }
+        TrialBootState::Running => {
+            format!("this boot is {what}, and the next one is as ever: keep it: {keep}; give it up: {undo}")
+        }
+        TrialBootState::Disarmed => format!("somebody had the boot loader forget {what}: {undo}"),
+        TrialBootState::Over => format!(
+            "{what} is over, and nobody confirmed it: it did not come up, or was left by another start of the machine; \
+             this boot is by the default entry: {undo}"
+        ),
+    }
+}
+
+/// The same as notes of an answer.
+pub(crate) fn notes(mut answer: Answer, boots: &[TrialBoot], context: &Context) -> Answer {
+    for boot in boots {
+        answer = answer.note(told(boot, context));
+    }
+    answer
+}
