@@ -413,7 +413,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__apply)
-            opts="-q -v -h --yes --confirm --persist --reason --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --yes --confirm --persist --once --reason --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

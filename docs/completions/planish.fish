@@ -103,6 +103,7 @@ never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand apply" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l yes -d 'Write without asking'
 complete -c planish -n "__fish_planish_using_subcommand apply" -l persist -d 'Also write the files that bring the values back after a reboot'
+complete -c planish -n "__fish_planish_using_subcommand apply" -l once -d 'Only for one boot, by an entry that the boot loader takes once: its default stays, until `planish confirm` there'
 complete -c planish -n "__fish_planish_using_subcommand apply" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand apply" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand apply" -s v -l verbose -d 'Print every place, source and calculation'
