@@ -19,6 +19,7 @@ mod isolated;
 mod power;
 mod profiles;
 mod systemd;
+mod third;
 
 use crate::check::Report;
 use anyhow::{Context, Result, ensure};
@@ -27,6 +28,8 @@ use std::process::{Command, Stdio};
 
 const SERIAL_NUMBER: &str = "/sys/class/dmi/id/product_serial";
 const PREFIX: &str = "planish-stage-";
+/// Others on the same host: the stage after the last power cut.
+const THIRD: &str = "third";
 /// What stages leave for each other.
 const MEMORY: &str = "/var/lib/planish-guest";
 
@@ -56,6 +59,10 @@ pub fn run(stage: &str) {
             boot::gone(&mut report);
             systemd::run_all(&mut report);
             Next::Reboot(power::FIRST.to_owned())
+        }
+        THIRD => {
+            third::run_all(&mut report);
+            Next::End
         }
         _ => power::stage(stage, &mut report).unwrap_or_else(|| {
             report.fail("stage", &format!("no stage {stage}"));

@@ -6,7 +6,7 @@
 //! not what lay in the guest's memory, and not what lay in the cache of its disk.
 
 use super::boot::{self, BEFORE};
-use super::{Next, files, tool};
+use super::{Next, THIRD, files, tool};
 use crate::check::{Outcome, Report};
 use crate::planish;
 use anyhow::{Context, Result, bail, ensure};
@@ -102,7 +102,7 @@ fn from_the_start(report: &mut Report, index: usize) -> Next {
 
 /// The next cut, if there is one.
 fn go_on(report: &mut Report, index: usize) -> Next {
-    let Some(cut) = CUTS.get(index) else { return Next::End };
+    let Some(cut) = CUTS.get(index) else { return Next::Reboot(THIRD.to_owned()) };
     if cut.command == Stopped::Undo {
         report.check(&format!("power.{}.applied", cut.name), boot::apply);
     }

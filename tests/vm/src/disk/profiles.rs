@@ -11,6 +11,8 @@ const GIANT_POOL: &str = "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepa
 pub const REBOOT: &str = "reboot";
 /// Values that run at once, and differ from those of [`REBOOT`].
 pub const LIVE: &str = "live";
+/// Places that tuned and irqbalance set, too.
+pub const SHARED: &str = "shared";
 
 /// One line of [`REBOOT`].
 pub struct Line {
@@ -77,11 +79,12 @@ pub fn has_giant_pages() -> bool {
     text.split_whitespace().any(|word| word == "pdpe1gb")
 }
 
-/// Writes both profiles.
+/// Writes all profiles.
 pub fn write() -> Result<()> {
     let wants: Vec<String> = lines().map(|line| format!("\"{}\" = {}", line.knob, line.wanted)).collect();
     put(REBOOT, &wants.join("\n"))?;
-    put(LIVE, "\"vm.swappiness\" = 11\n\"thp.khugepaged.defrag\" = 0")
+    put(LIVE, "\"vm.swappiness\" = 11\n\"thp.khugepaged.defrag\" = 0")?;
+    put(SHARED, "\"vm.swappiness\" = 11\n\"irq.default_affinity\" = \"3\"")
 }
 
 fn put(name: &str, wants: &str) -> Result<()> {
