@@ -15,8 +15,9 @@ mod kill;
 mod life;
 mod links;
 mod live;
-mod partition;
+
 mod once;
+mod partition;
 mod persist;
 mod placement;
 mod random;
