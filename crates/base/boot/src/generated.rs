@@ -53,6 +53,20 @@ pub fn reads_entries(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "blscfg")
 }
 
+/// The script whose lines a menu begins and does not end: the rest of it was cut off.
+#[must_use]
+pub fn unfinished(text: &str) -> Option<&str> {
+    let mut open = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(script) = line.strip_prefix("### BEGIN ") {
+            open = Some(script.trim_end_matches('#').trim_end());
+        } else if line.starts_with("### END ") && line.ends_with("###") {
+            open = None;
+        }
+    }
+    open
+}
+
 /// How many of the normal entries give these arguments, in one run, and how many there are.
 #[must_use]
 pub fn given(text: &str, arguments: &str) -> (usize, usize) {

@@ -35,7 +35,7 @@ pub use defaults::{added_by, drop_in_line};
 pub use entry::{Entry, fields};
 pub use env::value as env_value;
 pub use odd::Odd;
-pub use shell::{Shell, Word};
+pub use shell::{Shell, Word, refuse_unfinished};
 
 /// A file of a boot loader that arguments can be put into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -188,8 +188,11 @@ impl Scan {
     }
 }
 
-/// Refuses a text that ends within a value, or that a line at its end would not follow.
-pub(crate) fn refuse_unfinished(text: &str) -> Result<(), Odd> {
+/// Refuses a text that ends within a value, or that a line at its end would not follow: one that was cut off.
+///
+/// # Errors
+/// What it ends in.
+pub fn refuse_unfinished(text: &str) -> Result<(), Odd> {
     let mut scan = Scan::default();
     let mut last_joined = false;
     for c in text.chars() {

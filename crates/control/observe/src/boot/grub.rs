@@ -1,6 +1,6 @@
 //! GRUB: a menu that a program makes from `/etc/default/grub`, or one that reads entries at boot.
 
-use planish_boot::{Shell, env_value, generated};
+use planish_boot::{Odd, Shell, env_value, generated, refuse_unfinished};
 use planish_host::Host;
 use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, Generator, Persisted};
 
@@ -21,7 +21,13 @@ pub(super) fn look(host: &Host, menu: &str) -> Boot {
             format!("{menu} has no entry of this system: it is cut off, or made by hand"),
             BY_HAND,
         ),
-        Ok(text) => with_menu(host, menu, &text),
+        Ok(text) => match generated::unfinished(&text) {
+            Some(script) => Boot::unknown(
+                format!("{menu} is cut off: what {script} wrote has no end"),
+                "make the menu anew with the program of the distribution, and look at it",
+            ),
+            None => with_menu(host, menu, &text),
+        },
         Err(error) => Boot::unreadable(menu, &error),
     }
 }
@@ -75,10 +81,10 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
         return Boot::unknown(format!("no program here makes {menu}"), BY_HAND);
     };
     let mut shell = Shell::default();
-    match host.read(DEFAULTS) {
-        Ok(text) => shell.source(&text, DEFAULTS),
+    let mut read = match host.read(DEFAULTS) {
+        Ok(text) => vec![(DEFAULTS.to_owned(), text)],
         Err(error) => return Boot::unreadable(DEFAULTS, &error),
-    }
+    };
     // Distributions add the reading of drop-ins to GRUB's script; others would pass over ours in silence.
     let script = ["grub-mkconfig", "grub2-mkconfig"].into_iter().find_map(program);
     let reads_drop_ins = script
@@ -88,13 +94,18 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
         let names = host.list(DROP_INS).into_iter().filter(|name| name.ends_with(".cfg"));
         let mut names: Vec<String> = names.collect();
         names.sort();
-        for path in names.iter().map(|name| format!("{DROP_INS}/{name}")) {
-            host.read(&path).into_iter().for_each(|text| shell.source(&text, &path));
+        let paths = names.iter().map(|name| format!("{DROP_INS}/{name}"));
+        read.extend(paths.filter_map(|path| host.read(&path).ok().map(|text| (path, text))));
+        // They are not edited, and the generator reads them all: it would stop at one that was cut off, or worse, go on.
+        let odd = read.iter().find_map(|(path, text)| Some((path, refuse_unfinished(text).err()?)));
+        if let Some((path, odd @ Odd::CutOff { .. })) = odd {
+            return Boot::unknown(format!("{path}: {odd}"), "mend the file first");
         }
         (Some(format!("{DROP_INS}/{}", Persisted::OWN_BOOT_FILE)), Vec::new())
     } else {
         (None, vec![BootFile { path: DEFAULTS.to_owned(), format: BootFormat::GrubDefaults }])
     };
+    read.iter().for_each(|(path, text)| shell.source(text, path));
     let words =
         ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"].into_iter().flat_map(|name| shell.words(name));
     let given = words.map(|word| Given { argument: word.text, source: word.source }).collect();

@@ -239,6 +239,19 @@ fn a_file_that_is_cut_off_refuses_everything() {
     let tree = debian();
     tree.put("/boot/grub/grub.cfg", "set timeout=5\n");
     assert!(matches!(refused(&tree, &wants()), PipelineError::BootLoader { .. }));
+    // Nor is anything added beside a file that is cut off, though only our own is written.
+    let menu = debian().get("/boot/grub/grub.cfg");
+    for (path, text, told) in [
+        (DEFAULTS, "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet", "a quote has no end"),
+        ("/etc/default/grub.d/50-cloud.cfg", "GRUB_CMDLINE_LINUX=\"a \\", "a quote has no end"),
+        ("/boot/grub/grub.cfg", &menu[..menu.len() - 40], "10_linux wrote has no end"),
+    ] {
+        let tree = debian();
+        tree.put(path, text);
+        let error = refused(&tree, &wants());
+        assert!(matches!(error, PipelineError::BootLoader { .. }), "{path}: {error}");
+        assert!(error.to_string().contains(told), "{path}: {error}");
+    }
 }
 
 /// A host whose file lost everything from some text on.
