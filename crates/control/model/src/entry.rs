@@ -83,6 +83,8 @@ pub enum OutcomeKind {
     ReadsBack,
     /// The kernel refused the write.
     Failed,
+    /// Never tried: a step before it failed, and the entry was taken back.
+    NotReached,
     /// Undo: someone else changed it since; theirs was kept.
     Theirs,
     /// Undo: a newer open entry set it since, and undoing that one brings our original back.

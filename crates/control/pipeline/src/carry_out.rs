@@ -38,6 +38,7 @@ pub(crate) fn carry_out(
         written.journal_failure = journal.applied(id).err();
     }
     let Some(source) = written.journal_failure.take() else { return Ok(written) };
+    mark_unreached(&mut written.entry);
     let back = undo::take_back(journal, &written.entry, false, &session.host().boot_id(), sink);
     Err(PipelineError::JournalHalfWay { entry: id, restored: back.is_restored(&written.entry), source })
 }
@@ -84,6 +85,15 @@ pub(crate) struct PutBack {
     pub exit: Exit,
 }
 
+/// Marks the steps of an entry that were never begun: what their places show is nothing that planish brought about. After
+/// a kill nobody could tell; here the one that writes them does.
+fn mark_unreached(entry: &mut Entry) {
+    for step in entry.steps.iter_mut().filter(|step| step.outcome.is_none() && step.begun.is_none()) {
+        let (knob, place) = (step.knob.clone(), step.place.clone());
+        step.outcome = Some(Outcome::new(knob, place, OutcomeKind::NotReached));
+    }
+}
+
 /// After a failed step: takes back what was written, so that an entry is carried out whole or not at all.
 ///
 /// # Errors
@@ -94,7 +104,8 @@ pub(crate) fn put_back(
     written: Written,
     sink: &dyn Sink,
 ) -> Result<PutBack, PipelineError> {
-    let (entry, mut outcomes) = (written.entry, written.outcomes);
+    let (mut entry, mut outcomes) = (written.entry, written.outcomes);
+    mark_unreached(&mut entry);
     let failed = outcomes.last().expect("a step failed").clone();
     let command = format!("{} (put back)", session.options.command);
     let back = undo::undo_entry(journal, &entry, &command, false, &session.host().boot_id(), sink);

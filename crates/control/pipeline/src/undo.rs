@@ -204,7 +204,7 @@ fn lost_place(entry: &Entry, back: &Outcome) -> bool {
 fn is_back(entry: &Entry, back: &Outcome) -> bool {
     match back.outcome {
         OutcomeKind::Vanished => !lost_place(entry, back),
-        OutcomeKind::Done | OutcomeKind::Satisfied => true,
+        OutcomeKind::Done | OutcomeKind::Satisfied | OutcomeKind::NotReached => true,
         kind => matches!(kind, OutcomeKind::HandedOver | OutcomeKind::GoneWithReboot),
     }
 }
@@ -256,7 +256,11 @@ pub(crate) fn take_back(
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
             continue;
         }
-        let outcome = if gone::is_gone(step) {
+        let unreached =
+            step.outcome.as_ref().filter(|outcome| outcome.outcome == OutcomeKind::NotReached).cloned();
+        let outcome = if let Some(unreached) = unreached {
+            unreached
+        } else if gone::is_gone(step) {
             Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::GoneWithReboot)
         } else if step.undo == Undo::File {
             Contents::of(entry.id, step, &known).remove(step, force, sink)

@@ -211,6 +211,28 @@ fn a_step_that_fails_puts_back_those_before_it() {
 }
 
 #[test]
+fn steps_behind_one_that_fails_are_told_as_not_tried() {
+    let tree = Tree::answering(&format!("[[answer]]\nplace = \"{SWAPPINESS}\"\nerrno = \"EIO\"\n"));
+    let applied = apply_here(&tree, &everything());
+    assert_eq!(applied.exit, Exit::FailedRestored, "{:#?}", applied.outcomes);
+    let of = |place: &str| -> Vec<OutcomeKind> {
+        applied
+            .outcomes
+            .iter()
+            .filter(|outcome| outcome.place == place)
+            .map(|outcome| outcome.outcome)
+            .collect()
+    };
+    assert_eq!(of(ZONE_RECLAIM), [OutcomeKind::NotReached], "it is not as wanted, and nobody wrote it");
+    assert!(of(SWAPPINESS).contains(&OutcomeKind::Failed));
+    let entry = &tree.entries()[0];
+    let step = entry.steps.iter().find(|step| step.place == ZONE_RECLAIM).expect("a step");
+    let undone = step.undone.as_ref().expect("told by the journal");
+    assert_eq!((undone.outcome, undone.read_back.as_deref()), (OutcomeKind::NotReached, None));
+    assert_eq!(entry.state, EntryState::Closed(Closure::Undone));
+}
+
+#[test]
 fn what_cannot_be_put_back_is_told_and_tried_again() {
     // The pool's first raise is granted; the value after it fails, and so does lowering the pool.
     let rows = format!(

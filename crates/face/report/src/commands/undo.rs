@@ -91,6 +91,7 @@ pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
         OutcomeKind::Short => ("short", styles::WARNING),
         OutcomeKind::ReadsBack => ("reads back as something else", styles::WARNING),
         OutcomeKind::Failed => ("failed", styles::BAD),
+        OutcomeKind::NotReached => ("not tried", styles::WARNING),
         OutcomeKind::Theirs => ("left alone", styles::WARNING),
         OutcomeKind::HandedOver => ("set again by a newer entry, which brings it back", styles::GOOD),
         OutcomeKind::GoneWithReboot => ("gone with the reboot", styles::GOOD),
