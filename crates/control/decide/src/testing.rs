@@ -15,6 +15,7 @@ pub(crate) fn knob(id: &str, path: &str) -> Knob {
         r#type: ValueType::Text { text: true },
         offered: None,
         limit: None,
+        pinned: None,
         words: Vec::new(),
         twin: None,
         alias: Vec::new(),

@@ -14,11 +14,13 @@ use crate::{
     FindingRule, Knob, KnobId, NameError, Profile, ValueError, Want, Writer, nearest, nearest_listed,
 };
 
+mod conflict;
 mod placement;
 mod position;
 mod rules;
 mod writers;
 
+use conflict::Laid;
 use position::{located, of_name, of_parent, of_row, of_want, point};
 use writers::WriterFile;
 
@@ -79,6 +81,16 @@ pub enum CatalogueError {
         /// The profile.
         name: String,
     },
+    /// Two parents of a profile that want one thing otherwise, which the profile itself does not settle.
+    #[error("{file}: {knob} is wanted otherwise by two parents: {} and {}", parents[0], parents[1])]
+    Conflict {
+        /// Where the second of them is inherited, with line and column.
+        file: String,
+        /// The knob, or the table that both have.
+        knob: String,
+        /// Each parent, with what it wants and the line that says so.
+        parents: Box<[String; 2]>,
+    },
     /// A wanted value that the knob cannot have.
     #[error("{file}: {knob}")]
     BadValue {
@@ -125,6 +137,9 @@ impl CatalogueError {
                 format!("the profiles are {}{own}", known.join(", "))
             }
             Self::BadValue { knob, .. } => format!("see what it may be: planish knobs {knob}"),
+            Self::Conflict { knob, .. } => {
+                format!("say in the profile itself which it is to be: {knob}, in its own table")
+            }
             Self::Cycle { .. } => "take one of the names out of `inherits`".to_owned(),
             Self::LeftOut(error) => error.cure(),
             Self::Name { error, .. } => error.cure(),
@@ -308,7 +323,8 @@ impl Catalogue {
     /// The first name that does not exist, or value that a knob cannot have.
     pub fn check(&self) -> Result<(), CatalogueError> {
         for knob in self.knobs.values() {
-            for other in knob.coupled().chain(&knob.after) {
+            let pin = knob.pinned.iter().map(|pin| &pin.by);
+            for other in knob.coupled().chain(&knob.after).chain(pin) {
                 self.knob_in(&format!("knob {}", knob.id), other)?;
             }
             let twin = knob.twin.as_ref().and_then(|twin| self.knobs.get(twin));
@@ -483,6 +499,11 @@ impl Catalogue {
         for parent in &profile.inherits {
             let at = || located(file, text, of_parent(text, parent));
             let inherited = self.flatten(parent, path, by_us).map_err(|error| error.inherited_at(at))?;
+            // A trial puts profiles of its arms together in the order in which they were kept, and has no file.
+            if !text.is_empty() {
+                let laid = Laid { want: &want, placement: placement.as_ref() };
+                self.refuse_conflict(&at, profile, &laid, parent, &inherited)?;
+            }
             self.lay_over(&mut want, inherited.want);
             placement = inherited.placement.or(placement);
         }
@@ -494,6 +515,12 @@ impl Catalogue {
         if let Some(own) = &profile.placement {
             self.check_placement(file, text, own)?;
             placement = Some(own.clone());
+        }
+        if let Some(id) = rules::pinned_otherwise(self, &want) {
+            let own = [Some(&id), self.knobs.get(&id).and_then(|knob| Some(&knob.pinned.as_ref()?.by))];
+            let own = own.into_iter().flatten().find_map(|id| of_want(text, id.as_str()));
+            let rule = "is pinned to another word by the value that is wanted of its alias";
+            return Err(CatalogueError::Rule { file: located(file, text, own), id: id.to_string(), rule });
         }
         for line in &profile.guide {
             let Some(id) = &line.knob else { continue };

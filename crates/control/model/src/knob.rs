@@ -131,6 +131,19 @@ pub struct Conditions {
     pub firmware: bool,
 }
 
+/// A knob that the kernel keeps at one word while another has some value: the energy hint under the governor
+/// `performance` (`drivers/cpufreq/intel_pstate.c`, `store_energy_performance_preference`). Other words are refused then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pin {
+    /// The other knob.
+    pub by: KnobId,
+    /// Its value.
+    pub at: String,
+    /// The word that this one has then.
+    pub to: String,
+}
+
 /// A maker of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -174,6 +187,9 @@ pub struct Knob {
     /// Knobs that show the same state through another place (the global pool and the pools of the nodes).
     #[serde(default)]
     pub alias: Vec<KnobId>,
+    /// The alias that keeps it at one word while it has a value of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Pin>,
     /// Knobs that the kernel recomputes when this one is set (THP changes `vm.min_free_kbytes`).
     #[serde(default)]
     pub derives: Vec<KnobId>,

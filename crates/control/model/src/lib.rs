@@ -55,7 +55,7 @@ pub use entry::{
 pub use exit::Exit;
 pub use finding::{Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, RuleCost, Severity};
 pub use in_boot::{in_boot, pages_in_file};
-pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Undo, Vendor, When};
+pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When};
 pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{

@@ -3,7 +3,10 @@
 //! They hold for the rows of users as well as for ours: a row is data, and data must not be able to turn
 //! planish into something that writes anywhere, or that calls safe what cannot be taken back.
 
-use crate::{Class, Computation, Knob, Profile, Undo, ValueType, Want, When, place};
+use std::collections::BTreeMap;
+
+use super::Catalogue;
+use crate::{Class, Computation, Knob, KnobId, Profile, Undo, ValueType, Want, When, place};
 
 /// The files of its own that a plan writes: what systemd adds to a unit, and the slice of services whose CPUs are
 /// isolated.
@@ -101,6 +104,16 @@ fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
         Undo::File | Undo::Edit => Some("undo = \"file\" and \"edit\" are for the files of --persist"),
         Undo::None | Undo::Subtract | Undo::Restore => None,
     }
+}
+
+/// A knob that is wanted at a word which the kernel does not take while its alias has the value that is wanted of it.
+pub(super) fn pinned_otherwise(catalogue: &Catalogue, want: &BTreeMap<KnobId, Want>) -> Option<KnobId> {
+    let otherwise = |(id, want_of_it): &(&KnobId, &Want)| {
+        let Some(pin) = catalogue.knobs.get(id).and_then(|knob| knob.pinned.as_ref()) else { return false };
+        let is_pinned = want.get(&pin.by).and_then(Want::literal).is_some_and(|value| value == pin.at);
+        is_pinned && want_of_it.literal().is_some_and(|value| value != pin.to)
+    };
+    want.iter().find(otherwise).map(|(id, _)| id.clone())
 }
 
 /// The rule of wanted values that one breaks, besides its type.

@@ -243,6 +243,70 @@ fn twins_are_never_wanted_together_but_a_heir_may_choose_the_other() {
 }
 
 #[test]
+fn parents_that_do_not_agree_are_refused_with_both_lines_unless_the_child_settles_it() {
+    let mut catalogue = catalogue();
+    catalogue.add_knobs("coupled.toml", COUPLED).expect("good rows");
+    let parent = |catalogue: &mut Catalogue, name: &str, want: &str| {
+        let text = format!("name = \"{name}\"\nsummary = \"s\"\n[want]\n{want}\n");
+        catalogue.add_profile(&format!("{name}.toml"), &text).expect("well formed");
+    };
+    parent(&mut catalogue, "calm", "\"vm.swappiness\" = 1");
+    parent(&mut catalogue, "lively", "\"vm.swappiness\" = 10");
+    parent(&mut catalogue, "bytes", "\"vm.dirty_bytes\" = 8192");
+    parent(&mut catalogue, "ratio", "\"vm.dirty_ratio\" = 10");
+    let text = "name = \"grand\"\nsummary = \"s\"\ninherits = [\"calm\"]\n";
+    catalogue.add_profile("grand.toml", text).expect("well formed");
+    let child = |parents: &str, want: &str| {
+        let text = format!("name = \"own\"\nsummary = \"s\"\ninherits = [{parents}]\n[want]\n{want}\n");
+        catalogue.parse_profile("own.toml", &text).map(|profile| profile.want).map_err(|error| {
+            assert!(
+                error.cure().starts_with("say in the profile itself which it is to be: vm."),
+                "{}",
+                error.cure()
+            );
+            error.to_string()
+        })
+    };
+    assert_eq!(
+        child("\"calm\", \"lively\"", "").expect_err("which of them?"),
+        "own.toml:3:21: vm.swappiness is wanted otherwise by two parents: `calm` wants vm.swappiness = 1 \
+         (calm.toml:4:1) and `lively` wants vm.swappiness = 10 (lively.toml:4:1)"
+    );
+    let through = child("\"grand\", \"lively\"", "").expect_err("inherited through another");
+    assert!(through.contains("`calm` wants vm.swappiness = 1 (calm.toml:4:1)"), "{through}");
+    let twins = child("\"bytes\", \"ratio\"", "").expect_err("one clears the other");
+    assert!(
+        twins.contains("vm.dirty_bytes = 8192 (bytes.toml:4:1)") && twins.contains("(ratio.toml:4:1)"),
+        "{twins}"
+    );
+    let settled = child("\"calm\", \"lively\"", "\"vm.swappiness\" = 5").expect("it says which");
+    assert_eq!(settled[&KnobId::new("vm.swappiness")], Want::Int(5));
+    assert!(child("\"bytes\", \"ratio\"", "\"vm.dirty_ratio\" = 20").is_ok());
+    assert!(child("\"calm\", \"grand\"", "").is_ok(), "they want the same");
+    assert!(child("\"calm\", \"bytes\"", "").is_ok());
+}
+
+#[test]
+fn an_alias_that_the_kernel_pins_is_not_wanted_otherwise() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let told = |parents: &str, want: &str| {
+        let text = format!("name = \"own\"\nsummary = \"s\"\ninherits = [{parents}]\n[want]\n{want}\n");
+        catalogue.parse_profile("own.toml", &text).err().map(|error| error.to_string())
+    };
+    let rule = "cpu.epp: is pinned to another word by the value that is wanted of its alias";
+    let both = "\"cpu.governor\" = \"performance\"\n\"cpu.epp\" = \"power\"";
+    assert_eq!(told("", both), Some(format!("own.toml:6:1: {rule}")));
+    assert_eq!(told("\"series\"", "\"cpu.epp\" = \"power\""), Some(format!("own.toml:5:1: {rule}")));
+    for fine in [
+        "\"cpu.governor\" = \"performance\"\n\"cpu.epp\" = \"performance\"",
+        "\"cpu.governor\" = \"powersave\"\n\"cpu.epp\" = \"power\"",
+        "\"cpu.epp\" = \"power\"",
+    ] {
+        assert_eq!(told("", fine), None, "{fine}");
+    }
+}
+
+#[test]
 fn a_cycle_is_named() {
     let mut catalogue = catalogue();
     catalogue.add_profile("a.toml", "name = \"a\"\nsummary = \"s\"\ninherits = [\"b\"]\n").expect("ok");

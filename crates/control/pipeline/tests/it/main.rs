@@ -15,7 +15,6 @@ mod kill;
 mod life;
 mod links;
 mod live;
-
 mod once;
 mod partition;
 mod persist;
