@@ -11,7 +11,9 @@ use crate::cpus;
 /// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
 pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
     match knob.boot_parameter()? {
-        ("isolcpus" | "nohz_full", _) => no_cpu_left(wanted, host.cpus_online),
+        ("isolcpus" | "nohz_full", _) => {
+            no_cpu_left(wanted, host.cpus_online).or_else(|| no_boot_cpu_left(wanted, host.cpus_online))
+        }
         ("hugepages", Some(size)) => {
             let pages: u64 = knob.r#type.normal(wanted).parse().ok()?;
             budget.take(pages.saturating_mul(page_bytes(size)?)).err()
@@ -36,6 +38,13 @@ fn no_cpu_left(wanted: &str, online: u32) -> Option<String> {
     let cpus = cpus::named(wanted, online.saturating_sub(1)).filter(|_| !wanted.contains(':'))?;
     let taken = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     (taken >= online).then(|| format!("`{wanted}` leaves none of the {online} CPUs to everything else"))
+}
+
+/// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel falls
+/// back on for all that no other CPU may do (`kernel/sched/isolation.c`).
+fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
+    let cpus = cpus::named(wanted, online.saturating_sub(1))?;
+    cpus.contains(&0).then(|| format!("`{wanted}` takes CPU 0, which starts this host and keeps house"))
 }
 
 #[cfg(test)]
@@ -68,12 +77,23 @@ mod tests {
         for (id, list) in [
             ("boot.isolcpus", "1-3"),
             ("boot.isolcpus", "nohz,domain,3"),
-            ("boot.isolcpus", "0-15:2/4"),
+            ("boot.isolcpus", "4-15:2/4"),
             ("boot.nohz_full", "1-3"),
             ("boot.rcu_nocbs", "all"),
         ] {
             assert_eq!(told(&[(id, list)]), [None], "{list}");
         }
+    }
+
+    #[test]
+    fn the_cpu_that_starts_the_host_keeps_house() {
+        for (id, list) in
+            [("boot.isolcpus", "0"), ("boot.isolcpus", "domain,0-1"), ("boot.nohz_full", "0-7:1/2")]
+        {
+            let reason = format!("`{list}` takes CPU 0, which starts this host and keeps house");
+            assert_eq!(told(&[(id, list)]), [Some(reason)]);
+        }
+        assert_eq!(told(&[("boot.rcu_nocbs", "0-2")]), [None]);
     }
 
     #[test]
