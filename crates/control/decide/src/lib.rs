@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod boot;
+mod bounds;
 mod budget;
 mod cards;
 mod cpus;
@@ -31,6 +32,7 @@ mod size;
 mod verdict;
 mod writers;
 
+pub use bounds::ruinous;
 pub use budget::beyond_memory;
 pub use error::DecideError;
 pub use findings::{Against, findings};

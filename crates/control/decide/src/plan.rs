@@ -13,7 +13,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, cards, cpus, names, order, verdict, writers};
+use crate::{boot, bounds, cards, cpus, names, order, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -240,6 +240,12 @@ impl<'a> Draft<'a> {
             let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
             return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }
+        let allowed = self.options.allow_classes.contains(&Class::Availability)
+            || self.options.allow_knobs.contains(&knob.id);
+        if let Some(reason) = bounds::lowered(knob.bound, &now, &word).filter(|_| !allowed) {
+            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
     }
@@ -254,8 +260,8 @@ impl<'a> Draft<'a> {
         let comes = persisted.filter(|found| knob.r#type.same(&found.value, wanted));
         let refused = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
         if let Some(reason) = refused.filter(|_| comes.is_none()) {
-            let verdict = Verdict::new(VerdictKind::Blocked, reason);
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            let (id, place, wanted) = (knob.id.clone(), reading.place.clone(), wanted.to_owned());
+            return self.skipped.push(Skipped::impossible(id, place, wanted, reason));
         }
         let Some(cure) = boot_cure(knob, wanted).filter(|_| comes.is_none()) else {
             let stale = comes.filter(|found| found.at_boot.is_some()).map(|found| {
@@ -398,13 +404,15 @@ impl<'a> Draft<'a> {
                 .map(|(raise, _)| raise.pages().saturating_mul(raise.pool.page_bytes))
                 .sum();
             let refused = budget.take(wanted).err();
+            // What is too much at this moment may not be so later; what is too much for an empty machine always is.
+            let impossible = Budget::at_boot(&self.observation.host).refusal(wanted).is_some();
             for (raise, verdict) in need {
-                self.add_raise(raise, verdict.clone(), refused.as_deref());
+                self.add_raise(raise, verdict.clone(), refused.as_deref(), impossible);
             }
         }
     }
 
-    fn add_raise(&mut self, raise: &Raise<'_>, verdict: Verdict, refused: Option<&str>) {
+    fn add_raise(&mut self, raise: &Raise<'_>, verdict: Verdict, refused: Option<&str>, impossible: bool) {
         let (knob, place) = (raise.knob, &raise.pool.place);
         let wanted = raise.wanted().to_string();
         if raise.pages() == 0 {
@@ -422,7 +430,7 @@ impl<'a> Draft<'a> {
         if let Some(reason) = refused {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             let left = Skipped::left(knob.id.clone(), place.clone(), Some(wanted), verdict);
-            return self.skipped.push(Skipped { short_of_memory: true, ..left });
+            return self.skipped.push(Skipped { short_of_memory: true, impossible, ..left });
         }
         if let Some(reason) = came_short(raise, self.observation, &self.profile.name, self.open) {
             return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
@@ -449,7 +457,22 @@ impl<'a> Draft<'a> {
         self.skipped.push(Skipped { hindered, ..left });
     }
 
+    /// Takes out the steps that would ruin the host, each with its reason.
+    fn refuse_ruinous(&mut self) {
+        let refusals = bounds::refusals(self.catalogue, self.observation, &self.steps);
+        let steps = std::mem::take(&mut self.steps);
+        for (step, refusal) in steps.into_iter().zip(refusals) {
+            match refusal {
+                Some(reason) => {
+                    self.skipped.push(Skipped::impossible(step.knob, step.place, step.wanted, reason));
+                }
+                None => self.steps.push(step),
+            }
+        }
+    }
+
     fn finish(mut self) -> Plan {
+        self.refuse_ruinous();
         let page_bytes = |step: &Step| {
             let pool = self.observation.pools.iter().find(|pool| pool.place == step.place);
             pool.map_or(0, |pool| pool.page_bytes)

@@ -15,6 +15,8 @@ pub(crate) fn knob(id: &str, path: &str) -> Knob {
         r#type: ValueType::Text { text: true },
         offered: None,
         limit: None,
+        between: None,
+        bound: None,
         pinned: None,
         words: Vec::new(),
         twin: None,

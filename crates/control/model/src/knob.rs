@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ValueType;
+use crate::{Bound, ValueType};
 
 /// The stable dotted name of a knob, such as `vm.swappiness`: the same in commands, JSON, journal and docs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -178,6 +178,13 @@ pub struct Knob {
     /// The file beside it with the largest number that the device takes, with the same `{holes}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
+    /// Of a number: the two files beside it that tell the lowest and the highest value which this machine has, with the
+    /// same `{holes}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[String; 2]>,
+    /// Of a value that the kernel takes and its host may not bear: what it is held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// Words that it has on some host, where its type lists none: one that is none of them, is not offered, and is near
     /// one that is, is a typing error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod boot;
+mod bound;
 pub mod cards;
 mod catalogue;
 mod cpus;
@@ -45,6 +46,7 @@ mod value;
 mod writer;
 
 pub use boot::{BootFile, BootFiles, BootFormat, BootLoader, Generator};
+pub use bound::{Bound, Demand};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use cpus::Cpus;
 pub use drift::{Drift, DriftState, KnobCheck};

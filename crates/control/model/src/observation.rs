@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BootLoader, Cpus, KnobId, Machine, SeenWriter, Vendor};
+use crate::{BootLoader, Cpus, Demand, KnobId, Machine, SeenWriter, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -266,6 +266,12 @@ pub struct Observation {
     pub cpus_present: Cpus,
     /// Every place of every knob that exists here or should.
     pub knobs: BTreeMap<KnobId, Vec<Reading>>,
+    /// What the machine has at a place of a number, lowest and highest, where it tells.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ranges: BTreeMap<String, [u64; 2]>,
+    /// What is asked of the host now.
+    #[serde(default)]
+    pub demand: Demand,
     /// Huge-page pools by size and node.
     pub pools: Vec<PoolReading>,
     /// Free blocks by node and zone.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Class, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, When};
+use crate::{Class, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, VerdictKind, When};
 
 /// How another place depends on the one that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,6 +95,10 @@ pub struct Skipped {
     /// for is not what was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_of_memory: bool,
+    /// What no apply can bring this host to without ruining it, or at all: pools larger than its memory, a list that
+    /// leaves it no CPU, a limit below what runs. The whole plan is refused: whoever asks for that means another host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub impossible: bool,
     /// The place is here, the value is allowed and means something, and this host keeps it from being set: it is
     /// mounted read-only, or the kernel made another value of it. `check` calls it drift. What nobody allowed, and what
     /// was left to somebody else, is not hindered.
@@ -156,7 +160,15 @@ impl Skipped {
     /// A wanted value that is left as it is, and why.
     #[must_use]
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
-        Self { knob, place, wanted, verdict, satisfied: false, short_of_memory: false, hindered: false }
+        let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
+        Self { knob, place, wanted, verdict, satisfied, short_of_memory, impossible, hindered }
+    }
+
+    /// A wanted value that this host cannot have, and why not.
+    #[must_use]
+    pub fn impossible(knob: KnobId, place: String, wanted: String, reason: impl Into<String>) -> Self {
+        let verdict = Verdict::new(VerdictKind::Blocked, reason);
+        Self { impossible: true, ..Self::left(knob, place, Some(wanted), verdict) }
     }
 }
 
@@ -249,7 +261,7 @@ mod tests {
             why: String::new(),
             cost: String::new(),
             source: String::new(),
-            verdict: Verdict::new(crate::VerdictKind::Settable, reason),
+            verdict: Verdict::new(VerdictKind::Settable, reason),
             raise_pages: None,
             service: None,
             coupled: Vec::new(),

@@ -25,6 +25,25 @@ pub(crate) fn read(
     catalogue.knobs().filter(|knob| wanted(knob)).map(|knob| (knob.id.clone(), read(knob))).collect()
 }
 
+/// The lowest and the highest value of the places of numbers whose machine tells them.
+pub(crate) fn ranges(
+    host: &Host,
+    catalogue: &Catalogue,
+    knobs: &BTreeMap<KnobId, Vec<Reading>>,
+) -> BTreeMap<String, [u64; 2]> {
+    let mut ranges = BTreeMap::new();
+    for (id, readings) in knobs {
+        let Some(knob) = catalogue.knob(id).ok().filter(|knob| knob.between.is_some()) else { continue };
+        for reading in readings.iter().filter(|reading| reading.access != Access::Absent) {
+            let holes = place::captures(&knob.path, &reading.place).unwrap_or_default();
+            let read = |path: &String| host.read(&place::fill(path, &holes)).ok()?.trim().parse().ok();
+            let ends = knob.between.as_ref().and_then(|[low, high]| Some([read(low)?, read(high)?]));
+            ranges.extend(ends.map(|ends| (reading.place.clone(), ends)));
+        }
+    }
+    ranges
+}
+
 /// What the running kernel was given at boot.
 fn boot_reading(shared: &Shared, knob: &Knob, root: bool) -> Reading {
     if shared.cmdline.trim().is_empty() {

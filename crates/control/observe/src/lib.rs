@@ -24,6 +24,7 @@
 
 mod boot;
 mod bootline;
+mod demand;
 pub mod facts;
 mod knobs;
 mod layout;

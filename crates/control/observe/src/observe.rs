@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use planish_host::Host;
 use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation};
 
-use crate::{boot, facts, knobs, machine, persisted, pools, writers};
+use crate::{boot, demand, facts, knobs, machine, persisted, pools, writers};
 
 /// Files that several readers want: read once.
 pub(crate) struct Shared {
@@ -68,6 +68,8 @@ fn places(
     let machine = machine::facts(host, shared);
     let knobs = knobs::read(host, shared, catalogue, wanted, machine.root);
     Observation {
+        ranges: knobs::ranges(host, catalogue, &knobs),
+        demand: demand::read(host, shared),
         pools: pools::read(host, &machine),
         buddy: BuddyRow::parse_all(&host.read("/proc/buddyinfo").unwrap_or_default()),
         host: machine,

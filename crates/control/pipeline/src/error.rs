@@ -104,6 +104,14 @@ pub enum PipelineError {
         /// What is asked for, what is there, and what the host keeps.
         why: String,
     },
+    /// A part of the plan is impossible on this host, or would ruin it.
+    #[error("this host cannot be made so: {why}")]
+    Impossible {
+        /// What is wanted so.
+        knobs: Vec<KnobId>,
+        /// Each of them with its reason.
+        why: String,
+    },
     /// We may not write a place of the plan, found before anything was written.
     #[error("cannot write {place}: {why}")]
     NotWritable {
@@ -361,6 +369,14 @@ fn of_memory(knobs: &[KnobId]) -> String {
     format!("free memory, or plan the rest without them: planish plan PROFILE --exclude {}", knobs.join(","))
 }
 
+fn of_impossible(knobs: &[KnobId]) -> String {
+    let knobs: Vec<&str> = knobs.iter().map(KnobId::as_str).collect();
+    let knobs = knobs.join(",");
+    format!(
+        "want what this host can have, or plan the rest without them: planish plan PROFILE --exclude {knobs}"
+    )
+}
+
 /// A wrong word is the user's; what this host alone does not have is refused.
 fn of_decide(error: &DecideError) -> Exit {
     match error {
@@ -418,6 +434,7 @@ impl PipelineError {
             | Self::Moved { .. }
             | Self::Unshown { .. }
             | Self::NoMemory { .. }
+            | Self::Impossible { .. }
             | Self::NotWritable { .. }
             | Self::Before(_)
             | Self::Deed(_)
@@ -467,6 +484,7 @@ impl PipelineError {
             Self::Once { cure, .. } => cure.clone(),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
+            Self::Impossible { knobs, .. } => of_impossible(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
             Self::NotAsShown { path, entry } => of_unshown(path, *entry),
             Self::GoneSince { entry, .. } => of_gone(*entry),
@@ -612,6 +630,7 @@ mod tests {
             PipelineError::Elsewhere { what: "host" },
             PipelineError::Moved { moved: vec![place()] },
             PipelineError::NoMemory { knobs: vec![KnobId::new("hugepages.2m")], why: service() },
+            PipelineError::Impossible { knobs: vec![KnobId::new("cpu.online")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
             foreign(&[]),
             foreign(&[EntryId(1), EntryId(3)]),

@@ -139,6 +139,22 @@ pub(crate) fn refuse_blocked(session: &Session, plan: &Plan) -> Result<(), Pipel
     Ok(())
 }
 
+/// Refuses a plan of which a part is impossible on its host: what is left of it is not what was asked for, and whoever
+/// asked has another host in mind.
+///
+/// # Errors
+/// The knobs, each with its reason.
+pub fn refuse_impossible(plan: &Plan) -> Result<(), PipelineError> {
+    let rows: Vec<&Skipped> = plan.skipped.iter().filter(|row| row.impossible && !row.satisfied).collect();
+    let told: BTreeSet<String> =
+        rows.iter().map(|row| format!("{}: {}", row.knob, row.verdict.reason)).collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    let why = told.into_iter().collect::<Vec<_>>().join("; ");
+    Err(PipelineError::Impossible { knobs: each_once(rows.iter().map(|row| &row.knob)), why })
+}
+
 /// Refuses a plan with a pool that memory could not give when it was made: its other values alone are not what was
 /// asked for, and a service that starts on small pages, or not at all, would find everything green.
 pub(crate) fn refuse_short_of_memory(plan: &Plan) -> Result<(), PipelineError> {
@@ -208,6 +224,9 @@ pub(crate) fn steps(
     let catalogue = session.sound_catalogue()?;
     let written = plan.steps.iter().filter_map(|step| catalogue.knob(&step.knob).ok());
     let mut asked: BTreeSet<&KnobId> = written.flat_map(Knob::coupled).collect();
+    // What a machine has at a place is read beside it.
+    let between = |id: &&KnobId| catalogue.knob(id).is_ok_and(|knob| knob.between.is_some());
+    asked.extend(plan.steps.iter().map(|step| &step.knob).filter(between));
     if persist {
         asked.extend(plan.skipped.iter().filter(|row| row.satisfied).map(|row| &row.knob));
     }
@@ -240,9 +259,26 @@ pub(crate) fn steps(
     if !moved.is_empty() {
         return Err(PipelineError::Moved { moved });
     }
+    refuse_ruinous(catalogue, &observation, plan)?;
     let pools = || plan.steps.iter().filter(|step| step.undo == Undo::Subtract).map(|step| &step.knob);
     planish_decide::beyond_memory(&observation.host, pages_bytes)
         .map_or(Ok(steps), |why| Err(PipelineError::NoMemory { knobs: each_once(pools()), why }))
+}
+
+/// Refuses steps that the host of this moment cannot bear: it was another one when the plan was made, or the file that
+/// holds it was made by something else.
+fn refuse_ruinous(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    plan: &Plan,
+) -> Result<(), PipelineError> {
+    let found = planish_decide::ruinous(catalogue, observation, &plan.steps);
+    let told: BTreeSet<String> = found.iter().map(|(knob, why)| format!("{knob}: {why}")).collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    let why = told.into_iter().collect::<Vec<_>>().join("; ");
+    Err(PipelineError::Impossible { knobs: each_once(found.iter().map(|(knob, _)| knob)), why })
 }
 
 /// The bytes that all pools of a plan grow by. Notes pools whose lent pages are not those that the plan counted.

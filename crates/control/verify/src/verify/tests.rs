@@ -296,6 +296,7 @@ fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
         verdict: Verdict::new(VerdictKind::Settable, "needs a size"),
         satisfied: false,
         short_of_memory: false,
+        impossible: false,
         hindered: false,
     };
     let mut observation = host();
@@ -337,6 +338,7 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
         verdict: Verdict::new(VerdictKind::Settable, ""),
         satisfied: true,
         short_of_memory: false,
+        impossible: false,
         hindered: false,
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
@@ -353,6 +355,7 @@ fn what_cannot_be_here_is_never_red() {
         verdict: Verdict::new(VerdictKind::Host, "a guest"),
         satisfied: false,
         short_of_memory: false,
+        impossible: false,
         hindered: false,
     };
     let plan = plan(vec![], vec![skipped]);
@@ -443,6 +446,7 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
         verdict: Verdict::new(VerdictKind::Blocked, "may stall the host: --allow availability"),
         satisfied: false,
         short_of_memory: false,
+        impossible: false,
         hindered: false,
     };
     let plan =

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let unasked = plan.persist.take_if(|_| !args.persist);
     // Nobody is asked about a plan that is refused anyway.
-    if !args.yes && !plan.skipped.iter().any(|row| row.short_of_memory) {
+    if !args.yes && !plan.skipped.iter().any(|row| row.short_of_memory || row.impossible) {
         if args.persist {
             plan.persist = Some(pipeline::persisted(&session, &plan)?);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Class, KnobId, Plan, quoted};
+use planish_model::{Class, Exit, KnobId, Plan, quoted};
 use planish_pipeline::{self as pipeline, PipelineError, PlanOptions, Session, Source};
 use planish_report::{Level, Message};
 
@@ -131,6 +131,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.message(not_persisted(refusal, context));
     }
     answer = with_notes(answer, &plan, args.persist);
+    if let Err(refusal) = pipeline::refuse_impossible(&plan) {
+        // It is shown, row by row, and saved nowhere.
+        let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
+        return Ok(answer.exit(Exit::Refused).message(refusal));
+    }
     let without = without_short_pools(&plan);
     if let Some(knobs) = &without {
         answer =

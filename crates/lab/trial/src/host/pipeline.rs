@@ -201,7 +201,8 @@ impl HostControl for PipelineHost<'_> {
 
     fn can_have(&self, profile: &Profile) -> Result<(), ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
-        let missed = |skipped: &&Skipped| skipped.short_of_memory || is_missed(skipped, profile);
+        let missed =
+            |skipped: &&Skipped| skipped.short_of_memory || skipped.impossible || is_missed(skipped, profile);
         if let Some(missing) = plan.skipped.iter().find(missed) {
             return Err(ArmError::unavailable(told(missing)));
         }

@@ -1,0 +1,195 @@
+//! Values that the kernel takes and that ruin their host: a reserve of all its memory, a limit of threads below those
+//! that run. The rows of the catalogue name their bound; here is what it comes to on a host.
+//!
+//! All steps of a plan are looked at together, since the mode of one row decides what the number of another means.
+
+use planish_model::{Bound, Catalogue, KnobId, Observation, Step, units::bytes};
+
+use crate::budget::Budget;
+
+/// `vm.min_free_kbytes` above this part of memory is refused. The kernel's own choice is below one percent on all but
+/// the smallest machines (`mm/page_alloc.c`, `calculate_min_free_kbytes`), and huge pages on them want a few.
+const FREE_PERCENT_MAX: u64 = 5;
+/// Largest `vm.watermark_scale_factor`: a tenth of memory, all that kernels before 5.19 took.
+const WATERMARK_MAX: u64 = 1000;
+/// A limit of threads or files is never lower than this: a kernel of the smallest machine starts with more.
+const ROOM_MIN: u64 = 1024;
+
+/// Why these steps, as they stand on this host, must not be written; `None` for each that may.
+pub(crate) fn refusals(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    steps: &[Step],
+) -> Vec<Option<String>> {
+    let after = After { observation, steps };
+    let refusal = |step: &Step| {
+        let knob = catalogue.knob(&step.knob).ok()?;
+        beyond_range(observation, step).or_else(|| after.refusal(knob.bound?, step))
+    };
+    steps.iter().map(refusal).collect()
+}
+
+/// Steps that would ruin this host as it is now, with the reason. A plan that was made for another moment of it is
+/// judged by this once more before it is written.
+#[must_use]
+pub fn ruinous(catalogue: &Catalogue, observation: &Observation, steps: &[Step]) -> Vec<(KnobId, String)> {
+    let refusals = refusals(catalogue, observation, steps);
+    let refused = steps.iter().zip(refusals).filter_map(|(step, why)| Some((step.knob.clone(), why?)));
+    refused.collect()
+}
+
+/// Why a limit that is lowered needs more than its class says: it is safe to raise it, and to lower it is not.
+pub(crate) fn lowered(bound: Option<Bound>, now: &str, wanted: &str) -> Option<String> {
+    let is_limit = matches!(bound, Some(Bound::Threads | Bound::OpenFiles));
+    let (now, wanted) = (number(now)?, number(wanted)?);
+    (is_limit && wanted < now)
+        .then(|| format!("it is lowered from {now} and may stall the host: --allow availability"))
+}
+
+/// What the machine itself allows at a place.
+fn beyond_range(observation: &Observation, step: &Step) -> Option<String> {
+    let [least, most] = *observation.ranges.get(&step.place)?;
+    let wanted = number(&step.wanted)?;
+    (!(least..=most).contains(&wanted))
+        .then(|| format!("{wanted} is not among {least} to {most}, all that this machine has there"))
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+/// The host as it would be after all steps.
+struct After<'a> {
+    observation: &'a Observation,
+    steps: &'a [Step],
+}
+
+impl After<'_> {
+    fn refusal(&self, bound: Bound, step: &Step) -> Option<String> {
+        let wanted = number(&step.wanted)?;
+        let demand = &self.observation.demand;
+        match bound {
+            Bound::FreeReserve => self.free_reserve(wanted, number(&step.now).unwrap_or(0)),
+            Bound::Watermarks => self.watermarks(wanted),
+            Bound::Threads => too_few(wanted, demand.threads, "threads"),
+            Bound::OpenFiles => too_few(wanted, demand.open_files, "open files"),
+            Bound::Promises => self.promises(),
+            Bound::Surplus => self.surplus(step),
+            Bound::CpusLeft => self.cpus_left(step, wanted),
+        }
+    }
+
+    /// What a step of the plan sets a knob of one place to.
+    fn value(&self, id: &str) -> Option<u64> {
+        number(&self.steps.iter().find(|step| step.knob.as_str() == id)?.wanted)
+    }
+
+    fn free_reserve(&self, wanted_kib: u64, now_kib: u64) -> Option<String> {
+        let (memory, available) = (self.observation.host.memory_bytes, self.observation.host.available_bytes);
+        let [wanted, now] = [wanted_kib, now_kib].map(|kib| kib.saturating_mul(1024));
+        // Less than now gives memory back.
+        let more = wanted.checked_sub(now).filter(|more| *more > 0)?;
+        if wanted > memory / 100 * FREE_PERCENT_MAX {
+            let [wanted, memory] = [wanted, memory].map(bytes);
+            return Some(format!(
+                "{wanted} of {memory} would be for nobody, and more than {FREE_PERCENT_MAX} % runs a machine out of \
+                 memory"
+            ));
+        }
+        (more > available / 2).then(|| {
+            let [more, available] = [more, available].map(bytes);
+            format!("{more} more would be kept free, and only {available} are available")
+        })
+    }
+
+    fn watermarks(&self, wanted: u64) -> Option<String> {
+        let host = &self.observation.host;
+        // The high watermark lies two distances above the low reserve (`__setup_per_zone_wmarks`).
+        let kept = (host.memory_bytes / 10_000).saturating_mul(wanted.saturating_mul(2));
+        (wanted > WATERMARK_MAX || kept > host.available_bytes / 2).then(|| {
+            let [kept, available] = [kept, host.available_bytes].map(bytes);
+            format!("reclaim would keep up to {kept} free, and {available} are available")
+        })
+    }
+
+    /// Mode 2 alone holds promises to a limit (`mm/util.c`, `__vm_enough_memory`): below what is promised already, no
+    /// program can be started any more, nor one that would set it back.
+    fn promises(&self) -> Option<String> {
+        let (host, demand) = (&self.observation.host, &self.observation.demand);
+        if self.value("vm.overcommit_memory").or(demand.overcommit_mode)? != 2 {
+            return None;
+        }
+        // What is in use is promised at least.
+        let in_use = host.memory_bytes.saturating_sub(host.available_bytes);
+        let promised = demand.promised_bytes.unwrap_or(in_use);
+        let raised = self.raised();
+        let pools: u64 = self.observation.pools.iter().map(|pool| pool.pages * pool.page_bytes).sum();
+        let memory = host.memory_bytes.saturating_sub(pools).saturating_sub(raised);
+        let kib = self.value("vm.overcommit_kbytes").filter(|kib| *kib > 0);
+        let most = match (kib, self.value("vm.overcommit_ratio")) {
+            (Some(kib), _) => kib.saturating_mul(1024).saturating_add(demand.swap_bytes),
+            (None, Some(percent)) => (memory / 100).saturating_mul(percent).saturating_add(demand.swap_bytes),
+            (None, None) => demand.promises_bytes_max?.saturating_sub(raised),
+        };
+        (most < promised.saturating_add(promised / 10)).then(|| {
+            let [most, promised] = [most, promised].map(bytes);
+            format!(
+                "{most} could be promised to programs, and {promised} are already: a tenth more is needed"
+            )
+        })
+    }
+
+    /// Bytes that the pools of the plan take besides.
+    fn raised(&self) -> u64 {
+        let page_bytes = |place: &str| {
+            let pool = self.observation.pools.iter().find(|pool| pool.place == place);
+            pool.map_or(0, |pool| pool.page_bytes)
+        };
+        let raise = |step: &Step| Some(step.raise_pages?.saturating_mul(page_bytes(&step.place)));
+        self.steps.iter().filter_map(raise).fold(0, u64::saturating_add)
+    }
+
+    fn surplus(&self, step: &Step) -> Option<String> {
+        // A smaller allowance is none that anybody could come to harm by.
+        if number(&step.wanted)? <= number(&step.now).unwrap_or(0) {
+            return None;
+        }
+        let allowed = |step: &Step| Some(number(&step.wanted)?.saturating_mul(page_bytes(&step.place)?));
+        let surplus = self.steps.iter().filter(|other| is_surplus(other)).filter_map(allowed);
+        let together = surplus.fold(self.raised(), u64::saturating_add);
+        let why = Budget::of(&self.observation.host).refusal(together)?;
+        Some(format!("programs could map what cannot be there: {why}"))
+    }
+
+    fn cpus_left(&self, step: &Step, wanted: u64) -> Option<String> {
+        let switched = |to: &str| {
+            let of_row = self.steps.iter().filter(|other| other.knob == step.knob);
+            u32::try_from(of_row.filter(|other| other.wanted.trim() == to).count()).unwrap_or(u32::MAX)
+        };
+        let online = self.observation.host.cpus_online;
+        let left = online.saturating_add(switched("1")).saturating_sub(switched("0"));
+        (wanted == 0 && left.saturating_mul(2) < online)
+            .then(|| format!("of {online} CPUs {left} would be left, and half of them have to stay"))
+    }
+}
+
+fn is_surplus(step: &Step) -> bool {
+    step.place.ends_with("/nr_overcommit_hugepages")
+}
+
+/// The size of the pages of a pool, by the name of its folder: `hugepages-2048kB`.
+fn page_bytes(place: &str) -> Option<u64> {
+    let folder = place.rsplit('/').nth(1)?;
+    let kib: u64 = folder.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// Why a limit of the whole host is too low for what runs on it, and for half of it once more at a restart.
+fn too_few(wanted: u64, now: Option<u64>, what: &str) -> Option<String> {
+    let least = now.unwrap_or(0).saturating_mul(2).max(ROOM_MIN);
+    let here = now.map(|now| format!(", and there are {now} now")).unwrap_or_default();
+    (wanted < least).then(|| format!("{wanted} are too few {what}{here}: at least {least}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Values that ruin a host, against the rows that we ship.
+
+use planish_model::{
+    Case, Catalogue, Class, Conditions, Demand, PoolReading, Profile, Reading, VerdictKind, Want,
+};
+
+use super::*;
+use crate::testing::{observation, pool, profile, reading};
+use crate::{Options, plan};
+
+const CPU: &str = "/sys/devices/system/cpu/cpu";
+
+/// Eight CPUs, 16 GiB of which 12 are available, 5 GiB promised of 8, 600 threads, 2000 open files.
+fn host() -> Observation {
+    let mut observation = observation();
+    observation.host.cpus_online = 8;
+    observation.pools = vec![PoolReading { pages: 0, free: 0, surplus: 0, ..pool(0, 0) }];
+    observation.demand = Demand {
+        threads: Some(600),
+        open_files: Some(2000),
+        promised_bytes: Some(5 << 30),
+        promises_bytes_max: Some(8 << 30),
+        swap_bytes: 0,
+        overcommit_mode: Some(0),
+    };
+    let surplus = |kib: u32| format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_overcommit_hugepages");
+    let mut add = |id: &str, place: String, value: &str| {
+        let readings: &mut Vec<Reading> = observation.knobs.entry(KnobId::new(id)).or_default();
+        readings.push(reading(&place, value));
+    };
+    for (id, name, value) in [
+        ("vm.watermark_scale_factor", "vm/watermark_scale_factor", "10"),
+        ("vm.overcommit_memory", "vm/overcommit_memory", "0"),
+        ("vm.overcommit_ratio", "vm/overcommit_ratio", "50"),
+        ("vm.overcommit_kbytes", "vm/overcommit_kbytes", "0"),
+        ("kernel.threads-max", "kernel/threads-max", "127000"),
+        ("kernel.pid_max", "kernel/pid_max", "32768"),
+        ("fs.file-max", "fs/file-max", "1600000"),
+    ] {
+        add(id, format!("/proc/sys/{name}"), value);
+    }
+    add("hugepages.2m.overcommit", surplus(2048), "0");
+    add("hugepages.1g.overcommit", surplus(1_048_576), "0");
+    for cpu in 1..8 {
+        add("cpu.online", format!("{CPU}{cpu}/online"), "1");
+    }
+    for (id, name, value) in [("cpu.min_freq_khz", "min", "800000"), ("cpu.max_freq_khz", "max", "3900000")] {
+        let place = format!("{CPU}0/cpufreq/scaling_{name}_freq");
+        add(id, place.clone(), value);
+        observation.ranges.insert(place, [800_000, 3_900_000]);
+    }
+    observation
+}
+
+fn everything() -> Options {
+    Options { allow_classes: vec![Class::Availability], ..Options::default() }
+}
+
+/// The reasons why a profile is impossible; empty where all of it is planned.
+fn told(want: &[(&str, i64)], options: &Options) -> Vec<String> {
+    let want: Vec<(&str, Want)> = want.iter().map(|(id, value)| (*id, Want::Int(*value))).collect();
+    let profile: Profile = profile(&want);
+    let catalogue = Catalogue::embedded().expect("sound");
+    let plan = plan(&catalogue, &host(), &profile, &[], options).expect("known knobs");
+    for row in plan.skipped.iter().filter(|row| row.impossible) {
+        assert_eq!(row.verdict.verdict, VerdictKind::Blocked);
+        assert!(!plan.steps.iter().any(|step| step.place == row.place), "{}", row.place);
+    }
+    let reasons = plan.skipped.into_iter().filter(|row| row.impossible).map(|row| row.verdict.reason);
+    reasons.collect()
+}
+
+#[test]
+fn what_would_ruin_the_host_is_refused_row_by_row() {
+    for (id, value, part) in [
+        ("vm.min_free_kbytes", 12 << 20, "12 GiB of 16 GiB would be for nobody"),
+        ("vm.watermark_scale_factor", 3000, "would keep up to 9.6 GiB free"),
+        ("kernel.threads-max", 20, "20 are too few threads, and there are 600 now: at least 1200"),
+        ("kernel.pid_max", 400, "400 are too few threads"),
+        ("fs.file-max", 10, "10 are too few open files, and there are 2000 now: at least 4000"),
+        ("hugepages.2m.overcommit", 99_999_999, "programs could map what cannot be there"),
+        ("hugepages.1g.overcommit", 12, "programs could map what cannot be there"),
+        ("cpu.online", 0, "of 8 CPUs 1 would be left, and half of them have to stay"),
+        ("cpu.min_freq_khz", 9_000_000, "9000000 is not among 800000 to 3900000"),
+        ("cpu.max_freq_khz", 1, "1 is not among 800000 to 3900000"),
+    ] {
+        let reasons = told(&[(id, value)], &everything());
+        assert!(!reasons.is_empty(), "{id} = {value} is planned");
+        assert!(reasons.iter().all(|reason| reason.contains(part)), "{id}: {reasons:?}");
+    }
+}
+
+#[test]
+fn what_a_host_of_this_size_can_have_is_planned() {
+    for (id, value) in [
+        ("vm.min_free_kbytes", 200 << 10),
+        ("vm.min_free_kbytes", 1024),
+        ("vm.watermark_scale_factor", 500),
+        ("kernel.threads-max", 1200),
+        ("kernel.pid_max", 4_194_304),
+        ("fs.file-max", 4000),
+        ("hugepages.2m.overcommit", 1000),
+        ("cpu.min_freq_khz", 3_900_000),
+        ("cpu.max_freq_khz", 800_001),
+        ("vm.overcommit_ratio", 1),
+        ("vm.overcommit_memory", 2),
+    ] {
+        assert_eq!(told(&[(id, value)], &everything()), [""; 0], "{id} = {value}");
+    }
+}
+
+#[test]
+fn promises_are_held_against_those_that_were_made_only_where_mode_2_holds_them() {
+    let told = |want: &[(&str, i64)]| told(want, &everything());
+    let mode = ("vm.overcommit_memory", 2);
+    let few = "5.1 GiB could be promised to programs, and 5 GiB are already: a tenth more is needed";
+    assert_eq!(told(&[mode, ("vm.overcommit_ratio", 32)]), [few, few], "both of them, since they are one");
+    assert_eq!(told(&[mode, ("vm.overcommit_ratio", 90)]), [""; 0]);
+    assert_eq!(told(&[mode, ("vm.overcommit_kbytes", 1 << 20)]).len(), 2);
+    assert_eq!(told(&[("vm.overcommit_memory", 1), ("vm.overcommit_ratio", 1)]), [""; 0]);
+
+    let catalogue = Catalogue::embedded().expect("sound");
+    let alone = |change: &dyn Fn(&mut Observation)| {
+        let (mut observation, profile) = (host(), profile(&[("vm.overcommit_ratio", Want::Int(1))]));
+        change(&mut observation);
+        let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("known knobs");
+        plan.skipped.iter().filter(|row| row.impossible).count()
+    };
+    assert_eq!(alone(&|_| ()), 0);
+    assert_eq!(alone(&|host| host.demand.overcommit_mode = Some(2)), 1, "the host is in that mode already");
+    let silent = |host: &mut Observation| {
+        host.demand = Demand { overcommit_mode: Some(2), ..Demand::default() };
+    };
+    assert_eq!(alone(&silent), 1, "what is in use is promised at least");
+}
+
+#[test]
+fn half_of_the_cpus_may_go() {
+    let without = |cpus: std::ops::Range<u32>| {
+        let case =
+            |cpu| Case { value: "0".to_owned(), only: Some(format!("{cpu}")), needs: Conditions::default() };
+        let profile = profile(&[("cpu.online", Want::Cases(cpus.map(case).collect()))]);
+        let catalogue = Catalogue::embedded().expect("sound");
+        let plan = plan(&catalogue, &host(), &profile, &[], &everything()).expect("known knobs");
+        (plan.steps.len(), plan.skipped.iter().filter(|row| row.impossible).count())
+    };
+    assert_eq!(without(4..8), (4, 0));
+    assert_eq!(without(3..8), (0, 5));
+    assert_eq!(told(&[("cpu.online", 0)], &everything()).len(), 7);
+}
+
+#[test]
+fn a_safe_limit_is_raised_freely_and_lowered_by_leave_alone() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let planned = |value: i64, options: &Options| {
+        let profile = profile(&[("kernel.pid_max", Want::Int(value))]);
+        let plan = plan(&catalogue, &host(), &profile, &[], options).expect("known knobs");
+        let why = plan.skipped.first().map(|row| (row.impossible, row.verdict.reason.clone()));
+        (plan.steps.len(), why)
+    };
+    assert_eq!(planned(65_536, &Options::default()), (1, None));
+    let reason = "it is lowered from 32768 and may stall the host: --allow availability".to_owned();
+    assert_eq!(planned(20_000, &Options::default()), (0, Some((false, reason))));
+    assert_eq!(planned(20_000, &everything()), (1, None));
+}
+
+#[test]
+fn a_plan_is_judged_once_more_by_the_host_of_the_moment() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let profile = profile(&[("vm.min_free_kbytes", Want::Int(700 << 10))]);
+    let mut observation = host();
+    let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("known knobs");
+    assert_eq!(plan.steps.len(), 1);
+    assert!(ruinous(&catalogue, &observation, &plan.steps).is_empty());
+    observation.host.available_bytes = 1 << 30;
+    let told = ruinous(&catalogue, &observation, &plan.steps);
+    assert_eq!(told.len(), 1);
+    assert!(told[0].1.ends_with("only 1 GiB are available"), "{}", told[0].1);
+}
+
+#[test]
+fn every_bound_is_the_bound_of_a_row() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for bound in [
+        Bound::FreeReserve,
+        Bound::Watermarks,
+        Bound::Threads,
+        Bound::OpenFiles,
+        Bound::Promises,
+        Bound::Surplus,
+        Bound::CpusLeft,
+    ] {
+        assert!(catalogue.knobs().any(|knob| knob.bound == Some(bound)), "{bound:?}");
+    }
+    let surplus = |knob: &&planish_model::Knob| knob.path.ends_with("/nr_overcommit_hugepages");
+    assert!(catalogue.knobs().filter(surplus).all(|knob| knob.bound == Some(Bound::Surplus)));
+}

@@ -1,0 +1,43 @@
+//! Bounds that a number of the catalogue cannot express: what a host may be asked for follows from what it is and from
+//! what runs on it. A row names its bound; the arithmetic is in `planish-decide`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Beyond which a wanted value would ruin its host, though the kernel takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// KiB that nobody may use: a small part of memory, and less than half of what is available.
+    FreeReserve,
+    /// Distance of the watermarks in 1/10000 of memory, of which reclaim keeps twice as much free.
+    Watermarks,
+    /// Threads of the whole host, or their numbers: more than run now, with room.
+    Threads,
+    /// Open files of the whole host: more than are open now, with room.
+    OpenFiles,
+    /// How much memory may be promised: more than is promised now, where promises are held to it.
+    Promises,
+    /// Pages that programs may map and nobody has set aside: no more than memory can give.
+    Surplus,
+    /// CPUs that are taken offline: half of them stay.
+    CpusLeft,
+}
+
+/// What is asked of a host now: a limit below it would stop what runs. A number that the kernel did not tell is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Demand {
+    /// Threads that there are (`/proc/loadavg`, the number behind the slash).
+    pub threads: Option<u64>,
+    /// Files that are open (`/proc/sys/fs/file-nr`, the first number).
+    pub open_files: Option<u64>,
+    /// Memory that is promised (`Committed_AS`).
+    pub promised_bytes: Option<u64>,
+    /// What may be promised in mode 2 of `vm.overcommit_memory`, as the host is set now (`CommitLimit`).
+    pub promises_bytes_max: Option<u64>,
+    /// Swap space in all.
+    pub swap_bytes: u64,
+    /// `vm.overcommit_memory`.
+    pub overcommit_mode: Option<u64>,
+}

@@ -1,0 +1,27 @@
+//! What is asked of a host now: threads, open files, and memory that was promised.
+
+use planish_host::Host;
+use planish_model::Demand;
+
+use crate::observe::Shared;
+use crate::tables;
+
+/// The numbers that the kernel tells; each that it does not is unknown.
+pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
+    let memory = tables::meminfo(&shared.meminfo);
+    let word = |path: &str, place: usize| {
+        let text = host.read(path).ok()?;
+        text.split_whitespace().nth(place).map(str::to_owned)
+    };
+    // `3.41 3.20 2.98 4/1205 912033`: runnable of all threads (fs/proc/loadavg.c).
+    let threads = word("/proc/loadavg", 3).and_then(|word| word.split_once('/')?.1.parse().ok());
+    let number = |path: &str| word(path, 0)?.parse().ok();
+    Demand {
+        threads,
+        open_files: number("/proc/sys/fs/file-nr"),
+        promised_bytes: memory.get("Committed_AS").copied(),
+        promises_bytes_max: memory.get("CommitLimit").copied(),
+        swap_bytes: memory.get("SwapTotal").copied().unwrap_or(0),
+        overcommit_mode: number("/proc/sys/vm/overcommit_memory"),
+    }
+}
