@@ -74,7 +74,9 @@ pub fn plan(
     if let Some((place, knobs)) = plan.named_twice() {
         return Err(DecideError::OnePlace { place: place.to_owned(), knobs: knobs.map(KnobId::clone) });
     }
-    if allowed {
+    if placement.is_none() {
+        placement::refuse_unpinned(&plan)?;
+    } else if allowed {
         placement::refuse_half(&asks, &plan)?;
     }
     Ok(Plan { placement, ..plan })
@@ -225,6 +227,10 @@ impl<'a> Draft<'a> {
         }
         if verdict.verdict != VerdictKind::Settable {
             return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
+        }
+        if let Some(reason) = placement::fixed(self.observation, knob, &reading.place) {
+            let verdict = Verdict::new(VerdictKind::Moot, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let word = knob.r#type.normal(wanted);
         if !reading.offered.is_empty() && !reading.offered.contains(&word) {

@@ -189,6 +189,15 @@ pub enum PlacementError {
         /// The knob.
         knob: KnobId,
     },
+    /// Interrupts are moved, and nobody says where the service is that they belong to.
+    #[error(
+        "{knob} is wanted without the service that the interrupts belong to: moved away from it they cost several times \
+         what they cost now"
+    )]
+    Unpinned {
+        /// The knob.
+        knob: KnobId,
+    },
     /// A part that cannot be set, so that only half of the rest would be.
     #[error("only half of it could be done: {knob} at {place}: {reason}")]
     Half {
@@ -239,6 +248,10 @@ impl PlacementError {
             }
             Self::Unseen => "see what is told of them: planish topo".to_owned(),
             Self::Twice { knob } => format!("take {knob} out of [want], or the table [placement] out"),
+            Self::Unpinned { knob } => format!(
+                "say where services are in a table [placement], which moves interrupts too (docs/placement.md); or \
+                 leave them: --exclude {knob}"
+            ),
             Self::Half { .. } => {
                 "make that possible, or leave the placement out: it is done whole or not at all".to_owned()
             }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use planish_model::{
     Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Persisted, PlacedService, Placement,
-    PlacementRequest, Plan, Undo, VerdictKind,
+    PlacementRequest, Plan, Undo, VerdictKind, place,
 };
 
 pub use error::PlacementError;
@@ -201,6 +201,22 @@ fn settings(machine: &Machine, service: &PlacedService) -> String {
 fn whereabouts(service: &PlacedService) -> String {
     let nodes: Cpus = service.nodes.iter().copied().collect();
     format!("{} on node {nodes}", service.unit)
+}
+
+/// Refuses a plan that moves interrupts and pins no service: half of a placement.
+pub(crate) fn refuse_unpinned(plan: &Plan) -> Result<(), PlacementError> {
+    let moved = plan.steps.iter().find(|step| step.knob.as_str() == "irq.affinity");
+    moved.map_or(Ok(()), |step| Err(PlacementError::Unpinned { knob: step.knob.clone() }))
+}
+
+/// Why an interrupt stays where it is, whatever is wanted: the kernel places it, or it belongs to one CPU.
+pub(crate) fn fixed<'a>(observation: &'a Observation, knob: &Knob, place: &str) -> Option<&'a str> {
+    let of_irq = |knob: &&Knob| knob.id.as_str() == "irq.affinity";
+    let knob = Some(knob).filter(of_irq)?;
+    let holes = place::captures(&knob.path, place)?;
+    let number: u32 = holes.first()?.1.parse().ok()?;
+    let irqs = &observation.machine.as_ref()?.irqs;
+    irqs.iter().find(|irq| irq.id == number)?.fixed.as_deref()
 }
 
 /// Refuses a plan that holds only a part of what a placement needs.
