@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
-    Knob, KnobId, NOT_GIVEN, Nodes, Observation, Plan, Profile, Reading, Sizing, Skipped, Step, Undo,
-    Verdict, VerdictKind, Want, place,
+    Knob, KnobId, NOT_GIVEN, Nodes, Observation, Overlay, Plan, Profile, Reading, Sizing, Skipped, Step,
+    Undo, Verdict, VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;
@@ -79,7 +79,22 @@ pub fn plan(
     } else if allowed {
         placement::refuse_half(&asks, &plan)?;
     }
-    Ok(Plan { placement, ..plan })
+    let overlays = overlays(open, &observation.host.boot_id, &plan.steps);
+    Ok(Plan { placement, overlays, ..plan })
+}
+
+/// The entries of this boot that steps cover with other values. Pools are raised beside each other and cover nothing.
+fn overlays(open: &[Entry], boot_id: &str, steps: &[Step]) -> Vec<Overlay> {
+    let of = |entry: &Entry| {
+        let sets = |own: &EntryStep, step: &Step| own.place == step.place && !own.is_undone();
+        let is_covered =
+            |step: &&Step| step.undo != Undo::Subtract && entry.steps.iter().any(|own| sets(own, step));
+        let knobs: BTreeSet<KnobId> = steps.iter().filter(is_covered).map(|step| step.knob.clone()).collect();
+        let (entry, profile, knobs) =
+            (entry.id, entry.profile.clone(), knobs.into_iter().collect::<Vec<_>>());
+        (!knobs.is_empty()).then_some(Overlay { entry, profile, knobs })
+    };
+    open.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).filter_map(of).collect()
 }
 
 /// Why the user has not allowed a knob.

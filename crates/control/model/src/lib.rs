@@ -70,7 +70,7 @@ pub use placement::{
     FarDevice, Interrupts, Isolation, MemoryPolicy, PlacedIrq, PlacedPartition, PlacedService, Placement,
     PlacementRequest, ServiceRequest,
 };
-pub use plan::{Coupled, Coupling, Plan, PlanHash, Skipped, Step};
+pub use plan::{Coupled, Coupling, Overlay, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value};
 pub use service::{
     GroupLimit, NodeBytes, SeenService, ServiceCpus, ServiceFaults, ServiceLimit, ServiceMemory, ServiceView,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Class, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, VerdictKind, When};
+use crate::{Class, EntryId, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, VerdictKind, When};
 
 /// How another place depends on the one that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +106,17 @@ pub struct Skipped {
     pub hindered: bool,
 }
 
+/// An open entry whose values a plan covers with others: an undo of what the plan becomes brings them back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Overlay {
+    /// The entry.
+    pub entry: EntryId,
+    /// The profile that it came from.
+    pub profile: String,
+    /// The knobs of the plan that it has set too.
+    pub knobs: Vec<KnobId>,
+}
+
 /// sha256 of the canonical JSON of a plan's steps, host id and boot id, in hexadecimal. Who asks does not count:
 /// the words of a verdict are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -140,6 +151,9 @@ pub struct Plan {
     /// whoever starts or stops one does not change what the plan writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub second_writers: Vec<SecondWriter>,
+    /// Open entries of this boot that the steps lay other values over. They tell, and are no part of the hash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlays: Vec<Overlay>,
     /// Where services and interrupts are to be, which the steps carry out; it tells, and is no part of the hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
@@ -184,8 +198,20 @@ impl Plan {
     ) -> Self {
         let hash = hash(&steps, &[], &host_id, &boot_id);
         let (boot, second_writers) = (Vec::new(), Vec::new());
-        let (placement, persist) = (None, None);
-        Self { hash, profile, host_id, boot_id, steps, skipped, boot, second_writers, placement, persist }
+        let (overlays, placement, persist) = (Vec::new(), None, None);
+        Self {
+            hash,
+            profile,
+            host_id,
+            boot_id,
+            steps,
+            skipped,
+            boot,
+            second_writers,
+            overlays,
+            placement,
+            persist,
+        }
     }
 
     /// The plan with boot parameters for `apply --persist`: its hash covers them too.

@@ -56,6 +56,65 @@ fn pools_come_first_and_derived_values_last() {
 }
 
 #[test]
+fn an_open_entry_that_the_plan_covers_is_named() {
+    let place = "/proc/sys/vm/swappiness";
+    let mut entry = crate::testing::entry_holding("throughput", place, 0);
+    entry.steps[0].undo = Undo::Restore;
+    let overlays = |want: &[(&str, Want)], entry: &Entry| {
+        let open = std::slice::from_ref(entry);
+        plan(&catalogue(), &observation(), &profile(want), open, &Options::default()).expect("known").overlays
+    };
+    let want = [("vm.swappiness", Want::Int(1)), ("vm.dirty_ratio", Want::Int(5))];
+    let found = overlays(&want, &entry);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].entry, found[0].profile.as_str()), (EntryId(1), "throughput"));
+    assert_eq!(found[0].knobs, [KnobId::new("vm.swappiness")]);
+    assert!(overlays(&[("vm.swappiness", Want::Int(60))], &entry).is_empty(), "it is so already");
+    let elsewhere = Entry { boot_id: "another".to_owned(), ..entry };
+    assert!(overlays(&want, &elsewhere).is_empty(), "it went with its boot");
+}
+
+#[test]
+fn interrupts_are_not_moved_without_the_service_that_they_belong_to() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut observation = observation();
+    let reading = |irq: u32| crate::testing::reading(&format!("/proc/irq/{irq}/smp_affinity_list"), "0-1");
+    observation.knobs.insert(KnobId::new("irq.affinity"), vec![reading(41), reading(53)]);
+    let profile = profile(&[("irq.affinity", text("0"))]);
+    let made = |options: &Options| plan(&catalogue, &observation, &profile, &[], options);
+    let allowed = Options { allow_classes: vec![Class::Availability], ..Options::default() };
+    let error = made(&allowed).expect_err("half a plan");
+    assert!(matches!(&error, DecideError::Placement(PlacementError::Unpinned { .. })), "{error:?}");
+    assert!(error.cure().contains("[placement]"), "{}", error.cure());
+    assert!(
+        made(&Options { exclude: vec!["irq.affinity".to_owned()], ..allowed })
+            .expect("left")
+            .steps
+            .is_empty()
+    );
+    assert!(made(&Options::default()).expect("not allowed").steps.is_empty());
+}
+
+#[test]
+fn an_interrupt_that_the_kernel_places_is_moot() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let knob = catalogue.knob(&KnobId::new("irq.affinity")).expect("a row");
+    let mut observation = observation();
+    let irq = |id: u32, fixed: Option<&str>| planish_model::MachineIrq {
+        id,
+        users: vec!["nvme0q1".to_owned()],
+        cpus: planish_model::Cpus::default(),
+        node: None,
+        fixed: fixed.map(str::to_owned),
+    };
+    let irqs = vec![irq(41, None), irq(53, Some("the kernel places it by itself (managed)"))];
+    observation.machine = Some(planish_model::Machine { irqs, ..planish_model::Machine::default() });
+    let fixed = |id: u32| placement::fixed(&observation, knob, &format!("/proc/irq/{id}/smp_affinity_list"));
+    assert_eq!(fixed(53), Some("the kernel places it by itself (managed)"));
+    assert_eq!((fixed(41), fixed(7)), (None, None));
+}
+
+#[test]
 fn originals_of_coupled_places_are_in_the_step() {
     let coupled = |want: &[(&str, Want)]| -> Vec<(String, String, Coupling)> {
         let plan = plan_of(want);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Class, Exit, KnobId, Plan, quoted};
+use planish_model::{Class, Exit, KnobId, Overlay, Plan, quoted};
 use planish_pipeline::{self as pipeline, PipelineError, PlanOptions, Session, Source};
 use planish_report::{Level, Message};
 
@@ -12,6 +12,9 @@ use crate::commands::apply::boot_parameters_wait;
 use crate::commands::{service, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
+
+/// Knobs of an open entry that are named before the others are only counted.
+const COVERED_NAMED_MAX: usize = 4;
 
 /// Show before and after of every step, and what it may cost
 ///
@@ -174,6 +177,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 
 /// What is to be known of a plan beside its steps.
 fn with_notes(mut answer: Answer, plan: &Plan, persists: bool) -> Answer {
+    for Overlay { entry, profile, knobs } in &plan.overlays {
+        let named: Vec<&str> = knobs.iter().take(COVERED_NAMED_MAX).map(KnobId::as_str).collect();
+        let more = match knobs.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = named.join(", ");
+        answer = answer.note(format!(
+            "entry {entry} ({profile}) is open and has set {named}{more}: what it set there is covered until an undo"
+        ));
+    }
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }
