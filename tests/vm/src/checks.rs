@@ -2,7 +2,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{control, partition, placed, planish, record, settings};
+use crate::{cards, control, partition, placed, planish, record, settings};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -23,6 +23,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         placed::run_all(shape, report);
         control::run_all(report);
         partition::run_all(report);
+        cards::run_all(report);
         report.check("workload.cgroup", limited_workload);
     }
     if shape.record {

@@ -182,7 +182,9 @@ fn way_back() -> Result<bool> {
 fn safe_knobs() -> Result<Vec<(String, String)>> {
     let envelope = planish::json(&["knobs"], &[0])?;
     let knobs = envelope["result"]["knobs"].as_array().context("knobs: no result.knobs")?;
-    let is_asked = |knob: &&Value| knob["class"] == "safe" && knob["verdict"] == "settable";
+    // Those of cards are no files, and have a judge of their own: see [`crate::cards`].
+    let is_file = |knob: &Value| !knob["place"].as_str().is_some_and(|place| place.starts_with("/planish/"));
+    let is_asked = |knob: &&Value| knob["class"] == "safe" && knob["verdict"] == "settable" && is_file(knob);
     let text = |knob: &Value, key: &str| {
         knob[key].as_str().map(str::to_owned).with_context(|| format!("a knob without {key}: {knob}"))
     };

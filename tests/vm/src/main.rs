@@ -22,6 +22,7 @@
     reason = "a test asks the kernel itself, not what planish thinks of it"
 )]
 
+mod cards;
 mod check;
 mod checks;
 mod control;

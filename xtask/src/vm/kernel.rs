@@ -17,12 +17,25 @@ pub struct Kernel {
     pub version: String,
     /// The compressed image.
     pub image: PathBuf,
-    /// Modules that a guest loads, in this order: a disk that needs no storage, for its queue settings.
+    /// Modules that a guest loads, in this order: a disk that needs no storage and network cards that lead nowhere, for
+    /// their settings.
     pub modules: Vec<PathBuf>,
 }
 
 /// Below `lib/modules/<release>/kernel`, without the ending, which tells how they are compressed.
-const MODULES: &[&str] = &["fs/configfs/configfs.ko", "drivers/block/null_blk/null_blk.ko"];
+const MODULES: &[&str] = &[
+    "fs/configfs/configfs.ko",
+    "drivers/block/null_blk/null_blk.ko",
+    "drivers/virtio/virtio.ko",
+    "drivers/virtio/virtio_ring.ko",
+    "drivers/virtio/virtio_pci_modern_dev.ko",
+    "drivers/virtio/virtio_pci_legacy_dev.ko",
+    "drivers/virtio/virtio_pci.ko",
+    "net/core/failover.ko",
+    "drivers/net/net_failover.ko",
+    "drivers/net/virtio_net.ko",
+    "drivers/net/vmxnet3/vmxnet3.ko",
+];
 
 /// Returns the kernel from the cache, or fetches it.
 ///

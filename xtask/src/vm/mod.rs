@@ -154,7 +154,7 @@ impl Programs {
         for (index, module) in kernel.modules.iter().enumerate() {
             let name = module.file_name().unwrap_or_default().to_string_lossy();
             // The guest loads them in the order of their names.
-            archive.program(&format!("modules/{index}-{name}"), &read(module)?)?;
+            archive.program(&format!("modules/{index:02}-{name}"), &read(module)?)?;
         }
         archive.finish()?.into_inner().context("write the initramfs")?;
         shell::run(Command::new("gzip").args(["-1", "--force", "--no-name"]).arg(&plain))?;

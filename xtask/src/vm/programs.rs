@@ -1,4 +1,5 @@
-//! Programs of C for the guests, each linked dynamically to one libc that goes with it: what `planish run` starts.
+//! Programs of C for the guests, each linked dynamically to one libc that goes with it: what `planish run` starts, and
+//! what judges settings that have no file.
 //!
 //! They are built from the compiler and the packages of this machine, so one that cannot be had is skipped aloud.
 
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCE: &str = "tests/vm/programs/place.c";
+const CARD: &str = "tests/vm/programs/card.c";
 /// Where Debian has the libraries of this machine; the only one that guests emulate.
 const MULTIARCH: &str = "x86_64-linux-gnu";
 
@@ -38,9 +40,12 @@ pub fn build() -> Result<(Vec<Packed>, Vec<String>)> {
 fn glibc(folder: &Path) -> Result<Vec<Packed>> {
     let program = folder.join("place-glibc");
     shell::run(compiler()?.arg(SOURCE).arg("-o").arg(&program))?;
+    let card = folder.join("card-glibc");
+    shell::run(compiler()?.arg(CARD).arg("-o").arg(&card))?;
     let libc = shell::output(compiler()?.arg("-print-file-name=libc.so.6"))?;
     Ok(vec![
         packed("bin/place-glibc", &program)?,
+        packed("bin/card-glibc", &card)?,
         packed("lib64/ld-linux-x86-64.so.2", Path::new("/lib64/ld-linux-x86-64.so.2"))?,
         packed(&format!("usr/lib/{MULTIARCH}/libc.so.6"), Path::new(libc.trim()))?,
     ])
