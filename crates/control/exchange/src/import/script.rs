@@ -242,7 +242,7 @@ fn ethtool(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
         return collector.refuse(line, text, "of ethtool only -A, -C, -G, -K and -L are known");
     };
     let told = format!("ethtool {option} {card}");
-    collector.cards(line, &told, option, &[card.clone()], &words[3..]);
+    collector.cards(line, &told, option, std::slice::from_ref(card), &words[3..]);
 }
 
 /// `echo VALUE > FILE`, `echo VALUE | tee FILE`, `printf '%s\n' VALUE > FILE`.
