@@ -16,6 +16,8 @@ use std::path::Path;
 mod boot;
 #[path = "../../../../../fuzz/targets/call_profile.rs"]
 mod call_profile;
+#[path = "../../../../../fuzz/targets/cards.rs"]
+mod cards;
 #[path = "../../../../../fuzz/targets/catalogue.rs"]
 mod catalogue;
 #[path = "../../../../../fuzz/targets/command_line.rs"]
@@ -102,6 +104,7 @@ mod seeds {
     targets!(
         boot,
         call_profile,
+        cards,
         catalogue,
         command_line,
         documents,
