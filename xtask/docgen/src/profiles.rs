@@ -87,6 +87,11 @@ fn wanted(want: &Want) -> String {
         Want::Case(one) => case(one),
         Want::Cases(cases) => cases.iter().map(case).collect::<Vec<_>>().join("; else "),
         Want::Need { need_bytes, .. } => format!("pages for {need_bytes} bytes"),
+        Want::Needs { need_bytes, nodes } => {
+            let each = nodes.iter().zip(need_bytes);
+            let each = each.map(|(node, bytes)| format!("pages for {bytes} bytes on node {node}"));
+            each.collect::<Vec<_>>().join(", ")
+        }
         Want::From { from } => format!("computed: {}", word(from)),
     }
 }
