@@ -1,6 +1,7 @@
-//! `./x docs`: the references that are generated from the product, and whether they are fresh.
+//! `./x docs`: the references that are generated from the product, and whether they are fresh; and the list of fuzz
+//! targets, whose freshness their own stage checks.
 
-use crate::{ground, shell};
+use crate::{fuzz, ground, shell};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,6 +30,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             let _ = fs::remove_dir_all(Path::new(COMMITTED).join(folder));
         }
         generate(Path::new(COMMITTED))?;
+        fuzz::refresh()?;
     }
     Ok(ExitCode::SUCCESS)
 }
