@@ -16,6 +16,7 @@
 mod boot;
 mod files;
 mod isolated;
+mod once;
 mod power;
 mod profiles;
 mod systemd;
@@ -64,10 +65,12 @@ pub fn run(stage: &str) {
             third::run_all(&mut report);
             Next::End
         }
-        _ => power::stage(stage, &mut report).unwrap_or_else(|| {
-            report.fail("stage", &format!("no stage {stage}"));
-            Next::End
-        }),
+        _ => once::stage(stage, &mut report).or_else(|| power::stage(stage, &mut report)).unwrap_or_else(
+            || {
+                report.fail("stage", &format!("no stage {stage}"));
+                Next::End
+            },
+        ),
     };
     if let Next::Reboot(next) = &next {
         println!("PLANISH-NEXT {next}");
