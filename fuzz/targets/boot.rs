@@ -18,7 +18,8 @@ fuzz_target!(|text: &str| {
     shell.source(text, "f");
     let _ = (shell.words("GRUB_CMDLINE_LINUX"), Entry::parse(text), env_value(text, "kernelopts"));
     let _ = generated::given(text, "nosmt");
-    let _ = (once::takes_next_entry(text), once::reads_custom(text), once::of_menu(text, Some("1>0"), "nosmt"));
+    let _ =
+        (once::takes_next_entry(text), once::reads_custom(text), once::of_menu(text, Some("1>0"), "nosmt"));
     let _ = (once::of_entry(text, text, "nosmt"), once::file_of_entry(text, "nosmt"));
     if let Ok(added) = once::add(text, "menuentry 'a' {\n}\n") {
         assert_eq!(once::take_out(&added, "menuentry 'a' {\n}\n").as_deref(), Some(text));

@@ -63,7 +63,7 @@ pub fn outgoing(
             }
             Ok(out)
         }
-        Named::Profile(profile) => of_profile(session, profile, &made, options),
+        Named::Profile(profile) => of_profile(session, *profile, &made, options),
     }
 }
 

@@ -27,7 +27,7 @@ pub struct PlanOptions {
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
 pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result<Plan, PipelineError> {
     match source.load(session)? {
-        Named::Plan(plan) => Ok(with_second_writers(session, plan).0),
+        Named::Plan(plan) => Ok(with_second_writers(session, *plan).0),
         Named::Profile(profile) => Ok(of_profile(session, &profile, options, &session.ledger()?.entries)?.0),
     }
 }
@@ -41,7 +41,7 @@ pub(crate) fn plan_and_look(
     entries: &[Entry],
 ) -> Result<(Plan, Observation), PipelineError> {
     match named {
-        Named::Plan(plan) => Ok(with_second_writers(session, plan)),
+        Named::Plan(plan) => Ok(with_second_writers(session, *plan)),
         Named::Profile(profile) => of_profile(session, &profile, options, entries),
     }
 }

@@ -22,9 +22,9 @@ pub enum Source {
 /// What a source names.
 pub(crate) enum Named {
     /// A plan, to be applied exactly so or not at all.
-    Plan(Plan),
+    Plan(Box<Plan>),
     /// A profile with everything that it inherits, checked.
-    Profile(Profile),
+    Profile(Box<Profile>),
 }
 
 impl Source {
@@ -68,7 +68,7 @@ impl Source {
     /// The profile that it names, with everything that it inherits.
     pub(crate) fn profile(&self, session: &Session) -> Result<Profile, PipelineError> {
         match (self.load(session)?, self) {
-            (Named::Profile(profile), _) => Ok(profile),
+            (Named::Profile(profile), _) => Ok(*profile),
             (Named::Plan(_), Self::File(path)) => Err(PipelineError::NotAProfile { path: path.clone() }),
             (Named::Plan(_), _) => unreachable!("only a file holds a plan"),
         }
@@ -80,15 +80,17 @@ impl Source {
             Self::Profile(name) if self.is_file_by_name(session) => {
                 Err(PipelineError::FileByName { name: name.clone() })
             }
-            Self::Profile(name) => Ok(Named::Profile(catalogue.profile(name)?)),
-            Self::Inline(profile) => Ok(Named::Profile(catalogue.resolve("inline profile", profile)?)),
+            Self::Profile(name) => Ok(Named::Profile(Box::new(catalogue.profile(name)?))),
+            Self::Inline(profile) => {
+                Ok(Named::Profile(Box::new(catalogue.resolve("inline profile", profile)?)))
+            }
             Self::File(path) => {
                 let text = text_of(path)?;
                 if is_profile(path) {
                     let profile = catalogue.parse_profile(&path.display().to_string(), &text)?;
-                    return Ok(Named::Profile(profile));
+                    return Ok(Named::Profile(Box::new(profile)));
                 }
-                Ok(Named::Plan(plan_in(path, &text)?))
+                Ok(Named::Plan(Box::new(plan_in(path, &text)?)))
             }
         }
     }
