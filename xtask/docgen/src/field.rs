@@ -221,6 +221,7 @@ impl Row {
 fn sets(catalogue: &Catalogue, knob: &KnobId, directive: &str) -> bool {
     catalogue.knob(knob).is_ok_and(|knob| match &knob.r#type {
         ValueType::Directives { directives } => directives.iter().any(|name| name == directive),
+        ValueType::Setting { directive: own, .. } => own == directive,
         _ => false,
     })
 }

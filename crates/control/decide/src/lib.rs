@@ -29,6 +29,7 @@ mod placement;
 mod plan;
 mod pool;
 mod size;
+mod units;
 mod verdict;
 mod writers;
 

@@ -13,7 +13,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, bounds, cards, cpus, names, order, verdict, writers};
+use crate::{boot, bounds, cards, cpus, names, order, units, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -237,6 +237,15 @@ impl<'a> Draft<'a> {
             let (place, wanted) = (reading.place.clone(), wanted.to_owned());
             return self.skipped.push(Skipped::satisfied(knob.id.clone(), place, wanted, verdict));
         }
+        let unit = self.observation.units.get(&reading.place);
+        if let Some((given, source)) = unit.and_then(|unit| unit.given.as_ref())
+            && knob.r#type.is_enough(given, wanted)
+            && reading.value.as_deref() == Some(NOT_GIVEN)
+        {
+            let verdict = Verdict::new(VerdictKind::Moot, format!("{source} gives {given}"));
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
+        let because = because.or_else(|| unit.map(units::told));
         if verdict.verdict == VerdictKind::Reboot {
             return self.add_boot(knob, reading, wanted, verdict);
         }

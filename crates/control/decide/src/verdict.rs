@@ -172,7 +172,7 @@ fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
     if knob.is_own_file() {
         return Verdict::new(
             VerdictKind::Absent,
-            "no unit has one yet: a profile with a [placement] writes it",
+            "no unit of this host is meant, and none has it yet: a profile writes it",
         );
     }
     if knob.path.starts_with("/sys/fs/cgroup/") {

@@ -61,14 +61,14 @@ pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, Wh
 pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
-    Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, Verdict,
-    VerdictKind, fitting,
+    Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, UnitSetting,
+    Verdict, VerdictKind, fitting,
 };
 pub use once::{OnceBoot, OnceFormat, OnceRefusal, OnceWrite, TrialBoot, TrialBootState, marked, marker};
 pub use persist::{Persist, PersistFile};
 pub use placement::{
-    FarDevice, Interrupts, Isolation, MemoryPolicy, PlacedIrq, PlacedPartition, PlacedService, Placement,
-    PlacementRequest, ServiceRequest,
+    FarDevice, Interrupts, Isolation, MemoryPolicy, Others, PlacedIrq, PlacedPartition, PlacedService,
+    Placement, PlacementRequest, ServiceRequest,
 };
 pub use plan::{Coupled, Coupling, Overlay, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value};
@@ -78,5 +78,5 @@ pub use service::{
 pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
-pub use value::{CpuForm, ValueError, ValueType, drop_in};
+pub use value::{CpuForm, ValueError, ValueType};
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

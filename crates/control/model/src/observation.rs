@@ -215,6 +215,8 @@ impl Persisted {
 
     /// What its drop-ins of units are called. It sorts behind the names of others, so that what it says counts.
     pub const OWN_DROP_IN: &'static str = "zz-planish.conf";
+    /// How the names of its drop-ins with one setting begin.
+    pub const OWN_SETTING: &'static str = "zz-planish-";
 
     /// The slice of services whose CPUs are isolated: the unit, its file, and its control group.
     pub const OWN_SLICE: &'static str = "planish.slice";
@@ -241,9 +243,19 @@ impl Persisted {
     pub fn own_file(source: &str) -> Option<&str> {
         let path = source.rsplit_once(':').map_or(source, |(path, _)| path);
         let name = path.rsplit('/').next()?;
+        let is_setting = name.starts_with(Self::OWN_SETTING) && name.ends_with(".conf");
         let own = [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_RULES, Self::OWN_DROP_IN, Self::OWN_SLICE];
-        own.contains(&name).then_some(path)
+        (own.contains(&name) || is_setting).then_some(path)
     }
+}
+
+/// What a unit has of a setting, without the file of ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnitSetting {
+    /// What its files give, and the file and line; `None` where the default of systemd counts.
+    pub given: Option<(String, String)>,
+    /// What its first process runs with, where the kernel tells, and the number of that process.
+    pub running: Option<(String, u32)>,
 }
 
 /// The value of a named fact, for finding rules.
@@ -285,6 +297,9 @@ pub struct Observation {
     /// Other programs that set knobs here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writers: Vec<SeenWriter>,
+    /// What units have of their own, by the place of the file that would give them something else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, UnitSetting>,
     /// What the machine is made of, where a placement asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,

@@ -27,6 +27,9 @@ pub struct PlacementRequest {
     /// When the CPUs of services with `isolate` are isolated.
     #[serde(skip_serializing_if = "Isolation::is_default")]
     pub isolation: Isolation,
+    /// Where everything else runs that systemd starts.
+    #[serde(skip_serializing_if = "Others::is_default")]
+    pub others: Others,
     /// Interrupts that stay where they are: shell patterns of their names or numbers, such as `ahci*`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub leave: Vec<String>,
@@ -43,6 +46,23 @@ pub enum Interrupts {
     Housekeeping,
     /// To the cores of the service itself, one queue a core in turn.
     Service,
+}
+
+/// Where everything runs that systemd starts and that is not placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Others {
+    /// Where the scheduler puts it.
+    #[default]
+    Anywhere,
+    /// On the housekeeping CPUs, from the next start of systemd on (`CPUAffinity=` of its own configuration).
+    Housekeeping,
+}
+
+impl Others {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// When CPUs are isolated.

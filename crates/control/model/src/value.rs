@@ -10,9 +10,9 @@ use thiserror::Error;
 mod cpus;
 mod directives;
 mod read;
+mod setting;
 
 pub use cpus::CpuForm;
-pub use directives::drop_in;
 
 /// The type of a knob's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -58,6 +58,26 @@ pub enum ValueType {
     Directives {
         /// Those that may be set.
         directives: Vec<String>,
+    },
+    /// `{ directive = "LimitNOFILE", unit = "files", min = 1, words = ["infinity"] }`: one setting of a unit of
+    /// systemd, a whole number or a word.
+    Setting {
+        /// Its name in the unit.
+        directive: String,
+        /// The unit of numbers, for people.
+        unit: String,
+        /// Smallest legal number.
+        #[serde(default)]
+        min: Option<i64>,
+        /// Largest legal number.
+        #[serde(default)]
+        max: Option<i64>,
+        /// Legal words.
+        #[serde(default)]
+        words: Vec<String>,
+        /// Whether more than is wanted is as good: then nothing is ever lowered.
+        #[serde(default)]
+        at_least: bool,
     },
     /// `{ text = true }`: anything; white space is folded for comparison.
     Text {
@@ -153,6 +173,7 @@ impl ValueType {
             Self::Directives { .. } => {
                 directives::normal(raw).or_else(|| directives::normal(&folded)).unwrap_or(folded)
             }
+            Self::Setting { directive, .. } => setting::normal(directive, raw).unwrap_or(folded),
             Self::Ints { .. } | Self::Text { .. } => folded,
         }
     }
@@ -182,6 +203,27 @@ impl ValueType {
         }
     }
 
+    /// The text of a file of ours that gives a value to the unit which the file at `place` is of.
+    #[must_use]
+    pub fn in_file(&self, place: &str, value: &str) -> String {
+        match self {
+            Self::Setting { directive, .. } => directives::drop_in(place, &format!("{directive}={value}")),
+            _ => directives::drop_in(place, value),
+        }
+    }
+
+    /// Whether a value that somebody else gave a unit is as good as the wanted one: the same, or more of what can only
+    /// be too little. Sizes may have a suffix, and limits a second number, which programs may raise themselves to.
+    #[must_use]
+    pub fn is_enough(&self, given: &str, wanted: &str) -> bool {
+        let Self::Setting { at_least, .. } = self else { return self.same(given, wanted) };
+        match (setting::amount(given), setting::amount(wanted)) {
+            (Some(given), Some(wanted)) if *at_least => given >= wanted,
+            (Some(given), Some(wanted)) => given == wanted,
+            _ => self.same(given, wanted),
+        }
+    }
+
     /// Checks a wanted value.
     ///
     /// # Errors
@@ -192,15 +234,7 @@ impl ValueType {
         }
         let value = self.normal(wanted);
         match self {
-            Self::Int { int, min, max } => {
-                let Ok(number) = value.parse::<i64>() else {
-                    return Err(ValueError::NotInt { value, unit: int.clone() });
-                };
-                if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
-                    return Err(ValueError::OutOfRange { value: number, range: range(*min, *max) });
-                }
-                Ok(())
-            }
+            Self::Int { int, min, max } => in_range(&value, int, *min, *max),
             Self::Choice { choice } if choice.contains(&value) => Ok(()),
             Self::Choice { choice } => Err(ValueError::NotAChoice {
                 nearest: crate::nearest(&value, choice.iter().map(String::as_str)).map(str::to_owned),
@@ -224,6 +258,8 @@ impl ValueType {
             Self::Directives { directives } => {
                 Err(ValueError::NotDirectives { value, known: directives.join(", ") })
             }
+            Self::Setting { words, .. } if words.contains(&value) => Ok(()),
+            Self::Setting { unit, min, max, .. } => in_range(&value, unit, *min, *max),
             Self::Text { .. } => Ok(()),
         }
     }
@@ -238,9 +274,24 @@ impl ValueType {
             Self::Ints { ints, count } => format!("{count} whole numbers ({ints})"),
             Self::Cpus { cpus, .. } => cpus.describe().to_owned(),
             Self::Directives { directives } => format!("settings of a unit: {}", directives.join(", ")),
+            Self::Setting { directive, unit, min, max, words, .. } => {
+                let words: String = words.iter().map(|word| format!(", or {word}")).collect();
+                format!("{directive}= of a unit: whole number ({unit}), {}{words}", range(*min, *max))
+            }
             Self::Text { .. } => "text".to_owned(),
         }
     }
+}
+
+/// Whether a text is a whole number within its range.
+fn in_range(value: &str, unit: &str, min: Option<i64>, max: Option<i64>) -> Result<(), ValueError> {
+    let Ok(number) = value.parse::<i64>() else {
+        return Err(ValueError::NotInt { value: value.to_owned(), unit: unit.to_owned() });
+    };
+    if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
+        return Err(ValueError::OutOfRange { value: number, range: range(min, max) });
+    }
+    Ok(())
 }
 
 /// A word that the kernel took and calls invalid, and its reason.

@@ -18,6 +18,7 @@
 //! | `boot` | which boot loader starts this machine, and what it gives the next kernel |
 //! | `persisted` | sysctl.d, tmpfiles.d, kernel command line: what the next boot sets |
 //! | `service` | one service through its own eyes, when it is asked for by [`service()`] |
+//! | `units` | settings of the units that a profile means, by [`unit_settings()`] |
 //! | `writers` | other programs that set knobs: their processes, files, units and profiles |
 
 #![forbid(unsafe_code)]
@@ -34,9 +35,11 @@ mod persisted;
 mod pools;
 mod service;
 mod tables;
+mod units;
 mod writers;
 
 pub use boot::once::{look as once, seen as once_seen};
 pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};
+pub use units::unit_settings;

@@ -79,6 +79,7 @@ fn places(
         persisted: BTreeMap::new(),
         boot: BootLoader::default(),
         writers: Vec::new(),
+        units: BTreeMap::new(),
         machine: None,
     }
 }

@@ -6,7 +6,7 @@
 //! may hold secrets.
 
 mod scope;
-mod unit;
+pub(crate) mod unit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -108,6 +108,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     let mut hints = hints(&written.outcomes, entry, options);
     hints.extend(units::to_restart(&written.outcomes));
     hints.extend(units::to_isolate(&written.outcomes));
+    hints.extend(units::to_reexec(&written.outcomes));
     hints.extend(units::to_confirm(plan).filter(|_| to_be_confirmed));
     hints.extend(journal.torn_note());
     hints.extend(lost_at_boot(&drift).filter(|_| options.is_for_next_boot()));

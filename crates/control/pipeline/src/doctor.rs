@@ -67,7 +67,7 @@ pub fn doctor(
         None => None,
         Some(name) => {
             let profile = Source::named(name).profile(session)?;
-            session.observe_placement(&profile, &mut observation);
+            session.observe_more(&profile, &mut observation);
             let options = planish_decide::Options { sizing, ..planish_decide::Options::default() };
             Some(planish_decide::plan(catalogue, &observation, &profile, &open, &options)?)
         }

@@ -90,6 +90,10 @@ fn of_profile(
             out.left_out.push(LeftOut { knob: id, reason });
             continue;
         }
+        if let Some(reason) = beyond_export(knob) {
+            out.left_out.push(LeftOut { knob: id, reason: reason.to_owned() });
+            continue;
+        }
         match &profile.want[&id] {
             Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => out.computed(knob, made),
             Want::Case(case) => out.cases(knob, std::slice::from_ref(case.as_ref()), host),
@@ -109,6 +113,15 @@ fn of_profile(
 /// Why no other tool is given a part of a placement: none of them takes the service's drop-in and the interrupts of this
 /// boot with it, and a half is worse than nothing.
 const PLACED: &str = "part of a placement, which no other tool takes whole: planish apply places it";
+
+/// Why no other tool is given a knob, whatever else it is given.
+fn beyond_export(knob: &Knob) -> Option<&'static str> {
+    if knob.is_own_file() {
+        return Some("a drop-in of a unit, which other tools do not take back: planish apply writes it");
+    }
+    let made_anew = knob.path.starts_with("/sys/fs/cgroup/");
+    made_anew.then_some("systemd makes the control group anew at each start: planish apply writes it then")
+}
 
 impl Outgoing {
     fn new(name: String, summary: String) -> Self {

@@ -6,7 +6,7 @@ use planish_act::{Sink, stack};
 use planish_host::Access;
 use planish_model::{
     Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Plan,
-    Skipped, Step, Undo, VerdictKind, drop_in, place,
+    Skipped, Step, Undo, VerdictKind, place,
 };
 
 use crate::error::PipelineError;
@@ -335,7 +335,7 @@ fn own_file(
         let (now, seen) = (knob.r#type.normal(now), knob.r#type.normal(&step.now));
         moved.push(format!("{} is `{now}`, the plan saw `{seen}`", step.place));
     }
-    Ok(EntryStep { wanted: drop_in(&step.place, &step.wanted), ..entry_step(step, Vec::new()) })
+    Ok(EntryStep { wanted: knob.r#type.in_file(&step.place, &step.wanted), ..entry_step(step, Vec::new()) })
 }
 
 /// The original at a place; notes when it is not what the plan saw.

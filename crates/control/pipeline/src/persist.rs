@@ -242,7 +242,7 @@ fn route(place: &str, value: &str) -> Route {
     if place.starts_with("cmdline:") {
         return Route::Boot;
     }
-    if place.starts_with("/etc/systemd/system/") {
+    if place.starts_with("/etc/systemd/system/") || place.starts_with("/etc/systemd/system.conf.d/") {
         return Route::Itself;
     }
     Route::Nothing {
@@ -302,6 +302,7 @@ mod tests {
         let lent = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
         assert_eq!(line(lent, "1"), format!("w {lent} - - - - 1\n"));
         assert_eq!(line("/etc/systemd/system/a.service.d/zz-planish.conf", "CPUAffinity=1"), "itself");
+        assert_eq!(line("/etc/systemd/system.conf.d/zz-planish.conf", "CPUAffinity=1"), "itself");
         assert_eq!(line("/proc/sys/kernel/core_pattern", "a\nb"), "");
     }
 }

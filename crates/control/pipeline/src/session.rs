@@ -10,7 +10,7 @@ use planish_host::Host;
 use planish_journal::{
     Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
 };
-use planish_model::{Catalogue, CatalogueError, Entry, EntryId, KnobId, Observation, Plan, Profile};
+use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile};
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -145,14 +145,14 @@ impl Session {
     #[must_use]
     pub fn observe_for(&self, profile: &Profile) -> Observation {
         let mut observation = self.observe();
-        self.observe_placement(profile, &mut observation);
+        self.observe_more(profile, &mut observation);
         observation
     }
 
     /// Reads of the host, once, what a plan of a profile asks for: its knobs and those that are coupled with them, and no
     /// facts. What a placement needs is known only when it is solved: then all of it.
     pub(crate) fn observe_to_plan(&self, profile: &Profile) -> Observation {
-        if profile.placement.is_some() {
+        if profile.placement.is_some() || self.wants_of_units(profile) {
             return self.observe_for(profile);
         }
         self.observe_some(profile.want.keys())
@@ -170,10 +170,19 @@ impl Session {
         planish_observe::observe_some(&self.host, &self.catalogue, |knob| wanted.contains(&knob.id))
     }
 
-    /// Reads what the placement of a profile asks of the machine, where it has one.
-    pub(crate) fn observe_placement(&self, profile: &Profile, observation: &mut Observation) {
-        let Some(placement) = &profile.placement else { return };
+    /// Whether a profile wants settings of units.
+    fn wants_of_units(&self, profile: &Profile) -> bool {
+        profile.want.keys().any(|id| self.catalogue.knob(id).is_ok_and(Knob::is_own_file))
+    }
+
+    /// Reads what only a profile asks for: units whose settings it wants, and the machine that it places services on.
+    pub(crate) fn observe_more(&self, profile: &Profile, observation: &mut Observation) {
+        if !self.wants_of_units(profile) && profile.placement.is_none() {
+            return;
+        }
         let _stage = info_span!("observe").entered();
+        planish_observe::unit_settings(&self.host, &self.catalogue, &profile.want, observation);
+        let Some(placement) = &profile.placement else { return };
         let units: Vec<&str> = placement.service.iter().map(|service| service.unit.as_str()).collect();
         observation.machine = Some(planish_observe::machine(&self.host, &units));
     }

@@ -6,6 +6,9 @@ use planish_model::{Outcome, OutcomeKind, Persisted, Plan, Undo};
 /// Where drop-ins of the administrator are.
 const FOLDER: &str = "/etc/systemd/system/";
 
+/// Where those of systemd's own configuration are.
+const MANAGER_FOLDER: &str = "/etc/systemd/system.conf.d/";
+
 /// The unit that a drop-in is of.
 fn unit_of(place: &str) -> Option<&str> {
     let (unit, _) = place.strip_prefix(FOLDER)?.split_once(".d/")?;
@@ -17,6 +20,15 @@ pub(crate) fn to_restart(outcomes: &[Outcome]) -> Option<String> {
     let done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
     told(done.filter_map(|outcome| unit_of(&outcome.place)).collect())
         .map(|command| format!("a unit that runs takes it up by: {command}"))
+}
+
+/// What makes the configuration of systemd itself count that was written or taken out.
+pub(crate) fn to_reexec(outcomes: &[Outcome]) -> Option<String> {
+    let mut done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
+    done.any(|outcome| outcome.place.starts_with(MANAGER_FOLDER)).then(|| {
+        "what starts later keeps to the CPUs of systemd after: systemctl daemon-reexec, or a reboot"
+            .to_owned()
+    })
 }
 
 /// What is left to do for the partition of services whose slice was just written.
@@ -37,8 +49,14 @@ pub(crate) fn to_confirm(plan: &Plan) -> Option<String> {
         .map(|command| format!("drop-ins of units are written by planish confirm; then: {command}"))
 }
 
-fn told(mut units: Vec<&str>) -> Option<String> {
-    units.dedup();
+fn told(all: Vec<&str>) -> Option<String> {
+    // Several files of one unit are in the order of their knobs, so that a unit comes again later.
+    let mut units: Vec<&str> = Vec::new();
+    for unit in all {
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
     (!units.is_empty()).then(|| format!("systemctl daemon-reload; systemctl restart {}", units.join(" ")))
 }
 

@@ -177,6 +177,10 @@ fn legal(kind: &ValueType) -> String {
         ValueType::Cpus { cpus: CpuForm::List, .. } => "CPU list".to_owned(),
         ValueType::Cpus { cpus: CpuForm::Mask, .. } => "CPU mask".to_owned(),
         ValueType::Directives { directives } => directives.join("= ") + "=",
+        ValueType::Setting { directive, min, max, words, .. } => {
+            let words: String = words.iter().map(|word| format!("|{word}")).collect();
+            format!("{directive}={}..{}{words}", end(min), end(max))
+        }
         ValueType::Text { .. } => "text".to_owned(),
     }
 }

@@ -20,7 +20,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Persisted, PlacedService, Placement,
+    Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Others, Persisted, PlacedService, Placement,
     PlacementRequest, Plan, Undo, VerdictKind, place,
 };
 
@@ -107,6 +107,9 @@ pub(crate) fn place(
     Ok((placement, asks))
 }
 
+/// What systemd adds to its own configuration.
+const MANAGER: &str = "/etc/systemd/system.conf.d/zz-planish.conf";
+
 /// Everything that has to be set. Their order is that of the plan's steps, which follows from the rows.
 fn asks(machine: &Machine, request: &PlacementRequest, placement: &Placement) -> Vec<Ask> {
     let mut asks = pools(request, placement);
@@ -119,6 +122,10 @@ fn asks(machine: &Machine, request: &PlacementRequest, placement: &Placement) ->
         asks.push(ask("unit.placement", &drop_in(&service.unit), value, true, because));
     }
     asks.extend(partition::asks(request.isolation, placement));
+    if request.others == Others::Housekeeping {
+        let value = format!("CPUAffinity={kept}");
+        asks.push(ask("systemd.cpu_affinity", MANAGER, value, true, keeps.clone()));
+    }
     asks.push(ask(
         "irq.default_affinity",
         "/proc/irq/default_smp_affinity",

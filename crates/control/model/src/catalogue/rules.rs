@@ -8,13 +8,27 @@ use std::collections::BTreeMap;
 use super::Catalogue;
 use crate::{Class, Computation, Knob, KnobId, Profile, Undo, ValueType, Want, When, place};
 
-/// The files of its own that a plan writes: what systemd adds to a unit, and the slice of services whose CPUs are
-/// isolated.
-const OWN: &[&str] =
-    &["/etc/systemd/system/{unit}.service.d/zz-planish.conf", "/etc/systemd/system/planish.slice"];
+/// The files of its own that a plan writes: what systemd adds to a unit, the slice of services whose CPUs are isolated,
+/// and what systemd adds to its own configuration.
+const OWN: &[&str] = &[
+    "/etc/systemd/system/{unit}.service.d/zz-planish.conf",
+    "/etc/systemd/system/planish.slice",
+    "/etc/systemd/system.conf.d/zz-planish.conf",
+];
+
+/// Files with one setting of a unit each: `zz-planish-nofile.conf`.
+const SETTING: (&str, &str) = ("/etc/systemd/system/{unit}.service.d/zz-planish-", ".conf");
 
 fn is_own(path: &str) -> bool {
-    OWN.contains(&path)
+    OWN.contains(&path) || is_setting(path)
+}
+
+/// Whether a path is that of one setting of a unit.
+fn is_setting(path: &str) -> bool {
+    let (before, after) = SETTING;
+    let name = path.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.is_some_and(|name| !name.is_empty() && name.chars().all(plain))
 }
 
 /// Files that cannot be set back before a reboot, whatever a row says of them.
@@ -59,7 +73,11 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
             return Some("a boot parameter takes effect at boot, and has to say so: when = \"boot\"");
         }
     } else if is_own(&knob.path) {
-        let directives = matches!(knob.r#type, ValueType::Directives { .. });
+        let directives = match knob.r#type {
+            ValueType::Directives { .. } => !is_setting(&knob.path),
+            ValueType::Setting { .. } => is_setting(&knob.path),
+            _ => false,
+        };
         if !knob.is_own_file() || !directives || knob.when != When::Process {
             return Some(
                 "a drop-in of a unit is a file of ours, with its directives, for processes that start later",
@@ -116,6 +134,9 @@ pub(super) fn pinned_otherwise(catalogue: &Catalogue, want: &BTreeMap<KnobId, Wa
     want.iter().find(otherwise).map(|(id, _)| id.clone())
 }
 
+/// What is said of a setting for all units of a host.
+const OF_SOME: &str = "is a setting of some units: say which, { value = \"N\", only = \"NAME*\" }";
+
 /// The rule of wanted values that one breaks, besides its type.
 pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
     let pool = knob.undo == Undo::Subtract;
@@ -129,7 +150,14 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
         Want::From { from: Computation::MinFreeHalfPercent } if knob.id.as_str() != "vm.min_free_kbytes" => {
             Some("min_free_half_percent is for vm.min_free_kbytes alone")
         }
-        _ if knob.is_own_file() => Some("is a file of ours: it follows from the table [placement]"),
+        _ if knob.is_own_file() && !is_setting(&knob.path) => {
+            Some("is a file of ours: it follows from the table [placement]")
+        }
+        Want::Int(_) | Want::Text(_) if knob.is_own_file() => Some(OF_SOME),
+        Want::Case(case) if knob.is_own_file() && case.only.is_none() => Some(OF_SOME),
+        Want::Cases(cases) if knob.is_own_file() && cases.iter().any(|case| case.only.is_none()) => {
+            Some(OF_SOME)
+        }
         _ if knob.twin.as_ref().is_some_and(|twin| profile.want.contains_key(twin)) => {
             Some("is wanted together with its twin, and setting one clears the other")
         }

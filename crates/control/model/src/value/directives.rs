@@ -20,8 +20,7 @@ const LISTS: [&str; 3] = ["CPUAffinity", "NUMAMask", "AllowedCPUs"];
 
 /// The lines of a file at `place` that gives a unit these settings. Blanks around the sign tell a value from what only
 /// resets one.
-#[must_use]
-pub fn drop_in(place: &str, settings: &str) -> String {
+pub(super) fn drop_in(place: &str, settings: &str) -> String {
     let lines = settings.split_whitespace().filter_map(|word| word.split_once('='));
     let reset = |name: &str| if LISTS.contains(&name) { format!("{name}=\n") } else { String::new() };
     lines.fold(section(place).to_owned(), |text, (name, value)| {

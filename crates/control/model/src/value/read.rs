@@ -21,6 +21,10 @@ struct Keys {
     flag: Option<bool>,
     text: Option<bool>,
     directives: Option<Vec<String>>,
+    directive: Option<String>,
+    unit: Option<String>,
+    words: Option<Vec<String>>,
+    at_least: Option<bool>,
 }
 
 impl Keys {
@@ -34,8 +38,13 @@ impl Keys {
             self.flag.is_some(),
             self.text.is_some(),
             self.directives.is_some(),
+            self.directive.is_some(),
         ];
-        let stray = self.int.is_none() && (self.min.is_some() || self.max.is_some())
+        let counts = self.int.is_some() || self.directive.is_some();
+        let of_setting = self.unit.is_some() || self.words.is_some() || self.at_least.is_some();
+        let stray = !counts && (self.min.is_some() || self.max.is_some())
+            || self.directive.is_some() != self.unit.is_some()
+            || self.directive.is_none() && of_setting
             || self.ints.is_some() != self.count.is_some()
             || self.cpus.is_none() && self.empty.is_some();
         kinds.into_iter().filter(|named| *named).count() == 1 && !stray
@@ -46,7 +55,8 @@ impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { ints = UNIT, count = N }, \
                               { choice = [WORD, ...] }, { cpus = \"list\" or \"mask\", empty = true }, \
-                              { flag = true }, { directives = [WORD, ...] } and { text = true }";
+                              { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
+                              max = N, words = [WORD, ...], at_least = true } and { text = true }";
         let keys = Keys::deserialize(deserializer)?;
         if !keys.go_together() {
             return Err(D::Error::custom(WANTED));
@@ -59,6 +69,10 @@ impl<'de> Deserialize<'de> for ValueType {
             Keys { flag: Some(flag), .. } => Ok(Self::Flag { flag }),
             Keys { text: Some(text), .. } => Ok(Self::Text { text }),
             Keys { directives: Some(directives), .. } => Ok(Self::Directives { directives }),
+            Keys { directive: Some(directive), unit: Some(unit), min, max, words, at_least, .. } => {
+                let (words, at_least) = (words.unwrap_or_default(), at_least.unwrap_or_default());
+                Ok(Self::Setting { directive, unit, min, max, words, at_least })
+            }
             _ => Err(D::Error::custom(WANTED)),
         }
     }

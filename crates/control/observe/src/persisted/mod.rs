@@ -22,6 +22,7 @@ use planish_model::{Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading,
 use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
 use crate::tables;
+use crate::units;
 
 /// One line of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,13 @@ pub(crate) fn read(
     for knob in catalogue.knobs().filter(|knob| knob.is_own_file()) {
         for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
             let Some(value) = reading.value.clone() else { continue };
+            if let ValueType::Setting { directive, .. } = &knob.r#type
+                && let Some(later) =
+                    units::winner(host, &reading.place, directive, &knob.r#type.normal(&value))
+            {
+                persisted.insert(reading.place.clone(), later);
+                continue;
+            }
             let (source, overridden) = (reading.place.clone(), Vec::new());
             persisted.insert(reading.place.clone(), Persisted { value, source, at_boot: None, overridden });
         }

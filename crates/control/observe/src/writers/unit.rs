@@ -4,7 +4,7 @@ use planish_host::Host;
 use planish_model::WriterArguments;
 
 /// Folders of units, the first one wins (`systemd.unit(5)`).
-pub(super) const FOLDERS: [&str; 5] = [
+pub(crate) const FOLDERS: [&str; 5] = [
     "/etc/systemd/system",
     "/run/systemd/system",
     "/usr/local/lib/systemd/system",

@@ -13,6 +13,7 @@ mod hosts;
 mod install;
 mod kill;
 mod life;
+mod limits;
 mod links;
 mod live;
 mod once;

@@ -89,6 +89,21 @@ fn the_example_comes_and_goes_to_the_byte() {
 }
 
 #[test]
+fn everything_else_keeps_to_housekeeping_where_that_is_asked_for() {
+    let tree = Tree::copy_of("metal-2s");
+    let start = tree.snapshot();
+    let text = example().replace("[placement]\n", "[placement]\nothers = \"housekeeping\"\n");
+    let plan = planned(&tree.session(), &text);
+    let done = apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    let file = tree.get("/etc/systemd/system.conf.d/zz-planish.conf");
+    assert!(file.ends_with("[Manager]\nCPUAffinity=\nCPUAffinity = 0,2,4,6\n"), "{file}");
+    assert!(done.hints.iter().any(|hint| hint.contains("systemctl daemon-reexec")), "{:?}", done.hints);
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert!(undone.hints.iter().any(|hint| hint.contains("systemctl daemon-reexec")));
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
 fn persisting_later_what_is_applied_already_writes_the_boot_parameters() {
     let tree = Tree::copy_of("metal-2s");
     applied(&tree.session(), false);

@@ -1,0 +1,126 @@
+//! Limits of units: one file each, never lower than what the unit has, and found where somebody's file wins over them.
+
+use planish_model::{
+    Case, Class, Conditions, DriftState, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind, Want,
+};
+use planish_pipeline::{
+    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,
+};
+
+use crate::faults::{Fuse, Moment, fused, until_killed};
+use crate::tree::*;
+
+const UNIT: &str = "/usr/lib/systemd/system/redis-server.service";
+const NOFILE: &str = "/etc/systemd/system/redis-server.service.d/zz-planish-nofile.conf";
+const OOM: &str = "/etc/systemd/system/redis-server.service.d/zz-planish-oom-score-adjust.conf";
+
+fn of_redis(value: &str) -> Want {
+    let (value, only) = (value.to_owned(), Some("redis*".to_owned()));
+    Want::Case(Box::new(Case { value, only, needs: Conditions::default() }))
+}
+
+fn wanted() -> Source {
+    profile("limits", &[("unit.nofile", of_redis("65536")), ("unit.oom_score_adjust", of_redis("-900"))])
+}
+
+/// A machine with a unit that gives so many files.
+fn tree(limit: &str) -> Tree {
+    let tree = Tree::copy_of("metal-2s");
+    tree.put(UNIT, &format!("[Unit]\nDescription=x\n\n[Service]\nExecStart=/bin/x\nLimitNOFILE={limit}\n"));
+    tree
+}
+
+fn planned(session: &Session) -> Plan {
+    let options = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    plan(session, &wanted(), &options).expect("a plan")
+}
+
+fn applied(session: &Session) -> Applied {
+    apply(session, &planned(session), &ApplyOptions::default()).expect("applied")
+}
+
+#[test]
+fn limits_come_and_go_to_the_byte() {
+    let tree = tree("1024:524288");
+    let start = tree.snapshot();
+    let plan = planned(&tree.session());
+    let step = plan.steps.iter().find(|step| step.place == NOFILE).expect("a step");
+    assert_eq!((step.now.as_str(), step.wanted.as_str()), ("(not given)", "65536"));
+    assert_eq!(step.because.as_deref(), Some(format!("{UNIT}:6 gives 1024:524288").as_str()));
+    let done = applied(&tree.session());
+    assert!(done.outcomes.iter().all(|outcome| outcome.outcome == OutcomeKind::Done), "{:#?}", done.outcomes);
+    assert!(tree.get(NOFILE).ends_with("[Service]\nLimitNOFILE = 65536\n"), "{}", tree.get(NOFILE));
+    assert!(tree.get(OOM).ends_with("[Service]\nOOMScoreAdjust = -900\n"), "{}", tree.get(OOM));
+    let told = "systemctl daemon-reload; systemctl restart redis-server.service";
+    assert!(done.hints.iter().any(|hint| hint.ends_with(told)), "one unit once: {:?}", done.hints);
+    assert_eq!(applied(&tree.session()).outcomes, [], "applied twice");
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_unit_that_has_enough_is_left_alone() {
+    let tree = tree("infinity");
+    let plan = planned(&tree.session());
+    assert!(!plan.steps.iter().any(|step| step.place == NOFILE), "{:?}", plan.steps);
+    let row = plan.skipped.iter().find(|row| row.place == NOFILE).expect("told");
+    assert_eq!(row.verdict.verdict, VerdictKind::Moot);
+    assert_eq!(row.verdict.reason, format!("{UNIT}:6 gives infinity"));
+}
+
+#[test]
+fn a_unit_of_another_name_is_none_of_it() {
+    let tree = Tree::copy_of("metal-2s");
+    let plan = planned(&tree.session());
+    assert_eq!(plan.steps, []);
+    assert!(plan.skipped.iter().all(|row| row.verdict.verdict == VerdictKind::Absent), "{:?}", plan.skipped);
+}
+
+#[test]
+fn a_file_that_is_read_later_is_named_with_its_line() {
+    let tree = tree("1024");
+    applied(&tree.session());
+    let row = |tree: &Tree| -> KnobCheck {
+        let drift = check(&tree.session(), None).expect("checked").drift;
+        drift.knobs.into_iter().find(|row| row.place == NOFILE).expect("it is looked at")
+    };
+    assert_eq!(row(&tree).state, DriftState::Ok);
+    let theirs = "/etc/systemd/system/redis-server.service.d/zzz-own.conf";
+    tree.put(theirs, "[Service]\nLimitNOFILE=4096\n");
+    let seen = row(&tree);
+    assert_ne!(seen.state, DriftState::Ok, "{seen:?}");
+    assert!(seen.because.as_deref().is_some_and(|why| why.contains(&format!("{theirs}:2"))), "{seen:?}");
+}
+
+#[test]
+fn a_file_of_somebody_else_and_a_plan_with_other_lines_are_refused() {
+    let tree = tree("1024");
+    tree.put(NOFILE, "[Service]\nLimitNOFILE=2048\n");
+    let plan = planned(&tree.session());
+    let error = apply(&tree.session(), &plan, &ApplyOptions::default()).expect_err("theirs");
+    assert!(matches!(error, PipelineError::ForeignFile { .. }), "{error:?}");
+    tree.remove(NOFILE);
+    let made = planned(&tree.session());
+    let mut steps = made.steps.clone();
+    steps[0].wanted = "1\nExecStartPre=/bin/true".to_owned();
+    let forged = Plan::new(made.profile, made.host_id, made.boot_id, steps, Vec::new());
+    let error = apply(&tree.session(), &forged, &ApplyOptions::default()).expect_err("forged");
+    assert!(matches!(error, PipelineError::Forged { .. }), "{error:?}");
+}
+
+#[test]
+fn limits_survive_kills() {
+    let counter = Fuse::counting();
+    applied(&fused(tree("1024").options(), &counter));
+    for operation in (0..counter.operations()).step_by(5) {
+        let tree = tree("1024");
+        let start = tree.snapshot();
+        let moment = if operation % 2 == 0 { Moment::Before } else { Moment::After };
+        until_killed(|| applied(&fused(tree.options(), &Fuse::at(operation, moment))));
+        undo(&tree.session(), Target::All, false).expect("undone");
+        for entry in tree.entries() {
+            undo(&tree.session(), Target::Entry(entry.id), true).expect("forced");
+        }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "killed {moment:?} operation {operation}");
+    }
+}
