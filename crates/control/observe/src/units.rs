@@ -53,7 +53,7 @@ pub fn unit_settings(
 /// A file of ours that is not there yet.
 fn not_given(place: String, root: bool) -> Reading {
     let access = if root { Access::Writable } else { Access::NeedsRoot };
-    Reading { place, value: Some(NOT_GIVEN.to_owned()), unread: None, offered: Vec::new(), access }
+    Reading { place, value: Some(NOT_GIVEN.to_owned()), unread: None, offered: Vec::new(), max: None, access }
 }
 
 /// Which units a wanted value is for.
