@@ -6,14 +6,14 @@
 //!
 //! | loader | the entry | what names it |
 //! |---|---|---|
-//! | GRUB, with a menu that was made or with entries | a block in `custom.cfg` beside the menu, which the menu reads last | `next_entry` in `grubenv` |
+//! | GRUB, a made menu or entries | a block in `custom.cfg`, which the menu reads last | `next_entry` in `grubenv` |
 //! | systemd-boot | a file in `loader/entries` | `LoaderEntryOneShot` |
 //!
 //! GRUB's copy is in `custom.cfg` also where the menu reads entries of files: those are sorted by name and version, and
 //! a file more might become the first of them, which is the default where none is saved.
 //!
-//! Sources: GRUB manual (grub-reboot, Environment block, `41_custom`), `util/grub.d/00_header.in`; `blscfg.c` of Fedora's
-//! GRUB; systemd-boot(7), <https://systemd.io/BOOT_LOADER_INTERFACE>, `strverscmp_improved` for the order of entries.
+//! Sources: GRUB manual (grub-reboot, Environment block, `41_custom`), `util/grub.d/00_header.in`; `blscfg.c` of
+//! Fedora's GRUB; systemd-boot(7), <https://systemd.io/BOOT_LOADER_INTERFACE>, `strverscmp_improved` for the order.
 
 use crate::block::Block;
 use crate::entry::{Entry, fields};
@@ -28,7 +28,7 @@ pub const FILE_ID: &str = "AAA-planish-trial";
 
 const BLOCK: Block = Block {
     begin: "# BEGIN planish trial boot: `planish undo` takes these lines out again\n",
-    begin_unended: "\n# BEGIN planish trial boot, after a line without end: `planish undo` takes these lines out again\n",
+    begin_unended: "\n# BEGIN planish trial boot, after a line without end: `planish undo` takes these lines out\n",
     end: "# END planish trial boot\n",
 };
 

@@ -312,6 +312,11 @@ pub enum PipelineError {
     },
 }
 
+/// The cure of a boot loader that is not changed.
+fn of_loader(cure: &str) -> String {
+    format!("{cure}; apply without --persist sets what can be set now")
+}
+
 /// The cure of a file of a boot loader that is not changed.
 fn of_boot_file(path: &str, odd: &planish_boot::Odd) -> String {
     match odd {
@@ -478,9 +483,7 @@ impl PipelineError {
                 "run it as root: sudo planish ...".to_owned()
             }
             Self::NotWritable { place, .. } => of_place(place),
-            Self::BootLoader { cure, .. } => {
-                format!("{cure}; apply without --persist sets what can be set now")
-            }
+            Self::BootLoader { cure, .. } => of_loader(cure),
             Self::Once { cure, .. } => cure.clone(),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
@@ -635,7 +638,6 @@ mod tests {
             foreign(&[]),
             foreign(&[EntryId(1), EntryId(3)]),
             PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },
-            PipelineError::Once { reason: service(), cure: service() },
             PipelineError::BootFile {
                 path: "/etc/x".to_owned(),
                 source: planish_boot::Odd::CutOff { what: "a quote has no end" },
@@ -688,7 +690,8 @@ mod tests {
         let gone = PipelineError::GoneSince { path: "/etc/x".to_owned(), entry: EntryId(2) };
         let moved = PipelineError::Unshown { paths: vec!["/etc/x".to_owned()] };
         let trial = PipelineError::TrialAtWork { pid: Some(7) };
-        let more = [by_name, no_profile, no_data, edited, gone, moved, trial];
+        let once = PipelineError::Once { reason: "x".to_owned(), cure: "y".to_owned() };
+        let more = [once, by_name, no_profile, no_data, edited, gone, moved, trial];
         for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");

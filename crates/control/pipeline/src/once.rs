@@ -243,9 +243,9 @@ pub(crate) struct Kept {
     pub applied: Applied,
 }
 
-/// Gives every boot what this one, a trial boot, was given: by an `apply --persist` of its boot parameters, with an entry
-/// of its own. Then the entry for once goes. A kill between the two leaves both, and the next confirm finds the first
-/// done.
+/// Gives every boot what this one, a trial boot, was given: by an `apply --persist` of its boot parameters, with an
+/// entry of its own. Then the entry for once goes. A kill between the two leaves both, and the next confirm finds the
+/// first done.
 ///
 /// # Errors
 /// As [`crate::apply()`] with `persist`; a journal that cannot be used.

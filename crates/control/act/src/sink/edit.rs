@@ -47,8 +47,8 @@ pub(crate) fn edit(real: &Path, path: &str, content: &str) -> Result<(), SinkErr
     })
 }
 
-/// Writes out the file system that a boot loader reads, where a file of it was changed: GRUB reads past its journal, and
-/// finds an old file under a new name, or none, until the folder lies in its place.
+/// Writes out the file system that a boot loader reads, where a file of it was changed: GRUB reads past its journal,
+/// and finds an old file under a new name, or none, until the folder lies in its place.
 pub(crate) fn write_out(path: &str) -> Result<(), SinkError> {
     if !["/boot/", "/efi/"].iter().any(|folder| path.starts_with(folder)) {
         return Ok(());

@@ -37,8 +37,7 @@ pub(crate) fn run(args: &Args, plan: &Plan, session: &Session, context: &Context
     }
     if !plan.steps.is_empty() && exit == Exit::Done {
         let steps = units::count(plan.steps.len(), "step");
-        answer =
-            answer.note(format!("{steps} of the plan need no boot, and were left: {}", args.without_once()));
+        answer = answer.note(format!("left for later, needing no boot: {steps}; {}", args.without_once()));
     }
     Ok(answer.next(context.line("check")))
 }
