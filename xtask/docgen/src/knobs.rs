@@ -1,7 +1,7 @@
 //! The catalogue as a page: one section a knob, and what each profile wants.
 
 use anyhow::{Context, Result};
-use planish_model::{Catalogue, Knob};
+use planish_model::{Bound, Catalogue, Knob, Pin};
 use std::fmt::Write as _;
 
 /// All knobs by id, then all profiles.
@@ -36,6 +36,15 @@ fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> 
             row(name, others.iter().map(|other| format!("`{other}`")).collect::<Vec<_>>().join(", "))?;
         }
     }
+    if let Some(Pin { by, at, to }) = &knob.pinned {
+        row("pinned", format!("to `{to}` while `{by}` is `{at}`"))?;
+    }
+    if let Some(bound) = knob.bound {
+        row("bound", held_against(bound).to_owned())?;
+    }
+    if knob.between.is_some() {
+        row("bound", "the lowest and the highest that this machine has".to_owned())?;
+    }
     let conditions = crate::profiles::conditions(&knob.needs);
     if !conditions.is_empty() {
         row("for", conditions.join(", "))?;
@@ -51,6 +60,19 @@ fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> 
     row("source", knob.source.clone())?;
     row("proof", knob.proof.clone())?;
     Ok(())
+}
+
+/// What a value is held against on its host, as `crates/control/decide/src/bounds.rs` does it.
+fn held_against(bound: Bound) -> &'static str {
+    match bound {
+        Bound::FreeReserve => "5 % of memory, and half of what is available",
+        Bound::Watermarks => "1000, and half of what is available: reclaim keeps twice as much free",
+        Bound::Threads => "twice the threads that there are; to lower it needs `--allow availability`",
+        Bound::OpenFiles => "twice the files that are open; to lower it needs `--allow availability`",
+        Bound::Promises => "in mode 2 of `vm.overcommit_memory`: what is promised already, and a tenth more",
+        Bound::Surplus => "what memory can give besides the reserve of the host",
+        Bound::CpusLeft => "half of the CPUs stay online",
+    }
 }
 
 /// The word that the catalogue itself uses for a value of one of its small types.

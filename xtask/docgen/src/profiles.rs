@@ -29,6 +29,10 @@ what can be wanted.
 - What `[want]` and `[placement]` may say: [schema/profile-file.json](schema/profile-file.json),
   [placement.md](placement.md). Rows of your own for settings that planish does not know yet go into a folder `knobs`
   beside `profiles`, written as those of `catalogue/knobs`.
+- Of two parents neither wins: where they want one thing otherwise, the profile says it in its own `[want]`, or is
+  refused with the lines of both.
+- What would ruin the host, or what it cannot have, is refused with exit 3 by `plan` and `apply`: a row with a *bound*
+  in [knobs.md](knobs.md) is held against the memory, the CPUs and the threads of the moment.
 - `need_bytes` is what is reserved, in whole pages over the nodes with CPUs; no headroom is added.
   `planish size --bytes 24G -o ./mine.toml` writes a profile with 20 % of it, and shows the arithmetic.
 - `nodes = [0]` behind it puts the whole need on each node named; a list of both,
@@ -43,7 +47,7 @@ what can be wanted.
 const EXAMPLE: &str = "\
 name     = \"mine\"                       # and of the file: mine.toml
 summary  = \"What our order book wants.\"
-inherits = [\"series\"]                   # starts from these, in order; what follows wins
+inherits = [\"series\"]                   # starts from these; its own [want] wins
 
 [want]
 \"vm.swappiness\"   = 1

@@ -40,8 +40,8 @@ fn no_cpu_left(wanted: &str, online: u32) -> Option<String> {
     (taken >= online).then(|| format!("`{wanted}` leaves none of the {online} CPUs to everything else"))
 }
 
-/// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel falls
-/// back on for all that no other CPU may do (`kernel/sched/isolation.c`).
+/// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel
+/// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`).
 fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
     let cpus = cpus::named(wanted, online.saturating_sub(1))?;
     cpus.contains(&0).then(|| format!("`{wanted}` takes CPU 0, which starts this host and keeps house"))

@@ -24,7 +24,7 @@ pub enum Bound {
     CpusLeft,
 }
 
-/// What is asked of a host now: a limit below it would stop what runs. A number that the kernel did not tell is unknown.
+/// What is asked of a host now: a limit below it would stop what runs. What the kernel did not tell is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Demand {

@@ -132,7 +132,7 @@ pub struct Conditions {
 }
 
 /// A knob that the kernel keeps at one word while another has some value: the energy hint under the governor
-/// `performance` (`drivers/cpufreq/intel_pstate.c`, `store_energy_performance_preference`). Other words are refused then.
+/// `performance` (`drivers/cpufreq/intel_pstate.c`, `store_energy_performance_preference`). It refuses others then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pin {

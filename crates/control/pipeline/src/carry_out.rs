@@ -85,8 +85,8 @@ pub(crate) struct PutBack {
     pub exit: Exit,
 }
 
-/// Marks the steps of an entry that were never begun: what their places show is nothing that planish brought about. After
-/// a kill nobody could tell; here the one that writes them does.
+/// Marks the steps of an entry that were never begun: what their places show is nothing that planish brought about.
+/// After a kill nobody could tell; here the one that writes them does.
 fn mark_unreached(entry: &mut Entry) {
     for step in entry.steps.iter_mut().filter(|step| step.outcome.is_none() && step.begun.is_none()) {
         let (knob, place) = (step.knob.clone(), step.place.clone());

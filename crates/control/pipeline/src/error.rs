@@ -374,6 +374,7 @@ fn of_memory(knobs: &[KnobId]) -> String {
     format!("free memory, or plan the rest without them: planish plan PROFILE --exclude {}", knobs.join(","))
 }
 
+/// The cure of values that this host cannot have.
 fn of_impossible(knobs: &[KnobId]) -> String {
     let knobs: Vec<&str> = knobs.iter().map(KnobId::as_str).collect();
     let knobs = knobs.join(",");
@@ -621,8 +622,7 @@ mod tests {
         };
         let service = || "x".to_owned();
         let place = || "/proc/sys/vm/swappiness".to_owned();
-        let foreign =
-            |holders: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: holders.to_vec() };
+        let foreign = |of: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: of.to_vec() };
         let gone = planish_residency::ResidencyError::NoProcess { process: service() };
         vec![
             unknown().into(),

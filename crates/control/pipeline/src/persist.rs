@@ -2,8 +2,9 @@
 //!
 //! Each place is either written, or named with the reason and what to do instead: nothing that somebody wants to keep
 //! is left out in silence. `/proc/sys` values go into `sysctl.d`; those of `/sys`, and the one of `/proc/irq` that
-//! keeps its name, into `tmpfiles.d`. systemd reads both at boot, and so do others. Settings of network cards, which are
-//! no files, go into a rule of udev: see [`crate::rules`]. Boot parameters go to the boot loader: see [`crate::boot`].
+//! keeps its name, into `tmpfiles.d`. systemd reads both at boot, and so do others. Settings of network cards, which
+//! are no files, go into a rule of udev: see [`crate::rules`]. Boot parameters go to the boot loader: see
+//! [`crate::boot`].
 
 use planish_act::Sink;
 use planish_host::Host;

@@ -1,7 +1,7 @@
 //! Netlink messages and their attributes as bytes (`Documentation/userspace-api/netlink/intro.rst`): pure.
 //!
 //! ```text
-//! message    length u32 | type u16 | flags u16 | sequence u32 | port u32 | command u8 | version u8 | 0 u16 | attributes
+//! message    length u32 | type u16 | flags u16 | sequence u32 | port u32 | command u8 | version u8 | 0 u16 | ...
 //! attribute  length u16 | type u16 | payload, filled up to a multiple of four bytes
 //! ```
 //!

@@ -191,8 +191,8 @@ pub enum PlacementError {
     },
     /// Interrupts are moved, and nobody says where the service is that they belong to.
     #[error(
-        "{knob} is wanted without the service that the interrupts belong to: moved away from it they cost several times \
-         what they cost now"
+        "{knob} is wanted without the service that the interrupts belong to: moved away from it they cost several \
+         times what they cost now"
     )]
     Unpinned {
         /// The knob.

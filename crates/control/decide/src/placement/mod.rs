@@ -20,8 +20,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Others, Persisted, PlacedService, Placement,
-    PlacementRequest, Plan, Undo, VerdictKind, place,
+    Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Others, Persisted, PlacedService,
+    Placement, PlacementRequest, Plan, Undo, VerdictKind, place,
 };
 
 pub use error::PlacementError;

@@ -276,7 +276,8 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
 
 #[test]
 fn lines_of_ethtool_are_settings_of_cards() {
-    let text = "#!/bin/sh\nethtool -G eth0 rx 4096 tx 512\nethtool -C eth0 adaptive-rx off rx-usecs 3 sample-interval 1\n\
+    let text = "#!/bin/sh\nethtool -G eth0 rx 4096 tx 512\n\
+                ethtool -C eth0 adaptive-rx off rx-usecs 3 sample-interval 1\n\
                 ethtool --features eth1 tso off gro on\nethtool -s eth0 wol d\nethtool -L eth0 combined\n\
                 for nic in /sys/class/net/*; do ethtool -A \"${nic##*/}\" rx off; done\nethtool -i\n";
     let imported = read(text, ImportFormat::guess(text));
@@ -306,8 +307,8 @@ fn lines_of_ethtool_are_settings_of_cards() {
 
 #[test]
 fn tuned_names_cards_by_section() {
-    let text = "[net]\ncoalesce=adaptive-rx on\nfeatures=gro on\nwake_on_lan=0\n[fast]\ntype=net\ndevices=ens1, ens2\n\
-                ring=rx 4096\n[slow]\ntype=net\ndevices=!eth0\nchannels=combined 2\n";
+    let text = "[net]\ncoalesce=adaptive-rx on\nfeatures=gro on\nwake_on_lan=0\n[fast]\ntype=net\n\
+                devices=ens1, ens2\nring=rx 4096\n[slow]\ntype=net\ndevices=!eth0\nchannels=combined 2\n";
     let imported = read(text, ImportFormat::Tuned);
     let availability = "may stall the host: --allow availability";
     assert_eq!(

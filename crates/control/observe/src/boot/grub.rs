@@ -96,7 +96,7 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
         names.sort();
         let paths = names.iter().map(|name| format!("{DROP_INS}/{name}"));
         read.extend(paths.filter_map(|path| host.read(&path).ok().map(|text| (path, text))));
-        // They are not edited, and the generator reads them all: it would stop at one that was cut off, or worse, go on.
+        // They are not edited, and the generator reads them all: it would stop at one that was cut off, or go on.
         let odd = read.iter().find_map(|(path, text)| Some((path, refuse_unfinished(text).err()?)));
         if let Some((path, odd @ Odd::CutOff { .. })) = odd {
             return Boot::unknown(format!("{path}: {odd}"), "mend the file first");

@@ -104,7 +104,7 @@ fn profile(sandbox: &Path, name: &str, want: &str) {
 #[test]
 fn exit_3_is_a_pool_that_memory_cannot_give_told_by_plan_apply_and_check() {
     let sandbox = sandbox();
-    let pool = "\"hugepages.2m\" = { need_bytes = 900000000000 }\n\"vm.stat_interval\" = 10";
+    let pool = "\"hugepages.2m\" = { need_bytes = 214748364800 }\n\"vm.stat_interval\" = 10";
     profile(sandbox.path(), "pool", pool);
     let planned = on(sandbox.path(), &["plan", "pool", "-o", "pool.json"]);
     let warning = "apply refuses this plan: memory cannot give hugepages.2m at this moment";
@@ -114,18 +114,102 @@ fn exit_3_is_a_pool_that_memory_cannot_give_told_by_plan_apply_and_check() {
     for refused in [&by_profile, &by_file] {
         assert_eq!(refused.exit, 3, "{}", refused.stdout);
         let told = message(refused, "error");
-        assert!(told.contains("hugepages.2m: 838.2 GiB is more than the "), "{told}");
+        assert!(told.contains("hugepages.2m: 200 GiB is more than the "), "{told}");
         assert!(refused.stdout.contains("--exclude hugepages.2m"), "{}", refused.stdout);
     }
     assert_eq!(message(&by_profile, "error"), message(&by_file, "error"));
     let checked = on(sandbox.path(), &["check", "pool"]);
     assert_eq!(checked.exit, 1, "{}", checked.stdout);
-    assert!(checked.stdout.contains("pages are there: 838.2 GiB is more than the "), "{}", checked.stdout);
+    assert!(checked.stdout.contains("pages are there: 200 GiB is more than the "), "{}", checked.stdout);
     let next = message(&on(sandbox.path(), &["plan", "pool"]), "next");
     assert_eq!(next, "planish --root host --state state plan pool --exclude hugepages.2m");
     let rest = on(sandbox.path(), &["apply", "pool", "--yes", "--exclude", "hugepages.2m"]);
     assert_eq!(rest.exit, 0, "{}", rest.stdout);
     assert!(rest.stdout.contains("hugepages.2m x2 is not set: "), "{}", rest.stdout);
+}
+
+#[test]
+fn exit_3_is_what_this_host_cannot_be_made_told_by_plan_and_apply_and_nothing_is_written() {
+    let sandbox = sandbox();
+    let other = "\"vm.stat_interval\" = 10";
+    for (want, told) in [
+        ("\"hugepages.2m\" = { need_bytes = 900000000000 }", "hugepages.2m: 838.2 GiB is more than the "),
+        ("\"boot.hugepages.1g\" = 9999", "boot.hugepages.1g: "),
+        ("\"boot.isolcpus\" = \"0-7\"", "boot.isolcpus: `0-7` leaves none of the 8 CPUs"),
+        ("\"boot.isolcpus\" = \"0\"", "boot.isolcpus: `0` takes CPU 0"),
+        ("\"boot.nohz_full\" = \"0-3\"", "boot.nohz_full: `0-3` takes CPU 0"),
+        ("\"boot.isolcpus\" = \"5-99\"", "boot.isolcpus names CPU 8-99, and this host has CPU 0-7"),
+        ("\"boot.irqaffinity\" = \"99\"", "boot.irqaffinity names CPU 99"),
+        ("\"irq.default_affinity\" = \"fffffff\"", "irq.default_affinity names CPU 8-27"),
+        ("\"irq.affinity\" = \"1\"", "irq.affinity is wanted without the service"),
+        (
+            "\"vm.min_free_kbytes\" = 200000000",
+            "vm.min_free_kbytes: 190.7 GiB of 256 GiB would be for nobody",
+        ),
+        ("\"vm.watermark_scale_factor\" = 3000", "vm.watermark_scale_factor: reclaim would keep"),
+        ("\"cpu.online\" = 0", "cpu.online: of 8 CPUs "),
+        ("\"cpu.min_freq_khz\" = 9000000", "cpu.min_freq_khz: 9000000 is not among "),
+    ] {
+        profile(sandbox.path(), "ruin", &format!("{want}\n{other}"));
+        let allow = ["--allow", "availability,durability"];
+        for words in [
+            &["plan", "ruin", "-o", "ruin.json"][..],
+            &["apply", "ruin", "--yes"],
+            &["apply", "ruin", "--yes", "--persist"],
+        ] {
+            let run = on(sandbox.path(), &[words, &allow].concat());
+            assert_eq!(run.exit, 3, "{words:?} {want}: {}", run.stdout);
+            let error = message(&run, "error");
+            assert!(error.contains(told), "{words:?} {want}: {error}");
+        }
+        assert!(!sandbox.path().join("ruin.json").exists(), "{want}");
+    }
+    let read = |path: &str| std::fs::read_to_string(sandbox.path().join("host").join(path)).ok();
+    assert_eq!(read("etc/default/grub.d/90-planish.cfg"), None);
+    assert_eq!(read("proc/sys/vm/stat_interval").expect("a file").trim(), "1");
+    let log = on(sandbox.path(), &["log"]).envelope();
+    assert_eq!(log["result"]["entries"].as_array().map(Vec::len), Some(0), "{log}");
+    // The rest of it is another plan, which whoever asks has to ask for.
+    let rest = on(sandbox.path(), &["apply", "ruin", "--yes", "--exclude", "cpu.min_freq_khz"]);
+    assert_eq!(rest.exit, 0, "{}", rest.stdout);
+}
+
+#[test]
+fn a_plan_file_that_would_ruin_the_host_is_refused_whoever_made_it() {
+    let sandbox = sandbox();
+    profile(sandbox.path(), "free", "\"vm.min_free_kbytes\" = 1048576");
+    let plan = ["plan", "free", "-o", "free.json", "--allow", "availability"];
+    assert_eq!(on(sandbox.path(), &plan).exit, 0);
+    // The host of another moment: most of its memory is in use now.
+    let meminfo = sandbox.path().join("host/proc/meminfo");
+    let text = std::fs::read_to_string(&meminfo).expect("a file");
+    let is_available = |line: &&str| line.starts_with("MemAvailable:");
+    let line = text.lines().find(is_available).expect("a line").to_owned();
+    std::fs::write(&meminfo, text.replace(&line, "MemAvailable:    1048576 kB")).expect("a file");
+    let run = on(sandbox.path(), &["apply", "./free.json", "--yes"]);
+    assert_eq!(run.exit, 3, "{}", run.stdout);
+    assert!(
+        message(&run, "error").contains("would be kept free, and only 1 GiB are available"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn parents_that_do_not_agree_are_usage_with_both_lines() {
+    let sandbox = sandbox();
+    let text = "name = \"own\"\nsummary = \"s\"\ninherits = [\"redis\", \"hana\"]\n";
+    std::fs::write(sandbox.path().join("own.toml"), text).expect("a profile");
+    for words in [&["plan", "./own.toml"][..], &["apply", "./own.toml", "--yes"], &["check", "./own.toml"]] {
+        let run = on(sandbox.path(), words);
+        assert_eq!(run.exit, 2, "{words:?}: {}", run.stdout);
+        let error = message(&run, "error");
+        assert!(
+            error.contains("./own.toml:3:22: ") && error.contains("is wanted otherwise by two parents"),
+            "{error}"
+        );
+        assert!(error.contains("redis.toml:") && error.contains("hana.toml:"), "{error}");
+    }
 }
 
 #[test]

@@ -28,8 +28,8 @@ impl Measured {
         let (at_boot, mut skipped): (Vec<_>, Vec<_>) = plan.skipped.iter().cloned().partition(|row| {
             given(&row.place) || knob(&row.knob).is_some_and(|knob| knob.boot_parameter().is_some())
         });
-        // A pool that memory cannot give, and what is impossible here, is for the apply to refuse. What the trial names itself was in its units:
-        // where it cannot be set any more, that is a finding, and no matter of course as for the rest of a profile.
+        // A pool that memory cannot give, and what is impossible here, is for the apply to refuse. What the trial
+        // names itself was in its units: where it cannot be set any more, that is a finding, and no matter of course as for the rest of a profile.
         skipped
             .retain(|row| row.satisfied || row.short_of_memory || row.impossible || is_missed(row, profile));
         let mut left_out: BTreeMap<KnobId, String> =
