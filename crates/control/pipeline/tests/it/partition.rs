@@ -87,6 +87,9 @@ fn row(tree: &Tree) -> KnobCheck {
     drift.knobs.into_iter().find(|row| row.place == PARTITION).expect("it is looked at")
 }
 
+/// What another kernel or machine makes of the tree.
+type Change = dyn Fn(&Tree);
+
 #[test]
 fn files_come_first_and_the_partition_after_the_restart() {
     let tree = tree(TELLS);
@@ -190,7 +193,7 @@ fn kills_leave_no_partition_behind() {
 
 #[test]
 fn a_kernel_without_partitions_isolates_at_boot_and_says_why() {
-    let cases: [(&str, &dyn Fn(&Tree)); 3] = [
+    let cases: [(&str, &Change); 3] = [
         ("version 1", &|tree| tree.remove(CONTROLLERS)),
         ("no cpuset", &|tree| tree.put(CONTROLLERS, "cpu io memory\n")),
         ("as in a container", &|tree| tree.put("/sys/fs/cgroup/cgroup.type", "domain\n")),
