@@ -1402,7 +1402,7 @@ _planish() {
             fi
             case "${prev}" in
                 --from)
-                    COMPREPLY=($(compgen -W "script sysctl tmpfiles tuned saptune kernel-args" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "script sysctl tmpfiles tuned saptune kernel-args ansible node-tuning" -- "${cur}"))
                     return 0
                     ;;
                 --name)
