@@ -39,8 +39,8 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
     }
 }
 
-/// What the control groups of a host can do for isolation (Documentation/admin-guide/cgroup-v2.rst). Whether this kernel
-/// takes the word `isolated` only a write would tell.
+/// What the control groups of a host can do for isolation (Documentation/admin-guide/cgroup-v2.rst). Whether this
+/// kernel takes the word `isolated` only a write would tell.
 fn partitions(host: &Host) -> Partitions {
     const ROOT: &str = "/sys/fs/cgroup";
     let controllers = host.read(&format!("{ROOT}/cgroup.controllers")).ok();

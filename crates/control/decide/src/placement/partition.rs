@@ -12,8 +12,8 @@
 //! partition only where every group above it is one too, or on kernels since 6.7 that hand CPUs down. The kernel takes
 //! the CPUs away from every other group by itself, so that those need no limit of their own.
 //!
-//! Who makes the group is systemd, when the first service of the slice starts: before that there is nothing to write to,
-//! and a service that still runs outside of it would lose its CPUs. So files come first, and the partition with the
+//! systemd makes the group when the first service of the slice starts: before that there is nothing to write to, and a
+//! service that still runs outside of it would lose its CPUs. So files come first, and the partition with the
 //! apply after the restart. systemd since 261 makes it by itself (`CPUSetPartition=`), at every start.
 
 use planish_model::{

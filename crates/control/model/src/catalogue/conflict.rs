@@ -1,7 +1,7 @@
 //! Two parents of a profile that do not agree.
 //!
 //! Which of them is right nobody can know: that one stands behind the other in a list is no reason. So the profile that
-//! inherits both says it, or is refused with the lines of both.
+//! inherits both says it, or is refused with what each of them wants, and the line where that is in a file of the user.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! CPUs that are isolated on a running kernel: files, the restart, the partition; and a kernel that does not keep to it.
+//! CPUs that are isolated on a running kernel: files, the restart, the partition; and one that does not keep to it.
 
 use planish_model::{Class, DriftState, Exit, KnobCheck, OutcomeKind, Plan};
 use planish_pipeline::{
@@ -30,7 +30,10 @@ derives = [
 const INVALID: &str = r#"
 [[answer]]
 place = "/sys/fs/cgroup/planish.slice/cpuset.cpus.partition"
-derives = [{ place = "/sys/fs/cgroup/planish.slice/cpuset.cpus.partition", value = "isolated invalid (Cpu list in cpuset.cpus not exclusive)", when = "isolated" }]
+[[answer.derives]]
+place = "/sys/fs/cgroup/planish.slice/cpuset.cpus.partition"
+value = "isolated invalid (Cpu list in cpuset.cpus not exclusive)"
+when = "isolated"
 "#;
 
 const BUSY: &str = r#"
@@ -86,9 +89,6 @@ fn row(tree: &Tree) -> KnobCheck {
     let drift = check(&tree.session(), None).expect("checked").drift;
     drift.knobs.into_iter().find(|row| row.place == PARTITION).expect("it is looked at")
 }
-
-/// What another kernel or machine makes of the tree.
-type Change = dyn Fn(&Tree);
 
 #[test]
 fn files_come_first_and_the_partition_after_the_restart() {
@@ -193,10 +193,11 @@ fn kills_leave_no_partition_behind() {
 
 #[test]
 fn a_kernel_without_partitions_isolates_at_boot_and_says_why() {
-    let cases: [(&str, &Change); 3] = [
-        ("version 1", &|tree| tree.remove(CONTROLLERS)),
-        ("no cpuset", &|tree| tree.put(CONTROLLERS, "cpu io memory\n")),
-        ("as in a container", &|tree| tree.put("/sys/fs/cgroup/cgroup.type", "domain\n")),
+    type Prepare = fn(&Tree);
+    let cases: [(&str, Prepare); 3] = [
+        ("version 1", |tree| tree.remove(CONTROLLERS)),
+        ("no cpuset", |tree| tree.put(CONTROLLERS, "cpu io memory\n")),
+        ("as in a container", |tree| tree.put("/sys/fs/cgroup/cgroup.type", "domain\n")),
     ];
     for (reason, prepare) in cases {
         let tree = tree("");

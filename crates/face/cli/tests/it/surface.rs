@@ -130,7 +130,7 @@ fn timings_name_the_stages_in_their_order_and_only_when_asked() {
         let stage = |line: &str| Some(line.split_once(" ms  ")?.1.trim().to_owned());
         told.lines().filter_map(stage).collect()
     };
-    assert_eq!(stages(&["plan", "series", "--timings"]), ["open", "observe", "journal", "decide", "command"]);
+    assert_eq!(stages(&["plan", "series", "--timings"]), ["open", "journal", "observe", "decide", "command"]);
     assert_eq!(
         stages(&["check", "--timings", "--json"]),
         ["open", "journal", "observe", "verify", "command"]
