@@ -119,7 +119,8 @@ pub struct Conditions {
     pub cpus_min: Option<u32>,
     /// Moot with fewer NUMA nodes.
     pub nodes_min: Option<u32>,
-    /// Moot with larger base pages, in bytes: a transparent huge page has 2 MiB with 4 KiB ones, and 512 MiB with 64 KiB.
+    /// Moot with larger base pages, in bytes: a transparent huge page has 2 MiB with 4 KiB ones, and 512 MiB with
+    /// 64 KiB.
     pub base_page_max: Option<u64>,
     /// First kernel that has it, such as `5.14`. Whether a file is there is probed: then this only explains.
     pub kernel_min: Option<String>,

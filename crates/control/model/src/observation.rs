@@ -227,8 +227,8 @@ impl Persisted {
         Self::own_file(&self.source).is_some()
     }
 
-    /// Whether it is applied behind another one: by the names of their files, whatever their folders, then by their lines
-    /// (`sysctl.d(5)`, `tmpfiles.d(5)`). What has no line is in no such order.
+    /// Whether it is applied behind another one: by the names of their files, whatever their folders, then by their
+    /// lines (`sysctl.d(5)`, `tmpfiles.d(5)`). What has no line is in no such order.
     #[must_use]
     pub fn is_behind(&self, other: &Self) -> bool {
         fn order(source: &str) -> Option<(&str, u64)> {

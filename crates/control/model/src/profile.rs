@@ -79,7 +79,8 @@ pub enum Want {
         #[serde(default, skip_serializing_if = "is_spread")]
         nodes: Nodes,
     },
-    /// `"hugepages.2m" = { need_bytes = [536870912, 268435456], nodes = [0, 1] }`: the same, so much on each of the nodes.
+    /// `"hugepages.2m" = { need_bytes = [536870912, 268435456], nodes = [0, 1] }`: the same, so much on
+    /// each of the nodes.
     Needs {
         /// Bytes for each node, in the order of `nodes`.
         need_bytes: Vec<u64>,

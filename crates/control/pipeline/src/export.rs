@@ -110,8 +110,8 @@ fn of_profile(
     Ok(out)
 }
 
-/// Why no other tool is given a part of a placement: none of them takes the service's drop-in and the interrupts of this
-/// boot with it, and a half is worse than nothing.
+/// Why no other tool is given a part of a placement: none of them takes the service's drop-in and the interrupts of
+/// this boot with it, and a half is worse than nothing.
 const PLACED: &str = "part of a placement, which no other tool takes whole: planish apply places it";
 
 /// Why no other tool is given a knob, whatever else it is given.

@@ -75,8 +75,8 @@ pub(crate) fn set_by(mut wishes: Wishes, applied: &Wishes, catalogue: &Catalogue
     wishes
 }
 
-/// What the open entries of this boot left on the host: the newest counts, and pools add up. Who sets a place clears its
-/// twin, so that nothing is left there of an older entry.
+/// What the open entries of this boot left on the host: the newest counts, and pools add up. Who sets a place clears
+/// its twin, so that nothing is left there of an older entry.
 pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &Catalogue) -> Wishes {
     let mut wishes = Wishes::new();
     for entry in of_this_boot(open, observation) {

@@ -121,8 +121,8 @@ fn of_yaml(text: &str, format: ImportFormat, is_empty: bool) -> Result<(), Excha
 }
 
 /// What to do with YAML that is neither.
-const OTHER_YAML: &str = "read are tasks of Ansible and objects of the Node Tuning operator; of others import what they \
-                          write, such as a file of sysctl.d";
+const OTHER_YAML: &str = "read are tasks of Ansible and objects of the Node Tuning operator; of others import what \
+                          they write, such as a file of sysctl.d";
 
 /// Whether a text begins as YAML does, which no other format that is read has.
 pub(super) fn is_yaml(text: &str) -> bool {

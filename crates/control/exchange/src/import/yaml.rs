@@ -1,7 +1,7 @@
 //! YAML as far as files of settings have it: texts, lists and maps, each with its line.
 //!
-//! Texts stay as they are written: `yes` is no truth value and `0644` no octal number here, since what the kernel gets is
-//! a text. Anchors are refused, for a few of them say a billion values, and so is what is nested deeper than any file
+//! Texts stay as they are written: `yes` is no truth value and `0644` no octal number here, since what the kernel gets
+//! is a text. Anchors are refused, for a few of them say a billion values, and so is what is nested deeper than any file
 //! that a person writes.
 
 use saphyr_parser::{Event, Parser};
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn values_have_their_lines_and_texts_stay_as_written() {
-        let text = "---\n# A comment.\n- name: one\n  value: 0644\n  list: [yes, \"no\"]\n- content: |\n    first\n    second\n  last: x\n";
+        let text = "---\n# A comment.\n- name: one\n  value: 0644\n  list: [yes, \"no\"]\n\
+                    - content: |\n    first\n    second\n  last: x\n";
         let documents = read(text).expect("sound");
         let [document] = documents.as_slice() else { panic!("{documents:?}") };
         let [one, two] = document.items() else { panic!("{document:?}") };

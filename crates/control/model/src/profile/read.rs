@@ -14,7 +14,8 @@ use crate::Conditions;
 
 /// What a wanted value may look like, for people.
 const WANTED: &str = "a number, a word, { value = WORD, only = PATTERN, needs = { ... } }, a list of those, \
-                      { need_bytes = N, nodes = [N, ...] }, { need_bytes = [N, ...], nodes = [N, ...] } or { from = FUNCTION }";
+                      { need_bytes = N, nodes = [N, ...] }, { need_bytes = [N, ...], nodes = [N, ...] } or \
+                      { from = FUNCTION }";
 
 /// The keys of all kinds of wanted values.
 #[derive(Deserialize)]

@@ -38,8 +38,8 @@ fn section(place: &str) -> &'static str {
     }
 }
 
-/// The settings in one line, of a line or of a drop-in; `None` for a text that has none. A list that is parted by blanks
-/// in a drop-in is parted by commas in a line, which systemd takes for the same.
+/// The settings in one line, of a line or of a drop-in; `None` for a text that has none. A list that blanks part in a
+/// drop-in is parted by commas in a line, which systemd takes for the same.
 pub(super) fn normal(text: &str) -> Option<String> {
     // What a drop-in says before its first section is ignored.
     let after = SECTIONS.iter().find_map(|section| text.split_once(section));

@@ -19,8 +19,8 @@ use crate::failure::Failure;
 /// that is none of its format is refused whole. The profile is printed, or saved with --output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, tasks of Ansible, an object of the Node Tuning
-    /// operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines
+    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, tasks of Ansible, an object of the Node
+    /// Tuning operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines
     #[arg(value_name = "F")]
     file: PathBuf,
     /// The format, where the text does not tell

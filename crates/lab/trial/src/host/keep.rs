@@ -29,7 +29,8 @@ impl Measured {
             given(&row.place) || knob(&row.knob).is_some_and(|knob| knob.boot_parameter().is_some())
         });
         // A pool that memory cannot give, and what is impossible here, is for the apply to refuse. What the trial
-        // names itself was in its units: where it cannot be set any more, that is a finding, and no matter of course as for the rest of a profile.
+        // names itself was in its units: where it cannot be set any more, that is a finding, and no matter of course as
+        // for the rest of a profile.
         skipped
             .retain(|row| row.satisfied || row.short_of_memory || row.impossible || is_missed(row, profile));
         let mut left_out: BTreeMap<KnobId, String> =
