@@ -1,8 +1,8 @@
 //! YAML as far as files of settings have it: texts, lists and maps, each with its line.
 //!
 //! Texts stay as they are written: `yes` is no truth value and `0644` no octal number here, since what the kernel gets
-//! is a text. Anchors are refused, for a few of them say a billion values, and so is what is nested deeper than any file
-//! that a person writes.
+//! is a text. Anchors are refused, for a few of them say a billion values, and so is what is nested deeper than any
+//! file that a person writes.
 
 use saphyr_parser::{Event, Parser};
 
