@@ -4,7 +4,9 @@
 //! administrator's line, stays. Where the insertion is no longer there as it was made, the file is theirs.
 
 use planish_boot::{Format, generated};
-use planish_model::{BootFormat, EntryStep, Generator, OnceFormat, Outcome, OutcomeKind};
+use planish_model::{
+    BootFormat, Entry, EntryId, EntryStep, Generator, OnceFormat, Outcome, OutcomeKind, Undo,
+};
 
 use crate::error::SinkError;
 use crate::once;
@@ -73,6 +75,31 @@ pub fn is_in(step: &EntryStep, text: &str) -> bool {
 fn is_there(format: Format, text: &str, step: &EntryStep) -> bool {
     let original = step.original().map(|original| original.value.as_str());
     count(format, text, &step.wanted) > original.map_or(0, |original| count(format, original, &step.wanted))
+}
+
+/// A step with the original that counts now: without what older entries had put in there and have taken out since. Of
+/// two that put in the same words the newer one would take its own for those that it had found.
+#[must_use]
+pub fn resolved(step: &EntryStep, id: EntryId, entries: &[Entry]) -> EntryStep {
+    let mut step = step.clone();
+    let Some(format) = format(&step) else { return step };
+    let older = entries.iter().filter(|entry| entry.id < id).flat_map(|entry| &entry.steps);
+    let taken_out = older.filter(|other| {
+        let undone = other.undone.as_ref().map(|undone| undone.outcome);
+        other.undo == Undo::Edit && other.place == step.place && undone == Some(OutcomeKind::Done)
+    });
+    let taken_out: Vec<&EntryStep> = taken_out.collect();
+    let own = step.originals.iter_mut().filter(|original| original.place == step.place);
+    for original in own {
+        for other in taken_out.iter().filter(|other| other.knob == step.knob) {
+            if is_there(format, &original.value, other)
+                && let Some(without) = planish_boot::remove(format, &original.value, &other.wanted)
+            {
+                original.value = without;
+            }
+        }
+    }
+    step
 }
 
 /// Takes the arguments of a step out of its file, and has the menu made anew.

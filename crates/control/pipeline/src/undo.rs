@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planish_act::{Sink, hand_over, stack, take_back as take_back_step};
+use planish_act::{Sink, boot, hand_over, stack, take_back as take_back_step};
 use planish_journal::{Journal, JournalError};
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
@@ -266,7 +266,8 @@ pub(crate) fn take_back(
         } else if step.undo == Undo::File {
             Contents::of(entry.id, step, &known).remove(step, force, sink)
         } else {
-            let resolved = stack::resolved(now, index, &known);
+            let mut resolved = stack::resolved(now, index, &known);
+            resolved.step = boot::resolved(&resolved.step, entry.id, &known);
             match stack::covering(entry.id, &resolved.step, &known) {
                 Some(newer) => hand_over(&resolved, newer, sink),
                 None => {
