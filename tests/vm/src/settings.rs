@@ -77,7 +77,10 @@ pub fn expand(pattern: &str) -> Vec<String> {
         let after = rest.split_once('}').map_or("", |(_, after)| after);
         paths = paths.iter().flat_map(|folder| matching(folder, before, after)).collect();
     }
-    paths.retain(|path| Path::new(path).exists());
+    // A card with one queue shows a file of its queues, and says that there is none when it is read.
+    let is_none =
+        |path: &str| fs::read(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    paths.retain(|path| Path::new(path).exists() && !is_none(path));
     paths.sort();
     paths
 }

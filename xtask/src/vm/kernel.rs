@@ -26,8 +26,8 @@ pub struct Kernel {
 const MODULES: &[&str] = &[
     "fs/configfs/configfs.ko",
     "drivers/block/null_blk/null_blk.ko",
-    "drivers/virtio/virtio.ko",
     "drivers/virtio/virtio_ring.ko",
+    "drivers/virtio/virtio.ko",
     "drivers/virtio/virtio_pci_modern_dev.ko",
     "drivers/virtio/virtio_pci_legacy_dev.ko",
     "drivers/virtio/virtio_pci.ko",

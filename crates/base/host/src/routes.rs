@@ -34,6 +34,10 @@ pub(crate) fn session_nics(host: &Host) -> Vec<String> {
         let real = host.real_path(path).ok();
         real.and_then(|real| file::read_text(&real).ok()).unwrap_or_default()
     };
+    // Where nothing can be told, every card may be the one.
+    if host.real_path("/proc/net/route").is_ok_and(|real| file::read_text(&real).is_err()) {
+        return all_cards(host);
+    }
     let mut routes = routes_v4(&text("/proc/net/route"));
     routes.extend(routes_v6(&text("/proc/net/ipv6_route")));
     let mut peers = peers(&text("/proc/net/tcp"));
@@ -41,9 +45,26 @@ pub(crate) fn session_nics(host: &Host) -> Vec<String> {
     let reached = reached_through(&routes, &peers);
     let mut cards = BTreeSet::new();
     for interface in reached {
-        below(host, &interface, DEPTH_MAX, &mut cards);
+        let mut found = BTreeSet::new();
+        below(host, &interface, DEPTH_MAX, &mut found);
+        if !found.iter().any(|name| is_card(host, name)) {
+            // A switch in software, a tunnel: which card is below it, no link tells.
+            cards.extend(all_cards(host));
+        }
+        cards.extend(found);
     }
     cards.into_iter().collect()
+}
+
+/// Every card that hangs on a device.
+fn all_cards(host: &Host) -> Vec<String> {
+    let mut names = host.list("/sys/class/net");
+    names.retain(|name| is_card(host, name));
+    names
+}
+
+fn is_card(host: &Host, name: &str) -> bool {
+    host.exists(&format!("/sys/class/net/{name}/device"))
 }
 
 /// Interfaces of the default routes, and of the routes to these peers.

@@ -53,12 +53,13 @@ pub fn outgoing(
             let knobs: BTreeSet<KnobId> = all.cloned().collect();
             // A saved plan says it has a placement by its drop-ins: see `plan_in`.
             let catalogue = session.catalogue();
-            let pins = knobs.iter().any(|id| catalogue.knob(id).is_ok_and(Knob::is_own_file));
+            let pins = knobs.iter().any(|id| id.as_str() == "unit.placement");
             for id in planish_decide::in_order(&knobs, catalogue) {
                 let knob = catalogue.knob(&id)?;
-                match pins && planish_decide::is_placed(knob) {
-                    true => out.left_out.push(LeftOut { knob: id, reason: PLACED.to_owned() }),
-                    false => out.computed(knob, &plan),
+                let placed = (pins && planish_decide::is_placed(knob)).then_some(PLACED);
+                match placed.or_else(|| beyond_export(knob)) {
+                    Some(reason) => out.left_out.push(LeftOut { knob: id, reason: reason.to_owned() }),
+                    None => out.computed(knob, &plan),
                 }
             }
             Ok(out)

@@ -30,7 +30,9 @@ use crate::{gone, intent, settle, unconfirmed};
 #[must_use]
 pub fn boot_alone(plan: &Plan) -> Plan {
     let is_given = |row: &&Skipped| plan.boot.iter().any(|step| step.place == row.place);
-    let rows = plan.skipped.iter().filter(is_given).cloned().collect();
+    // What is refused of the whole is refused of its boot: half of what was asked for is not what was asked for.
+    let is_refused = |row: &&Skipped| row.impossible || row.short_of_memory;
+    let rows = plan.skipped.iter().filter(|row| is_given(row) || is_refused(row)).cloned().collect();
     let (profile, host_id, boot_id) = (plan.profile.clone(), plan.host_id.clone(), plan.boot_id.clone());
     Plan::new(profile, host_id, boot_id, Vec::new(), rows).with_boot(plan.boot.clone())
 }
@@ -77,7 +79,9 @@ pub fn once_preview(session: &Session, plan: &Plan) -> Result<Persist, PipelineE
 
 fn refuse(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     intent::refuse_elsewhere(session, plan)?;
-    intent::refuse_forged(session, plan)
+    intent::refuse_forged(session, plan)?;
+    intent::refuse_impossible(plan)?;
+    intent::refuse_short_of_memory(plan)
 }
 
 /// The writes as changes of files.

@@ -68,7 +68,7 @@ pub(crate) enum What {
 }
 
 /// The knobs that a placement sets, besides the pools of its services.
-const SETS: [&str; 10] = [
+const SETS: [&str; 11] = [
     "boot.irqaffinity",
     "boot.isolcpus",
     "boot.nohz_full",
@@ -76,6 +76,7 @@ const SETS: [&str; 10] = [
     "cpuset.partition",
     "irq.affinity",
     "irq.default_affinity",
+    "systemd.cpu_affinity",
     "unit.placement",
     "unit.slice",
     "workqueue.cpumask",

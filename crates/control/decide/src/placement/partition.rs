@@ -23,8 +23,10 @@ use planish_model::{
 use super::{Ask, PlacementError, What, ask};
 use crate::verdict::is_older;
 
-/// First kernel whose partitions can be isolated ones: `cgroup/cpuset: Add a new isolated cpus.partition type`.
-const KERNEL_MIN: &str = "6.1";
+/// Isolated partitions are in Linux since 6.1. Before 6.2 (`sched: Always preserve the user requested cpumask`) a new one
+/// sets every task of the groups it changes to the CPUs of its group: what was pinned anywhere loses its pins, and the end
+/// of the partition does not bring them back.
+const KERNEL_MIN: &str = "6.2";
 
 /// What isolates the CPUs of the services that ask for it before the next boot.
 pub(super) fn partition(

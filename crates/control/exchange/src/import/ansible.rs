@@ -5,8 +5,11 @@ use super::collect::Collector;
 use super::yaml::{Kind, Node};
 use super::{script, sysctl, tmpfiles};
 
-/// Keys of a play or a block that hold tasks.
-const OF_TASKS: [&str; 7] = ["tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always"];
+/// Keys of a play or a block that hold tasks which are done in any case.
+const OF_TASKS: [&str; 5] = ["tasks", "pre_tasks", "post_tasks", "block", "always"];
+
+/// Keys that hold tasks which are done where something else failed or changed.
+const OF_OTHERS: [&str; 2] = ["rescue", "handlers"];
 
 /// What a task or play says besides its module (`ansible-playbook` reference, keywords).
 const KEYWORDS: [&str; 24] = [
@@ -36,21 +39,32 @@ const KEYWORDS: [&str; 24] = [
     "with_items",
 ];
 
+/// A task, and why what it sets is not in the file, where a play or block around it says so.
+pub(super) struct Task<'a> {
+    node: &'a Node,
+    unknown: Option<&'static str>,
+}
+
 /// The tasks of a playbook or of a file of tasks, in order.
-pub(super) fn tasks(documents: &[Node]) -> Vec<&Node> {
+pub(super) fn tasks(documents: &[Node]) -> Vec<Task<'_>> {
     let mut tasks = Vec::new();
-    documents.iter().flat_map(Node::items).for_each(|item| add_tasks(item, &mut tasks));
+    documents.iter().flat_map(Node::items).for_each(|item| add_tasks(item, None, &mut tasks));
     tasks
 }
 
-fn add_tasks<'a>(item: &'a Node, tasks: &mut Vec<&'a Node>) {
+fn add_tasks<'a>(item: &'a Node, around: Option<&'static str>, tasks: &mut Vec<Task<'a>>) {
+    let unknown = around.or_else(|| steered(item));
     let mut holds = false;
-    for (_, inner) in item.entries().iter().filter(|(key, _)| OF_TASKS.contains(&key.as_str())) {
-        holds = true;
-        inner.items().iter().for_each(|item| add_tasks(item, tasks));
+    for (key, inner) in item.entries() {
+        let of_others = OF_OTHERS.contains(&key.as_str());
+        if of_others || OF_TASKS.contains(&key.as_str()) {
+            holds = true;
+            let unknown = unknown.or(of_others.then_some(ELSEWHERE));
+            inner.items().iter().for_each(|item| add_tasks(item, unknown, tasks));
+        }
     }
     if !holds && module(item).is_some() {
-        tasks.push(item);
+        tasks.push(Task { node: item, unknown });
     }
 }
 
@@ -62,24 +76,27 @@ fn module(task: &Node) -> Option<(&str, &Node)> {
 }
 
 pub(super) fn read(documents: &[Node], collector: &mut Collector<'_>) {
-    for task in tasks(documents) {
+    for Task { node: task, unknown } in tasks(documents) {
         let Some((name, arguments)) = module(task) else { continue };
         if only_applies(name, arguments) {
             continue;
         }
         let (line, told) = (arguments.line, task.text_of("name").unwrap_or(name));
-        match unknown(task, arguments) {
+        match unknown.or_else(|| holds_template(arguments).then_some(TEMPLATE)) {
             Some(reason) => collector.refuse(line, told, reason),
             None => run(name, arguments, line, told, collector),
         }
     }
 }
 
-/// Why what a task sets is not in the file.
-fn unknown(task: &Node, arguments: &Node) -> Option<&'static str> {
-    if ["loop", "with_items"].iter().any(|key| task.get(key).is_some()) || holds_template(arguments) {
-        Some("a template of Ansible: its values are not in this file")
-    } else if task.get("when").is_some() {
+const TEMPLATE: &str = "a template of Ansible: its values are not in this file";
+const ELSEWHERE: &str = "done where another task failed or changed something, which only Ansible can tell";
+
+/// Why what a task, or every task of a block, sets is not in the file.
+fn steered(item: &Node) -> Option<&'static str> {
+    if ["loop", "with_items"].iter().any(|key| item.get(key).is_some()) {
+        Some(TEMPLATE)
+    } else if item.get("when").is_some() {
         Some("done under a condition that only Ansible can tell")
     } else {
         None

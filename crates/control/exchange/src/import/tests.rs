@@ -433,6 +433,31 @@ fn tasks_of_ansible_are_read_with_their_lines_and_no_template_is_filled_in() {
 }
 
 #[test]
+fn tasks_of_a_block_are_steered_by_what_is_said_of_the_block() {
+    let task = |indent: &str, value: u32| {
+        format!("{indent}- sysctl:\n{indent}    name: vm.swappiness\n{indent}    value: {value}\n")
+    };
+    let text = format!(
+        "- block:\n{}  when: ansible_memtotal_mb > 4096\n- block:\n{}  rescue:\n{}- hosts: all\n  handlers:\n{}",
+        task("  ", 1),
+        task("  ", 2),
+        task("  ", 3),
+        task("  ", 4)
+    );
+    let imported = read(&text, ImportFormat::Ansible);
+    let elsewhere = "done where another task failed or changed something, which only Ansible can tell";
+    assert_eq!(
+        told(&imported),
+        [
+            "3 - done under a condition that only Ansible can tell".to_owned(),
+            "8 vm.swappiness".to_owned(),
+            format!("12 - {elsewhere}"),
+            format!("17 - {elsewhere}"),
+        ]
+    );
+}
+
+#[test]
 fn profiles_in_an_object_of_the_node_tuning_operator_are_read() {
     let text = include_str!("../../../../../fuzz/seeds/import/node-tuning");
     assert_eq!(ImportFormat::guess(text), ImportFormat::NodeTuning);

@@ -108,8 +108,14 @@ fn of_entries(
     copy: impl Fn(&str) -> Result<Copy, planish_boot::Odd>,
 ) -> Result<Copy, OnceRefusal> {
     let found = entries::read(host, grub::ENTRIES);
-    let default = entries::default(&found, saved.filter(|value| !value.is_empty()));
-    copied(host, default, copy)
+    let saved = saved.filter(|value| !value.is_empty());
+    // A number or a title is GRUB's to count; another entry than the one that it means would be tried.
+    if let Some(name) = saved.filter(|name| !found.iter().any(|found| found.id() == *name)) {
+        let cure =
+            "name an entry as it is called: grub2-set-default ID, of those that grubby --info=ALL tells";
+        return Err(refused(format!("the default is saved as `{name}`, which is no entry's name"), cure));
+    }
+    copied(host, entries::default(&found, saved), copy)
 }
 
 fn copied(

@@ -153,7 +153,7 @@ mod tests {
             |parents: &str| format!("name = \"own\"\nsummary = \"s\"\ninherits = [{parents}]\n{want}");
         let (parent, wanted) = own(&child("\"series\"")).expect("sound");
         assert_eq!((parent.as_deref(), wanted.len()), (Some("series"), 2));
-        let (parent, wanted) = own(&child("\"series\", \"low-latency\"")).expect("sound");
+        let (parent, wanted) = own(&child("\"series\", \"postgres\"")).expect("sound");
         assert!(parent.is_none() && wanted.len() > 2, "{parent:?} {wanted:?}");
     }
 
