@@ -24,7 +24,8 @@ pub(crate) fn refusals(
     let after = After { observation, steps };
     let refusal = |step: &Step| {
         let knob = catalogue.knob(&step.knob).ok()?;
-        beyond_range(observation, step).or_else(|| after.refusal(knob.bound?, step))
+        let of_pool = || step.raise_pages.filter(|pages| *pages > 0).and_then(|_| after.promises());
+        beyond_range(observation, step).or_else(of_pool).or_else(|| after.refusal(knob.bound?, step))
     };
     steps.iter().map(refusal).collect()
 }
@@ -122,21 +123,35 @@ impl After<'_> {
         // What is in use is promised at least.
         let in_use = host.memory_bytes.saturating_sub(host.available_bytes);
         let promised = demand.promised_bytes.unwrap_or(in_use);
-        let raised = self.raised();
-        let pools: u64 = self.observation.pools.iter().map(|pool| pool.pages * pool.page_bytes).sum();
-        let memory = host.memory_bytes.saturating_sub(pools).saturating_sub(raised);
-        let kib = self.value("vm.overcommit_kbytes").filter(|kib| *kib > 0);
-        let most = match (kib, self.value("vm.overcommit_ratio")) {
-            (Some(kib), _) => kib.saturating_mul(1024).saturating_add(demand.swap_bytes),
-            (None, Some(percent)) => (memory / 100).saturating_mul(percent).saturating_add(demand.swap_bytes),
-            (None, None) => demand.promises_bytes_max?.saturating_sub(raised),
-        };
+        let most = self.promises_max()?;
         (most < promised.saturating_add(promised / 10)).then(|| {
             let [most, promised] = [most, promised].map(bytes);
             format!(
                 "{most} could be promised to programs, and {promised} are already: a tenth more is needed"
             )
         })
+    }
+
+    /// What mode 2 would let be promised (`mm/util.c`, `vm_commit_limit`): an amount, or a share of the memory that is
+    /// in no pool, and all swap space besides.
+    fn promises_max(&self) -> Option<u64> {
+        let demand = &self.observation.demand;
+        let pools = self.observation.pools.iter().map(|pool| pool.pages.saturating_mul(pool.page_bytes));
+        let pools = pools.fold(0, u64::saturating_add);
+        let unpooled = self.observation.host.memory_bytes.saturating_sub(pools);
+        let left = unpooled.saturating_sub(self.raised());
+        let kib = self.value("vm.overcommit_kbytes").filter(|kib| *kib > 0);
+        let own = match (kib, self.value("vm.overcommit_ratio")) {
+            (Some(kib), _) => kib.saturating_mul(1024),
+            (None, Some(percent)) => part(left, percent, 100),
+            (None, None) => {
+                let now = demand.promises_bytes_max?.saturating_sub(demand.swap_bytes);
+                let is_amount = demand.overcommit_kib.is_some_and(|kib| kib > 0);
+                // A pool takes its share of the limit, and nothing of an amount.
+                if is_amount { now } else { part(now, left, unpooled) }
+            }
+        };
+        Some(own.saturating_add(demand.swap_bytes))
     }
 
     /// Bytes that the pools of the plan take besides.
@@ -171,6 +186,12 @@ impl After<'_> {
         (wanted == 0 && left.saturating_mul(2) < online)
             .then(|| format!("of {online} CPUs {left} would be left, and half of them have to stay"))
     }
+}
+
+/// So many parts of a number of which `all` are the whole.
+fn part(of: u64, parts: u64, all: u64) -> u64 {
+    let product = u128::from(of) * u128::from(parts);
+    u64::try_from(product / u128::from(all.max(1))).unwrap_or(u64::MAX)
 }
 
 fn is_surplus(step: &Step) -> bool {

@@ -40,4 +40,6 @@ pub struct Demand {
     pub swap_bytes: u64,
     /// `vm.overcommit_memory`.
     pub overcommit_mode: Option<u64>,
+    /// `vm.overcommit_kbytes`: zero where `vm.overcommit_ratio` makes the limit.
+    pub overcommit_kib: Option<u64>,
 }

@@ -23,5 +23,6 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
         promises_bytes_max: memory.get("CommitLimit").copied(),
         swap_bytes: memory.get("SwapTotal").copied().unwrap_or(0),
         overcommit_mode: number("/proc/sys/vm/overcommit_memory"),
+        overcommit_kib: number("/proc/sys/vm/overcommit_kbytes"),
     }
 }

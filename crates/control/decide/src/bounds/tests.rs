@@ -9,6 +9,7 @@ use crate::testing::{observation, pool, profile, reading};
 use crate::{Options, plan};
 
 const CPU: &str = "/sys/devices/system/cpu/cpu";
+const POOL: &str = "hugepages.2m";
 
 /// Eight CPUs, 16 GiB of which 12 are available, 5 GiB promised of 8, 600 threads, 2000 open files.
 fn host() -> Observation {
@@ -22,6 +23,7 @@ fn host() -> Observation {
         promises_bytes_max: Some(8 << 30),
         swap_bytes: 0,
         overcommit_mode: Some(0),
+        overcommit_kib: Some(0),
     };
     let surplus = |kib: u32| format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_overcommit_hugepages");
     let mut add = |id: &str, place: String, value: &str| {
@@ -132,6 +134,43 @@ fn promises_are_held_against_those_that_were_made_only_where_mode_2_holds_them()
         host.demand = Demand { overcommit_mode: Some(2), ..Demand::default() };
     };
     assert_eq!(alone(&silent), 1, "what is in use is promised at least");
+}
+
+/// How many rows of a profile are impossible on a host of mode 2 that was changed so.
+fn refused_in_mode_2(want: &[(&str, i64)], change: impl Fn(&mut Observation)) -> usize {
+    let wish = |id: &str, value: i64| match id {
+        POOL => Want::Needs { need_bytes: vec![u64::try_from(value).expect("pages") << 21], nodes: vec![0] },
+        _ => Want::Int(value),
+    };
+    let want: Vec<(&str, Want)> = want.iter().map(|(id, value)| (*id, wish(id, *value))).collect();
+    let mut observation = host();
+    observation.demand.overcommit_mode = Some(2);
+    change(&mut observation);
+    let catalogue = Catalogue::embedded().expect("sound");
+    let plan = plan(&catalogue, &observation, &profile(&want), &[], &everything()).expect("known knobs");
+    let refused = plan.skipped.iter().filter(|row| row.impossible).count();
+    assert_eq!(plan.steps.len() + refused, want.len(), "{:?}", plan.skipped);
+    assert_eq!(ruinous(&catalogue, &observation, &plan.steps), []);
+    refused
+}
+
+#[test]
+fn pools_leave_room_for_what_is_promised_in_mode_2() {
+    let same = |_: &mut Observation| ();
+    // Half of memory may be promised, so that 4 GiB of pages take 2 of 8 GiB and 6 GiB take 3.
+    assert_eq!(refused_in_mode_2(&[(POOL, 2048)], same), 0);
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072)], same), 1);
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072)], |host| host.demand.overcommit_mode = Some(0)), 0);
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072)], |host| host.demand.overcommit_mode = None), 0);
+    // An amount is the same with pools and without.
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072)], |host| host.demand.overcommit_kib = Some(8 << 20)), 0);
+    // No share is taken of swap space.
+    let swap = |host: &mut Observation| host.demand.swap_bytes = 2 << 30;
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072)], swap), 0);
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072), ("vm.overcommit_ratio", 60)], same), 0);
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072), ("vm.overcommit_ratio", 52)], same), 2);
+    let mode_0 = |host: &mut Observation| host.demand.overcommit_mode = Some(0);
+    assert_eq!(refused_in_mode_2(&[(POOL, 3072), ("vm.overcommit_memory", 2)], mode_0), 2);
 }
 
 #[test]
