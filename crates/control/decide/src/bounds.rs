@@ -140,10 +140,10 @@ impl After<'_> {
         let pools = pools.fold(0, u64::saturating_add);
         let unpooled = self.observation.host.memory_bytes.saturating_sub(pools);
         let left = unpooled.saturating_sub(self.raised());
-        let kib = self.value("vm.overcommit_kbytes").filter(|kib| *kib > 0);
-        let own = match (kib, self.value("vm.overcommit_ratio")) {
-            (Some(kib), _) => kib.saturating_mul(1024),
-            (None, Some(percent)) => part(left, percent, 100),
+        // Who writes one of the two clears the other, also with a zero, and the ratio is written behind the amount.
+        let own = match (self.value("vm.overcommit_kbytes"), self.value("vm.overcommit_ratio")) {
+            (_, Some(percent)) => part(left, percent, 100),
+            (Some(kib), None) => kib.saturating_mul(1024),
             (None, None) => {
                 let now = demand.promises_bytes_max?.saturating_sub(demand.swap_bytes);
                 let is_amount = demand.overcommit_kib.is_some_and(|kib| kib > 0);

@@ -174,6 +174,29 @@ fn pools_leave_room_for_what_is_promised_in_mode_2() {
 }
 
 #[test]
+fn a_limit_of_zero_leaves_swap_space_alone_to_be_promised() {
+    let (kib, ratio) = ("vm.overcommit_kbytes", "vm.overcommit_ratio");
+    let by_amount = |host: &mut Observation| {
+        host.demand.overcommit_kib = Some(8 << 20);
+        for (id, value) in [(kib, "8388608"), (ratio, "0")] {
+            let readings = host.knobs.get_mut(&KnobId::new(id)).expect("is there");
+            readings[0].value = Some(value.to_owned());
+        }
+    };
+    let with_swap = |host: &mut Observation| {
+        by_amount(host);
+        host.demand.swap_bytes = 6 << 30;
+        host.demand.promises_bytes_max = Some(14 << 30);
+    };
+    assert_eq!(refused_in_mode_2(&[(kib, 0)], by_amount), 1);
+    assert_eq!(refused_in_mode_2(&[(kib, 0)], with_swap), 0, "swap space is enough for what is promised");
+    assert_eq!(refused_in_mode_2(&[(ratio, 0)], |_| ()), 1);
+    // The share that comes behind an amount of zero is what counts, and a share of zero clears the amount.
+    assert_eq!(refused_in_mode_2(&[(kib, 0), (ratio, 60)], by_amount), 0);
+    assert_eq!(refused_in_mode_2(&[(kib, 9 << 20), (ratio, 0)], |_| ()), 2);
+}
+
+#[test]
 fn half_of_the_cpus_may_go() {
     let without = |cpus: std::ops::Range<u32>| {
         let case =
