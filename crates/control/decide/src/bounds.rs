@@ -67,10 +67,15 @@ struct After<'a> {
 
 impl After<'_> {
     fn refusal(&self, bound: Bound, step: &Step) -> Option<String> {
-        let wanted = number(&step.wanted)?;
+        let (wanted, now) = (number(&step.wanted)?, number(&step.now));
         let demand = &self.observation.demand;
+        // However tight the host is: more threads or files than now, and less kept free, only ease it.
+        let is_raised = now.is_some_and(|now| wanted >= now);
+        let is_lowered = now.is_some_and(|now| wanted <= now);
         match bound {
-            Bound::FreeReserve => self.free_reserve(wanted, number(&step.now).unwrap_or(0)),
+            Bound::Threads | Bound::OpenFiles if is_raised => None,
+            Bound::FreeReserve | Bound::Watermarks if is_lowered => None,
+            Bound::FreeReserve => self.free_reserve(wanted, now.unwrap_or(0)),
             Bound::Watermarks => self.watermarks(wanted),
             Bound::Threads => too_few(wanted, demand.threads, "threads"),
             Bound::OpenFiles => too_few(wanted, demand.open_files, "open files"),
@@ -88,8 +93,7 @@ impl After<'_> {
     fn free_reserve(&self, wanted_kib: u64, now_kib: u64) -> Option<String> {
         let (memory, available) = (self.observation.host.memory_bytes, self.observation.host.available_bytes);
         let [wanted, now] = [wanted_kib, now_kib].map(|kib| kib.saturating_mul(1024));
-        // Less than now gives memory back.
-        let more = wanted.checked_sub(now).filter(|more| *more > 0)?;
+        let more = wanted.saturating_sub(now);
         if wanted > memory / 100 * FREE_PERCENT_MAX {
             let [wanted, memory] = [wanted, memory].map(bytes);
             return Some(format!(
@@ -124,6 +128,10 @@ impl After<'_> {
         let in_use = host.memory_bytes.saturating_sub(host.available_bytes);
         let promised = demand.promised_bytes.unwrap_or(in_use);
         let most = self.promises_max()?;
+        // A host of this mode that could promise less until now is not worse off.
+        if demand.overcommit_mode == Some(2) && demand.promises_bytes_max.is_some_and(|now| most >= now) {
+            return None;
+        }
         (most < promised.saturating_add(promised / 10)).then(|| {
             let [most, promised] = [most, promised].map(bytes);
             format!(

@@ -197,6 +197,40 @@ fn a_limit_of_zero_leaves_swap_space_alone_to_be_promised() {
 }
 
 #[test]
+fn what_eases_a_host_that_is_short_already_is_planned() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut observation = host();
+    observation.host.available_bytes = 1 << 30;
+    observation.demand.threads = Some(40_000);
+    observation.demand.open_files = Some(900_000);
+    observation.demand.overcommit_mode = Some(2);
+    observation.demand.promised_bytes = Some(8 << 30);
+    for (id, now, better, worse) in [
+        ("vm.watermark_scale_factor", "900", 500, 950),
+        ("vm.watermark_scale_factor", "3000", 2000, 3001),
+        ("vm.min_free_kbytes", "2000000", 1_900_000, 2_600_000),
+        ("kernel.threads-max", "50000", 70_000, 49_000),
+        ("kernel.pid_max", "50000", 70_000, 49_000),
+        ("fs.file-max", "1600000", 1_700_000, 1_500_000),
+        ("vm.overcommit_ratio", "50", 51, 49),
+        ("vm.overcommit_kbytes", "0", 9 << 20, 7 << 20),
+    ] {
+        observation.knobs.get_mut(&KnobId::new(id)).expect("is there")[0].value = Some(now.to_owned());
+        for (value, refused) in [(better, 0), (worse, 1)] {
+            let profile = profile(&[(id, Want::Int(value))]);
+            let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("known knobs");
+            let impossible = plan.skipped.iter().filter(|row| row.impossible).count();
+            assert_eq!((plan.steps.len(), impossible), (1 - refused, refused), "{id} from {now} to {value}");
+        }
+    }
+    // Of a host that is not in mode 2 yet nothing is held to the limit: it would be worse off.
+    observation.demand.overcommit_mode = Some(0);
+    let profile = profile(&[("vm.overcommit_memory", Want::Int(2)), ("vm.overcommit_ratio", Want::Int(51))]);
+    let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("known knobs");
+    assert_eq!(plan.skipped.iter().filter(|row| row.impossible).count(), 2);
+}
+
+#[test]
 fn half_of_the_cpus_may_go() {
     let without = |cpus: std::ops::Range<u32>| {
         let case =
