@@ -59,15 +59,15 @@ impl Bench<'_> {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
             // It can be here, and is not: memory has no room for it as it is now, or nobody may write it.
-            Some(Wish::Skipped { verdict, text: Some(text), short_of_memory, hindered })
-                if (*short_of_memory || (*hindered && knob.undo == Undo::Subtract))
+            Some(Wish::Skipped { verdict, text: Some(text), short_of_memory, hindered, impossible })
+                if (*short_of_memory || ((*hindered || *impossible) && knob.undo == Undo::Subtract))
                     && number(running) < number(text) =>
             {
                 let why =
                     format!("{} of {} pages are there: {}", running.trim(), text.trim(), verdict.reason);
                 (DriftState::Drift, Some(why))
             }
-            Some(Wish::Skipped { verdict, text, hindered, .. }) => {
+            Some(Wish::Skipped { verdict, text, hindered, impossible, .. }) => {
                 if let Some(text) = text.as_deref().filter(|_| verdict.verdict == VerdictKind::Blocked)
                     && self.is_there_all_the_same(knob, reading, running, text)
                 {
@@ -91,7 +91,8 @@ impl Bench<'_> {
                     (VerdictKind::Reboot, ..) => DriftState::PendingReboot,
                     (_, Some(_), Some(pages)) if number(running) < Some(pages) => DriftState::Drift,
                     (_, _, Some(pages)) => return self.pages_against(pages, reading, running, persisted),
-                    (_, Some(text), None) if *hindered => {
+                    // What is impossible is not as it is wanted either, and apply refuses the profile for it.
+                    (_, Some(text), None) if *hindered || *impossible => {
                         match number(text).filter(|_| knob.undo == Undo::Subtract) {
                             Some(pages) => return self.pages_against(pages, reading, running, persisted),
                             None => DriftState::Drift,

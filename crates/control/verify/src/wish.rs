@@ -26,6 +26,8 @@ pub(crate) enum Wish {
         short_of_memory: bool,
         /// It can be here and is allowed, and something of this host keeps it from being set.
         hindered: bool,
+        /// The machine cannot have it, or it would ruin this host.
+        impossible: bool,
     },
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
                 verdict: skipped.verdict.clone(),
                 short_of_memory: skipped.short_of_memory,
                 hindered: skipped.hindered,
+                impossible: skipped.impossible,
             },
         };
         wishes.insert((skipped.knob.clone(), skipped.place.clone()), wish);

@@ -383,6 +383,37 @@ fn what_is_here_and_kept_from_being_set_is_drift_with_its_reason() {
 }
 
 #[test]
+fn what_is_impossible_is_drift_where_its_place_is_there() {
+    const ISOLATED: &str = "cmdline:isolcpus";
+    let why = "80 GiB of 96 GiB would be for nobody";
+    let impossible = |id: &str, place: &str, wanted: &str| {
+        let (knob, place, wanted) = (KnobId::new(id), place.to_owned(), wanted.to_owned());
+        plan(vec![], vec![Skipped::impossible(knob, place, wanted, why)])
+    };
+    let mut observation = host();
+    let given = Reading { value: Some("(not given)".to_owned()), access: Access::Writable, ..gone(ISOLATED) };
+    observation.knobs.insert(KnobId::new("boot.isolcpus"), vec![given]);
+    let reserve = impossible("vm.min_free_kbytes", MIN_FREE, "83886080");
+    let isolated = impossible("boot.isolcpus", ISOLATED, "0-1");
+    for (plan, place) in [(&reserve, MIN_FREE), (&isolated, ISOLATED)] {
+        let drift = (DriftState::Drift, why.to_owned());
+        assert_eq!(check(Some(plan), &[], &observation, place), drift, "{place}");
+        assert!(!verify(&Catalogue::embedded().expect("sound"), Some(plan), &[], &observation).is_clean());
+    }
+    let pool = impossible("hugepages.2m", POOL, "40");
+    let short = (DriftState::Drift, format!("10 of 40 pages are there: {why}"));
+    assert_eq!(check(Some(&pool), &[], &observation, POOL), short);
+    // Somebody set it all the same since the plan was made.
+    set(&mut observation, "vm.min_free_kbytes", "83886080");
+    set(&mut observation, "hugepages.2m", "40");
+    assert_eq!(check(Some(&reserve), &[], &observation, MIN_FREE).0, DriftState::Ok);
+    assert_eq!(check(Some(&pool), &[], &observation, POOL).0, DriftState::Ok);
+    // A machine without the place has nothing to be impossible.
+    let elsewhere = impossible("vm.min_free_kbytes", "/proc/sys/vm/elsewhere", "83886080");
+    assert_eq!(check(Some(&elsewhere), &[], &observation, "/proc/sys/vm/elsewhere").0, DriftState::NotHere);
+}
+
+#[test]
 fn a_value_that_the_host_made_something_else_of_is_drift_until_it_is_as_wanted() {
     let mut clamped = applied("vm.swappiness", SWAP, "60", "20");
     clamped.wanted = "10".to_owned();
