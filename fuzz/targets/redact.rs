@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use planish_host::{Redactions, Redactor};
 
-const PATHS: [&str; 12] = [
+const PATHS: [&str; 14] = [
     "/proc/cmdline",
     "/proc/mounts",
     "/proc/1/cgroup",
@@ -19,6 +19,8 @@ const PATHS: [&str; 12] = [
     "/boot/grub2/grubenv",
     "/boot/loader/entries/a.conf",
     "/sys/class/dmi/id/product_serial",
+    "/etc/systemd/system/a.service",
+    "/etc/udev/rules.d/70-a.rules",
 ];
 
 /// A name, a card, a disk, a machine-id, and addresses of both kinds.
@@ -40,7 +42,10 @@ fuzz_target!(|bytes: &[u8]| {
     let once = redact(text);
     if path.ends_with("/grubenv") {
         assert!(once.len() >= text.len(), "a block of GRUB that is cut off is none");
-    } else if path.starts_with("/boot") || path.starts_with("/etc/default") {
+    } else if ["/boot", "/etc/default", "/etc/systemd", "/etc/udev"]
+        .iter()
+        .any(|start| path.starts_with(start))
+    {
         assert_eq!(once.lines().count(), text.lines().count(), "lines keep their numbers");
     }
     for secret in SECRETS {

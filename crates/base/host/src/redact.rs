@@ -3,15 +3,17 @@
 //! The same thing gets the same replacement throughout one recording, so that what belongs together still
 //! does. What is replaced: whole files that hold a serial number; MAC addresses, UUIDs and 32-digit ids; IP
 //! addresses; the host name, also as a part of another (`web01-vg`), and what the root lies on; on a kernel command
-//! line, also one in a boot loader's file, the values of all arguments but those that are known to hold none of
-//! these; passwords of a boot loader, and the machine in the names of its entries; names of control groups and mounts
-//! that no observation needs. Replacements come from ranges that are
-//! reserved for documentation (RFC 5737, 3849) or are locally administered, so that nobody takes them for real ones.
+//! line, also one in a boot loader's file, the values of all arguments but those that are known to hold none of these;
+//! passwords of a boot loader, and the machine in the names of its entries; names of control groups and mounts that no
+//! observation needs; of units and of rules of udev the lines that nobody asks for. Replacements come from ranges that
+//! are reserved for documentation (RFC 5737, 3849) or are locally administered, so that nobody takes them for real
+//! ones.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::arguments::{in_line, without_unknown};
+use crate::kept;
 
 /// What is taken out of a recording; all of it by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +111,8 @@ impl Redactor {
                 let redacted = self.redact_words(&without_secrets(path, text));
                 if path.ends_with("/grubenv") { as_long_as(text, &redacted) } else { redacted }
             }
-            _ if is_unit_file(path) => self.redact_words(&directives(text)),
+            _ if kept::is_unit_file(path) => self.redact_words(&kept::of_unit(text)),
+            _ if kept::is_foreign_rules(path) => self.redact_words(&kept::of_rules(text)),
             _ if is_variables(path) => self.redact_words(&without_values(text)),
             _ if self.redactions.names && path.starts_with("/proc/") && path.ends_with("/cgroup") => {
                 self.redact_words(&without_groups(text))
@@ -259,35 +262,6 @@ impl Redactor {
 fn is_boot_file(path: &str) -> bool {
     let folders = ["/boot/", "/efi/", "/etc/default/grub", "/etc/kernel/"];
     folders.iter().any(|folder| path.starts_with(folder))
-}
-
-/// Whether a file is a unit of systemd, or a drop-in of one that planish did not write.
-fn is_unit_file(path: &str) -> bool {
-    let is_unit = path.ends_with(".service") || path.ends_with(".conf");
-    path.contains("/systemd/system/") && is_unit && !path.ends_with("/zz-planish.conf")
-}
-
-/// Of a unit what is read of it: its sections, where its program takes variables from, and which of them it is handed.
-/// `Environment=` and the arguments of programs may hold passwords, and nobody asks for them.
-fn directives(text: &str) -> String {
-    let kept = |line: &str| {
-        let line = line.trim();
-        if line.starts_with('[') || line.starts_with("EnvironmentFile=") {
-            return Some(format!("{line}\n"));
-        }
-        let mut words = line.strip_prefix("ExecStart=")?.split_whitespace();
-        let program = words.next().unwrap_or_default();
-        let variables: String =
-            words.filter(|word| is_variable(word)).map(|word| format!(" {word}")).collect();
-        Some(format!("ExecStart={program}{variables}\n"))
-    };
-    text.lines().filter_map(kept).collect()
-}
-
-/// Whether a word of a command line is a variable and nothing else: `$OPTIONS`, `${OPTIONS}`.
-fn is_variable(word: &str) -> bool {
-    let name = word.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
-    name.is_some_and(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
 }
 
 /// Whether a file holds variables of programs that units start.
@@ -476,18 +450,40 @@ mod tests {
         let unit = "[Unit]\nDescription=of Ann\n[Service]\nEnvironment=TOKEN=hunter2\n\
                     EnvironmentFile=-/etc/default/irqbalance\n\
                     ExecStart=/usr/sbin/irqbalance --key=hunter2 $IRQBALANCE_ARGS \\\n  --more hunter2\n";
-        let kept = "[Unit]\n[Service]\nEnvironmentFile=-/etc/default/irqbalance\n\
-                    ExecStart=/usr/sbin/irqbalance $IRQBALANCE_ARGS\n";
+        let kept = "[Unit]\n\n[Service]\n\nEnvironmentFile=-/etc/default/irqbalance\n\
+                    ExecStart=/usr/sbin/irqbalance $IRQBALANCE_ARGS\n\n";
         for folder in ["/etc", "/usr/lib", "/lib", "/run"] {
             assert_eq!(redact(&format!("{folder}/systemd/system/irqbalance.service"), unit), kept);
             assert_eq!(redact(&format!("{folder}/systemd/system/x.service.d/10-own.conf"), unit), kept);
         }
-        let ours = "# By planish\n[Service]\nCPUAffinity=1-3\n";
-        assert_eq!(redact("/etc/systemd/system/x.service.d/zz-planish.conf", ours), ours);
+        for (path, ours) in [
+            ("system/x.service.d/zz-planish.conf", "[Service]\nCPUAffinity=\nCPUAffinity = 1-3\n"),
+            ("system/x.service.d/zz-planish-nofile.conf", "[Service]\nLimitNOFILE = 65536\n"),
+            ("system/planish.slice", "[Slice]\nAllowedCPUs=\nAllowedCPUs = 1,5\nCPUSetPartition = root\n"),
+            ("system.conf.d/zz-planish.conf", "[Manager]\nCPUAffinity=\nCPUAffinity = 0\n"),
+        ] {
+            assert_eq!(redact(&format!("/etc/systemd/{path}"), ours), ours);
+        }
         let variables = "# TOKEN=hunter2\nTOKEN=hunter2\nIRQBALANCE_ARGS=\"--banirq=3\"\n\nhunter2\n";
         let kept = "#\nTOKEN=redacted\nIRQBALANCE_ARGS=\"--banirq=3\"\n\n#\n";
         assert_eq!(redact("/etc/default/irqbalance", variables), kept);
         assert_eq!(redact("/etc/sysconfig/irqbalance", variables), kept);
+    }
+
+    #[test]
+    fn rules_mean_the_card_that_the_record_shows() {
+        let mut redactor = Redactor::new(Redactions::default(), "orion");
+        let rule = |address: &str| {
+            format!(
+                "ACTION==\"add\", SUBSYSTEM==\"net\", DRIVERS==\"igb\", ATTR{{address}}==\"{address}\", \
+                 RUN+=\"/usr/sbin/ethtool -G $name rx 4096\"\n"
+            )
+        };
+        let address = redactor.redact("/sys/class/net/eth0/address", "52:54:00:12:34:56\n");
+        let (told, ours) = (rule(address.trim()), rule("52:54:00:12:34:56"));
+        assert_eq!(redactor.redact("/etc/udev/rules.d/90-planish.rules", &ours), told);
+        let others = format!("ATTRS{{serial}}==\"S3CR3T\", RUN+=\"/bin/key hunter2\"\n{ours}");
+        assert_eq!(redactor.redact("/etc/udev/rules.d/70-own.rules", &others), format!("\n{told}"));
     }
 
     #[test]

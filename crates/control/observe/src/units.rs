@@ -242,4 +242,65 @@ mod tests {
         std::os::unix::fs::symlink("/dev/null", etc.join("masked.service")).expect("ours");
         assert_eq!(services(&host), ["redis"]);
     }
+
+    #[test]
+    fn a_record_keeps_every_directive_that_a_row_names() {
+        for knob in Catalogue::embedded().expect("sound").knobs() {
+            let named: &[String] = match &knob.r#type {
+                ValueType::Setting { directive, .. } => std::slice::from_ref(directive),
+                ValueType::Directives { directives } => directives,
+                _ => continue,
+            };
+            for directive in named {
+                assert!(planish_host::is_unit_directive(directive), "{}: {directive}", knob.id);
+            }
+        }
+        for other in ["Environment", "ExecStartPre", "Description", "SetCredential"] {
+            assert!(!planish_host::is_unit_directive(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_a_host_gives_its_units_the_same_limits() {
+        let ours = "/etc/systemd/system/redis.service.d/zz-planish-nofile.conf";
+        let group = "/sys/fs/cgroup/system.slice/redis.service";
+        let unit = "[Unit]\nDescription=of Ann\n[Service]\nEnvironment=TOKEN=hunter2\n\
+                    ExecStart=/usr/bin/redis --key hunter2\nLimitNOFILE=1024:524288\nTasksMax=15%\n";
+        let (_folder, live) = host(&[
+            (UNIT, unit),
+            ("/etc/systemd/system/redis.service.d/a.conf", "# hunter2\n\n[Service]\nMemoryLow=4G\n"),
+            (ours, "[Service]\nLimitNOFILE = 65536\n"),
+            (&format!("{group}/cgroup.procs"), "77\n"),
+            (&format!("{group}/memory.low"), "4294967296\n"),
+            (
+                "/proc/77/limits",
+                "Max open files            65536                65536                files\n",
+            ),
+        ]);
+        let catalogue = Catalogue::embedded().expect("sound");
+        let case = |value: &str| planish_model::Case {
+            value: value.to_owned(),
+            only: Some("redis".to_owned()),
+            needs: planish_model::Conditions::default(),
+        };
+        let want = ["unit.nofile", "unit.memory_low", "unit.tasks_max", "unit.nice"]
+            .map(|id| (KnobId::new(id), Want::Case(Box::new(case("1")))));
+        let seen = |host: &Host| {
+            let mut observation = crate::observe(host, &catalogue);
+            unit_settings(host, &catalogue, &BTreeMap::from(want.clone()), &mut observation);
+            let read = observation.knobs[&KnobId::new("unit.nofile")].iter().map(|r| r.value.clone());
+            (read.collect::<Vec<_>>(), observation.units, winner(host, ours, "LimitNOFILE", "65536"))
+        };
+        let before = seen(&live);
+        let low = before.1.values().filter_map(|unit| unit.given.clone()).collect::<Vec<_>>();
+        assert!(low.contains(&("4G".to_owned(), "/etc/systemd/system/redis.service.d/a.conf:4".to_owned())));
+        assert!(low.contains(&("1024:524288".to_owned(), format!("{UNIT}:6"))), "{low:?}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let dest = folder.path().join("copy");
+        let (redactions, meta) = (planish_host::Redactions::default(), planish_host::Meta::default());
+        planish_host::record(&live, &live.reads(), &dest, redactions, meta).expect("a copy");
+        let copy = Host::open(&dest).expect("a tree");
+        assert_eq!(seen(&copy), before);
+        assert!(!copy.read(UNIT).expect("kept").contains("hunter2"));
+    }
 }

@@ -56,3 +56,60 @@ fn seen(host: &Host, observation: &Observation) -> Vec<Card> {
     };
     names.into_iter().map(card).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use planish_host::{Redactions, Redactor};
+    use planish_model::Persisted;
+
+    use super::*;
+
+    /// What a record keeps of a file of rules.
+    fn kept(file: &str, text: &str) -> String {
+        let redactions = Redactions { macs: false, ..Redactions::default() };
+        Redactor::new(redactions, "orion").redact(&format!("{}/{file}", FOLDERS[0]), text)
+    }
+
+    #[test]
+    fn a_record_keeps_of_rules_what_is_read_of_them_and_no_secret() {
+        let own = |text: &str| text.to_owned();
+        let card = Card { name: own("ens3"), address: own("52:54:00:00:00:01"), driver: own("igb") };
+        let mut text = own("# hunter2\n");
+        let options = ["-G", "-L", "-C", "-K", "-A", "--set-ring", "--set-channels", "--coalesce"];
+        let options = options.iter().chain(&["--features", "--offload", "--pause"]);
+        for option in options {
+            assert!(cards::option(option).is_some(), "{option}");
+            for word in ["rx 512", "rx-usecs 3", "gro off"] {
+                text += &format!("SUBSYSTEM==\"net\", RUN+=\"/sbin/ethtool {option} $name {word}\"\n");
+            }
+        }
+        let set = "RUN+=\"/sbin/ethtool -G $name rx 512\"";
+        for condition in [
+            "ACTION==\"add|change\"",
+            "ATTR{address}==\"52:54:00:00:00:01\"",
+            "ATTR{address}!=\"52:54:00:00:00:01\"",
+            "ATTR{type}==\"1\"",
+            "DRIVERS==\"i*\"",
+            "KERNEL!=\"eth*\"",
+            "NAME==\"ens3\"",
+            "ENV{INTERFACE}==\"ens3\"",
+            "ENV{ID_SERIAL}==\"hunter2\"",
+            "ATTRS{serial}!=\"hunter2\"",
+            "PROGRAM=\"/bin/hunter2\"",
+            "RUN+=\"/bin/mail --pass hunter2\"",
+        ] {
+            text += &format!("SUBSYSTEM==\"net\", {condition}, {set}\n");
+        }
+        let read = |text: &str| text.lines().map(|line| udev::settings(line, &card)).collect::<Vec<_>>();
+        let kept = kept("70-own.rules", &text);
+        assert_eq!(read(&kept), read(&text));
+        assert!(read(&kept).iter().flatten().count() > 12);
+        assert!(!kept.contains("hunter2"), "{kept}");
+    }
+
+    #[test]
+    fn a_record_keeps_the_rules_of_planish_whole() {
+        let text = "# By planish\nACTION==\"add\", SUBSYSTEM==\"net\"\n";
+        assert_eq!(kept(Persisted::OWN_RULES, text), text);
+    }
+}
