@@ -23,9 +23,9 @@ use planish_model::{
 use super::{Ask, PlacementError, What, ask};
 use crate::verdict::is_older;
 
-/// Isolated partitions are in Linux since 6.1. Before 6.2 (`sched: Always preserve the user requested cpumask`) a new one
-/// sets every task of the groups it changes to the CPUs of its group: what was pinned anywhere loses its pins, and the end
-/// of the partition does not bring them back.
+/// Isolated partitions are in Linux since 6.1. Before 6.2 (`sched: Always preserve the user requested cpumask`) a new
+/// one sets every task of the groups it changes to the CPUs of its group: what was pinned anywhere loses its pins, and
+/// the end of the partition does not bring them back.
 const KERNEL_MIN: &str = "6.2";
 
 /// What isolates the CPUs of the services that ask for it before the next boot.

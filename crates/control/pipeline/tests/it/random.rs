@@ -422,8 +422,8 @@ proptest! {
     }
 }
 
-/// A killed entry put its arguments into some files of the loader, so that a newer one with the same words put its own in
-/// again. When the older one is taken back, what it had put there is no original of the newer one any more.
+/// A killed entry put its arguments into some files of the loader, so that a newer one with the same words put its own
+/// in again. When the older one is taken back, what it had put there is no original of the newer one any more.
 #[test]
 fn what_an_older_entry_has_taken_out_since_is_no_original() {
     let (_, make) = boot::all().into_iter().find(|(name, _)| *name == "rocky").expect("a host with entries");

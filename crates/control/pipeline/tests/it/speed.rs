@@ -54,8 +54,8 @@ fn recorded(name: &str) -> Session {
     Session::open(options).expect("a host")
 }
 
-/// Files that tell who and when it is, which more than one stage asks for by itself. The middle two do where there is no
-/// machine-id, and the last one tells whether this is a trial boot.
+/// Files that tell who and when it is, which more than one stage asks for by itself. The middle two do where there is
+/// no machine-id, and the last one tells whether this is a trial boot.
 const ASKED_BY_ALL: [&str; 4] =
     ["/proc/sys/kernel/random/boot_id", "/proc/cpuinfo", "/proc/meminfo", "/proc/cmdline"];
 
