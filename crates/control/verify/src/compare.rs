@@ -6,7 +6,7 @@ use planish_model::{
     OutcomeKind, Persisted, Reading, Undo, VerdictKind, When, pages_in_file,
 };
 
-use crate::wish::{Wish, of_this_boot, pages_short_of};
+use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
 
 /// What all comparisons share.
 pub(crate) struct Bench<'a> {
@@ -230,9 +230,8 @@ impl Bench<'_> {
 
     /// A file that sets the twin clears this one at the next boot.
     fn twin_persisted(&self, knob: &Knob, reading: &Reading) -> Option<(&Knob, &Persisted)> {
-        let twin = self.catalogue.knob(knob.twin.as_ref()?).ok()?;
-        let holes = planish_model::place::captures(&knob.path, &reading.place)?;
-        let found = self.observation.persisted.get(&planish_model::place::fill(&twin.path, &holes))?;
+        let (twin, place) = twin_of(knob, &reading.place, self.catalogue)?;
+        let found = self.observation.persisted.get(&place)?;
         (number(&found.value) != Some(0)).then_some((twin, found))
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Observation, Plan, Undo, Verdict, place};
+use planish_model::{
+    Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Observation, Plan, Undo, Verdict, place,
+};
 
 /// What one place should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,8 +99,12 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
                 }
                 Undo::Restore if step.outcome.is_some() => {
                     let before = step.original().map(|original| original.value.clone());
-                    if let Some(twin) = twin_of(step, catalogue) {
-                        wishes.remove(&twin);
+                    let twin = catalogue
+                        .knob(&step.knob)
+                        .ok()
+                        .and_then(|knob| twin_of(knob, &step.place, catalogue));
+                    if let Some((twin, place)) = twin {
+                        wishes.remove(&(twin.id.clone(), place));
                     }
                     let text =
                         if step.made_otherwise() { step.wanted.clone() } else { step.ours().to_owned() };
@@ -111,12 +117,11 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
     wishes
 }
 
-/// The place that a step's place is coupled with.
-fn twin_of(step: &EntryStep, catalogue: &Catalogue) -> Option<(KnobId, String)> {
-    let knob = catalogue.knob(&step.knob).ok()?;
+/// The twin of a knob, and its place beside one of the knob's.
+pub(crate) fn twin_of<'a>(knob: &Knob, place: &str, catalogue: &'a Catalogue) -> Option<(&'a Knob, String)> {
     let twin = catalogue.knob(knob.twin.as_ref()?).ok()?;
-    let holes = place::captures(&knob.path, &step.place)?;
-    Some((twin.id.clone(), place::fill(&twin.path, &holes)))
+    let holes = place::captures(&knob.path, place)?;
+    Some((twin, place::fill(&twin.path, &holes)))
 }
 
 /// The size of a pool that a step asked for in vain; `None` where it got what it asked for.
