@@ -83,7 +83,7 @@ fn of_command(command: &str, card: &Card) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// `KEY==\"value\", KEY+=\"value\"`: keys, operators and values; `None` for a comment and what is no rule.
+/// `KEY=="value", KEY+="value"`: keys, operators and values; `None` for a comment and what is no rule.
 fn pairs(line: &str) -> Option<Vec<(&str, &str, &str)>> {
     let mut rest = line.trim();
     let mut found = Vec::new();
