@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use planish_model::{DriftState, Exit, KnobCheck, Plan, gone_at_boot, quoted};
-use planish_pipeline::{self as pipeline, ApplyOptions, Session};
+use planish_pipeline::{self as pipeline, Applied, ApplyOptions, Session};
 use planish_report::{ApplyReport, Level, Message, units};
 
 use crate::answer::Answer;
@@ -78,17 +78,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let options =
         ApplyOptions { confirm_seconds: args.confirm, persist: args.persist, reason: args.reason.clone() };
     let applied = pipeline::apply(&session, &plan, &options)?;
-    let exit = applied.exit;
-    let report = ApplyReport {
-        entry: applied.entry,
-        hash: plan.hash.clone(),
-        profile: plan.profile.clone(),
-        outcomes: applied.outcomes,
-        knobs: applied.drift.knobs,
-        unpersisted: applied.unpersisted,
-        files: applied.files,
-        plan,
-    };
+    let (exit, hints) = (applied.exit, applied.hints.clone());
+    let report = told_of(applied, plan);
     let mut answer = context.answer(&report, session.catalogue()).exit(exit);
     if report.entry.is_none() {
         answer = answer.note(unwritten(&report));
@@ -104,7 +95,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let failed = matches!(exit, Exit::FailedRestored | Exit::FailedNotRestored);
     let level = if failed { Level::Error } else { Level::Note };
-    for hint in applied.hints {
+    for hint in hints {
         answer = answer.message(Message::new(level, hint));
     }
     for sentence in report.left_alone().into_iter().chain(gone_at_boot(&report.unpersisted)) {
@@ -119,6 +110,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         _ => context.line("log --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// What came of a plan, as it is told.
+pub(crate) fn told_of(applied: Applied, plan: Plan) -> ApplyReport {
+    ApplyReport {
+        entry: applied.entry,
+        hash: plan.hash.clone(),
+        profile: plan.profile.clone(),
+        outcomes: applied.outcomes,
+        knobs: applied.drift.knobs,
+        unpersisted: applied.unpersisted,
+        files: applied.files,
+        plan,
+    }
 }
 
 /// What only the boot loader can bring, and what has it do so.

@@ -2,10 +2,10 @@
 
 use planish_model::{Exit, Plan, TrialBoot, TrialBootState};
 use planish_pipeline::{self as pipeline, Session};
-use planish_report::{ApplyReport, Level, Message, units};
+use planish_report::{Level, Message, units};
 
 use crate::answer::Answer;
-use crate::commands::apply::{Args, agreed};
+use crate::commands::apply::{Args, agreed, told_of};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::signals;
@@ -19,20 +19,11 @@ pub(crate) fn run(args: &Args, plan: &Plan, session: &Session, context: &Context
     }
     signals::hold();
     let applied = pipeline::apply_once(session, &once, args.reason.as_deref())?;
-    let exit = applied.exit;
-    let report = ApplyReport {
-        entry: applied.entry,
-        hash: once.hash.clone(),
-        profile: once.profile.clone(),
-        outcomes: applied.outcomes,
-        knobs: applied.drift.knobs,
-        unpersisted: applied.unpersisted,
-        files: applied.files,
-        plan: once,
-    };
+    let (exit, hints) = (applied.exit, applied.hints.clone());
+    let report = told_of(applied, once);
     let mut answer = context.answer(&report, session.catalogue()).exit(exit);
     let level = if exit == Exit::Done { Level::Note } else { Level::Error };
-    for hint in applied.hints {
+    for hint in hints {
         answer = answer.message(Message::new(level, hint));
     }
     if !plan.steps.is_empty() && exit == Exit::Done {
