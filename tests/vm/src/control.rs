@@ -24,9 +24,11 @@ const KILL_COUNT: usize = 12;
 const LEFT_ALONE: &[(&str, &str, &str)] = &[
     ("block.scheduler", "no other value than [none]", "this disk has no other"),
     ("cpu.idle_governor", "no other value than", "its file does not name the others"),
+    ("fs.file-max", "it is lowered from", "systemd has it at its largest, and to lower it is not safe"),
     ("hugepages.1g", "is a pool", "this guest has too little memory for it"),
     ("hugepages.1g.total", "is a pool", "this guest has too little memory for it"),
     ("hugepages.2m.total", "is a pool", "hugepages.2m raises the same pages node by node"),
+    ("kernel.pid_max", "it is lowered from", "systemd has it at its largest, and to lower it is not safe"),
 ];
 /// Other values of knobs whose file shows one word and not which others there are: these need no module.
 const OTHER_WORDS: &[(&str, &str)] = &[

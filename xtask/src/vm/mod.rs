@@ -35,7 +35,8 @@ pub struct Options {
     /// Reboot a Debian that GRUB starts from a disk instead: slow, and not a part of ci
     #[arg(long, conflicts_with_all = ["full", "kernels", "record"])]
     pub disk: bool,
-    /// Begin the guest with a disk at this stage: cut-N with the power cut of that number, third with others at work
+    /// Begin the guest with a disk at this stage: cut-N (the power cut of that number), once, third, services, knobs or
+    /// units
     #[arg(long, requires = "disk", value_name = "STAGE")]
     pub from: Option<String>,
 }

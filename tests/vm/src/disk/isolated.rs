@@ -1,6 +1,6 @@
 //! A service whose CPU is isolated while it runs, under a real systemd: files, its restart, the partition, and back.
 
-use super::tool;
+use super::{reload_units, tool};
 use crate::check::Outcome;
 use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
@@ -26,13 +26,13 @@ pub fn partition() -> Result<Outcome> {
     let _ = tool("systemctl", &["stop", "planish.slice"]);
     fs::remove_file(FILE).context("remove the unit")?;
     fs::remove_file(PROFILE).context("remove the profile")?;
-    tool("systemctl", &["daemon-reload"])?;
+    reload_units()?;
     outcome
 }
 
 /// Reads the units anew and starts the service anew; the group in which it then runs.
 fn restart() -> Result<String> {
-    tool("systemctl", &["daemon-reload"])?;
+    reload_units()?;
     tool("systemctl", &["restart", UNIT])?;
     let shown = tool("systemctl", &["show", "--property=ControlGroup", "--value", UNIT])?;
     Ok(shown.trim().to_owned())

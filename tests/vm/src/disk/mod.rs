@@ -19,10 +19,12 @@ mod isolated;
 mod once;
 mod power;
 mod profiles;
+mod services;
 mod systemd;
 mod third;
 
 use crate::check::Report;
+use crate::control;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::{Command, Stdio};
@@ -31,6 +33,12 @@ const SERIAL_NUMBER: &str = "/sys/class/dmi/id/product_serial";
 const PREFIX: &str = "planish-stage-";
 /// Others on the same host: the stage after the last power cut.
 const THIRD: &str = "third";
+/// A placement of a service; the host side gives this stage a machine of two nodes.
+const SERVICES: &str = "services";
+/// Every safe knob of this kernel.
+const KNOBS: &str = "knobs";
+/// What needs a real systemd, by itself; else it is a part of the third boot.
+const UNITS: &str = "units";
 /// What stages leave for each other.
 const MEMORY: &str = "/var/lib/planish-guest";
 
@@ -61,8 +69,21 @@ pub fn run(stage: &str) {
             systemd::run_all(&mut report);
             Next::Reboot(power::FIRST.to_owned())
         }
+        UNITS => {
+            report.check("units.before", boot::before);
+            systemd::run_all(&mut report);
+            Next::End
+        }
         THIRD => {
             third::run_all(&mut report);
+            Next::Reboot(SERVICES.to_owned())
+        }
+        SERVICES => {
+            services::run_all(&mut report);
+            Next::Reboot(KNOBS.to_owned())
+        }
+        KNOBS => {
+            control::run_all(&mut report);
             Next::End
         }
         _ => once::stage(stage, &mut report).or_else(|| power::stage(stage, &mut report)).unwrap_or_else(
@@ -94,6 +115,14 @@ fn leave(verb: &str) {
     if !left.is_ok_and(|status| status.success()) {
         eprintln!("init: systemctl {verb} did not work");
     }
+}
+
+/// Has systemd read its units anew. systemctl gives it three minutes for that, too little on a busy machine.
+fn reload_units() -> Result<()> {
+    const MANAGER: [&str; 3] =
+        ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"];
+    let args: Vec<&str> = ["call", "--timeout=900"].into_iter().chain(MANAGER).chain(["Reload"]).collect();
+    tool("busctl", &args).map(drop)
 }
 
 /// Runs a program of the guest; its output, if it left with 0.

@@ -2,7 +2,7 @@
 
 use super::boot::BEFORE;
 use super::profiles::LIVE;
-use super::{files, isolated, tool};
+use super::{files, isolated, reload_units, tool};
 use crate::check::{Outcome, Report};
 use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
@@ -121,7 +121,7 @@ fn exported_unit() -> Result<Outcome> {
     for path in &paths {
         fs::remove_file(path).with_context(|| format!("remove {path}"))?;
     }
-    tool("systemctl", &["daemon-reload"])?;
+    reload_units()?;
     fs::write(SWAPPINESS, &before).context("put swappiness back")?;
     let unit = tried?;
     Ok(Outcome::Ok(format!("{unit} verified and started: {} files", paths.len())))
@@ -132,7 +132,7 @@ fn try_unit(paths: &[String]) -> Result<String> {
     let told = tool("systemd-analyze", &["verify", file])?;
     ensure!(told.trim().is_empty(), "systemd-analyze: {told}");
     let unit = file.rsplit('/').next().unwrap_or_default();
-    tool("systemctl", &["daemon-reload"])?;
+    reload_units()?;
     tool("systemctl", &["start", unit])?;
     let now = settings::read(SWAPPINESS)?;
     tool("systemctl", &["stop", unit])?;

@@ -20,6 +20,7 @@ const TUNED_PROFILE: &str = "throughput-performance";
 const TUNED_SWAPPINESS: &str = "10";
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
+const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
 const GRUB_DEFAULTS: &str = "/etc/default/grub";
 const MENU: &str = "/boot/grub/grub.cfg";
 /// tuned is a Python program, and this is an emulated machine.
@@ -36,6 +37,7 @@ pub fn run_all(report: &mut Report) {
     report.check("third.doctor", named_by_doctor);
     report.check("third.plan", named_by_plan);
     report.check("third.sysctl", later_sysctl);
+    report.check("third.file", later_file);
     report.check("third.tuned", later_tuned);
     report.check("third.grub", later_grub_defaults);
     report.check("third.still", still_active);
@@ -113,6 +115,22 @@ fn later_sysctl() -> Result<Outcome> {
     kept?;
     ensure!(now == THEIRS, "swappiness is {now} after the undo");
     Ok(Outcome::Ok(format!("undo kept {THEIRS}, named it and left with 1")))
+}
+
+/// An administrator writes a line into the file that `--persist` made: it is theirs with all that is in it.
+fn later_file() -> Result<Outcome> {
+    planish::json(&["apply", profiles::LIVE, "--yes", "--persist"], &[0, 1])?;
+    let ours = settings::read(SYSCTL_FILE)?;
+    ensure!(ours.contains("vm.swappiness = 11"), "{SYSCTL_FILE}: {ours}");
+    let edited = format!("{ours}\nvm.stat_interval = 3\n");
+    fs::write(SYSCTL_FILE, &edited).with_context(|| format!("write {SYSCTL_FILE}"))?;
+    let kept = undo_keeps(SYSCTL_FILE);
+    let now = fs::read_to_string(SYSCTL_FILE).with_context(|| format!("read {SYSCTL_FILE}"));
+    // Also after a failure: the last check compares all files.
+    fs::remove_file(SYSCTL_FILE).with_context(|| format!("remove {SYSCTL_FILE}"))?;
+    kept?;
+    ensure!(now? == edited, "{SYSCTL_FILE} is not as the administrator left it");
+    Ok(Outcome::Ok(format!("undo left {SYSCTL_FILE} byte for byte, named it and left with 1")))
 }
 
 /// tuned writes its profile again after the apply: `check` says who, and an undo leaves what it wrote.

@@ -15,6 +15,24 @@ use std::time::{Duration, Instant};
 /// A stage takes one to two minutes of CPU time under emulation, and ten times as long on a busy machine; beyond this
 /// it hangs.
 const TIMEOUT: Duration = Duration::from_secs(2400);
+/// The stage that gets [`TWO_NODES`] (`tests/vm/src/disk/services.rs`).
+const OF_TWO_NODES: &str = "services";
+
+/// Three CPUs, since isolating one leaves no host on two.
+const ONE_NODE: &[&str] = &["-smp", "3"];
+/// Four, so that each node has one beside the one that keeps house.
+const TWO_NODES: &[&str] = &[
+    "-smp",
+    "4",
+    "-object",
+    "memory-backend-ram,id=m0,size=1152M",
+    "-object",
+    "memory-backend-ram,id=m1,size=1152M",
+    "-numa",
+    "node,nodeid=0,cpus=0-1,memdev=m0",
+    "-numa",
+    "node,nodeid=1,cpus=2-3,memdev=m1",
+];
 
 /// A machine with a disk.
 pub struct Machine<'a> {
@@ -54,7 +72,7 @@ impl Machine<'_> {
     /// Boots a stage from the disk by its loader; prints results as they come.
     pub fn run(&self, stage: &str, tally: &mut Tally) -> Result<End> {
         let begin = Instant::now();
-        let mut command = self.command()?;
+        let mut command = self.command(if stage == OF_TWO_NODES { TWO_NODES } else { ONE_NODE })?;
         command.args(["-smbios", &format!("type=1,serial=planish-stage-{stage}")]);
         let before = tally.failed_count;
         let (said, status) = self.follow(&mut command, tally)?;
@@ -79,22 +97,23 @@ impl Machine<'_> {
 
     /// Boots with a kernel that QEMU loads.
     pub fn prepare(&self, kernel: &[PathBuf; 2], words: &str) -> Result<End> {
-        let mut command = self.command()?;
+        let mut command = self.command(ONE_NODE)?;
         command.arg("-kernel").arg(&kernel[0]).arg("-initrd").arg(&kernel[1]).args(["-append", words]);
         let (said, status) = self.follow(&mut command, &mut Tally::default())?;
         let ended = status.is_some_and(|status| status.success());
         Ok(if ended && said.prepared { End::Last } else { End::Lost("it did not say so".to_owned()) })
     }
 
-    /// Three CPUs, since isolating one leaves no host on two. Memory above 4 GiB, so that a whole aligned GiB of it is
-    /// free at boot for a page of that size, and another one for the host. One thread emulates all CPUs, as in the
-    /// guests without a disk: with one for each, QEMU now and then runs code that the kernel is just rewriting.
-    fn command(&self) -> Result<Command> {
+    /// Memory above 4 GiB, so that a whole aligned GiB of it is free at boot for a page of that size, and another one
+    /// for the host. One thread emulates all CPUs, as in the guests without a disk: with one for each, QEMU now and
+    /// then runs code that the kernel is just rewriting.
+    fn command(&self, cpus_and_nodes: &[&str]) -> Result<Command> {
         // A guest whose starter was killed must not stay.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
         command.args(["-machine", "pc,max-ram-below-4g=1G", "-accel", "tcg,thread=single", "-cpu", "max"]);
-        command.args(["-smp", "3", "-m", "2304M", "-nodefaults", "-nographic", "-no-reboot", "-nic", "none"]);
+        command.args(["-m", "2304M", "-nodefaults", "-nographic", "-no-reboot", "-nic", "none"]);
+        command.args(cpus_and_nodes);
         // The disk is thrown away with the last boot: this machine need not bring it to its own.
         let drive = |path: &Path, more: &str| format!("file={},format=raw,if=virtio,{more}", path.display());
         if let Some(writes) = self.writes {
