@@ -252,6 +252,7 @@ mod tests {
                 originals,
                 folders: Vec::new(),
                 pools: Vec::new(),
+                rules: Vec::new(),
                 generator: None,
                 outcome: Some(outcome),
                 begun: None,

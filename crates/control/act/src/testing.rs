@@ -154,6 +154,7 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         originals: vec![own],
         folders: Vec::new(),
         pools: Vec::new(),
+        rules: Vec::new(),
         generator: None,
         outcome: None,
         begun: None,

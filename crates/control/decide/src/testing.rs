@@ -221,6 +221,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             originals: Vec::new(),
             folders: Vec::new(),
             pools: Vec::new(),
+            rules: Vec::new(),
             generator: None,
             outcome: Some(outcome),
             begun: None,

@@ -167,6 +167,16 @@ pub struct PoolLine {
     pub others: u64,
 }
 
+/// What a rule of udev in a file of ours gives a place whenever its device appears. The rule tells the device by what it
+/// has, and not by its name, so that its text alone does not tell the place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleLine {
+    /// The place, by the name that the device had when the rule was written.
+    pub place: String,
+    /// The value.
+    pub value: String,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_zero(pages: &u64) -> bool {
     *pages == 0
@@ -200,6 +210,9 @@ pub struct EntryStep {
     /// For a file of ours: pools that it sizes at boot, beside the lines that are `wanted`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolLine>,
+    /// For a file of rules of ours: the places that the rules which are `wanted` set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleLine>,
     /// For a file that a boot loader's menu is made from: what makes it, after the file was written and after it was
     /// put back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,6 +249,7 @@ impl EntryStep {
             originals: Vec::new(),
             folders: Vec::new(),
             pools: Vec::new(),
+            rules: Vec::new(),
             generator: None,
             outcome: None,
             begun: None,
@@ -268,7 +282,8 @@ impl EntryStep {
     /// For a file of ours that is read at boot: the places that its lines set, and the values.
     pub fn lines(&self) -> impl Iterator<Item = (String, String)> {
         let lines = if self.undo == Undo::File { self.wanted.as_str() } else { "" };
-        lines.lines().filter_map(place::of_line)
+        let rules = self.rules.iter().map(|RuleLine { place, value }| (place.clone(), value.clone()));
+        lines.lines().filter_map(place::of_line).chain(rules)
     }
 
     /// Takes the sizes of pools out of the lines of a file of ours. An older planish wrote the size of the whole pool

@@ -52,7 +52,7 @@ pub use cpus::Cpus;
 pub use drift::{Drift, DriftState, KnobCheck};
 pub use entry::{
     Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, PoolLine,
-    PoolWrite, ShortGrant,
+    PoolWrite, RuleLine, ShortGrant,
 };
 pub use exit::Exit;
 pub use finding::{Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, RuleCost, Severity};

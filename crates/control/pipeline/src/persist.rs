@@ -9,7 +9,8 @@
 use planish_act::Sink;
 use planish_host::Host;
 use planish_model::{
-    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Plan, PoolLine, Undo, Unpersisted,
+    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Plan, PoolLine, RuleLine, Undo,
+    Unpersisted,
 };
 
 use crate::boot;
@@ -88,8 +89,8 @@ impl Persistence {
         let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
         let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let mut wishes = boot::Wishes::default();
-        let (mut sysctl, mut tmpfiles, mut cards) = (String::new(), String::new(), String::new());
-        let (mut pools, mut left_out) = (Vec::new(), Vec::new());
+        let (mut sysctl, mut tmpfiles, mut rules) = (String::new(), String::new(), String::new());
+        let (mut pools, mut ruled, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in planned.chain(there).chain(at_boot) {
             let route = if plan.boot.iter().any(|step| step.place == *place) {
@@ -101,7 +102,10 @@ impl Persistence {
                 Route::Sysctl(line) => sysctl += &line,
                 Route::Tmpfiles(line) => tmpfiles += &line,
                 Route::Rule => match rules::rule(session.host(), place, value) {
-                    Ok(line) => cards += &line,
+                    Ok(line) => {
+                        rules += &line;
+                        ruled.push(RuleLine { place: place.clone(), value: value.to_owned() });
+                    }
                     Err(why) => left_out.push(unpersisted(knob, place, value, why)),
                 },
                 Route::Boot => {
@@ -123,8 +127,8 @@ impl Persistence {
         }
         let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
-        let cards = file_step("persist.udev", rules::RULES_FILE, cards);
-        let mut steps = vec![sysctl, tmpfiles, cards];
+        let rules = EntryStep { rules: ruled, ..file_step("persist.udev", rules::RULES_FILE, rules) };
+        let mut steps = vec![sysctl, tmpfiles, rules];
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
         let (mut pending, mut refusal) = (None, None);
         if let Some(observation) = observation {

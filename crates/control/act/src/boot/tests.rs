@@ -33,6 +33,7 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         originals: vec![original],
         folders: Vec::new(),
         pools: Vec::new(),
+        rules: Vec::new(),
         generator: None,
         outcome: None,
         begun: None,

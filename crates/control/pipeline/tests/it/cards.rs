@@ -1,6 +1,6 @@
 //! Settings of network cards, which have no files: set, refused, rounded, kept for the next boot, put back.
 
-use planish_model::{Case, Class, Conditions, Exit, KnobId, OutcomeKind, Plan, Want};
+use planish_model::{Case, Class, Conditions, DriftState, EntryId, Exit, KnobId, OutcomeKind, Plan, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo};
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
@@ -159,6 +159,62 @@ fn a_rule_of_udev_brings_it_back_and_goes_with_the_undo() {
     assert!(rules().contains(&rule("-G $name rx 4096")), "{:?}", rules());
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn an_undo_after_a_reboot_brings_the_cards_back() {
+    for reboots in [1, 2] {
+        let tree = host();
+        let start = tree.snapshot();
+        let session = tree.session();
+        apply(&session, &allowed(&session, &quick(), &[]), &PERSIST).expect("applied");
+        for _ in 0..reboots {
+            tree.reboot(&start);
+        }
+        assert_eq!(tree.get(&place("eth1", "rings_rx")).trim(), "4096", "the rule brought it");
+        let checked = check(&tree.session(), None).expect("checked");
+        let row =
+            checked.drift.knobs.iter().find(|row| row.place == place("eth1", "rings_rx")).expect("a row");
+        assert_eq!((checked.exit, row.state), (Exit::Done, DriftState::Ok), "{row:#?}");
+        let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+        assert_eq!((undone.exit, undone.hints.len()), (Exit::Done, 0), "{undone:#?}");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+    }
+}
+
+#[test]
+fn entries_over_each_other_end_at_the_first_settings_of_a_card() {
+    for order in [[2, 1], [1, 2]] {
+        let tree = host();
+        let start = tree.snapshot();
+        for (name, rings) in [("first", 4096), ("second", 2048)] {
+            let session = tree.session();
+            let source = profile(name, &[("net.rings_rx", Want::Int(rings))]);
+            apply(&session, &allowed(&session, &source, &[]), &PERSIST).expect("applied");
+        }
+        tree.reboot(&start);
+        assert_eq!(tree.get(&place("eth1", "rings_rx")).trim(), "2048");
+        for id in order {
+            let undone = undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
+            assert_eq!(undone.exit, Exit::Done, "{order:?}: {:#?}", undone.entries);
+        }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+    }
+}
+
+#[test]
+fn what_was_so_before_the_rule_is_told_with_its_undo_after_a_reboot() {
+    let tree = host();
+    let start = tree.snapshot();
+    tree.edit(&place("eth1", "rings_rx"), "4096");
+    let session = tree.session();
+    let source = wants(&[("net.rings_rx", 4096)]);
+    apply(&session, &allowed(&session, &source, &[]), &PERSIST).expect("applied");
+    tree.reboot(&start);
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    let told = "eth1/rings_rx is `4096` until the next reboot, from the file";
+    assert!(undone.hints.iter().any(|hint| hint.contains(told)), "{:?}", undone.hints);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want};
+use planish_model::udev::{self, Card};
+use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want, cards};
 use planish_pipeline::{PlanOptions, Session, SessionOptions, Source, log, plan};
 use planish_skip::MACHINE;
 use tempfile::TempDir;
@@ -220,7 +221,7 @@ impl Tree {
         let last: u64 = self.get(BOOT_ID)[..8].parse().expect("the fixture counts boots");
         for (path, text) in start {
             let folder = path.ends_with('/');
-            if !folder && (path.starts_with("/proc/") || path.starts_with("/sys/")) {
+            if !folder && ["/proc/", "/sys/", "/planish/ethtool/"].iter().any(|top| path.starts_with(top)) {
                 self.put(path, text);
             }
         }
@@ -230,6 +231,28 @@ impl Tree {
         for folder in ["/etc/sysctl.d/", "/etc/tmpfiles.d/"] {
             let files = files.iter().filter(|(path, _)| path.starts_with(folder) && path.ends_with(".conf"));
             files.flat_map(|(_, text)| text.lines()).for_each(|line| self.take_effect(line));
+        }
+        self.plug_in();
+    }
+
+    /// Every network card appears, and the rules of udev in /etc are followed.
+    pub fn plug_in(&self) {
+        let host = planish_host::Host::open(self.root()).expect("a host");
+        let files = self.snapshot();
+        let files = files.iter().filter(|(path, _)| path.starts_with("/etc/udev/rules.d/"));
+        let lines: Vec<&str> = files.flat_map(|(_, text)| text.lines()).collect();
+        for name in host.list("/sys/class/net") {
+            let driver = host.read_link(&format!("/sys/class/net/{name}/device/driver")).unwrap_or_default();
+            let card = Card {
+                address: self.get(&format!("/sys/class/net/{name}/address")).trim().to_owned(),
+                driver: driver.rsplit('/').next().unwrap_or_default().to_owned(),
+                name,
+            };
+            for (knob, value) in lines.iter().flat_map(|line| udev::settings(line, &card)) {
+                let place = cards::place_of(knob, &card.name).expect("a card");
+                let value = value.replace("off", "0").replace("on", "1");
+                self.edit(&place, &value);
+            }
         }
     }
 

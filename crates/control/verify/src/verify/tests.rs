@@ -81,6 +81,7 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         }],
         folders: Vec::new(),
         pools: Vec::new(),
+        rules: Vec::new(),
         generator: None,
         outcome: Some(outcome),
         begun: None,
