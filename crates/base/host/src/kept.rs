@@ -25,7 +25,7 @@ const UNIT_DIRECTIVES: [&str; 17] = [
 ];
 
 /// How names of directives begin that are amounts throughout: rows of users may name each of them.
-const UNIT_AMOUNTS: [&str; 2] = ["Limit", "Memory"];
+const UNIT_AMOUNTS: [&str; 4] = ["DefaultLimit", "DefaultTasksMax", "Limit", "Memory"];
 
 /// What a rule of udev may ask of a card, for planish to know whether it means the card.
 const RULE_CONDITIONS: [&str; 8] =

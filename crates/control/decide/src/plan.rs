@@ -231,6 +231,8 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let verdict = verdict(knob, self.observation, reading);
+        let as_good = units::as_good(&knob.r#type, reading.value.as_deref(), wanted);
+        let wanted = as_good.as_deref().unwrap_or(wanted);
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
             // What the running kernel was given counts too, beside what comes to it.
             let _ = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
@@ -238,13 +240,14 @@ impl<'a> Draft<'a> {
             return self.skipped.push(Skipped::satisfied(knob.id.clone(), place, wanted, verdict));
         }
         let unit = self.observation.units.get(&reading.place);
-        if let Some((given, source)) = unit.and_then(|unit| unit.given.as_ref())
-            && knob.r#type.is_enough(given, wanted)
-            && reading.value.as_deref() == Some(NOT_GIVEN)
-        {
-            let verdict = Verdict::new(VerdictKind::Moot, format!("{source} gives {given}"));
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
-        }
+        let (word, unsure) = match units::fit(&knob.r#type, unit, reading.value.as_deref(), wanted) {
+            units::Fit::Write(word) => (word, None),
+            units::Fit::Unsure(reason, word) => (word, Some(reason)),
+            units::Fit::Enough(reason) => {
+                let verdict = Verdict::new(VerdictKind::Moot, reason);
+                return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            }
+        };
         let because = because.or_else(|| unit.map(units::told));
         if verdict.verdict == VerdictKind::Reboot {
             return self.add_boot(knob, reading, wanted, verdict);
@@ -256,7 +259,6 @@ impl<'a> Draft<'a> {
             let verdict = Verdict::new(VerdictKind::Moot, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
-        let word = knob.r#type.normal(wanted);
         if !reading.offered.is_empty() && !reading.offered.contains(&word) {
             let reason = format!("`{word}` is not offered here: {}", reading.offered.join(", "));
             let verdict = Verdict::new(VerdictKind::Absent, reason);
@@ -272,7 +274,8 @@ impl<'a> Draft<'a> {
         }
         let allowed = self.options.allow_classes.contains(&Class::Availability)
             || self.options.allow_knobs.contains(&knob.id);
-        if let Some(reason) = bounds::lowered(knob.bound, &now, &word).filter(|_| !allowed) {
+        let lowered = unsure.or_else(|| bounds::lowered(knob.bound, &now, &word));
+        if let Some(reason) = lowered.filter(|_| !allowed) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }

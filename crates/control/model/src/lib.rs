@@ -78,5 +78,5 @@ pub use service::{
 pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
-pub use value::{CpuForm, ValueError, ValueType};
+pub use value::{CpuForm, LimitPair, ValueError, ValueType};
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

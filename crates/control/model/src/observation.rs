@@ -256,6 +256,9 @@ pub struct UnitSetting {
     pub given: Option<(String, String)>,
     /// What its first process runs with, where the kernel tells, and the number of that process.
     pub running: Option<(String, u32)>,
+    /// What systemd is told to give every unit that says nothing (`DefaultLimitNOFILE=`), and the file and line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<(String, String)>,
 }
 
 /// The value of a named fact, for finding rules.

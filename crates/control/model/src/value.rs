@@ -13,6 +13,7 @@ mod read;
 mod setting;
 
 pub use cpus::CpuForm;
+pub use setting::LimitPair;
 
 /// The type of a knob's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -75,7 +76,7 @@ pub enum ValueType {
         /// Legal words.
         #[serde(default)]
         words: Vec<String>,
-        /// Whether more than is wanted is as good: then nothing is ever lowered.
+        /// Whether more than is wanted is as good: then nothing is lowered unless that class is allowed.
         #[serde(default)]
         at_least: bool,
     },
@@ -104,6 +105,12 @@ pub enum ValueError {
         value: i64,
         /// The range, for people.
         range: String,
+    },
+    /// A soft limit that is larger than the hard one.
+    #[error("`{value}` has a soft limit above the hard one")]
+    SoftAboveHard {
+        /// The text.
+        value: String,
     },
     /// Not one of the words.
     #[error(
@@ -217,8 +224,10 @@ impl ValueType {
     #[must_use]
     pub fn is_enough(&self, given: &str, wanted: &str) -> bool {
         let Self::Setting { at_least, .. } = self else { return self.same(given, wanted) };
-        match (setting::amount(given), setting::amount(wanted)) {
-            (Some(given), Some(wanted)) if *at_least => given >= wanted,
+        match (LimitPair::parse(given), LimitPair::parse(wanted)) {
+            (Some(given), Some(wanted)) if *at_least => {
+                given.soft >= wanted.soft && given.hard >= wanted.hard
+            }
             (Some(given), Some(wanted)) => given == wanted,
             _ => self.same(given, wanted),
         }
@@ -258,8 +267,20 @@ impl ValueType {
             Self::Directives { directives } => {
                 Err(ValueError::NotDirectives { value, known: directives.join(", ") })
             }
-            Self::Setting { words, .. } if words.contains(&value) => Ok(()),
-            Self::Setting { unit, min, max, .. } => in_range(&value, unit, *min, *max),
+            Self::Setting { directive, unit, min, max, words, .. } => {
+                let part = |part: &str| match words.iter().any(|word| word == part) {
+                    true => Ok(()),
+                    false => in_range(part, unit, *min, *max),
+                };
+                let Some((soft, hard)) = value.split_once(':').filter(|_| setting::is_pair(directive)) else {
+                    return part(&value);
+                };
+                part(soft).and_then(|()| part(hard))?;
+                match LimitPair::parse(&value) {
+                    Some(pair) if pair.soft <= pair.hard => Ok(()),
+                    _ => Err(ValueError::SoftAboveHard { value }),
+                }
+            }
             Self::Text { .. } => Ok(()),
         }
     }
@@ -276,7 +297,8 @@ impl ValueType {
             Self::Directives { directives } => format!("settings of a unit: {}", directives.join(", ")),
             Self::Setting { directive, unit, min, max, words, .. } => {
                 let words: String = words.iter().map(|word| format!(", or {word}")).collect();
-                format!("{directive}= of a unit: whole number ({unit}), {}{words}", range(*min, *max))
+                let pair = if setting::is_pair(directive) { ", or SOFT:HARD" } else { "" };
+                format!("{directive}= of a unit: whole number ({unit}), {}{words}{pair}", range(*min, *max))
             }
             Self::Text { .. } => "text".to_owned(),
         }

@@ -4,7 +4,9 @@
 //! and of one name only the file of the first folder counts (`systemd.unit(5)`). Aliases and templates are passed over:
 //! the unit that they stand for has the settings.
 //!
-//! Non-goals: `service.d` for all services, and defaults of `system.conf`, which are told as no setting at all.
+//! What the files of a unit do not say systemd may be told for all of them, in `system.conf` and its drop-ins.
+//!
+//! Non-goals: `service.d` for all services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +43,8 @@ pub fn unit_settings(
             let unit = format!("{name}.service");
             let given = given(host, &unit, directive, |file| file != path);
             let running = running(host, &unit, directive);
-            observation.units.insert(path.clone(), UnitSetting { given, running });
+            let default = default(host, directive);
+            observation.units.insert(path.clone(), UnitSetting { given, running, default });
             readings.retain(|reading| reading.place != knob.path);
             if !readings.iter().any(|reading| reading.place == path) {
                 readings.push(not_given(path, observation.host.root));
@@ -96,7 +99,7 @@ fn given(
     let mut found = None;
     for path in own.into_iter().chain(files(host, &folders, ".conf")).filter(|path| counts(path)) {
         let text = host.read(&path).unwrap_or_default();
-        if let Some((line, value)) = last(&text, directive) {
+        if let Some((line, value)) = last(&text, "[Service]", directive) {
             // An empty value takes back what was said before.
             found = (!value.is_empty()).then(|| (value.to_owned(), format!("{path}:{line}")));
         }
@@ -104,12 +107,29 @@ fn given(
     found
 }
 
-/// The last assignment in the section of services, with its line.
-fn last<'a>(text: &'a str, directive: &str) -> Option<(usize, &'a str)> {
+/// What systemd is told to give to units that say nothing, and the file and line (`systemd-system.conf(5)`).
+fn default(host: &Host, directive: &str) -> Option<(String, String)> {
+    let folders = ["/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"];
+    let main = folders.iter().map(|folder| format!("{folder}/system.conf")).find(|path| host.exists(path));
+    let drop_ins = folders.map(|folder| format!("{folder}/system.conf.d"));
+    let drop_ins: Vec<&str> = drop_ins.iter().map(String::as_str).collect();
+    let directive = format!("Default{directive}");
+    let mut found = None;
+    for path in main.into_iter().chain(files(host, &drop_ins, ".conf")) {
+        let text = host.read(&path).unwrap_or_default();
+        if let Some((line, value)) = last(&text, "[Manager]", &directive) {
+            found = (!value.is_empty()).then(|| (value.to_owned(), format!("{path}:{line}")));
+        }
+    }
+    found
+}
+
+/// The last assignment in a section, with its line.
+fn last<'a>(text: &'a str, section: &str, directive: &str) -> Option<(usize, &'a str)> {
     let (mut within, mut found) = (false, None);
     for (line, text) in (1..).zip(text.lines().map(str::trim)) {
         if text.starts_with('[') {
-            within = text == "[Service]";
+            within = text == section;
         } else if let (true, Some((name, value))) = (within, text.split_once('='))
             && name.trim() == directive
         {
@@ -198,6 +218,17 @@ mod tests {
         let own = "/etc/systemd/system/redis.service.d/10-own.conf:2".to_owned();
         assert_eq!(all("LimitNPROC"), Some(("7".to_owned(), own)));
         assert_eq!(all("LimitCORE"), None);
+    }
+
+    #[test]
+    fn systemd_is_told_a_default_in_its_own_files() {
+        let main =
+            ("/etc/systemd/system.conf", "[Manager]\n#DefaultTasksMax=9%\nDefaultLimitNOFILE=1024:4096\n");
+        let more = "/usr/lib/systemd/system.conf.d/50-more.conf";
+        let (_folder, host) = host(&[main, (more, "[Manager]\nDefaultLimitNOFILE=1024:1048576\n")]);
+        let found = default(&host, "LimitNOFILE");
+        assert_eq!(found, Some(("1024:1048576".to_owned(), format!("{more}:2"))));
+        assert_eq!(default(&host, "TasksMax"), None);
     }
 
     #[test]

@@ -11,18 +11,64 @@ pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
         None if raw.trim().contains(['\n', '=']) => return None,
         None => raw.trim(),
     };
-    Some(value.parse::<i64>().map_or_else(|_| value.to_owned(), |number| number.to_string()))
+    let part = |part: &str| part.parse::<i64>().map_or_else(|_| part.to_owned(), |number| number.to_string());
+    Some(match value.split_once(':') {
+        Some((soft, hard)) => LimitPair::text(&part(soft.trim()), &part(hard.trim())),
+        None => part(value),
+    })
 }
 
-/// How much a value of systemd comes to: `1024:524288` by its first number, `64G` in ones, `infinity` as more than any.
-/// `None` for a word, and for a share such as `15%`, which depends on the host.
-pub(super) fn amount(value: &str) -> Option<i128> {
-    let soft = value.split(':').next()?.trim();
-    if soft == "infinity" {
-        return Some(i128::MAX);
+/// Whether systemd takes a soft and a hard limit for a directive: `LimitNOFILE=1024:524288` (systemd.exec(5)).
+pub(super) fn is_pair(directive: &str) -> bool {
+    directive.starts_with("Limit")
+}
+
+/// A limit of a unit: how much its program gets, and how much it may raise itself to. Other amounts have both alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitPair {
+    /// What the program starts with.
+    pub soft: i128,
+    /// What it may raise itself to.
+    pub hard: i128,
+}
+
+/// More than any number: `infinity`.
+const INFINITY: i128 = i128::MAX;
+
+impl LimitPair {
+    /// What a text of systemd or the kernel says: `1024:524288`, `64K`, `infinity`, `max`. `None` for a word, and for a
+    /// share such as `15%`, which depends on the host.
+    #[must_use]
+    pub fn parse(value: &str) -> Option<Self> {
+        let (soft, hard) = value.split_once(':').unwrap_or((value, value));
+        Some(Self { soft: amount(soft.trim())?, hard: amount(hard.trim())? })
     }
-    let end = soft.len() - usize::from(soft.ends_with(['K', 'M', 'G', 'T']));
-    let (digits, suffix) = soft.split_at(end);
+
+    /// Whether the program gets all there is.
+    #[must_use]
+    pub fn is_endless(self) -> bool {
+        self.soft == INFINITY
+    }
+
+    fn text(soft: &str, hard: &str) -> String {
+        if soft == hard { soft.to_owned() } else { format!("{soft}:{hard}") }
+    }
+}
+
+impl std::fmt::Display for LimitPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let part = |part: i128| if part == INFINITY { "infinity".to_owned() } else { part.to_string() };
+        f.write_str(&Self::text(&part(self.soft), &part(self.hard)))
+    }
+}
+
+/// How much one word comes to: `64G` in ones.
+fn amount(word: &str) -> Option<i128> {
+    if ["infinity", "max"].contains(&word) {
+        return Some(INFINITY);
+    }
+    let end = word.len() - usize::from(word.ends_with(['K', 'M', 'G', 'T']));
+    let (digits, suffix) = word.split_at(end);
     let shift = match suffix {
         "" => 0,
         "K" => 10,
@@ -37,6 +83,7 @@ pub(super) fn amount(value: &str) -> Option<i128> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::LimitPair;
     use crate::ValueType;
 
     const PLACE: &str = "/etc/systemd/system/a.service.d/zz-planish-nofile.conf";
@@ -45,6 +92,21 @@ mod tests {
         let (directive, unit) = ("LimitNOFILE".to_owned(), "files".to_owned());
         let words = vec!["infinity".to_owned()];
         ValueType::Setting { directive, unit, min: Some(1), max: Some(1 << 30), words, at_least }
+    }
+
+    #[test]
+    fn a_soft_and_a_hard_limit_are_told_apart() {
+        let read = |text| LimitPair::parse(text).map(|pair| (pair.soft, pair.hard, pair.to_string()));
+        assert_eq!(read("1024:524288"), Some((1024, 524_288, "1024:524288".to_owned())));
+        assert_eq!(read("64K"), Some((65536, 65536, "65536".to_owned())));
+        assert_eq!(read("1K : infinity"), Some((1024, i128::MAX, "1024:infinity".to_owned())));
+        assert_eq!(read("max").map(|read| read.2), Some("infinity".to_owned()));
+        for none in ["15%", "", ":", "1:", "x:1"] {
+            assert_eq!(read(none), None, "{none}");
+        }
+        let text = kind(true).in_file(PLACE, "65536:524288");
+        assert_eq!(kind(true).normal(&text), "65536:524288");
+        assert!(kind(true).same("65536:65536", "65536"));
     }
 
     #[test]
@@ -60,13 +122,29 @@ mod tests {
     #[test]
     fn numbers_and_words_are_held_to_the_row() {
         assert!(kind(true).validate("65536").is_ok() && kind(true).validate("infinity").is_ok());
-        for wrong in
-            ["0", "2000000000", "unlimited", "64K", "1024:2048", "1\nExecStart=x", "1 ExecStart=x", ""]
-        {
+        assert!(kind(true).validate("1024:524288").is_ok() && kind(true).validate("1024:infinity").is_ok());
+        for wrong in [
+            "0",
+            "2000000000",
+            "unlimited",
+            "64K",
+            "2048:1024",
+            "infinity:1024",
+            "0:1024",
+            "1024:2000000000",
+            "1:2:3",
+            "1:",
+            "1\nExecStart=x",
+            "1 ExecStart=x",
+            "",
+        ] {
             assert!(kind(true).validate(wrong).is_err(), "{wrong}");
         }
         let told = kind(true).describe();
-        assert_eq!(told, "LimitNOFILE= of a unit: whole number (files), 1 to 1073741824, or infinity");
+        assert_eq!(
+            told,
+            "LimitNOFILE= of a unit: whole number (files), 1 to 1073741824, or infinity, or SOFT:HARD"
+        );
     }
 
     #[test]
@@ -75,6 +153,8 @@ mod tests {
             ("infinity", "65536", true, false),
             ("65536", "65536", true, true),
             ("1024:524288", "65536", false, false),
+            ("65536:524288", "65536", true, false),
+            ("65536", "65536:524288", false, false),
             ("64K", "65536", true, true),
             ("1M", "65536", true, false),
             ("15%", "65536", false, false),

@@ -45,11 +45,11 @@ fn limits_come_and_go_to_the_byte() {
     let start = tree.snapshot();
     let plan = planned(&tree.session());
     let step = plan.steps.iter().find(|step| step.place == NOFILE).expect("a step");
-    assert_eq!((step.now.as_str(), step.wanted.as_str()), ("(not given)", "65536"));
+    assert_eq!((step.now.as_str(), step.wanted.as_str()), ("(not given)", "65536:524288"));
     assert_eq!(step.because.as_deref(), Some(format!("{UNIT}:6 gives 1024:524288").as_str()));
     let done = applied(&tree.session());
     assert!(done.outcomes.iter().all(|outcome| outcome.outcome == OutcomeKind::Done), "{:#?}", done.outcomes);
-    assert!(tree.get(NOFILE).ends_with("[Service]\nLimitNOFILE = 65536\n"), "{}", tree.get(NOFILE));
+    assert!(tree.get(NOFILE).ends_with("[Service]\nLimitNOFILE = 65536:524288\n"), "{}", tree.get(NOFILE));
     assert!(tree.get(OOM).ends_with("[Service]\nOOMScoreAdjust = -900\n"), "{}", tree.get(OOM));
     let told = "systemctl daemon-reload; systemctl restart redis-server.service";
     assert!(done.hints.iter().any(|hint| hint.ends_with(told)), "one unit once: {:?}", done.hints);
@@ -66,6 +66,47 @@ fn a_unit_that_has_enough_is_left_alone() {
     let row = plan.skipped.iter().find(|row| row.place == NOFILE).expect("told");
     assert_eq!(row.verdict.verdict, VerdictKind::Moot);
     assert_eq!(row.verdict.reason, format!("{UNIT}:6 gives infinity"));
+}
+
+#[test]
+fn a_hard_limit_is_kept_by_every_profile_over_another_and_back() {
+    let tree = tree("1024:524288");
+    let start = tree.snapshot();
+    applied(&tree.session());
+    let row = |tree: &Tree, source: &Source| {
+        let drift = check(&tree.session(), Some(source)).expect("checked").drift;
+        drift.knobs.into_iter().find(|row| row.place == NOFILE).expect("it is looked at")
+    };
+    assert_eq!(row(&tree, &wanted()).state, DriftState::Ok, "a number alone is meant by it");
+    let more = profile("more", &[("unit.nofile", of_redis("100000"))]);
+    let plan = plan(&tree.session(), &more, &PlanOptions::default()).expect("a plan");
+    assert_eq!(plan.steps[0].wanted, "100000:524288");
+    apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn no_limit_is_called_safe_that_may_be_a_lower_one() {
+    let endless = profile("endless", &[("unit.nofile", of_redis("infinity"))]);
+    let share = profile("share", &[("unit.tasks_max", of_redis("32768"))]);
+    for (source, why) in [(&endless, "close all of them"), (&share, "cannot be told")] {
+        let tree = tree("1024:524288");
+        let safe = plan(&tree.session(), source, &PlanOptions::default()).expect("a plan");
+        assert_eq!(safe.steps, []);
+        let reason = &safe.skipped[0].verdict.reason;
+        assert!(reason.contains(why) && reason.ends_with(": --allow availability"), "{reason}");
+        let options = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+        assert_eq!(plan(&tree.session(), source, &options).expect("a plan").steps.len(), 1);
+    }
+    let tree = tree("1024:524288");
+    let group = "/sys/fs/cgroup/system.slice/redis-server.service";
+    tree.put(&format!("{group}/cgroup.procs"), "77\n");
+    tree.put(&format!("{group}/pids.max"), "4915\n");
+    let safe = plan(&tree.session(), &share, &PlanOptions::default()).expect("a plan");
+    assert_eq!(safe.steps.len(), 1, "more than what runs: {:?}", safe.skipped);
+    tree.put(&format!("{group}/pids.max"), "99999\n");
+    assert_eq!(plan(&tree.session(), &share, &PlanOptions::default()).expect("a plan").steps, []);
 }
 
 #[test]
