@@ -32,6 +32,8 @@ mod record;
 mod redact;
 mod resolve;
 mod routes;
+mod shell;
+mod storage;
 mod walk;
 
 pub use access::Access;

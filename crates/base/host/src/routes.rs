@@ -3,6 +3,9 @@
 //! They are those of the default routes, and those of the routes back to whoever has a session of the secure shell
 //! here. Of a bond, a bridge or a VLAN the cards below it count. Addresses are read and not kept: what is told, and
 //! recorded, is names of cards.
+//!
+//! Where that cannot be told, every card that is up is one of them: with routes in tables of rules of policy or of a
+//! VRF, behind tunnels and switches in software, with a disk of the system over the network, and where nothing is found.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,11 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use planish_sys::file;
 
 use crate::host::Host;
+use crate::{shell, storage};
 
-/// The port of the secure shell, where nothing says otherwise.
-const SSH: u16 = 22;
-/// `ESTABLISHED` in `/proc/net/tcp`.
-const ESTABLISHED: &str = "01";
 /// Interfaces on top of each other that are followed: no sane stack is deeper, and links in /sys may go in circles.
 const DEPTH_MAX: usize = 8;
 
@@ -29,37 +29,78 @@ struct Route {
 
 /// Names of the cards.
 pub(crate) fn session_nics(host: &Host) -> Vec<String> {
-    // Not by `Host::read`, which remembers: addresses belong into no recording.
-    let text = |path: &str| {
-        let real = host.real_path(path).ok();
-        real.and_then(|real| file::read_text(&real).ok()).unwrap_or_default()
-    };
-    // Where nothing can be told, every card may be the one.
-    if host.real_path("/proc/net/route").is_ok_and(|real| file::read_text(&real).is_err()) {
-        return all_cards(host);
+    found(host).unwrap_or_else(|| all_cards(host))
+}
+
+/// The text of a file; `None` where it cannot be read. Not by `Host::read`, which remembers: addresses belong into no
+/// recording.
+pub(crate) fn text(host: &Host, path: &str) -> Option<String> {
+    file::read_text(&host.real_path(path).ok()?).ok()
+}
+
+/// Names in a folder; none where there is none. Not by `Host::list`, which remembers what a recording is to hold.
+#[expect(clippy::disallowed_methods, reason = "reads the host, and keeps nothing of it")]
+pub(crate) fn names(host: &Host, folder: &str) -> Vec<String> {
+    let entries = host.real_path(folder).and_then(std::fs::read_dir);
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name != ".keep").collect()
+}
+
+/// The text of a file that a kernel without this part does not have; `None` where it is there and cannot be read.
+fn text_if_there(host: &Host, path: &str) -> Option<String> {
+    match file::read_text(&host.real_path(path).ok()?) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(String::new()),
+        read => read.ok(),
     }
-    let mut routes = routes_v4(&text("/proc/net/route"));
-    routes.extend(routes_v6(&text("/proc/net/ipv6_route")));
-    let mut peers = peers(&text("/proc/net/tcp"));
-    peers.extend(self::peers(&text("/proc/net/tcp6")));
-    let reached = reached_through(&routes, &peers);
+}
+
+/// The cards, where it can be told which they are.
+fn found(host: &Host) -> Option<Vec<String>> {
+    let mut routes = routes_v4(&text(host, "/proc/net/route")?);
+    routes.extend(routes_v6(&text_if_there(host, "/proc/net/ipv6_route")?));
+    if has_other_tables(&text_if_there(host, "/proc/net/fib_trie")?) || storage::is_on_network(host) {
+        return None;
+    }
+    let sockets = text(host, "/proc/net/tcp")? + &text_if_there(host, "/proc/net/tcp6")?;
+    let reached = reached_through(&routes, &shell::peers(host, &sockets));
     let mut cards = BTreeSet::new();
     for interface in reached {
         let mut found = BTreeSet::new();
         below(host, &interface, DEPTH_MAX, &mut found);
         if !found.iter().any(|name| is_card(host, name)) {
             // A switch in software, a tunnel: which card is below it, no link tells.
-            cards.extend(all_cards(host));
+            return None;
         }
         cards.extend(found);
     }
-    cards.into_iter().collect()
+    (!cards.is_empty()).then(|| cards.into_iter().collect())
 }
 
-/// Every card that hangs on a device.
+/// Whether routes are in tables besides the usual ones, by /proc/net/fib_trie: rules of policy or a VRF choose among
+/// them, and /proc/net/route shows none of those. (/proc/net/ipv6_route shows all tables.)
+fn has_other_tables(tries: &str) -> bool {
+    let mut other = false;
+    for line in tries.lines() {
+        if !line.starts_with(' ') {
+            other = line.starts_with("Id ");
+        } else if other && line.trim_start().starts_with("|--") {
+            return true;
+        }
+    }
+    false
+}
+
+/// Every card that hangs on a device and is up: one that is down carries nobody.
 fn all_cards(host: &Host) -> Vec<String> {
     let mut names = host.list("/sys/class/net");
-    names.retain(|name| is_card(host, name));
+    // `IFF_UP` is the lowest bit of the flags.
+    let is_up = |name: &str| {
+        let flags = text(host, &format!("/sys/class/net/{name}/flags"));
+        let flags =
+            flags.and_then(|flags| u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).ok());
+        flags.is_none_or(|flags| flags & 1 == 1)
+    };
+    names.retain(|name| is_card(host, name) && is_up(name));
     names
 }
 
@@ -119,35 +160,6 @@ fn routes_v6(text: &str) -> Vec<Route> {
     text.lines().filter_map(row).collect()
 }
 
-/// Who is connected to the secure shell of this machine: rows of `/proc/net/tcp` and `tcp6`.
-fn peers(text: &str) -> Vec<IpAddr> {
-    let row = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let (_, port) = words.get(1)?.split_once(':')?;
-        let is_session = u16::from_str_radix(port, 16).ok()? == SSH
-            && words.get(3).is_some_and(|state| *state == ESTABLISHED);
-        let (peer, _) = words.get(2)?.split_once(':').filter(|_| is_session)?;
-        address_of_socket(peer)
-    };
-    text.lines().filter_map(row).collect()
-}
-
-/// An address as words of 32 bits, each as it lies in memory: `0100007F` is 127.0.0.1.
-fn address_of_socket(hex: &str) -> Option<IpAddr> {
-    let words: Vec<u32> = (0..hex.len() / 8)
-        .map(|word| Some(u32::from_str_radix(hex.get(word * 8..word * 8 + 8)?, 16).ok()?.swap_bytes()))
-        .collect::<Option<_>>()?;
-    match words.as_slice() {
-        [v4] => Some(Ipv4Addr::from_bits(*v4).into()),
-        [_, _, _, _] => {
-            let bits = words.iter().fold(0_u128, |bits, word| bits << 32 | u128::from(*word));
-            let v6 = Ipv6Addr::from_bits(bits);
-            Some(v6.to_ipv4_mapped().map_or(v6.into(), IpAddr::from))
-        }
-        _ => None,
-    }
-}
-
 /// The interface itself, and those below it: `/sys/class/net/bond0/lower_eth0`, or the ports of a bridge.
 fn below(host: &Host, interface: &str, depth: usize, cards: &mut BTreeSet<String>) {
     if depth == 0 || !cards.insert(interface.to_owned()) {
@@ -192,32 +204,65 @@ mod tests {
         assert_eq!(through(&["192.0.2.1"]), ["eth0"]);
     }
 
-    #[test]
-    fn sessions_are_the_connections_to_the_secure_shell() {
-        let text = "  sl  local_address rem_address   st tx_queue\n\
-                    \x20  0: 00000000:0016 00000000:0000 0A 00000000:00000000\n\
-                    \x20  1: 0502A8C0:0016 0402030A:D431 01 00000000:00000000\n\
-                    \x20  2: 0502A8C0:1F90 0402030A:D432 01 00000000:00000000\n";
-        assert_eq!(peers(text), ["10.3.2.4".parse::<IpAddr>().expect("an address")]);
-        let mapped = "   0: 0000000000000000FFFF00000502A8C0:0016 0000000000000000FFFF00000402030A:D431 01 x\n\
-                      \x20  1: B80D0120000000000000000005000000:0016 B80D0120000000000000000007000000:D431 01 x\n";
-        let wanted = ["10.3.2.4", "2001:db8::7"].map(|text| text.parse::<IpAddr>().expect("an address"));
-        assert_eq!(peers(mapped), wanted);
+    /// A machine with cards and files.
+    #[expect(clippy::disallowed_methods, reason = "makes a machine to read")]
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
+        let root = tempfile::tempdir().expect("a folder");
+        let put = |path: &str, text: &str| {
+            let real = root.path().join(path);
+            std::fs::create_dir_all(real.parent().expect("below")).expect("ours");
+            std::fs::write(real, text).expect("ours");
+        };
+        for (nic, flags) in [("eth0", "0x1003"), ("eth1", "0x1003"), ("eth2", "0x1002")] {
+            put(&format!("sys/class/net/{nic}/device/vendor"), "0x8086");
+            put(&format!("sys/class/net/{nic}/flags"), flags);
+        }
+        put("proc/net/route", V4);
+        put("proc/net/tcp", "  sl  local_address\n");
+        files.iter().for_each(|(path, text)| put(path, text));
+        let host = Host::open(root.path()).expect("a machine");
+        (root, host)
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "makes a machine to read")]
     fn of_a_bond_the_cards_below_count() {
-        let root = tempfile::tempdir().expect("a folder");
-        let net = root.path().join("sys/class/net");
-        for folder in ["bond0/lower_eth0", "bond0/lower_eth1", "eth0/lower_bond0", "eth1"] {
-            std::fs::create_dir_all(net.join(folder)).expect("ours");
-        }
-        let (route, name) = (root.path().join("proc/net"), "bond0\t00000000\t0\t3\t0\t0\t0\t00000000\t0\n");
-        std::fs::create_dir_all(&route).expect("ours");
-        std::fs::write(route.join("route"), name).expect("ours");
-        let host = Host::open(root.path()).expect("a machine");
+        let route = "bond0\t00000000\t0\t3\t0\t0\t0\t00000000\t0\n";
+        let (_root, host) = machine(&[
+            ("proc/net/route", route),
+            ("sys/class/net/bond0/lower_eth0/x", ""),
+            ("sys/class/net/bond0/lower_eth1/x", ""),
+            ("sys/class/net/eth0/lower_bond0/x", ""),
+        ]);
         assert_eq!(session_nics(&host), ["bond0", "eth0", "eth1"], "a circle of links ends");
+    }
+
+    #[test]
+    fn where_the_way_cannot_be_told_every_card_that_is_up_counts() {
+        let (_root, host) = machine(&[]);
+        assert_eq!(session_nics(&host), ["eth0"]);
+        let usual = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\nLocal:\n  +-- 0.0.0.0/0 2 0 2\n     |-- 127.0.0.0\n";
+        let (_root, host) = machine(&[("proc/net/fib_trie", &format!("{usual}Id 200:\n"))]);
+        assert_eq!(session_nics(&host), ["eth0"], "a table without a route");
+        let policy = format!("Id 200:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n{usual}");
+        let tunnel = "wg0\t00000000\t0\t3\t0\t0\t0\t00000000\t0\n";
+        for (path, text) in [
+            ("proc/net/fib_trie", policy.as_str()),
+            ("proc/net/route", tunnel),
+            ("proc/net/route", ""),
+            ("proc/self/mounts", "/dev/sda1 / ext4 rw 0 0\n10.0.0.1:/r /usr nfs4 rw 0 0\n"),
+            ("sys/class/nvme/nvme0/transport", "tcp\n"),
+            ("sys/class/iscsi_session/session1/x", ""),
+        ] {
+            let (_root, host) = machine(&[(path, text)]);
+            assert_eq!(session_nics(&host), ["eth0", "eth1"], "{path}: {text}");
+        }
+        let (root, host) = machine(&[]);
+        std::fs::remove_file(root.path().join("proc/net/tcp")).expect("it was there");
+        assert_eq!(session_nics(&host), ["eth0", "eth1"], "sessions that cannot be seen");
+        let local = "/dev/sda1 / ext4 rw 0 0\n10.0.0.1:/r /mnt/data nfs4 rw 0 0\n";
+        let (_root, host) =
+            machine(&[("proc/self/mounts", local), ("sys/class/nvme/nvme0/transport", "pcie\n")]);
+        assert_eq!(session_nics(&host), ["eth0"], "the system stays without it");
     }
 
     proptest! {
@@ -225,7 +270,7 @@ mod tests {
         fn odd_tables_are_passed_over(text in "[ \t\n0-9A-F:a-z]{0,300}") {
             let mut routes = routes_v4(&text);
             routes.extend(routes_v6(&text));
-            let _ = reached_through(&routes, &peers(&text));
+            let _ = (reached_through(&routes, &[]), has_other_tables(&text));
         }
     }
 }

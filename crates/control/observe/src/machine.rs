@@ -3,7 +3,7 @@
 //! A guest and a container are told by evidence that the hypervisor or runtime cannot help leaving, not by
 //! names: an image that carries `/.dockerenv` may well run as a virtual machine of its own.
 
-use planish_host::devices::SESSION_NICS;
+use planish_host::devices::{ETHTOOL_FOLDER, SESSION_NICS};
 use planish_host::{Access, Host};
 use planish_model::{HostFacts, Vendor};
 use planish_sys::NodeSet;
@@ -37,8 +37,14 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         memory_bytes: bytes("MemTotal"),
         available_bytes: bytes("MemAvailable"),
         root: is_root(host),
-        session_nics: host.read(SESSION_NICS).unwrap_or_default().lines().map(str::to_owned).collect(),
+        session_nics: session_nics(host),
     }
+}
+
+/// The cards through which the machine is reached; all that it has where nobody tells, as an older recording.
+fn session_nics(host: &Host) -> Vec<String> {
+    let told = host.read(SESSION_NICS).map(|text| text.lines().map(str::to_owned).collect());
+    told.unwrap_or_else(|_| host.list(ETHTOOL_FOLDER))
 }
 
 /// The first field of `/proc/cpuinfo` that has one of the names.
