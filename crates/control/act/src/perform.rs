@@ -200,7 +200,25 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
         return outcome;
     }
     settle_others(&mut outcome, step, &others, force, sink);
+    let came_back = |original: &&Original| {
+        original.coupling == Some(Coupling::Derived)
+            && !handed_over.contains(&original.place)
+            && !others.iter().any(|(other, ..)| other.place == original.place)
+    };
+    step.coupled().filter(came_back).for_each(|original| settle_new(&mut outcome, original, sink));
     outcome
+}
+
+/// Sets a derived place that our write had taken away, and that is there again with the value of a new one: a queue of
+/// a card. Nobody can have set it meanwhile.
+fn settle_new(outcome: &mut Outcome, original: &Original, sink: &dyn Sink) {
+    let Ok(now) = sink.read(&original.place) else { return };
+    if original.r#type.same(&now, &original.value) {
+        return;
+    }
+    if let Err(error) = sink.write(&original.place, &original.r#type.written(&original.value)) {
+        tell(outcome, original, &now, &error.in_full());
+    }
 }
 
 /// Writes the original, or its live twin, and reads it back; false when it did not come back.
@@ -440,6 +458,21 @@ mod tests {
             assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
             assert_eq!((outcome.outcome, outcome.detail), (OutcomeKind::Done, None));
         }
+    }
+
+    #[test]
+    fn a_queue_that_went_and_comes_back_gets_what_was_set_for_it() {
+        let (channels, rps) =
+            ("/planish/ethtool/eth1/channels_rx", "/sys/class/net/eth1/queues/rx-1/rps_cpus");
+        let mut kernel = Kernel::new(&[(channels, "2"), (rps, "f")]);
+        let mut fewer = step(channels, "2", "1");
+        fewer.originals.push(original(rps, "f", Some(Coupling::Derived)));
+        let done = apply(&fewer, &kernel);
+        kernel.places.borrow_mut().remove(rps);
+        kernel.also = vec![(channels, rps, "0")];
+        let outcome = undo(&done, &kernel);
+        assert_eq!((kernel.get(channels).as_str(), kernel.get(rps).as_str()), ("2", "f"));
+        assert_eq!((outcome.outcome, outcome.detail), (OutcomeKind::Done, None));
     }
 
     #[test]

@@ -1,8 +1,42 @@
 //! What keeps a value from a network card: its own limit, and the sessions that run through it.
 
-use planish_model::{Class, Knob, Observation, Reading, Verdict, VerdictKind, place};
+use planish_model::{Class, Knob, Observation, Reading, Step, Verdict, VerdictKind, place};
 
 use crate::Options;
+
+/// The knob that takes the flow rules of a card along when it is switched off.
+const FLOW_RULES: &str = "net.feature_ntuple";
+
+/// How the ids of knobs begin that have a card make its queues and their interrupts anew.
+const QUEUES: &str = "net.channels_";
+
+/// The card of a place of `ethtool`.
+fn nic(place: &str) -> Option<&str> {
+    place.strip_prefix(place::CARDS)?.split('/').next()
+}
+
+/// Why steps cannot be in one plan with those that make queues anew: they were planned for the queues and interrupts
+/// that are there now. `None` for each step that may stay.
+pub(crate) fn beside_new_queues(steps: &[Step]) -> Vec<Option<String>> {
+    let anew = |step: &&Step| step.knob.as_str().starts_with(QUEUES);
+    // A placement is whole or not at all, so that the queues wait for it and not the other way round.
+    let moves_interrupts = steps.iter().any(|step| step.place.starts_with("/proc/irq/"));
+    let waits = |step: &Step| {
+        if anew(&step) {
+            return moves_interrupts.then(|| {
+                "this plan sets irq.affinity, and the interrupts of queues that are made anew are new: apply this knob \
+                 alone first"
+                    .to_owned()
+            });
+        }
+        let own = step.place.strip_prefix("/sys/class/net/")?;
+        let (own, _) = own.split_once("/queues/")?;
+        let first = steps.iter().filter(anew).find(|other| nic(&other.place) == Some(own))?;
+        (!moves_interrupts)
+            .then(|| format!("{} makes the queues of {own} anew: apply once more when it is set", first.knob))
+    };
+    steps.iter().map(waits).collect()
+}
 
 /// Why a value is not set at a place that could be set: the device takes no number as large, or the machine is reached
 /// through the card and may lose it.
@@ -18,8 +52,16 @@ pub(crate) fn refusal(
     {
         return Some(Verdict::new(VerdictKind::Absent, format!("this device takes {max} at most")));
     }
-    let nic = reading.place.strip_prefix(place::CARDS)?.split('/').next()?;
+    let nic = nic(&reading.place)?;
     let named = options.allow_knobs.contains(&knob.id);
+    let drops = knob.id.as_str() == FLOW_RULES && wanted.trim() == "0";
+    if drops && !named && reading.value.as_deref().is_some_and(|now| now.trim() == "1") {
+        let reason = format!(
+            "flow rules of {nic} would be dropped, and no undo brings them back: --allow-knob {}",
+            knob.id
+        );
+        return Some(Verdict::new(VerdictKind::Blocked, reason));
+    }
     let reached = observation.host.session_nics.iter().any(|own| own == nic);
     (knob.class != Class::Safe && reached && !named).then(|| {
         let reason =
@@ -54,6 +96,45 @@ mod tests {
         assert_eq!(refused(Class::Availability, &["net.rings_rx"], &["eth0"], None), None);
         assert_eq!(refused(Class::Availability, &[], &["eth1"], None), None, "another card");
         assert_eq!(refused(Class::Safe, &[], &["eth0"], None), None, "nothing is lost by it");
+    }
+
+    #[test]
+    fn flow_rules_are_dropped_for_no_class() {
+        let knob = Knob {
+            class: Class::Availability,
+            ..knob("net.feature_ntuple", "/planish/ethtool/{nic}/feature_ntuple")
+        };
+        let refused = |now: &str, wanted: &str, allow: &[&str]| {
+            let allow_knobs = allow.iter().copied().map(KnobId::new).collect();
+            let options =
+                Options { allow_classes: vec![Class::Availability], allow_knobs, ..Options::default() };
+            let reading = reading("/planish/ethtool/eth1/feature_ntuple", now);
+            refusal(&knob, &reading, wanted, &observation(), &options).map(|verdict| verdict.reason)
+        };
+        let why = refused("1\n", "0", &[]).expect("refused");
+        assert!(why.contains("eth1") && why.ends_with("--allow-knob net.feature_ntuple"), "{why}");
+        assert_eq!(refused("1\n", "0", &["net.feature_ntuple"]), None);
+        assert_eq!((refused("0\n", "1", &[]), refused("1\n", "1", &[])), (None, None));
+    }
+
+    #[test]
+    fn what_is_set_for_queues_waits_for_them_and_they_wait_for_interrupts() {
+        let catalogue = planish_model::Catalogue::embedded().expect("sound");
+        let step = |id: &str, place: &str| {
+            let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+            let verdict = Verdict::new(VerdictKind::Settable, String::new());
+            crate::plan::step(knob, place, "1".to_owned(), "2".to_owned(), verdict)
+        };
+        let queues = step("net.channels_combined", "/planish/ethtool/eth1/channels_combined");
+        let own = step("net.rps_cpus", "/sys/class/net/eth1/queues/rx-0/rps_cpus");
+        let other = step("net.rps_cpus", "/sys/class/net/eth2/queues/rx-0/rps_cpus");
+        let irq = step("irq.affinity", "/proc/irq/24/smp_affinity_list");
+        let waits =
+            |steps: &[Step]| -> Vec<bool> { beside_new_queues(steps).iter().map(Option::is_some).collect() };
+        let all = [queues, own, other, irq];
+        assert_eq!(waits(&all[..3]), [false, true, false]);
+        assert_eq!(waits(&all), [true, false, false, false]);
+        assert_eq!(waits(&all[1..]), [false; 3]);
     }
 
     #[test]

@@ -504,8 +504,23 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Leaves out the steps that cannot be in one plan with new queues of a card.
+    fn part_queues(&mut self) {
+        let reasons = cards::beside_new_queues(&self.steps);
+        for (step, reason) in std::mem::take(&mut self.steps).into_iter().zip(reasons) {
+            let Some(reason) = reason else {
+                self.steps.push(step);
+                continue;
+            };
+            let verdict = Verdict::new(VerdictKind::Blocked, reason);
+            let left = Skipped::left(step.knob, step.place, Some(step.wanted), verdict);
+            self.skipped.push(Skipped { hindered: true, ..left });
+        }
+    }
+
     fn finish(mut self) -> Plan {
         self.refuse_ruinous();
+        self.part_queues();
         let page_bytes = |step: &Step| {
             let pool = self.observation.pools.iter().find(|pool| pool.place == step.place);
             pool.map_or(0, |pool| pool.page_bytes)
@@ -556,7 +571,7 @@ fn boot_cure(knob: &Knob, wanted: &str) -> Option<String> {
 }
 
 /// A step with what the row says, and nothing coupled.
-fn step(knob: &Knob, place: &str, now: String, wanted: String, verdict: Verdict) -> Step {
+pub(crate) fn step(knob: &Knob, place: &str, now: String, wanted: String, verdict: Verdict) -> Step {
     Step {
         knob: knob.id.clone(),
         place: place.to_owned(),

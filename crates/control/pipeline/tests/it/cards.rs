@@ -16,7 +16,11 @@ readback = "512"
 [[answer]]
 place = "/planish/ethtool/eth1/coalesce_tx_usecs"
 errno = "EOPNOTSUPP"
+[[answer]]
+place = "/planish/ethtool/eth1/channels_combined"
+derives = [{ place = "/sys/class/net/eth1/queues/rx-0/rps_cpus", value = "0" }]
 "#;
+const RPS: &str = "/sys/class/net/eth1/queues/rx-0/rps_cpus";
 
 fn place(nic: &str, name: &str) -> String {
     format!("/planish/ethtool/{nic}/{name}")
@@ -28,7 +32,10 @@ fn host() -> Tree {
     let meta = tree.get("/meta.toml");
     tree.put(
         "/meta.toml",
-        &meta.replace("\"/sys/kernel/mm/**\",", "\"/sys/kernel/mm/**\", \"/planish/ethtool/**\","),
+        &meta.replace(
+            "\"/sys/kernel/mm/**\",",
+            "\"/sys/kernel/mm/**\", \"/planish/ethtool/**\", \"/sys/class/net/eth1/queues/**\",",
+        ),
     );
     for (nic, address) in [("eth0", "52:54:00:00:00:01"), ("eth1", "52:54:00:00:00:02")] {
         for (name, value) in [
@@ -36,6 +43,8 @@ fn host() -> Tree {
             ("rings_rx_max", "4096"),
             ("rings_tx", "256"),
             ("rings_tx_max", "4096"),
+            ("channels_combined", "1"),
+            ("channels_combined_max", "4"),
             ("coalesce_adaptive_rx", "1"),
             ("coalesce_rx_usecs", "50"),
             ("coalesce_tx_usecs", "50"),
@@ -157,6 +166,32 @@ fn a_rule_of_udev_brings_it_back_and_goes_with_the_undo() {
     assert_eq!(rules(), [coalesce[0].clone(), coalesce[1].clone(), rule("-G $name rx 2048")]);
     undo(&tree.session(), Target::Newest, false).expect("undone");
     assert!(rules().contains(&rule("-G $name rx 4096")), "{:?}", rules());
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn new_queues_get_back_what_was_set_for_the_old_ones() {
+    let tree = host();
+    tree.put(RPS, "3\n");
+    let start = tree.snapshot();
+    let session = tree.session();
+    let mask = Case { value: "2".to_owned(), only: Some("eth1".to_owned()), needs: Conditions::default() };
+    let source = profile(
+        "queues",
+        &[("net.channels_combined", Want::Int(2)), ("net.rps_cpus", Want::Case(Box::new(mask)))],
+    );
+    let first = allowed(&session, &source, &[]);
+    assert_eq!(steps(&first), ["eth1/channels_combined 2"], "the mask is for queues that come with it");
+    let left = first.skipped.iter().find(|row| row.place == RPS).expect("told");
+    assert!(left.verdict.reason.ends_with("apply once more when it is set"), "{left:?}");
+    apply(&session, &first, &ApplyOptions::default()).expect("applied");
+    assert_eq!(tree.get(RPS).trim(), "0", "wiped");
+    let session = tree.session();
+    let second = allowed(&session, &source, &[]);
+    assert_eq!(second.steps.len(), 1);
+    apply(&session, &second, &ApplyOptions::default()).expect("applied");
+    assert_eq!(tree.get(RPS).trim(), "2");
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
