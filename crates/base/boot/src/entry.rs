@@ -12,6 +12,10 @@ pub struct Entry {
     pub title: String,
     /// The version by which entries are sorted.
     pub version: String,
+    /// By what systemd-boot sorts it before its version, where it says so.
+    pub sort_key: Option<String>,
+    /// The machine whose entry it is.
+    pub machine_id: String,
     /// The arguments, and the number of the line that holds them, counted from 1.
     pub options: Option<(String, usize)>,
 }
@@ -36,7 +40,9 @@ impl Entry {
         first("linux")?;
         let value = |wanted: &str| first(wanted).map_or_else(String::new, |(_, _, value)| value.to_owned());
         let options = first("options").map(|(line, _, value)| (value.to_owned(), line));
-        Some(Self { title: value("title"), version: value("version"), options })
+        let sort_key = Some(value("sort-key")).filter(|key| !key.is_empty());
+        let [title, version, machine_id] = ["title", "version", "machine-id"].map(value);
+        Some(Self { title, version, sort_key, machine_id, options })
     }
 
     /// Whether it is for repairs: left as it is, so that there is a way to boot without what was put in.

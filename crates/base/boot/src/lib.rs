@@ -28,6 +28,7 @@ mod env;
 pub mod generated;
 mod odd;
 pub mod once;
+pub mod order;
 mod run;
 mod shell;
 

@@ -136,11 +136,19 @@ fn items<'a>(lines: &mut impl Iterator<Item = &'a str>, is_own: &mut bool, is_be
 
 /// What a menu boots when nothing names an entry for once: `set default=` of its head, where `saved` stands for the
 /// variable `saved_entry`.
-fn default_of<'a>(menu: &'a str, saved: Option<&'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn default_of<'a>(menu: &'a str, saved: Option<&'a str>) -> Option<&'a str> {
     let settings = head(menu).filter_map(|line| line.strip_prefix("set default=\"")?.strip_suffix('"'));
     let default = settings.filter(|value| *value != "${next_entry}").last()?;
     let default = if default == "${saved_entry}" { saved.unwrap_or_default() } else { default };
     Some(if default.is_empty() { "0" } else { default })
+}
+
+/// Whether entries of files are the first that a menu shows: then GRUB counts them from 0.
+#[must_use]
+pub fn begins_with_files(menu: &str) -> bool {
+    let mut kinds = menu.lines().filter_map(|line| line.split_whitespace().next());
+    kinds.find(|word| matches!(*word, "menuentry" | "submenu" | "blscfg")) == Some("blscfg")
 }
 
 /// The entry that a path of numbers, names and titles leads to, as `default` has it.
@@ -245,9 +253,14 @@ pub fn of_entry(text: &str, menu: &str, arguments: &str) -> Result<Copy, Odd> {
     if let Some(tree) = all("devicetree").next() {
         body += &format!("\tdevicetree ($root){tree}\n");
     }
-    let is_free = all("grub_arg").any(|word| word == "--unrestricted");
+    // `blscfg` lets everybody start an entry that names nobody, and a `menuentry` only who is a superuser.
+    let users = all("grub_users").next();
+    if users.is_some_and(|users| !users.chars().all(|c| c.is_alphanumeric() || "_,. -$".contains(c))) {
+        return Err(Odd::Unknown { what: "the users of an entry" });
+    }
+    let access = users.map_or("--unrestricted ".to_owned(), |users| format!("--users \"{users}\" "));
     let title = Entry::parse(text).map(|entry| entry.title).unwrap_or_default();
-    let text = menu_entry(&title, if is_free { "--unrestricted " } else { "" }, &body);
+    let text = menu_entry(&title, &access, &body);
     Ok(Copy { title, text })
 }
 

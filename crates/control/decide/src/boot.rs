@@ -3,7 +3,7 @@
 //! Whoever asks for that is refused at the plan. After the reboot it is too late: of too many huge pages the kernel
 //! takes as many as there are, and process 1 gets none of the rest.
 
-use planish_model::{HostFacts, Knob};
+use planish_model::{Catalogue, HostFacts, Knob, KnobId, Plan};
 
 use crate::budget::Budget;
 use crate::cpus;
@@ -20,6 +20,22 @@ pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut 
         }
         _ => None,
     }
+}
+
+/// Boot parameters of a plan with which the host of now would not come up to any use, each with the reason: the plan was
+/// made for another moment of it, or the file that holds it by something else.
+#[must_use]
+pub fn unbootable(catalogue: &Catalogue, host: &HostFacts, plan: &Plan) -> Vec<(KnobId, String)> {
+    let mut budget = Budget::at_boot(host);
+    let mut refusal =
+        |id: &KnobId, wanted: &str| refusal(catalogue.knob(id).ok()?, wanted, host, &mut budget);
+    // Pages that come anyway count beside those that are added.
+    for row in plan.skipped.iter().filter(|row| row.satisfied) {
+        let _ = row.wanted.as_ref().and_then(|wanted| refusal(&row.knob, wanted));
+    }
+    let refused =
+        plan.boot.iter().filter_map(|step| Some((step.knob.clone(), refusal(&step.knob, &step.wanted)?)));
+    refused.collect()
 }
 
 /// `2M`, `1G`: as the rows of the catalogue write them.
@@ -49,8 +65,6 @@ fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{Catalogue, KnobId};
-
     use super::*;
 
     const HOST_GIB: u64 = 16;

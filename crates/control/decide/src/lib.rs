@@ -33,6 +33,7 @@ mod units;
 mod verdict;
 mod writers;
 
+pub use boot::unbootable;
 pub use bounds::ruinous;
 pub use budget::beyond_memory;
 pub use error::DecideError;

@@ -171,7 +171,11 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     };
     let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
     let wanted = planish_boot::fields(&config).find(|(_, key, _)| *key == "default");
-    let next = entries::default(&entries, wanted.map(|(_, _, value)| value));
+    let wanted = wanted.map(|(_, _, value)| value.to_owned());
+    let wanted = once::default_of_systemd(host, wanted).unwrap_or(None);
+    // What no entry is called stands for the first one.
+    let next =
+        entries::by_systemd(&entries, wanted.as_deref()).or_else(|| entries::by_systemd(&entries, None));
     let next =
         next.map(|entry| NextBoot { given: entry.given(|_| None), source: entry.path.clone(), menu: None });
     let mut edited = cmdline_file(host);

@@ -64,6 +64,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     intent::refuse_elsewhere(session, plan)?;
     intent::refuse_forged(session, plan)?;
     intent::refuse_impossible(plan)?;
+    intent::refuse_unbootable(session, plan)?;
     intent::refuse_short_of_memory(plan)?;
     intent::refuse_blocked(session, plan)?;
     let sink = session.sink()?;

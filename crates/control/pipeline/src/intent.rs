@@ -272,7 +272,20 @@ fn refuse_ruinous(
     observation: &Observation,
     plan: &Plan,
 ) -> Result<(), PipelineError> {
-    let found = planish_decide::ruinous(catalogue, observation, &plan.steps);
+    refuse_found(&planish_decide::ruinous(catalogue, observation, &plan.steps))
+}
+
+/// Refuses boot parameters with which the host of this moment would not come up to any use.
+pub(crate) fn refuse_unbootable(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    if plan.boot.is_empty() {
+        return Ok(());
+    }
+    let host = session.observe_planned(plan).host;
+    refuse_found(&planish_decide::unbootable(session.sound_catalogue()?, &host, plan))
+}
+
+/// Refuses what is impossible: knobs and reasons.
+fn refuse_found(found: &[(KnobId, String)]) -> Result<(), PipelineError> {
     let told: BTreeSet<String> = found.iter().map(|(knob, why)| format!("{knob}: {why}")).collect();
     if told.is_empty() {
         return Ok(());

@@ -81,6 +81,7 @@ fn refuse(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     intent::refuse_elsewhere(session, plan)?;
     intent::refuse_forged(session, plan)?;
     intent::refuse_impossible(plan)?;
+    intent::refuse_unbootable(session, plan)?;
     intent::refuse_short_of_memory(plan)
 }
 
@@ -184,7 +185,15 @@ fn step(write: &OnceWrite, sink: &dyn Sink) -> Result<EntryStep, PipelineError> 
     let OnceWrite { format, path, text } = write;
     let knob = KnobId::new(format.knob());
     let before = match format {
-        OnceFormat::Firmware => None,
+        // Somebody may have named an entry since it was looked at: theirs has no place in the journal to come back to.
+        OnceFormat::Firmware => match sink.read_variable(path).map_err(PipelineError::Before)? {
+            Some(name) => {
+                let reason = format!("the firmware has the loader take `{name}` next");
+                let cure = "take it out first: bootctl set-oneshot ''".to_owned();
+                return Err(PipelineError::Once { reason, cure });
+            }
+            None => None,
+        },
         _ => sink.read_file(path).map_err(PipelineError::Before)?,
     };
     let original = before.map(|value| Original {

@@ -86,6 +86,17 @@ fn an_entry_of_a_file_becomes_what_the_menu_makes_of_it() {
          set gfxpayload=keep\n\tinsmod gzio\n\tlinux ($root)/vmlinuz-6.12 root=/dev/vda1 ro $tuned_params nosmt\n\t\
          initrd ($root)/initramfs.img $tuned_initrd\n}\n"
     );
+    for (more, access) in [
+        ("", "--unrestricted "),
+        ("grub_users $grub_users\n", "--users \"$grub_users\" "),
+        ("grub_users ann,bob\n", "--users \"ann,bob\" "),
+    ] {
+        let text = format!("title x\nlinux /v\noptions ro\n{more}");
+        let copy = of_entry(&text, "", "nosmt").expect("whole").text;
+        assert!(copy.starts_with(&format!("menuentry 'planish trial boot: x' {access}--id")), "{copy}");
+    }
+    let odd = "title x\nlinux /v\noptions ro\ngrub_users a\"; reboot\n";
+    assert!(matches!(of_entry(odd, "", "nosmt"), Err(Odd::Unknown { .. })));
     assert!(of_entry("title x\nlinux /vmlinuz\n", "", "nosmt").is_err(), "it is cut off");
     let file = file_of_entry("title A\nsort-key arch\nlinux /vmlinuz\r\noptions root=1 ro\r\n", "nosmt");
     let expected = "title planish trial boot: A\nlinux /vmlinuz\r\noptions root=1 ro nosmt\r\n";

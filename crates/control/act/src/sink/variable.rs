@@ -58,8 +58,16 @@ pub(crate) fn set(real: &Path, path: &str, name: Option<&str>) -> Result<(), Sin
             bytes.extend(name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
             let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(real)?;
             // One write: each is a whole value for the firmware.
-            let written = file.write(&bytes)?;
-            if written == bytes.len() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::WriteZero)) }
+            let failed = match file.write(&bytes) {
+                Ok(written) if written == bytes.len() => return Ok(()),
+                Ok(_) => io::Error::from(io::ErrorKind::WriteZero),
+                Err(error) => error,
+            };
+            // What the firmware refused stays behind as an empty file, which is no variable.
+            if file.metadata().is_ok_and(|left| left.len() == 0) {
+                let _ = fs::remove_file(real);
+            }
+            Err(failed)
         }
         None => {
             let file = match File::open(real) {

@@ -1,7 +1,7 @@
 //! Entries of the Boot Loader Specification.
 
-use planish_boot::{Entry, once};
-use planish_host::{Host, natural_order};
+use planish_boot::{Entry, once, order};
+use planish_host::Host;
 use planish_model::{BootFile, BootFormat, place};
 
 use super::Given;
@@ -59,17 +59,27 @@ pub(crate) fn normal(entries: &[Found]) -> impl Iterator<Item = &Found> {
     entries.iter().filter(|found| !found.entry.is_rescue(&found.path))
 }
 
-/// The entry that is booted next: the one that is named, by a shell pattern, else the newest.
-pub(crate) fn default<'a>(entries: &'a [Found], wanted: Option<&str>) -> Option<&'a Found> {
-    let wanted = wanted.map(|wanted| wanted.trim().trim_end_matches(".conf"));
-    let named = |found: &&Found| wanted.is_some_and(|wanted| place::matches(wanted, found.id()));
-    let newest = || {
-        normal(entries).max_by(|a, b| {
-            let version = natural_order(&a.entry.version, &b.entry.version);
-            version.then_with(|| natural_order(a.id(), b.id()))
-        })
+/// The entry that GRUB shows at a number, or that a name or a title means: `None` where it is none of them.
+pub(crate) fn by_grub<'a>(entries: &'a [Found], default: &str) -> Option<&'a Found> {
+    let mut sorted: Vec<&Found> = entries.iter().collect();
+    sorted.sort_by(|a, b| order::by_grub(b.id(), a.id()));
+    match default.parse::<usize>() {
+        Ok(index) => sorted.get(index).copied(),
+        Err(_) => sorted.into_iter().find(|found| found.id() == default || found.entry.title == default),
+    }
+}
+
+/// The entry that systemd-boot takes: of those that a shell pattern means, or of all, the one that it shows first.
+/// `None` where the pattern means none.
+pub(crate) fn by_systemd<'a>(entries: &'a [Found], wanted: Option<&str>) -> Option<&'a Found> {
+    let wanted = wanted.map(|wanted| wanted.trim().to_lowercase());
+    let named = |found: &&Found| {
+        let id = found.id().to_lowercase();
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| place::matches(wanted, &format!("{id}.conf")) || place::matches(wanted, &id))
     };
-    entries.iter().rfind(named).or_else(newest)
+    entries.iter().filter(named).min_by(|a, b| order::by_systemd((a.id(), &a.entry), (b.id(), &b.entry)))
 }
 
 /// An entry as a file that arguments are put into.

@@ -1,6 +1,6 @@
 //! GRUB: a menu that a program makes from `/etc/default/grub`, or one that reads entries at boot.
 
-use planish_boot::{Odd, Shell, env_value, generated, refuse_unfinished};
+use planish_boot::{Odd, Shell, env_value, generated, once, refuse_unfinished};
 use planish_host::Host;
 use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, Generator, Persisted};
 
@@ -16,7 +16,7 @@ const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 /// GRUB, whose menu is at `menu`.
 pub(super) fn look(host: &Host, menu: &str) -> Boot {
     match host.read(menu) {
-        Ok(text) if generated::reads_entries(&text) => with_entries(host, menu),
+        Ok(text) if generated::reads_entries(&text) => with_entries(host, menu, &text),
         Ok(text) if generated::entries(&text).is_empty() => Boot::unknown(
             format!("{menu} has no entry of this system: it is cut off, or made by hand"),
             BY_HAND,
@@ -33,7 +33,7 @@ pub(super) fn look(host: &Host, menu: &str) -> Boot {
 }
 
 /// A menu that reads entries at boot: they are changed, and what later ones are made from.
-fn with_entries(host: &Host, menu: &str) -> Boot {
+fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
     let found = entries::read(host, ENTRIES);
     if entries::normal(&found).next().is_none() {
         return Boot::unknown(
@@ -55,7 +55,9 @@ fn with_entries(host: &Host, menu: &str) -> Boot {
     let fixed = entries::normal(&found).filter(|found| !found.is_variable());
     edited.extend(fixed.map(|found| entries::file(&found.path)));
     let saved = env_value(&block, "saved_entry").map(|(value, _)| value);
-    let next = entries::default(&found, saved.filter(|value| !value.is_empty()));
+    // A name that no entry has stands for the first one.
+    let default = once::default_of(text, saved).or(saved).unwrap_or("0");
+    let next = entries::by_grub(&found, default).or_else(|| entries::by_grub(&found, "0"));
     let variable = |name: &str| {
         let (value, line) = env_value(&block, name)?;
         Some((value.to_owned(), format!("{env}:{line}")))

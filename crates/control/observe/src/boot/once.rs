@@ -4,7 +4,9 @@
 //! machine that does not come up with it stays so. So a trial boot is refused wherever that cannot be told: a menu that
 //! does not clear the name, a file system that GRUB cannot write, a loader that does not say what it can do.
 
+use planish_boot::Entry;
 use planish_boot::once::{self, Copy, FILE_ID};
+use planish_boot::order;
 use planish_host::Host;
 use planish_model::{BootLoader, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, place};
 
@@ -75,10 +77,16 @@ fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceR
         let cure = "have /etc/grub.d/41_custom write its part of the menu again";
         return Err(refused(format!("{menu} does not read custom.cfg behind its entries"), cure));
     }
-    let env = menu.replace("grub.cfg", "grubenv");
-    let env = host.canonical(&env).unwrap_or(env);
+    let (folder, _) = menu.rsplit_once('/').unwrap_or_default();
+    let env = format!("{folder}/grubenv");
+    // One that is not there yet will be where its folder leads.
+    let beside = || Some(format!("{}/grubenv", host.canonical(folder)?));
+    let env = host.canonical(&env).or_else(beside).unwrap_or(env);
     is_writable_by_grub(host, &env)?;
-    let block = host.read(&env).unwrap_or_default();
+    let block = match host.read(&env) {
+        Err(error) if error.is_absent() => String::new(),
+        read => read.map_err(|error| refused(error.to_string(), "ask as root: sudo planish ..."))?,
+    };
     if let Some(name) = once::armed(&block) {
         let cure = format!("take it out first: grub-editenv {env} unset next_entry");
         return Err(refused(format!("{env} has GRUB boot `{name}` next"), &cure));
@@ -89,7 +97,7 @@ fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceR
     }
     let saved = planish_boot::env_value(&block, "saved_entry").map(|(value, _)| value);
     let copy = match planish_boot::generated::reads_entries(&text) {
-        true => of_entries(host, saved, |entry| once::of_entry(entry, &text, arguments))?,
+        true => of_entries(host, &text, saved, |entry| once::of_entry(entry, &text, arguments))?,
         false => once::of_menu(&text, saved, arguments)
             .map_err(|odd| refused(format!("{menu} is not understood: {odd}"), BY_HAND))?,
     };
@@ -101,29 +109,35 @@ fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceR
     Ok(OnceBoot { copied: copy.title, writes })
 }
 
-/// A copy of the default of GRUB's entries of files.
+/// A copy of the default of GRUB's entries of files, as GRUB finds it: by a number in its own order, by a name or by a
+/// title. Where it would take the first one for want of what is asked for, another kernel would be tried than was meant.
 fn of_entries(
     host: &Host,
+    menu: &str,
     saved: Option<&str>,
     copy: impl Fn(&str) -> Result<Copy, planish_boot::Odd>,
 ) -> Result<Copy, OnceRefusal> {
+    let cure = "name an entry as it is called: grub2-set-default ID, of those that grubby --info=ALL tells";
     let found = entries::read(host, grub::ENTRIES);
-    let saved = saved.filter(|value| !value.is_empty());
-    // A number or a title is GRUB's to count; another entry than the one that it means would be tried.
-    if let Some(name) = saved.filter(|name| !found.iter().any(|found| found.id() == *name)) {
-        let cure =
-            "name an entry as it is called: grub2-set-default ID, of those that grubby --info=ALL tells";
-        return Err(refused(format!("the default is saved as `{name}`, which is no entry's name"), cure));
+    let default = once::default_of(menu, saved)
+        .ok_or_else(|| refused("the menu does not say what is booted by default", cure))?;
+    if default.parse::<usize>().is_ok() && !once::begins_with_files(menu) {
+        let reason =
+            format!("the default is number {default} of a menu that does not begin with entries of files");
+        return Err(refused(reason, cure));
     }
-    copied(host, entries::default(&found, saved), copy)
+    let entry = entries::by_grub(&found, default);
+    let entry = entry.ok_or_else(|| {
+        refused(format!("the default is `{default}`, which no entry of a file is called"), cure)
+    })?;
+    copied(host, entry, copy)
 }
 
 fn copied(
     host: &Host,
-    default: Option<&entries::Found>,
+    default: &entries::Found,
     copy: impl Fn(&str) -> Result<Copy, planish_boot::Odd>,
 ) -> Result<Copy, OnceRefusal> {
-    let default = default.ok_or_else(|| refused("no entry is the default", BY_HAND))?;
     let text = host.read(&default.path).map_err(|error| refused(error.to_string(), BY_HAND))?;
     copy(&text).map_err(|odd| refused(format!("{} is not understood: {odd}", default.path), BY_HAND))
 }
@@ -198,7 +212,7 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
                       (LoaderFeatures; version 250 and later do, where efivarfs is mounted)";
         return Err(refused(reason, FOR_EVER));
     }
-    if let Some(name) = text_of(host, &variable("LoaderEntryOneShot")) {
+    if let Some(name) = told(host, "LoaderEntryOneShot")? {
         return Err(refused(
             format!("the firmware has systemd-boot take `{name}` next"),
             "take it out first: bootctl set-oneshot ''",
@@ -209,13 +223,18 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
     let (folder, entries) = folder_of_entries(host, root)
         .ok_or_else(|| refused(format!("{root} has no entries of files"), BY_HAND))?;
     let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
-    let in_file =
-        planish_boot::fields(&config).find(|(_, key, _)| *key == "default").map(|(_, _, value)| value);
-    let in_firmware = text_of(host, &variable("LoaderEntryDefault"));
-    let wanted = in_firmware.as_deref().or(in_file).map(str::trim);
+    let in_file = planish_boot::fields(&config).find(|(_, key, _)| *key == "default");
+    let wanted = default_of_systemd(host, in_file.map(|(_, _, value)| value.to_owned()))?;
     let file = format!("{FILE_ID}.conf");
-    let takes_ours = |pattern: &str| place::matches(pattern, &file) || place::matches(pattern, FILE_ID);
-    if wanted.is_some_and(takes_ours) || entries.iter().any(|entry| entry.id().starts_with("AA")) {
+    let takes_ours = |pattern: &str| {
+        [&file, FILE_ID].iter().any(|name| place::matches(&pattern.to_lowercase(), &name.to_lowercase()))
+    };
+    let ours = Entry::default();
+    let comes_first = |other: &entries::Found| {
+        order::by_systemd((other.id(), &other.entry), (FILE_ID, &ours)).is_ge()
+            || order::is_used_up(other.id())
+    };
+    if wanted.as_deref().is_some_and(takes_ours) || entries.iter().any(comes_first) {
         return Err(refused("the entry for once might become the default of systemd-boot", FOR_EVER));
     }
     let selected = text_of(host, &variable("LoaderEntrySelected"));
@@ -229,7 +248,11 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
     if host.exists(&path) {
         return Err(refused(format!("{path} is there already"), "take it away first"));
     }
-    let default = entries::default(&entries, wanted);
+    let default = entries::by_systemd(&entries, wanted.as_deref()).ok_or_else(|| {
+        let name = wanted.as_deref().unwrap_or_default();
+        let cure = "name one of those that bootctl list tells: bootctl set-default ID";
+        refused(format!("the default is `{name}`, which no entry of a file is called"), cure)
+    })?;
     let copy = copied(host, default, |entry| once::file_of_entry(entry, arguments))?;
     let write = |format, path, text| OnceWrite { format, path, text };
     let writes = vec![
@@ -237,6 +260,44 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
         write(OnceFormat::Firmware, variable("LoaderEntryOneShot"), file),
     ];
     Ok(OnceBoot { copied: copy.title, writes })
+}
+
+/// What systemd-boot is told to take: by the firmware, else by its file, `@saved` being the entry that it took last.
+///
+/// # Errors
+/// A variable that cannot be read, a word of systemd-boot that is not known here, and an `@saved` of which nothing tells
+/// what it is.
+pub(super) fn default_of_systemd(
+    host: &Host,
+    in_file: Option<String>,
+) -> Result<Option<String>, OnceRefusal> {
+    let cure = "name an entry: bootctl set-default ID";
+    let wanted = told(host, "LoaderEntryDefault")?.or(in_file);
+    match wanted.as_deref().map(str::trim) {
+        Some("@saved") => match told(host, "LoaderEntryLastBooted")? {
+            Some(name) => Ok(Some(name)),
+            None => {
+                Err(refused("the default is the entry that was booted last, and nothing tells which", cure))
+            }
+        },
+        Some(word) if word.starts_with('@') => {
+            Err(refused(format!("the default of systemd-boot is `{word}`, which is not known here"), cure))
+        }
+        _ => Ok(wanted),
+    }
+}
+
+/// What a variable of the firmware says; `None` where it is not set.
+fn told(host: &Host, name: &str) -> Result<Option<String>, OnceRefusal> {
+    let path = variable(name);
+    match host.read_bytes(&path) {
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(refused(error.to_string(), "ask as root: sudo planish ...")),
+        Ok(_) => match text_of(host, &path) {
+            Some(text) => Ok(Some(text)),
+            None => Err(refused(format!("{path} is set, and its text is not understood"), FOR_EVER)),
+        },
+    }
 }
 
 /// The text of a variable of the firmware; `None` where it is not set.

@@ -58,7 +58,7 @@ fn rocky() -> Tree {
 fn systemd() -> Tree {
     let tree = Tree::new();
     tree.put("/efi/EFI/systemd/systemd-bootx64.efi", "");
-    tree.put("/efi/loader/entries/a.conf", "title A\nlinux /vmlinuz\noptions   root=UUID=1 ro");
+    tree.put("/efi/loader/entries/arch.conf", "title A\nlinux /vmlinuz\noptions   root=UUID=1 ro");
     tree
 }
 
@@ -141,7 +141,7 @@ fn each_loader_gets_them_where_it_looks() {
     assert_eq!(tree.get(RESCUE), rescue, "there is a way to boot without them");
     let tree = systemd();
     persist(&tree, &wants());
-    assert!(tree.get("/efi/loader/entries/a.conf").ends_with("ro skew_tick=1"));
+    assert!(tree.get("/efi/loader/entries/arch.conf").ends_with("ro skew_tick=1"));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_file_that_was_edited_since_its_apply_is_not_confirmed() {
     let edited: [(Named, &str, &str); 3] = [
         (("rocky entry", rocky), ENTRY, "quiet"),
         (("rocky cmdline", rocky), KERNEL_CMDLINE, "quiet"),
-        (("systemd", systemd), "/efi/loader/entries/a.conf", " ro"),
+        (("systemd", systemd), "/efi/loader/entries/arch.conf", " ro"),
     ];
     for ((name, make), path, word) in edited {
         let tree = on_trial(make);

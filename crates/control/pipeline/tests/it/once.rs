@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{EntryId, EntryState, Exit, TrialBootState, marker};
+use planish_model::{Class, EntryId, EntryState, Exit, TrialBootState, Want, marker};
 use planish_pipeline::{
-    Applied, PipelineError, Session, Source, Target, apply_once, boot_alone, boots_on_trial, check, confirm,
-    once_preview, undo,
+    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, apply_once,
+    boot_alone, boots_on_trial, check, confirm, once_preview, plan, undo,
 };
 
 use crate::boot::{Named, all, more, persist, wants};
@@ -37,7 +37,7 @@ fn able((_, make): Named) -> Tree {
             tree.put(menu, &format!("{HEAD}{text}{TAIL}"));
         }
     }
-    if !tree.get("/efi/loader/entries/a.conf").is_empty() {
+    if !tree.get("/efi/loader/entries/arch.conf").is_empty() {
         tree.put(FEATURES, "\u{7}\0\0\0\u{8}\u{1}\0\0\0\0\0\0");
     }
     tree
@@ -262,8 +262,33 @@ fn where_it_might_be_booted_for_ever_nothing_is_written() {
     tree.put("/boot/extlinux.conf", "LABEL a\n");
     assert!(refused(&tree, &wants()).to_string().contains("extlinux"));
     assert!(refused(&Tree::new(), &wants()).to_string().contains("come from outside"));
-    let values = profile("values", &[("vm.swappiness", planish_model::Want::Int(10))]);
+    let values = profile("values", &[("vm.swappiness", Want::Int(10))]);
     assert!(refused(&able(all()[0]), &values).to_string().contains("no boot parameter"));
+}
+
+#[test]
+fn a_saved_plan_that_the_host_of_now_would_not_come_up_with_is_refused() {
+    let tree = able(all()[2]);
+    let session = tree.session();
+    let options = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    let source = profile("pages", &[("boot.hugepages.2m", Want::Int(8))]);
+    let made = plan(&session, &source, &options).expect("a plan");
+    let start = tree.snapshot();
+    for ruinous in ["99999", "1000000000000"] {
+        let mut boot = made.boot.clone();
+        boot[0].wanted = ruinous.to_owned();
+        let forged = made.clone().with_boot(boot);
+        let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+        for error in [
+            apply(&session, &forged, &persist).expect_err("refused"),
+            apply_once(&session, &boot_alone(&forged), None).expect_err("refused"),
+            once_preview(&session, &boot_alone(&forged)).expect_err("refused"),
+        ] {
+            assert!(matches!(error, PipelineError::Impossible { .. }), "{ruinous}: {error}");
+            assert_eq!(error.exit(), Exit::Refused);
+        }
+    }
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
 #[test]

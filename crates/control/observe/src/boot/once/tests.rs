@@ -90,6 +90,57 @@ fn where_grub_could_not_forget_the_name_it_is_not_told() {
     assert!(reason(&files, "GRUB").contains("`theirs`"));
 }
 
+/// What is copied where GRUB reads entries of files, or why nothing is.
+fn of_files(default: &str, block: &[u8], before: &str) -> Result<String, String> {
+    let head = HEAD.replace("set default=\"0\"", &format!("set default=\"{default}\""));
+    let menu = format!("{head}{before}blscfg\n{CUSTOM}");
+    let entry = |version: &str, title: &str| {
+        format!("title {title}\nversion {version}\nlinux /vmlinuz-{version}\noptions root=1 ro\n")
+            .into_bytes()
+    };
+    let (old, new) = (entry("5.14.0-70", "Rocky (5.14.0-70)"), entry("5.14.0-427", "Rocky (5.14.0-427)"));
+    let files: Vec<(&str, &[u8])> = vec![
+        ("/boot/grub2/grub.cfg", menu.as_bytes()),
+        ("/boot/grub2/grubenv", block),
+        (MOUNTS, PLAIN_DISK.as_bytes()),
+        ("/boot/loader/entries/m-5.14.0-70.conf", &old),
+        ("/boot/loader/entries/m-5.14.0-427.conf", &new),
+    ];
+    let (_root, host) = host(&files);
+    let looked = look(&host, &loader("GRUB with entries"), "nosmt");
+    looked.map(|once| once.copied).map_err(|refusal| refusal.reason)
+}
+
+#[test]
+fn the_default_of_entries_is_found_as_grub_finds_it_or_refused() {
+    let block = |saved: &str| {
+        let body = format!("# GRUB Environment Block\nsaved_entry={saved}\n");
+        format!("{body}{}", "#".repeat(1024 - body.len())).into_bytes()
+    };
+    let saved = |name: &str| of_files("${saved_entry}", &block(name), "");
+    let (old, new) = ("Rocky (5.14.0-70)".to_owned(), "Rocky (5.14.0-427)".to_owned());
+    for (name, copied) in [
+        ("", &new),
+        ("0", &new),
+        ("1", &old),
+        ("m-5.14.0-70", &old),
+        ("Rocky (5.14.0-70)", &old),
+        ("m-5.14.0-427", &new),
+    ] {
+        assert_eq!(saved(name).as_ref(), Ok(copied), "{name}");
+    }
+    for name in ["2", "m-5.14.0", "Advanced>1", "gone"] {
+        let why = saved(name).expect_err(name);
+        assert!(why.contains(&format!("`{name}`")), "{why}");
+    }
+    assert_eq!(of_files("1", &block("m-5.14.0-427"), ""), Ok(old.clone()), "GRUB_DEFAULT=1");
+    let other = "menuentry 'Other' {\n\tchainloader +1\n}\n";
+    let why = of_files("1", &block(""), other).expect_err("another entry is the first");
+    assert!(why.contains("number 1"), "{why}");
+    assert_eq!(of_files("m-5.14.0-70", &block(""), other), Ok(old), "a name counts nothing");
+    assert!(of_files("${saved_entry}", &[0xff; 1024], "").is_err(), "a block that cannot be read");
+}
+
 /// A variable of the firmware with a text.
 fn text(text: &str) -> Vec<u8> {
     let units = text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes);
@@ -105,8 +156,8 @@ fn systemd_boot_gets_a_file_and_a_variable_where_it_says_what_it_can_do() {
     let told = variable("LoaderFeatures");
     let all = features(0xffff);
     let base: Vec<(&str, &[u8])> = vec![(efi, b""), (arch, ARCH), (&told, &all)];
-    let (_root, host) = host(&base);
-    let once = look(&host, &loader("systemd-boot"), "nosmt").expect("it says so");
+    let (_root, whole) = host(&base);
+    let once = look(&whole, &loader("systemd-boot"), "nosmt").expect("it says so");
     let paths: Vec<&str> = once.writes.iter().map(|write| write.path.as_str()).collect();
     let named = variable("LoaderEntryOneShot");
     assert_eq!(paths, ["/efi/loader/entries/AAA-planish-trial.conf", named.as_str()]);
@@ -122,7 +173,27 @@ fn systemd_boot_gets_a_file_and_a_variable_where_it_says_what_it_can_do() {
     let theirs = text("theirs.conf");
     assert!(with(&[(&named, &theirs)]).contains("`theirs.conf`"));
     assert!(with(&[("/efi/loader/loader.conf", b"default *\n")]).contains("become the default"));
-    assert!(with(&[("/efi/loader/entries/AAA-x.conf", ARCH)]).contains("become the default"));
+    assert!(with(&[("/efi/loader/entries/AAA-a.conf", ARCH)]).contains("become the default"));
+    for before in ["a", "A-x", "A.x", "-x", "arch+0", "arch+0-3"] {
+        let path = format!("/efi/loader/entries/{before}.conf");
+        assert!(with(&[(&path, ARCH)]).contains("become the default"), "{before}");
+    }
+    let zen = b"title Zen\nlinux /vmlinuz-zen\noptions root=1 ro\n";
+    let copied = |more: &[(&str, &[u8])]| {
+        let zen: (&str, &[u8]) = ("/efi/loader/entries/zen.conf", zen);
+        let (_root, host) = host(&[&base[..], &[zen], more].concat());
+        look(&host, &loader("systemd-boot"), "nosmt").map(|once| once.copied).map_err(|why| why.reason)
+    };
+    let (last, config) = (variable("LoaderEntryLastBooted"), "/efi/loader/loader.conf");
+    assert_eq!(copied(&[]), Ok("Zen".to_owned()), "the last name is shown first");
+    assert_eq!(copied(&[(config, b"default arch*\n")]), Ok("Arch".to_owned()));
+    assert!(copied(&[(config, b"default gone\n")]).expect_err("no entry").contains("`gone`"));
+    assert!(copied(&[(config, b"default @saved\n")]).expect_err("nothing saved").contains("booted last"));
+    let saved = text("arch.conf");
+    assert_eq!(copied(&[(config, b"default @saved\n"), (&last, &saved)]), Ok("Arch".to_owned()));
+    assert!(copied(&[(config, b"default @other\n")]).expect_err("unknown").contains("`@other`"));
+    let odd: &[u8] = &[7, 0, 0, 0, 0, 0xd8, 0, 0];
+    assert!(with(&[(&named, odd)]).contains("not understood"), "it may be somebody's");
     let image = text("linux-6.12.efi");
     assert!(with(&[(&variable("LoaderEntrySelected"), &image)]).contains("linux-6.12.efi"));
 }
