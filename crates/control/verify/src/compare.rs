@@ -3,7 +3,7 @@
 
 use planish_model::{
     Access, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, NOT_GIVEN, Observation,
-    OutcomeKind, Persisted, Reading, Undo, VerdictKind, When, pages_in_file,
+    OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When, pages_in_file,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
@@ -187,6 +187,10 @@ impl Bench<'_> {
         wanted: &str,
         persisted: Option<&Persisted>,
     ) -> Judgement {
+        if let Some(writer) = self.writer_at_start(knob) {
+            let files = persisted.map(|found| format!(", after {}", found.source)).unwrap_or_default();
+            return (DriftState::LostAtBoot, Some(format!("{writer}{files}")));
+        }
         if let Some((twin, found)) = self.cleared_by(knob, reading, persisted) {
             let sets = format!("its twin {} to {}", twin.id, found.value);
             return match number(wanted) {
@@ -208,8 +212,33 @@ impl Bench<'_> {
         }
     }
 
-    /// What the files of the host bring at the next boot, in normal form.
+    /// Which other program sets this knob after the files of the host were read, and when: what it sets is not known here.
+    /// One whose files cannot be read, so that only its row tells what it may set, is no such program.
+    fn writer_at_start(&self, knob: &Knob) -> Option<String> {
+        let told = |seen: &SeenWriter| {
+            if !self.catalogue.writes(seen, &knob.id) {
+                return None;
+            }
+            // A program without files that say more sets what its row names, as it sees need.
+            let names_it = || {
+                let writer = self.catalogue.writer(&seen.id).filter(|writer| writer.scope.is_none());
+                writer.is_some_and(|writer| writer.writes.iter().any(|id| id == knob.id.as_str()))
+            };
+            match &seen.knobs {
+                Some(_) => Some(format!("{} will set it at its start", seen.id)),
+                None => names_it().then(|| format!("{} sets it when it starts, or later", seen.id)),
+            }
+        };
+        let writers = self.observation.writers.iter().filter(|_| knob.when != When::Boot);
+        writers.filter_map(told).next()
+    }
+
+    /// What the files of the host bring at the next boot, in normal form; `None` where none does, or where another program
+    /// sets it after them.
     fn value_at_boot(&self, knob: &Knob, reading: &Reading, persisted: Option<&Persisted>) -> Option<String> {
+        if self.writer_at_start(knob).is_some() {
+            return None;
+        }
         match (self.cleared_by(knob, reading, persisted), persisted) {
             (Some(_), _) => Some("0".to_owned()),
             (None, Some(found)) => Some(knob.r#type.normal(found.at_boot.as_ref().unwrap_or(&found.value))),

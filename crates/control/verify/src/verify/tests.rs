@@ -2,7 +2,8 @@
 
 use planish_model::{
     Caused, Class, DriftState, EntryId, EntryState, EntryStep, KnobCheck, KnobId, Original, Outcome,
-    OutcomeKind, Persisted, ShortGrant, Skipped, Step, Undo, ValueType, Verdict, VerdictKind, When,
+    OutcomeKind, Persisted, SeenWriter, ShortGrant, Skipped, Step, Undo, ValueType, Verdict, VerdictKind,
+    When,
 };
 use proptest::prelude::*;
 
@@ -175,6 +176,53 @@ fn drift_names_who_caused_it() {
     persist(&mut observation, SWAP, "10");
     let (state, because) = check(None, &open, &observation, SWAP);
     assert_eq!((state, because.as_str()), (DriftState::Ok, "persisted in /etc/sysctl.d/90-x.conf:3"));
+}
+
+#[test]
+fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
+    let writer = |id: &str, knobs: Option<&[&str]>| SeenWriter {
+        id: id.to_owned(),
+        running: false,
+        evidence: Vec::new(),
+        knobs: knobs.map(|knobs| knobs.iter().map(|id| KnobId::new(*id)).collect()),
+        profile: None,
+        arguments: None,
+    };
+    let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
+    let mut observation = host();
+    set(&mut observation, "vm.swappiness", "10");
+    persist(&mut observation, SWAP, "10");
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (seen, told) in [
+        (writer("tuned", Some(&["vm.swappiness"])), Some("tuned will set it at its start, after ")),
+        (writer("tuned", Some(&["vm.dirty_ratio"])), None),
+        // Which profile it has cannot be read: it may set anything of its row.
+        (writer("tuned", None), None),
+        (writer("power-profiles-daemon", None), None),
+    ] {
+        observation.writers = vec![seen.clone()];
+        let drift = verify(&catalogue, None, &open, &observation);
+        let row = row(&drift, SWAP);
+        match told {
+            Some(told) => {
+                assert_eq!((row.state, row.next_boot), (DriftState::LostAtBoot, None));
+                assert_eq!(row.because, Some(format!("{told}/etc/sysctl.d/90-x.conf:3")));
+            }
+            None => {
+                assert_eq!((row.state, row.next_boot.as_deref()), (DriftState::Ok, Some("10")), "{seen:?}")
+            }
+        }
+        assert!(drift.is_clean(), "what it sets is not known");
+    }
+    observation.host.boot_id = "boot".to_owned();
+    let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    let reading =
+        Reading { value: Some("performance".to_owned()), access: Access::Writable, ..gone(governor) };
+    observation.knobs.insert(KnobId::new("cpu.governor"), vec![reading]);
+    let open = [entry(3, "boot", vec![applied("cpu.governor", governor, "powersave", "performance")])];
+    let (state, because) = check(None, &open, &observation, governor);
+    let told = "power-profiles-daemon sets it when it starts, or later";
+    assert_eq!((state, because.as_str()), (DriftState::LostAtBoot, told));
 }
 
 #[test]
