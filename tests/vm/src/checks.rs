@@ -2,7 +2,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{cards, control, partition, placed, planish, record, settings};
+use crate::{cards, control, held, partition, placed, planish, record, settings};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -24,6 +24,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         control::run_all(report);
         partition::run_all(report);
         cards::run_all(report);
+        held::run_all(report);
         report.check("workload.cgroup", limited_workload);
     }
     if shape.record {

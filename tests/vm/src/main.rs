@@ -27,6 +27,7 @@ mod check;
 mod checks;
 mod control;
 mod disk;
+mod held;
 mod machine;
 mod partition;
 mod placed;

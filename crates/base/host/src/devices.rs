@@ -1,20 +1,24 @@
-//! What the kernel tells of network cards and not through a file: as files all the same.
+//! What the kernel tells and not through a file, of network cards and of limits that are held: as files all the same.
 //!
 //! ```text
 //! /planish/ethtool/eth0/rings_rx        the number in force        0644, or 0444 where nobody can change it
 //! /planish/ethtool/eth0/rings_rx_max    the largest one it takes   0444, where the card says so
 //! /planish/session_nics                 the cards through which this machine is reached, one name a line
+//! /planish/held/cpu_dma_latency_us      the limit that our holders keep, in microseconds    0644
+//! /planish/held/cpu_dma_latency_others  who else keeps a shorter one, one name a line       0444
 //! ```
 //!
 //! No such folder exists on a machine. On the live one, reading a file of it asks the kernel over netlink
 //! ([`planish_sys::ethtool`]); a recording has it as a plain folder, so that places below it are found, read, copied,
 //! refused and rounded like any other. Only cards that hang on a device are there: bridges, tunnels and the ends of
-//! containers come and go with their makers.
+//! containers come and go with their makers. What is held is asked of the processes ([`planish_sys::hold`]).
 
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use planish_sys::ethtool::{Ethtool, SETTINGS, Setting, Value};
+use planish_sys::hold;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -28,6 +32,10 @@ const FOLDER: &str = "/planish";
 pub const ETHTOOL_FOLDER: &str = "/planish/ethtool";
 /// The cards through which this machine is reached.
 pub const SESSION_NICS: &str = "/planish/session_nics";
+/// The longest wake-up of any CPU that our holders allow, in microseconds.
+pub const DMA_LATENCY: &str = "/planish/held/cpu_dma_latency_us";
+/// Who else holds a shorter one.
+pub const DMA_LATENCY_OTHERS: &str = "/planish/held/cpu_dma_latency_others";
 /// What the file with the largest number of a setting ends with.
 const MAX: &str = "_max";
 
@@ -42,19 +50,27 @@ enum Place<'a> {
     Setting(&'a str, &'static Setting),
     Largest(&'a str, &'static Setting),
     SessionNics,
+    /// What processes hold: the folder, the limit of ours, and who holds a shorter one.
+    Held,
+    Limit,
+    Others,
     Nothing,
 }
 
 /// What a path is; `None` when it does not lie in the folder.
 fn place(path: &str) -> Option<Place<'_>> {
     let rest = path.strip_prefix(FOLDER).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
-    if path == SESSION_NICS {
-        return Some(Place::SessionNics);
+    match path {
+        SESSION_NICS => return Some(Place::SessionNics),
+        DMA_LATENCY => return Some(Place::Limit),
+        DMA_LATENCY_OTHERS => return Some(Place::Others),
+        _ => {}
     }
     let parts: Vec<&str> = rest.split('/').skip(1).collect();
     let setting = |name: &str| Setting::by_name(name);
     Some(match parts.as_slice() {
         [] => Place::Whole,
+        ["held"] => Place::Held,
         ["ethtool"] => Place::Cards,
         ["ethtool", nic] => Place::Card(nic),
         ["ethtool", nic, name] => match (setting(name), name.strip_suffix(MAX).and_then(setting)) {
@@ -100,7 +116,10 @@ impl Devices {
                 let nics = routes::session_nics(host);
                 Ok(nics.iter().map(|nic| format!("{nic}\n")).collect())
             }
-            Place::Whole | Place::Cards | Place::Card(_) => Err(Errno::ISDIR.into()),
+            Place::Limit if has_latency() => hold::held_us(Path::new(PROC)).map(|limit| format!("{limit}\n")),
+            Place::Others if has_latency() => others(),
+            Place::Limit | Place::Others => Err(Errno::NOENT.into()),
+            Place::Whole | Place::Held | Place::Cards | Place::Card(_) => Err(Errno::ISDIR.into()),
             Place::Nothing => Err(Errno::NOENT.into()),
         })
     }
@@ -108,7 +127,12 @@ impl Devices {
     /// Names in a folder of the folder; `None` for a path outside.
     pub(crate) fn list(&self, host: &Host, path: &str) -> Option<Vec<String>> {
         Some(match place(path)? {
-            Place::Whole => vec!["ethtool".to_owned(), "session_nics".to_owned()],
+            Place::Whole => ["ethtool", "held", "session_nics"].map(str::to_owned).into(),
+            Place::Held if has_latency() => [DMA_LATENCY_OTHERS, DMA_LATENCY]
+                .iter()
+                .filter_map(|path| path.rsplit('/').next())
+                .map(str::to_owned)
+                .collect(),
             Place::Cards => cards(host),
             Place::Card(nic) => self.files(host, nic),
             _ => Vec::new(),
@@ -118,7 +142,8 @@ impl Devices {
     /// Whether there is something at a path; `None` for one outside.
     pub(crate) fn exists(&self, host: &Host, path: &str) -> Option<bool> {
         Some(match place(path)? {
-            Place::Whole | Place::Cards | Place::SessionNics => true,
+            Place::Whole | Place::Held | Place::Cards | Place::SessionNics => true,
+            Place::Limit | Place::Others => has_latency(),
             Place::Card(nic) => is_card(host, nic),
             Place::Setting(..) | Place::Largest(..) => self.read(host, path).is_some_and(|text| text.is_ok()),
             Place::Nothing => false,
@@ -128,6 +153,11 @@ impl Devices {
     /// Who may write a file of the folder; `None` for a path outside.
     pub(crate) fn access(&self, host: &Host, path: &str) -> Option<Access> {
         let mode = self.mode(host, path)?;
+        if path == DMA_LATENCY {
+            let may = rustix::process::geteuid().is_root();
+            let allowed = if may { Ok(()) } else { Err("only root may hold the device open".to_owned()) };
+            return Some(mode.map_or(Access::Absent, |mode| Access::of(mode, false, allowed)));
+        }
         let may = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
         let allowed = if may { Ok(()) } else { Err("it takes the capability CAP_NET_ADMIN".to_owned()) };
         Some(mode.map_or(Access::Absent, |mode| Access::of(mode, false, allowed)))
@@ -141,7 +171,8 @@ impl Devices {
                 let value = self.value(host, nic, setting).ok().flatten();
                 value.map(|value| if value.fixed { 0o444 } else { 0o644 })
             }
-            Place::Largest(..) | Place::SessionNics => {
+            Place::Limit => has_latency().then_some(0o644),
+            Place::Largest(..) | Place::SessionNics | Place::Others => {
                 self.exists(host, path).is_some_and(|exists| exists).then_some(0o444)
             }
             _ => None,
@@ -170,6 +201,29 @@ impl Devices {
     }
 }
 
+/// Where the processes of this machine are.
+const PROC: &str = "/proc";
+
+/// Whether the kernel lets processes hold a limit. Not by the device: a service may have a /dev of its own.
+fn has_latency() -> bool {
+    Path::new("/sys/class/misc/cpu_dma_latency").exists()
+}
+
+/// Who holds a shorter limit than we do: the processes, or the kernel where no process does. Nobody where ours is in
+/// force. Not known to a user who may not open the device.
+fn others() -> io::Result<String> {
+    let (in_force, ours) = (hold::in_force_us()?, hold::held_us(Path::new(PROC))?);
+    if in_force >= ours {
+        return Ok(String::new());
+    }
+    let mut names = hold::others(Path::new(PROC))?;
+    if names.is_empty() {
+        names.push("a driver of the kernel".to_owned());
+    }
+    let lines: String = names.iter().map(|name| format!("{in_force} {name}\n")).collect();
+    Ok(lines)
+}
+
 /// The cards of a machine: its interfaces that hang on a device.
 fn cards(host: &Host) -> Vec<String> {
     host.list("/sys/class/net").into_iter().filter(|name| is_card(host, name)).collect()
@@ -193,9 +247,25 @@ mod tests {
         assert_eq!(place("/planish/ethtool/eth0/rings_rx/x"), Some(Place::Nothing));
         assert_eq!(place("/planish"), Some(Place::Whole));
         assert_eq!(place("/planished"), None);
+        assert_eq!(place(DMA_LATENCY), Some(Place::Limit));
+        assert_eq!(place("/planish/held/other"), Some(Place::Nothing));
         assert_eq!(place("/proc/sys"), None);
         assert_eq!(setting_at("/planish/ethtool/eth0.1/rings_rx"), Some(("eth0.1", rings)));
         assert_eq!(setting_at("/planish/ethtool/eth0/rings_rx_max"), None);
+    }
+
+    #[test]
+    fn the_limit_of_this_machine_is_a_file_where_there_is_the_device() {
+        let host = Host::live();
+        if !has_latency() {
+            assert_eq!(host.access(DMA_LATENCY), Access::Absent);
+            return planish_skip::skip("devices", "nothing can hold a limit here: no cpu_dma_latency");
+        }
+        let limit: u32 = host.read(DMA_LATENCY).expect("it is there").trim().parse().expect("a number");
+        assert!(limit <= hold::NO_LIMIT_US, "{limit}");
+        assert_ne!(host.access(DMA_LATENCY), Access::Absent);
+        assert_eq!(host.access(DMA_LATENCY_OTHERS), Access::ReadOnly);
+        assert_eq!(host.list("/planish/held"), ["cpu_dma_latency_others", "cpu_dma_latency_us"]);
     }
 
     #[test]

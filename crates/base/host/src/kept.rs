@@ -75,11 +75,19 @@ pub(crate) fn of_unit(text: &str) -> String {
     out
 }
 
+/// What has a boot start our unit that holds a limit.
+const HOLDER_WANTED: &str = "Wants=planish-hold.service";
+
 fn of_unit_line(line: &str) -> Option<String> {
-    if line.starts_with('[') || line.starts_with("EnvironmentFile=") {
+    if line.starts_with('[') || line.starts_with("EnvironmentFile=") || line == HOLDER_WANTED {
         return Some(line.to_owned());
     }
     if let Some(command) = line.strip_prefix("ExecStart=") {
+        if let [_, "hold", "cpu-dma-latency", limit] = command.split(' ').collect::<Vec<_>>()[..]
+            && limit.bytes().all(|b| b.is_ascii_digit())
+        {
+            return Some(line.to_owned());
+        }
         let mut words = command.split_whitespace();
         let program = words.next().unwrap_or_default();
         let variables: String =
@@ -177,6 +185,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_our_unit_holds_is_kept_and_nothing_that_looks_like_it() {
+        let unit = "[Service]\nExecStart=/usr/bin/planish hold cpu-dma-latency 20\n";
+        assert_eq!(of_unit(unit), unit);
+        assert_eq!(
+            of_unit("Wants=planish-hold.service\nWants=secret.service\n"),
+            "Wants=planish-hold.service\n\n"
+        );
+        let others =
+            "ExecStart=/x hold cpu-dma-latency hunter2\nExecStart=/x hold cpu-dma-latency 20 hunter2\n";
+        assert_eq!(of_unit(others), "ExecStart=/x\nExecStart=/x\n");
+    }
 
     #[test]
     fn of_a_unit_the_limits_stay_where_they_are_and_secrets_go() {

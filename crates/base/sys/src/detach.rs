@@ -13,6 +13,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -25,10 +26,12 @@ use crate::raw::check;
 
 /// Starts `command` as a helper that neither our end nor our terminal's can touch.
 ///
-/// Its streams are /dev/null. A program that cannot be executed is an error here.
+/// Its streams are /dev/null, and since Linux 5.11 it has no other open file of ours or of whoever started us: a pipe
+/// that a helper keeps open never ends for its reader. A program that cannot be executed is an error here.
 pub fn spawn_detached(command: &mut Command) -> io::Result<()> {
     let in_middle = || {
         rustix::process::setsid()?;
+        close_at_exec();
         match fork()? {
             // The helper: goes on to exec.
             None => Ok(()),
@@ -36,12 +39,52 @@ pub fn spawn_detached(command: &mut Command) -> io::Result<()> {
             Some(_) => unsafe { libc::_exit(0) },
         }
     };
-    // SAFETY: between fork and exec only async-signal-safe calls may be made: `in_middle` makes setsid, fork
-    // and _exit, allocates nothing, and std execs straight after it.
+    // SAFETY: between fork and exec only async-signal-safe calls may be made: `in_middle` makes setsid, close_range,
+    // fork and _exit, allocates nothing, and std execs straight after it.
     unsafe { command.pre_exec(in_middle) };
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let middle = command.spawn()?.wait()?;
     if middle.success() { Ok(()) } else { Err(io::Error::other("the middle process was killed")) }
+}
+
+/// Has exec close every open file but the three streams, as far as the kernel can.
+fn close_at_exec() {
+    let number = linux_raw_sys::general::__NR_close_range;
+    // `CLOSE_RANGE_CLOEXEC` of linux/close_range.h.
+    const AT_EXEC: libc::c_uint = 1 << 2;
+    let (first, last) = (libc::STDERR_FILENO + 1, libc::c_uint::MAX);
+    // SAFETY: the call takes three numbers and marks descriptors, which changes nothing until an exec.
+    let _ = unsafe { crate::raw::syscall!(number, first, last, AT_EXEC) };
+    // Before Linux 5.11 there is no such call or flag; what was opened by Rust is closed at exec all the same.
+}
+
+/// Starts `command` as a helper apart from us: as a transient unit of this name where PID 1 is systemd, which ends what
+/// a session leaves behind, and by [`spawn_detached`] elsewhere.
+///
+/// Of the command a unit takes the program and its arguments, and nothing else.
+pub fn start_apart(command: &mut Command, unit: &str) -> io::Result<()> {
+    // As sd_booted(3) asks.
+    let by_systemd = Path::new("/run/systemd/system").is_dir();
+    if by_systemd && start_unit(Path::new("systemd-run"), command, unit) {
+        return Ok(());
+    }
+    spawn_detached(command)
+}
+
+/// Starts a helper as a transient unit by `systemd-run`; false where that does not work.
+fn start_unit(systemd_run: &Path, command: &Command, unit: &str) -> bool {
+    let unit = format!("--unit={unit}");
+    let started = Command::new(systemd_run)
+        // Of the type `exec` the unit has started only when the program runs: with the usual one a program that may not
+        // be executed (noexec, a security module) is success. A systemd older than 240 refuses, and is done without.
+        .args(["--quiet", "--collect", "--no-ask-password", "--service-type=exec", &unit, "--"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    started.is_ok_and(|status| status.success())
 }
 
 /// Runs `work` in a helper that neither our end nor our terminal's can touch; returns the helper's PID.
@@ -177,7 +220,7 @@ impl AsFd for Alarm {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::path::Path;
+    use std::path::PathBuf;
     use std::time::Instant;
 
     use super::*;
@@ -241,6 +284,62 @@ mod tests {
     fn a_program_that_does_not_exist_is_an_error() {
         let error = spawn_detached(&mut Command::new("/nonexistent/helper")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// A stand-in for systemd-run: notes its words, and ends as it is told.
+    fn stand_in(folder: &Path, code: u8) -> PathBuf {
+        let path = folder.join("systemd-run");
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.words\"\nexit {code}\n");
+        // Written by a process of its own: a file that any thread's child still holds open for writing cannot be run.
+        let write = r#"printf %s "$1" >"$0" && chmod 755 "$0""#;
+        let written = Command::new("sh").args(["-c", write]).arg(&path).arg(script).status();
+        assert!(written.expect("a shell").success());
+        path
+    }
+
+    #[test]
+    fn a_transient_unit_runs_the_helper_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new("/usr/bin/planish");
+        command.args(["watch-confirm", "7", "--state", "/a folder"]);
+        assert!(start_unit(&stand_in(folder.path(), 0), &command, "planish-confirm-7-1"));
+        let mut words = String::new();
+        let told = File::open(folder.path().join("systemd-run.words"));
+        told.expect("it ran").read_to_string(&mut words).expect("text");
+        let (options, watcher) = words.split_once("--\n").expect("options end before the watcher");
+        assert_eq!(watcher, "/usr/bin/planish\nwatch-confirm\n7\n--state\n/a folder\n");
+        // Without --collect a unit that failed would keep its name; a password can be asked of nobody.
+        assert!(options.contains("--collect\n") && options.contains("--no-ask-password\n"), "{options}");
+        assert!(options.contains("--unit=planish-confirm-7-1\n"), "{options}");
+        // Or a program that cannot be executed would pass for one that keeps watch.
+        assert!(options.contains("--service-type=exec\n"), "{options}");
+    }
+
+    #[test]
+    fn where_no_unit_can_be_made_it_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let command = Command::new("/usr/bin/planish");
+        assert!(!start_unit(&stand_in(folder.path(), 1), &command, "planish-confirm-7-1"));
+        assert!(!start_unit(&folder.path().join("absent"), &command, "planish-confirm-7-1"));
+    }
+
+    #[test]
+    fn a_detached_command_has_no_file_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join("told");
+        // A file that an exec leaves open, as those are that a shell hands down.
+        let file = File::open(folder.path()).unwrap();
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        let script = format!("ls -l /proc/$$/fd > {0}.part; mv {0}.part {0}", told.display());
+        spawn_detached(Command::new("sh").args(["-c", &script])).unwrap();
+        let text = wait_for_text(&told);
+        if !text.contains(&format!("{}\n", folder.path().display())) {
+            return;
+        }
+        let kernel = rustix::system::uname();
+        let old = ["4.", "5.1.", "5.2.", "5.3.", "5.4.", "5.5.", "5.6.", "5.7.", "5.8.", "5.9.", "5.10."];
+        let release = kernel.release().to_string_lossy();
+        assert!(old.iter().any(|old| release.starts_with(old)), "Linux {release}: {text}");
     }
 
     fn wait_for_text(path: &Path) -> String {

@@ -14,6 +14,7 @@ pub mod detach;
 mod error;
 pub mod ethtool;
 pub mod file;
+pub mod hold;
 pub mod lock;
 pub mod mapping;
 pub mod pagemap;

@@ -15,6 +15,7 @@ use crate::holders;
 
 mod cards;
 pub(crate) mod edit;
+mod held;
 mod menu;
 pub(crate) mod variable;
 
@@ -91,7 +92,7 @@ pub struct LiveSink;
 
 impl Sink for LiveSink {
     fn read(&self, place: &str) -> Result<String, SinkError> {
-        if let Some(text) = cards::read(place) {
+        if let Some(text) = cards::read(place).or_else(|| held::read(place)) {
             return text.map_err(|error| SinkError::new(Operation::Read, place, error));
         }
         read_text(Path::new(place)).map_err(|error| SinkError::new(Operation::Read, place, error))
@@ -100,7 +101,7 @@ impl Sink for LiveSink {
     fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
         in_bounds(place)?;
         let failed = |error| SinkError::new(Operation::Write, place, error);
-        if let Some(written) = cards::write(place, value) {
+        if let Some(written) = cards::write(place, value).or_else(|| held::write(place, value)) {
             return written.map_err(failed);
         }
         // Without O_CREAT and O_TRUNC: what is not there is not made. std adds O_CLOEXEC.
@@ -164,7 +165,9 @@ pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
         operation: Operation::Write,
         place: place.to_owned(),
         refusal: Refusal::OutOfBounds,
-        source: io::Error::other("knobs live in /proc/sys, /proc/irq, /sys and /planish/ethtool"),
+        source: io::Error::other(
+            "knobs live in /proc/sys, /proc/irq, /sys, /planish/ethtool and /planish/held",
+        ),
     })
 }
 

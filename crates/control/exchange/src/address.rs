@@ -14,7 +14,8 @@ pub(crate) struct Address {
 pub(crate) fn of_path(catalogue: &Catalogue, path: &str) -> Result<Address, String> {
     let path = &canonical(path);
     if path.starts_with("/dev/cpu_dma_latency") {
-        return Err("holds only while a program keeps it open: cpu.resume_latency_us stays".to_owned());
+        return Err("a number of bytes that a program keeps open: want cpu.dma_latency_us, which holds one"
+            .to_owned());
     }
     let mut why = None;
     for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_none()) {

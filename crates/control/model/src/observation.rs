@@ -221,6 +221,9 @@ impl Persisted {
     /// The slice of services whose CPUs are isolated: the unit, its file, and its control group.
     pub const OWN_SLICE: &'static str = "planish.slice";
 
+    /// The unit of the process that holds a limit from the boot on.
+    pub const OWN_HOLDER: &'static str = "planish-hold.service";
+
     /// Whether a file that planish wrote says so.
     #[must_use]
     pub fn is_ours(&self) -> bool {
@@ -244,7 +247,14 @@ impl Persisted {
         let path = source.rsplit_once(':').map_or(source, |(path, _)| path);
         let name = path.rsplit('/').next()?;
         let is_setting = name.starts_with(Self::OWN_SETTING) && name.ends_with(".conf");
-        let own = [Self::OWN_FILE, Self::OWN_BOOT_FILE, Self::OWN_RULES, Self::OWN_DROP_IN, Self::OWN_SLICE];
+        let own = [
+            Self::OWN_FILE,
+            Self::OWN_BOOT_FILE,
+            Self::OWN_RULES,
+            Self::OWN_DROP_IN,
+            Self::OWN_SLICE,
+            Self::OWN_HOLDER,
+        ];
         (own.contains(&name) || is_setting).then_some(path)
     }
 }

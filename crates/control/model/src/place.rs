@@ -41,9 +41,13 @@ pub fn fill(pattern: &str, captures: &[(&str, &str)]) -> String {
 /// (`planish_host::devices`).
 pub const CARDS: &str = "/planish/ethtool/";
 
+/// Folder of what counts only while a process holds a file open: asked of the processes, and set by starting one and
+/// ending others (`planish_sys::hold`).
+pub const HELD: &str = "/planish/held/";
+
 /// Folders below which a place is a setting of the kernel. The rest of /proc leads elsewhere: `/proc/self/root` is the
 /// whole disk.
-const KERNEL_FOLDERS: [&str; 4] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS];
+const KERNEL_FOLDERS: [&str; 5] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS, HELD];
 
 /// Whether a path, or the pattern of one, is a file of the kernel that a knob may be.
 #[must_use]
@@ -52,13 +56,22 @@ pub fn is_of_the_kernel(path: &str) -> bool {
         && !path.split('/').any(|part| part == "." || part == "..")
 }
 
-/// What a line of a file of ours sets, as `--persist` writes them: a line of sysctl.d, or one of tmpfiles.d. The place
-/// and the value.
+/// The longest wake-up of any CPU that a process of ours holds, in microseconds.
+pub const DMA_LATENCY: &str = "/planish/held/cpu_dma_latency_us";
+
+/// What stands before the limit on the command line of the process that holds it.
+pub const HOLDS: &str = " hold cpu-dma-latency ";
+
+/// What a line of a file of ours sets, as `--persist` writes them: a line of sysctl.d, one of tmpfiles.d, or what the
+/// unit of a process that holds a limit starts. The place and the value.
 #[must_use]
 pub fn of_line(line: &str) -> Option<(String, String)> {
     let literal = |text: &str| text.replace("%%", "%").replace("\\\\", "\\");
     if let Some((path, value)) = line.strip_prefix("w ").and_then(|rest| rest.split_once(" - - - - ")) {
         return Some((literal(path), literal(value)));
+    }
+    if let Some((_, limit)) = line.strip_prefix("ExecStart=").and_then(|command| command.split_once(HOLDS)) {
+        return Some((DMA_LATENCY.to_owned(), limit.to_owned()));
     }
     let (key, value) = line.split_once(" = ")?;
     Some((of_sysctl(key), value.to_owned()))
@@ -155,6 +168,13 @@ mod tests {
         assert!(!is_meant(IDLE, place, "3"));
         assert!(is_meant(IDLE, place, "state=3"));
         assert!(!is_meant(IDLE, place, "core=3"));
+    }
+
+    #[test]
+    fn what_starts_a_holder_sets_its_limit() {
+        let set = of_line("ExecStart=/usr/bin/planish hold cpu-dma-latency 20");
+        assert_eq!(set, Some((DMA_LATENCY.to_owned(), "20".to_owned())));
+        assert_eq!(of_line("ExecStart=/usr/bin/planish check --monitor"), None);
     }
 
     #[test]

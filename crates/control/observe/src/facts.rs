@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use planish_host::devices::{DMA_LATENCY, DMA_LATENCY_OTHERS};
 use planish_host::{Host, Pattern};
 use planish_model::{FactValue, KnobId, Observation, units};
 
@@ -16,6 +17,8 @@ use crate::tables;
 pub const FACTS: &[(&str, &str)] = &[
     ("clock.source", "what the clock is read from"),
     ("cpu.idle_exit_us", "exit latency of the deepest sleep state that CPU 0 may enter"),
+    ("cpu.latency_held_by", "who else holds a limit on every CPU's wake-up that is shorter than ours"),
+    ("cpu.latency_held_us", "that limit"),
     ("cpu.isolated_count", "CPUs that the scheduler leaves alone"),
     ("cpu.slow_governor_count", "CPUs whose governor is another than `performance`"),
     ("cpu.steal_percent", "CPU time since boot that the hypervisor kept for others"),
@@ -281,6 +284,10 @@ fn cpus(facts: &mut Facts, host: &Host, observation: &Observation) {
         facts.number("cpu.slow_governor_count", (!known.is_empty()).then_some(slow as f64));
     }
     facts.number("cpu.idle_exit_us", idle_exit_us(host));
+    let held = host.read(DMA_LATENCY_OTHERS).unwrap_or_default();
+    let held: Vec<(&str, &str)> = held.lines().filter_map(|line| line.split_once(' ')).collect();
+    facts.number("cpu.latency_held_us", held.first().and_then(|(limit, _)| limit.parse().ok()));
+    facts.text("cpu.latency_held_by", Some(held.iter().map(|(_, who)| *who).collect::<Vec<_>>().join(", ")));
     let isolated = planish_topo::isolated(host);
     facts.number("cpu.isolated_count", isolated.map(|cpus| cpus.count() as f64));
     let stat = host.read("/proc/stat").ok();
@@ -300,6 +307,7 @@ fn idle_exit_us(host: &Host) -> Option<f64> {
         "n/a" => 0.0,
         text => text.parse().ok().filter(|limit| *limit > 0.0).unwrap_or(f64::INFINITY),
     };
+    let limit = number(DMA_LATENCY).unwrap_or(f64::INFINITY).min(limit);
     host.glob(&pattern)
         .iter()
         .filter(|state| {

@@ -43,3 +43,4 @@ pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};
 pub use units::unit_settings;
+pub use writers::is_systemd;

@@ -39,7 +39,7 @@ pub(crate) fn has_unit(host: &Host, unit: &str) -> bool {
 }
 
 /// Whether process 1 of a host is systemd, as `sd_booted(3)` finds out: what an image left behind does not count.
-pub(crate) fn is_systemd(host: &Host) -> bool {
+pub fn is_systemd(host: &Host) -> bool {
     host.exists("/run/systemd/system")
 }
 

@@ -40,7 +40,7 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
 
 /// What a line sets: everything before its value.
 fn key(line: &str) -> &str {
-    if udev::is_rule(line) {
+    if udev::is_rule(line) || line.starts_with("ExecStart=") && line.contains(place::HOLDS) {
         return line.rsplit_once(' ').map_or(line, |(key, _)| key);
     }
     let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
@@ -235,6 +235,8 @@ mod tests {
     #[test]
     fn a_line_is_known_by_what_it_sets() {
         assert_eq!(key("vm.swappiness = 10"), "vm.swappiness");
+        let unit = "ExecStart=/usr/bin/planish hold cpu-dma-latency";
+        assert_eq!(key(&format!("{unit} 20")), unit);
         assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
         let set = |line| place_of(line).expect("it sets a place");
         assert_eq!(set("vm.swappiness = 10"), "/proc/sys/vm/swappiness");

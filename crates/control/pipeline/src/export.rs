@@ -120,6 +120,9 @@ fn beyond_export(knob: &Knob) -> Option<&'static str> {
     if knob.is_own_file() {
         return Some("a drop-in of a unit, which other tools do not take back: planish apply writes it");
     }
+    if knob.path.starts_with(planish_model::place::HELD) {
+        return Some("counts while a process holds a file open: planish apply starts one");
+    }
     let made_anew = knob.path.starts_with("/sys/fs/cgroup/");
     made_anew.then_some("systemd makes the control group anew at each start: planish apply writes it then")
 }

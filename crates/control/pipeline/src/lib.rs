@@ -29,6 +29,7 @@ mod doctor;
 mod error;
 mod export;
 mod gone;
+mod holding;
 mod install;
 mod intent;
 mod log;

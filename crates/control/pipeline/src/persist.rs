@@ -3,7 +3,8 @@
 //! Each place is either written, or named with the reason and what to do instead: nothing that somebody wants to keep
 //! is left out in silence. `/proc/sys` values go into `sysctl.d`; those of `/sys`, and the one of `/proc/irq` that
 //! keeps its name, into `tmpfiles.d`. systemd reads both at boot, and so do others. Settings of network cards, which
-//! are no files, go into a rule of udev: see [`crate::rules`]. Boot parameters go to the boot loader: see
+//! are no files, go into a rule of udev: see [`crate::rules`]; a limit that a process holds into a unit that starts it:
+//! see [`crate::holding`]. Boot parameters go to the boot loader: see
 //! [`crate::boot`].
 
 use planish_act::Sink;
@@ -15,6 +16,7 @@ use planish_model::{
 
 use crate::boot;
 use crate::error::PipelineError;
+use crate::holding;
 use crate::rules;
 use crate::session::Session;
 
@@ -32,6 +34,8 @@ enum Route {
     Tmpfiles(String),
     /// Pages of a pool: a line of `tmpfiles.d` with the sum of all entries that want some.
     Pool,
+    /// A unit of systemd, which starts the process that holds it.
+    Holder,
     /// A rule of udev, which sets a network card when it appears.
     Rule,
     /// An argument of the kernel, from the boot loader.
@@ -90,7 +94,7 @@ impl Persistence {
         let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let mut wishes = boot::Wishes::default();
         let (mut sysctl, mut tmpfiles, mut rules) = (String::new(), String::new(), String::new());
-        let (mut pools, mut ruled, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut pools, mut ruled, mut left_out, mut holders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in planned.chain(there).chain(at_boot) {
             let route = if plan.boot.iter().any(|step| step.place == *place) {
@@ -106,6 +110,10 @@ impl Persistence {
                         rules += &line;
                         ruled.push(RuleLine { place: place.clone(), value: value.to_owned() });
                     }
+                    Err(why) => left_out.push(unpersisted(knob, place, value, why)),
+                },
+                Route::Holder => match holding::steps(session.host(), value) {
+                    Ok(files) => holders.extend(files),
                     Err(why) => left_out.push(unpersisted(knob, place, value, why)),
                 },
                 Route::Boot => {
@@ -129,6 +137,7 @@ impl Persistence {
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
         let rules = EntryStep { rules: ruled, ..file_step("persist.udev", rules::RULES_FILE, rules) };
         let mut steps = vec![sysctl, tmpfiles, rules];
+        steps.extend(holders);
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
         let (mut pending, mut refusal) = (None, None);
         if let Some(observation) = observation {
@@ -171,6 +180,10 @@ pub(crate) fn kept_by_no_file(host: &Host, check: &KnobCheck) -> Option<Unpersis
     match route(&check.place, value) {
         Route::Nothing { reason, cure } => {
             Some(unpersisted(&check.knob, &check.place, value, (reason, cure)))
+        }
+        Route::Holder => {
+            let why = holding::steps(host, value).err()?;
+            Some(unpersisted(&check.knob, &check.place, value, why))
         }
         Route::Rule => {
             let why = rules::rule(host, &check.place, value).err()?;
@@ -224,6 +237,15 @@ fn route(place: &str, value: &str) -> Route {
     }
     if rules::is_for(place) {
         return Route::Rule;
+    }
+    if holding::is_for(place) {
+        return match holding::is_limit(value) {
+            true => Route::Holder,
+            false => Route::Nothing {
+                reason: "every boot begins without such a limit",
+                cure: "undo the entry whose unit starts the process that holds one, where there is one",
+            },
+        };
     }
     if place.starts_with("/sys/") && place.ends_with("/nr_hugepages") {
         return Route::Pool;
@@ -284,6 +306,7 @@ mod tests {
             Route::Boot => "boot".to_owned(),
             Route::Pool => "pool".to_owned(),
             Route::Rule => "rule".to_owned(),
+            Route::Holder => "holder".to_owned(),
             Route::Itself => "itself".to_owned(),
             Route::Nothing { reason, cure } => {
                 assert!(!reason.is_empty() && !cure.is_empty());
@@ -303,6 +326,8 @@ mod tests {
         }
         assert_eq!(line("cmdline:nosmt", "1"), "boot");
         assert_eq!(line("/planish/ethtool/eth0/rings_rx", "1"), "rule");
+        assert_eq!(line("/planish/held/cpu_dma_latency_us", "20"), "holder");
+        assert_eq!(line("/planish/held/cpu_dma_latency_us", "2000000000"), "");
         assert_eq!(line("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1"), "pool");
         let lent = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
         assert_eq!(line(lent, "1"), format!("w {lent} - - - - 1\n"));

@@ -9,13 +9,12 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use planish_journal::{FileStorage, Journal, JournalError};
 use planish_model::{Entry, EntryId, EntryState, EntryStep, Exit, OutcomeKind};
-use planish_sys::detach::{Alarm, spawn_detached};
+use planish_sys::detach::{Alarm, spawn_detached, start_apart};
 use rustix::mm::{MlockAllFlags, mlockall};
 
 use crate::error::PipelineError;
@@ -48,10 +47,12 @@ pub(crate) fn start(session: &Session, journal: &Journal, id: EntryId) -> Result
         Some(command) => command,
         None => own_command(session, id).map_err(PipelineError::Watch)?,
     };
-    if session.host().is_live() && systemd_runs() && start_unit(Path::new("systemd-run"), &command, id) {
-        return Ok(());
-    }
-    spawn_detached(&mut command).map_err(PipelineError::Watch)
+    let unit = session.host().is_live().then(|| format!("planish-confirm-{id}-{}", std::process::id()));
+    let started = match unit {
+        Some(unit) => start_apart(&mut command, &unit),
+        None => spawn_detached(&mut command),
+    };
+    started.map_err(PipelineError::Watch)
 }
 
 /// This program, told to watch.
@@ -66,27 +67,6 @@ fn own_command(session: &Session, id: EntryId) -> io::Result<Command> {
     // Held by the helper, a folder could not be unmounted.
     command.current_dir("/");
     Ok(command)
-}
-
-/// Whether PID 1 is systemd: sd_booted(3).
-fn systemd_runs() -> bool {
-    Path::new("/run/systemd/system").is_dir()
-}
-
-/// Starts the watcher as a transient unit by `systemd-run`; false where that does not work.
-fn start_unit(systemd_run: &Path, command: &Command, id: EntryId) -> bool {
-    let unit = format!("--unit=planish-confirm-{id}-{}", std::process::id());
-    let started = Command::new(systemd_run)
-        // Of the type `exec` the unit has started only when the program runs: with the usual one a program that may not
-        // be executed (noexec, a security module) is success. A systemd older than 240 refuses, and is done without.
-        .args(["--quiet", "--collect", "--no-ask-password", "--service-type=exec", &unit, "--"])
-        .arg(command.get_program())
-        .args(command.get_args())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    started.is_ok_and(|status| status.success())
 }
 
 /// Waits until the deadline of an entry, then undoes it unless it was confirmed. The watcher's whole life, which ends
@@ -230,51 +210,5 @@ fn survive() {
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     if let Ok(mut score) = OpenOptions::new().write(true).open("/proc/self/oom_score_adj") {
         let _ = score.write_all(b"-900\n");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::io::Read as _;
-    use std::path::PathBuf;
-
-    use super::*;
-
-    /// A stand-in for systemd-run: notes its words, and ends as it is told.
-    fn stand_in(folder: &Path, code: u8) -> PathBuf {
-        let path = folder.join("systemd-run");
-        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.words\"\nexit {code}\n");
-        // Written by a process of its own: a file that any thread's child still holds open for writing cannot be run.
-        let write = r#"printf %s "$1" >"$0" && chmod 755 "$0""#;
-        let written = Command::new("sh").args(["-c", write]).arg(&path).arg(script).status();
-        assert!(written.expect("a shell").success());
-        path
-    }
-
-    #[test]
-    fn a_transient_unit_runs_the_watcher_and_nothing_else() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut command = Command::new("/usr/bin/planish");
-        command.args([WATCH_COMMAND, "7", "--state", "/a folder"]);
-        assert!(start_unit(&stand_in(folder.path(), 0), &command, EntryId(7)));
-        let mut words = String::new();
-        let told = fs::File::open(folder.path().join("systemd-run.words"));
-        told.expect("it ran").read_to_string(&mut words).expect("text");
-        let (options, watcher) = words.split_once("--\n").expect("options end before the watcher");
-        assert_eq!(watcher, "/usr/bin/planish\nwatch-confirm\n7\n--state\n/a folder\n");
-        // Without --collect a unit that failed would keep its name; a password can be asked of nobody.
-        assert!(options.contains("--collect\n") && options.contains("--no-ask-password\n"), "{options}");
-        assert!(options.contains("--unit=planish-confirm-7-"), "{options}");
-        // Or a program that cannot be executed would pass for one that keeps watch.
-        assert!(options.contains("--service-type=exec\n"), "{options}");
-    }
-
-    #[test]
-    fn where_no_unit_can_be_made_the_watcher_is_a_process() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let command = Command::new("/usr/bin/planish");
-        assert!(!start_unit(&stand_in(folder.path(), 1), &command, EntryId(7)));
-        assert!(!start_unit(&folder.path().join("absent"), &command, EntryId(7)));
     }
 }

@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Undo(commands::undo::Args),
     #[command(hide = true)]
     WatchConfirm(commands::watch::Args),
+    #[command(hide = true)]
+    Hold(commands::hold::Args),
     Log(commands::log::Args),
     Knobs(commands::knobs::Args),
     Import(commands::import::Args),

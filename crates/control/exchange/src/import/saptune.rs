@@ -52,10 +52,7 @@ fn setting(section: &str, entry: &Entry<'_>, value: &str, told: &str, collector:
         ("block", "nrreq") => ("block.nr_requests", first.as_str()),
         ("block", "read_ahead_kb") => ("block.read_ahead_kb", first.as_str()),
         ("block", "max_sectors_kb") => ("block.max_sectors_kb", first.as_str()),
-        ("cpu", "force_latency") => {
-            let reason = "holds only while a program keeps it open: cpu.resume_latency_us stays";
-            return collector.refuse(line, told, reason);
-        }
+        ("cpu", "force_latency") => ("cpu.dma_latency_us", first.as_str()),
         _ => return collector.refuse(line, told, "no setting of the kernel that planish has a knob for"),
     };
     collector.knob(line, told, id, None, value);

@@ -259,7 +259,7 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
         [
             "3 - includes another profile: import that one too",
             "5 cpu.governor",
-            "6 - holds only while tuned runs: cpu.resume_latency_us stays",
+            "6 cpu.dma_latency_us",
             "7 cpu.energy_perf_bias",
             "9 thp.enabled",
             "11 kernel.numa_balancing",
@@ -346,7 +346,7 @@ fn a_note_of_saptune_gives_what_it_sets() {
             "14 boot.intel_idle_max_cstate",
             "15 kernel.numa_balancing",
             "17 - no setting of the kernel that planish has a knob for",
-            "19 - holds only while a program keeps it open: cpu.resume_latency_us stays",
+            "19 cpu.dma_latency_us",
             "21 thp.khugepaged.defrag",
         ]
     );

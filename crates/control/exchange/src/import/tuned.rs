@@ -86,10 +86,13 @@ fn cpu(line: usize, key: &str, value: &str, told: &str, collector: &mut Collecto
         "no_turbo" => ("cpu.no_turbo", first),
         "boost" => ("cpu.boost", first),
         "pm_qos_resume_latency_us" => ("cpu.resume_latency_us", first),
-        "force_latency" => {
-            let reason = "holds only while tuned runs: cpu.resume_latency_us stays";
-            return collector.refuse(line, told, reason);
-        }
+        // `cstate.id:1|3`: a sleep state of the host by its number, else microseconds.
+        "force_latency" => match value.split('|').map(str::trim).find(|part| part.parse::<u32>().is_ok()) {
+            Some(limit) => ("cpu.dma_latency_us", limit),
+            None => {
+                return collector.refuse(line, told, "a sleep state, whose microseconds only a host knows");
+            }
+        },
         _ => return collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
     };
     collector.knob(line, told, id, None, value);

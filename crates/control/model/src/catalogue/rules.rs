@@ -85,7 +85,8 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
         }
     } else if !place::is_of_the_kernel(&knob.path) {
         return Some(
-            "a place is a file below /proc/sys, /proc/irq or /sys, or a setting of a card in /planish/ethtool",
+            "a place is a file below /proc/sys, /proc/irq or /sys, a setting of a card in /planish/ethtool, or what a \
+             process holds in /planish/held",
         );
     }
     if let Some(rule) = wrongly_undone(knob) {

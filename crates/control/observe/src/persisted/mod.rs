@@ -1,8 +1,8 @@
 //! What the next boot will set, and which file says so.
 //!
-//! Four sources are read: the kernel command line, `tmpfiles.d` (which writes to /sys), `sysctl.d` (which writes to
-//! /proc/sys) and the rules of udev that set network cards. The last one wins; the others are kept as overridden, so
-//! that a user who edits the wrong file learns which one is right.
+//! Five sources are read: the kernel command line, `tmpfiles.d` (which writes to /sys), `sysctl.d` (which writes to
+//! /proc/sys), the rules of udev that set network cards, and our unit that holds a limit. The last one wins; the others
+//! are kept as overridden, so that a user who edits the wrong file learns which one is right.
 //!
 //! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
 //! and line that gives it; where they cannot, that of the running kernel.
@@ -10,6 +10,7 @@
 //! Non-goals: other rules of udev, and daemons that write later.
 
 mod cmdline;
+mod holder;
 mod sysctl;
 mod tmpfiles;
 mod udev;
@@ -80,6 +81,7 @@ pub(crate) fn read(
     settings.extend(tmpfiles::settings(host));
     settings.extend(sysctl::settings(host));
     settings.extend(udev::settings(host, observation));
+    settings.extend(holder::settings(host));
     for setting in &mut settings {
         setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
     }

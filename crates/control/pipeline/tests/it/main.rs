@@ -9,6 +9,7 @@ mod disk;
 mod exchange;
 mod faults;
 mod foreign;
+mod held;
 mod hosts;
 mod install;
 mod kill;

@@ -221,7 +221,8 @@ impl Tree {
         let last: u64 = self.get(BOOT_ID)[..8].parse().expect("the fixture counts boots");
         for (path, text) in start {
             let folder = path.ends_with('/');
-            if !folder && ["/proc/", "/sys/", "/planish/ethtool/"].iter().any(|top| path.starts_with(top)) {
+            let made = ["/proc/", "/sys/", "/planish/ethtool/", "/planish/held/"];
+            if !folder && made.iter().any(|root| path.starts_with(root)) {
                 self.put(path, text);
             }
         }
@@ -231,6 +232,14 @@ impl Tree {
         for folder in ["/etc/sysctl.d/", "/etc/tmpfiles.d/"] {
             let files = files.iter().filter(|(path, _)| path.starts_with(folder) && path.ends_with(".conf"));
             files.flat_map(|(_, text)| text.lines()).for_each(|line| self.take_effect(line));
+        }
+        let folder = "/etc/systemd/system";
+        let started = files.get(&format!("{folder}/multi-user.target.d/90-planish-hold.conf"));
+        let unit = started.and_then(|_| files.get(&format!("{folder}/planish-hold.service")));
+        for (place, limit) in
+            unit.into_iter().flat_map(|text| text.lines()).filter_map(planish_model::place::of_line)
+        {
+            self.put(&place, &format!("{limit}\n"));
         }
         self.plug_in();
     }

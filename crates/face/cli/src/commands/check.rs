@@ -154,7 +154,7 @@ fn keeping(source: Option<&str>, checked: &Checked) -> Option<String> {
     };
     let of_profile = checked.open.iter().filter(|entry| entry.profile == *profile);
     let mut of_profile = of_profile.flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
-    let own = [Persisted::OWN_FILE, Persisted::OWN_RULES];
+    let own = [Persisted::OWN_FILE, Persisted::OWN_RULES, Persisted::OWN_HOLDER];
     if of_profile.any(|step| own.iter().any(|name| step.place.ends_with(name))) {
         return None;
     }

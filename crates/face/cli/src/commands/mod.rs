@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod confirm;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod hold;
 pub(crate) mod host;
 pub(crate) mod import;
 pub(crate) mod install;
@@ -62,6 +63,7 @@ impl Command {
             Self::Trial(args) => args.name(),
             Self::Prove(args) => args.name(),
             Self::Workload(_) => "workload",
+            Self::Hold(_) => "hold",
             Self::Version(_) => "version",
         }
     }
@@ -76,6 +78,7 @@ impl Command {
             Self::Check(args) => check::run(args, context),
             Self::Undo(args) => undo::run(args, context),
             Self::WatchConfirm(args) => watch::run(args, context),
+            Self::Hold(args) => hold::run(args),
             Self::Log(_) => log::run(context),
             Self::Knobs(args) => knobs::run(args, context),
             Self::Import(args) => import::run(args, context),

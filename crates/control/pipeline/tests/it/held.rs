@@ -1,0 +1,112 @@
+//! A limit that a process of ours holds: set, lost with its process, kept for the next boot, put back.
+
+use planish_model::{DriftState, EntryId, Exit, OutcomeKind, Plan, Want};
+use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, check, undo};
+
+use crate::crash::{assert_clean, kill_everywhere, undo_everything};
+use crate::tree::*;
+
+const PLACE: &str = "/planish/held/cpu_dma_latency_us";
+const UNIT: &str = "/etc/systemd/system/planish-hold.service";
+const STARTS: &str = "/etc/systemd/system/multi-user.target.d/90-planish-hold.conf";
+const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+
+/// The small host, with systemd, where nothing is held.
+fn host() -> Tree {
+    let tree = Tree::new();
+    let meta = tree.get("/meta.toml");
+    tree.put(
+        "/meta.toml",
+        &meta.replace("\"/sys/kernel/mm/**\",", "\"/sys/kernel/mm/**\", \"/planish/held/*\","),
+    );
+    tree.put(PLACE, "2000000000\n");
+    tree.put("/run/systemd/system/.keep", "");
+    tree
+}
+
+fn limit(name: &str, limit_us: i64) -> Source {
+    profile(name, &[("cpu.dma_latency_us", Want::Int(limit_us))])
+}
+
+fn planned(session: &Session, source: &Source) -> Plan {
+    plan_of(session, source)
+}
+
+fn kept(tree: &Tree, source: &Source) {
+    let session = tree.session();
+    let applied = apply(&session, &planned(&session, source), &PERSIST).expect("applied");
+    assert_eq!((applied.exit, applied.unpersisted.len()), (Exit::Done, 0), "{applied:#?}");
+}
+
+/// What the unit starts.
+fn starts(tree: &Tree) -> Vec<String> {
+    let unit = tree.get(UNIT);
+    unit.lines().filter(|line| line.starts_with("ExecStart=")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_limit_is_held_for_the_next_boot_too_and_goes_with_its_entry() {
+    let tree = host();
+    let start = tree.snapshot();
+    kept(&tree, &limit("a", 20));
+    assert_eq!(tree.get(PLACE), "20\n");
+    assert_eq!(starts(&tree), ["ExecStart=/usr/bin/planish hold cpu-dma-latency 20"]);
+    assert!(tree.get(STARTS).ends_with("[Unit]\nWants=planish-hold.service\n"));
+    let checked = check(&tree.session(), None).expect("checked");
+    let row = checked.drift.knobs.iter().find(|row| row.place == PLACE).expect("a row");
+    assert_eq!(row.persisted.as_deref(), Some("20 (/etc/systemd/system/planish-hold.service:6)"));
+    assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift);
+    let whole = tree.get(UNIT);
+    kept(&tree, &limit("b", 50));
+    assert_eq!(starts(&tree), ["ExecStart=/usr/bin/planish hold cpu-dma-latency 50"], "one process, not two");
+    assert_eq!(tree.get(UNIT).replace(" 50\n", " 20\n"), whole, "every line is where it was");
+    // After a boot it is ours as if it had been set in it, and undo gives back what is below.
+    tree.reboot(&start);
+    assert_eq!(tree.get(PLACE), "50\n");
+    assert_eq!(check(&tree.session(), Some(&limit("b", 50))).expect("checked").exit, Exit::Done);
+    undo(&tree.session(), Target::Entry(EntryId(2)), false).expect("undone");
+    assert_eq!((tree.get(PLACE).as_str(), tree.get(UNIT) == whole), ("20\n", true));
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.entries);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn check_sees_that_the_process_is_gone_and_undo_keeps_what_others_made_of_it() {
+    let tree = host();
+    let session = tree.session();
+    let source = limit("a", 20);
+    let applied = apply(&session, &planned(&session, &source), &ApplyOptions::default()).expect("applied");
+    assert_eq!(applied.exit, Exit::Done, "{applied:#?}");
+    // Somebody killed the process.
+    tree.put(PLACE, "2000000000\n");
+    let checked = check(&tree.session(), None).expect("checked");
+    let row = checked.drift.knobs.iter().find(|row| row.place == PLACE).expect("a row");
+    assert_eq!((row.state, checked.exit), (DriftState::Drift, Exit::Findings), "{row:#?}");
+    assert_eq!(row.running.as_deref(), Some("2000000000"));
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    let kind = undone.entries[0].1[0].outcome;
+    assert_eq!((undone.exit, kind), (Exit::Done, OutcomeKind::Satisfied), "nothing is left to be ended");
+}
+
+#[test]
+fn where_nothing_starts_it_at_boot_that_is_said() {
+    let tree = host();
+    tree.remove("/run/systemd/system/.keep");
+    std::fs::remove_dir(tree.root().join("run/systemd/system")).expect("ours");
+    let session = tree.session();
+    let applied = apply(&session, &planned(&session, &limit("a", 20)), &PERSIST).expect("applied");
+    assert_eq!(applied.unpersisted.len(), 1, "{:#?}", applied.unpersisted);
+    assert!(applied.unpersisted[0].reason.contains("no systemd"), "{:#?}", applied.unpersisted);
+    let none = plan_of(&tree.session(), &limit("none", 2_000_000_000));
+    assert_eq!(none.steps[0].wanted, "2000000000");
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_nothing_behind() {
+    let scene = |session: &Session| {
+        apply(session, &planned(session, &limit("a", 20)), &PERSIST).expect("applied");
+    };
+    assert_clean(&kill_everywhere(&host, &|_| {}, &scene));
+    assert_clean(&kill_everywhere(&host, &scene, &undo_everything));
+}

@@ -1,0 +1,139 @@
+//! The limit that counts while a file is open, on a real kernel: judged by the device itself, which shows the limit in
+//! force, whoever holds it.
+
+use crate::check::{Outcome, Report};
+use crate::planish;
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::io::Read;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+const DEVICE: &str = "/dev/cpu_dma_latency";
+const PROFILES: &str = "/etc/planish/profiles";
+/// What the device shows when nobody limits anything.
+const NO_LIMIT: i32 = 2_000_000_000;
+/// Kills of an apply, each a little later than the one before.
+const KILLS: u64 = 6;
+
+/// Set, lost, set again, covered by another, put back, and killed.
+pub fn run_all(report: &mut Report) {
+    if !["plan", "apply", "check", "undo"].iter().all(|command| planish::knows(command)) {
+        return;
+    }
+    report.check("held.life", life);
+    report.check("held.killed", killed);
+}
+
+fn life() -> Result<Outcome> {
+    if File::open(DEVICE).is_err() {
+        return Ok(Outcome::Skip(format!("this kernel has no {DEVICE}")));
+    }
+    ensure!(in_force()? == NO_LIMIT, "{} us are in force before anything was done", in_force()?);
+    let seen = (|| {
+        wanted("first", 20)?;
+        planish::json(&["apply", "first", "--yes"], &[0])?;
+        ensure!(in_force()? == 20 && holders()?.len() == 1, "{} us by {:?}", in_force()?, holders()?);
+        planish::json(&["check", "first"], &[0])?;
+        let again = planish::json(&["apply", "first", "--yes"], &[0])?;
+        ensure!(again["result"]["outcomes"].as_array().is_some_and(Vec::is_empty), "applied twice: {again}");
+        // Somebody ends it: check tells, and apply has it held again.
+        let pid = holders()?.first().copied().and_then(Pid::from_raw).context("a holder")?;
+        kill_process(pid, Signal::KILL).context("end the holder")?;
+        wait_for(|| Ok(in_force()? == NO_LIMIT))?;
+        planish::json(&["check", "first"], &[1])?;
+        planish::json(&["apply", "first", "--yes"], &[0])?;
+        ensure!(in_force()? == 20, "{} us after it was applied again", in_force()?);
+        wanted("second", 50)?;
+        planish::json(&["apply", "second", "--yes"], &[0])?;
+        ensure!(in_force()? == 50 && holders()?.len() == 1, "{} us by {:?}", in_force()?, holders()?);
+        planish::json(&["undo"], &[0])?;
+        ensure!(in_force()? == 20 && holders()?.len() == 1, "{} us by {:?}", in_force()?, holders()?);
+        Ok(())
+    })();
+    let undone = planish::json(&["undo", "--all"], &[0, 1]);
+    seen?;
+    undone?;
+    ensure!(in_force()? == NO_LIMIT && holders()?.is_empty(), "{} us by {:?}", in_force()?, holders()?);
+    Ok(Outcome::Ok("20 us, lost, 20, 50, 20 and no limit again".to_owned()))
+}
+
+/// However an apply is killed, undo leaves no limit behind.
+fn killed() -> Result<Outcome> {
+    if File::open(DEVICE).is_err() {
+        return Ok(Outcome::Skip(format!("this kernel has no {DEVICE}")));
+    }
+    wanted("first", 20)?;
+    let mut held_count = 0;
+    for moment in 0..KILLS {
+        let before = journal_bytes();
+        let mut child = planish::command(&["apply", "first", "--yes"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("start planish apply")?;
+        // The intent is on disk, and the write comes next.
+        while journal_bytes() == before && child.try_wait().context("look at planish")?.is_none() {
+            sleep(Duration::from_micros(200));
+        }
+        sleep(Duration::from_millis(moment * 20));
+        child.kill().context("kill planish")?;
+        child.wait().context("wait for planish")?;
+        held_count += usize::from(in_force()? == 20);
+        // At once: a process that is about to hold the limit must not be passed over.
+        planish::json(&["undo", "--all"], &[0])?;
+        ensure!(
+            in_force()? == NO_LIMIT && holders()?.is_empty(),
+            "killed at moment {moment}: {} us by {:?}",
+            in_force()?,
+            holders()?
+        );
+    }
+    Ok(Outcome::Ok(format!("{KILLS} kills, {held_count} with the limit in force, none of them left it")))
+}
+
+/// The limit in force. To read it limits nothing.
+fn in_force() -> Result<i32> {
+    let mut bytes = [0; 4];
+    let read = File::open(DEVICE).and_then(|mut device| device.read_exact(&mut bytes));
+    read.with_context(|| format!("read {DEVICE}"))?;
+    Ok(if cfg!(target_endian = "big") { i32::from_be_bytes(bytes) } else { i32::from_le_bytes(bytes) })
+}
+
+/// Processes that have the device open.
+fn holders() -> Result<Vec<i32>> {
+    let processes = fs::read_dir("/proc").context("list /proc")?.flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let holds = |pid: &i32| {
+        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        descriptors
+            .flatten()
+            .any(|entry| fs::read_link(entry.path()).is_ok_and(|at| at.as_os_str() == DEVICE))
+    };
+    Ok(pids.filter(holds).collect())
+}
+
+fn wait_for(holds: impl Fn() -> Result<bool>) -> Result<()> {
+    for _ in 0..500 {
+        if holds()? {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(10));
+    }
+    anyhow::bail!("it did not come to that in five seconds")
+}
+
+fn journal_bytes() -> u64 {
+    fs::metadata("/var/lib/planish/journal.jsonl").map_or(0, |file| file.len())
+}
+
+fn wanted(name: &str, limit_us: u32) -> Result<()> {
+    fs::create_dir_all(PROFILES).with_context(|| format!("make {PROFILES}"))?;
+    let text = format!(
+        "name = \"{name}\"\nsummary = \"A limit that is held.\"\n\n[want]\n\"cpu.dma_latency_us\" = {limit_us}\n"
+    );
+    let file = format!("{PROFILES}/{name}.toml");
+    fs::write(&file, text).with_context(|| format!("write {file}"))
+}
