@@ -34,6 +34,9 @@ _planish() {
             planish,help)
                 cmd="planish__subcmd__help"
                 ;;
+            planish,hold)
+                cmd="planish__subcmd__hold"
+                ;;
             planish,host)
                 cmd="planish__subcmd__host"
                 ;;
@@ -106,6 +109,9 @@ _planish() {
             planish__subcmd__help,help)
                 cmd="planish__subcmd__help__subcmd__help"
                 ;;
+            planish__subcmd__help,hold)
+                cmd="planish__subcmd__help__subcmd__hold"
+                ;;
             planish__subcmd__help,host)
                 cmd="planish__subcmd__help__subcmd__host"
                 ;;
@@ -159,6 +165,9 @@ _planish() {
                 ;;
             planish__subcmd__help,workload)
                 cmd="planish__subcmd__help__subcmd__workload"
+                ;;
+            planish__subcmd__help__subcmd__hold,cpu-dma-latency)
+                cmd="planish__subcmd__help__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency"
                 ;;
             planish__subcmd__help__subcmd__host,diff)
                 cmd="planish__subcmd__help__subcmd__host__subcmd__diff"
@@ -219,6 +228,18 @@ _planish() {
                 ;;
             planish__subcmd__help__subcmd__workload,series)
                 cmd="planish__subcmd__help__subcmd__workload__subcmd__series"
+                ;;
+            planish__subcmd__hold,cpu-dma-latency)
+                cmd="planish__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency"
+                ;;
+            planish__subcmd__hold,help)
+                cmd="planish__subcmd__hold__subcmd__help"
+                ;;
+            planish__subcmd__hold__subcmd__help,cpu-dma-latency)
+                cmd="planish__subcmd__hold__subcmd__help__subcmd__cpu__subcmd__dma__subcmd__latency"
+                ;;
+            planish__subcmd__hold__subcmd__help,help)
+                cmd="planish__subcmd__hold__subcmd__help__subcmd__help"
                 ;;
             planish__subcmd__host,diff)
                 cmd="planish__subcmd__host__subcmd__diff"
@@ -383,7 +404,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm log knobs import export size map topo latency run host install text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm hold log knobs import export size map topo latency run host install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -615,7 +636,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo watch-confirm log knobs import export size map topo latency run host install text trial prove workload version help"
+            opts="doctor plan apply confirm check undo watch-confirm hold log knobs import export size map topo latency run host install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -701,6 +722,34 @@ _planish() {
         planish__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__hold)
+            opts="cpu-dma-latency"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1231,6 +1280,108 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__workload__subcmd__series)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__hold)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help cpu-dma-latency help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__hold__subcmd__help)
+            opts="cpu-dma-latency help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__hold__subcmd__help__subcmd__cpu__subcmd__dma__subcmd__latency)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__hold__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
