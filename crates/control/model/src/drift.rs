@@ -24,6 +24,43 @@ pub enum DriftState {
     Unknown,
 }
 
+/// A value that a boot sets, and who sets it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BootValue {
+    /// The value.
+    pub value: String,
+    /// The file that says so; null for an argument of the kernel's command line, and for a program that writes it.
+    pub file: Option<String>,
+    /// The line of that file, from 1; null where the whole file says it.
+    pub line: Option<u64>,
+    /// Who says so, in words: file and line, or `kernel command line: nmi_watchdog=0`.
+    pub source: String,
+}
+
+impl BootValue {
+    /// A value from a source: `/etc/sysctl.d/90-x.conf:3` is a line of a file, a path alone is a file, and all else is
+    /// in no file.
+    pub fn new(value: impl Into<String>, source: impl Into<String>) -> Self {
+        let (value, source) = (value.into(), source.into());
+        let (path, line) = match source.rsplit_once(':') {
+            Some((path, line)) => match line.parse::<u64>() {
+                Ok(line) => (path, Some(line)),
+                Err(_) => (source.as_str(), None),
+            },
+            None => (source.as_str(), None),
+        };
+        let file = path.starts_with('/').then(|| path.to_owned());
+        Self { value, line: line.filter(|_| file.is_some()), file, source }
+    }
+
+    /// The same without the number of the line: what lines of one file have in common.
+    #[must_use]
+    pub fn without_line(&self) -> Self {
+        let source = self.file.clone().unwrap_or_else(|| self.source.clone());
+        Self { line: None, source, ..self.clone() }
+    }
+}
+
 /// One place of a knob: what runs, what is persisted, what the next boot will bring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KnobCheck {
@@ -33,10 +70,16 @@ pub struct KnobCheck {
     pub place: String,
     /// The value that runs, in normal form.
     pub running: Option<String>,
-    /// The value in a file of the host, and which file and line: `10 (/etc/sysctl.d/90-x.conf:3)`.
-    pub persisted: Option<String>,
-    /// The value after the next boot, where files tell.
-    pub next_boot: Option<String>,
+    /// The value that a file of the host wants at a boot, and which file and line: of several the one that is applied
+    /// last.
+    pub persisted: Option<BootValue>,
+    /// The value after the next boot, where files tell, and who brings it: not the persisted one where a line behind it
+    /// clears it, or where the boot loader's menu is older than its files.
+    pub next_boot: Option<BootValue>,
+    /// Files that want another value, or the same, and lose against `persisted`, in the order in which they are applied:
+    /// to edit one of those changes nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overridden: Vec<BootValue>,
     /// The value of the profile or plan, where one was named, applied or persisted by planish.
     pub wanted: Option<String>,
     /// How it compares.
@@ -62,5 +105,35 @@ impl Drift {
             DriftState::LostAtBoot => knob.next_boot.is_some(),
             _ => false,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_a_line_of_a_file_or_neither() {
+        for (source, file, line) in [
+            ("/etc/sysctl.d/90-x.conf:3", Some("/etc/sysctl.d/90-x.conf"), Some(3)),
+            (
+                "/etc/systemd/system/a.service.d/zz.conf",
+                Some("/etc/systemd/system/a.service.d/zz.conf"),
+                None,
+            ),
+            ("/etc/a:b", Some("/etc/a:b"), None),
+            ("kernel command line: default_hugepagesz=1G", None, None),
+            ("kernel command line: a:3", None, None),
+            ("tuned:3", None, None),
+        ] {
+            let told = BootValue::new("1", source);
+            assert_eq!((told.file.as_deref(), told.line, told.source.as_str()), (file, line, source));
+        }
+        let (three, four) = (BootValue::new("1", "/etc/a:3"), BootValue::new("1", "/etc/a:4"));
+        assert_ne!(three, four);
+        assert_eq!(three.without_line(), four.without_line());
+        assert_eq!(three.without_line().source, "/etc/a");
+        let argument = BootValue::new("1", "kernel command line: a=1");
+        assert_eq!(argument.without_line(), argument);
     }
 }

@@ -49,7 +49,7 @@ pub use boot::{BootFile, BootFiles, BootFormat, BootLoader, Generator};
 pub use bound::{Bound, Demand};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use cpus::Cpus;
-pub use drift::{Drift, DriftState, KnobCheck};
+pub use drift::{BootValue, Drift, DriftState, KnobCheck};
 pub use entry::{
     Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, PoolLine,
     PoolWrite, RuleLine, ShortGrant,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BootLoader, Cpus, Demand, KnobId, Machine, SeenWriter, Vendor};
+use crate::{BootLoader, BootValue, Cpus, Demand, KnobId, Machine, SeenWriter, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -201,7 +201,7 @@ pub struct Persisted {
     pub at_boot: Option<String>,
     /// The sources that lose against it, in the order in which they would have been applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub overridden: Vec<String>,
+    pub overridden: Vec<BootValue>,
 }
 
 impl Persisted {
@@ -223,6 +223,12 @@ impl Persisted {
 
     /// The unit of the process that holds a limit from the boot on.
     pub const OWN_HOLDER: &'static str = "planish-hold.service";
+
+    /// The winning value with its file and line.
+    #[must_use]
+    pub fn told(&self) -> BootValue {
+        BootValue::new(&self.value, &self.source)
+    }
 
     /// Whether a file that planish wrote says so.
     #[must_use]

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{
-    Access, Catalogue, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitSetting, ValueType, Want,
-    place,
+    Access, BootValue, Catalogue, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitSetting, ValueType,
+    Want, place,
 };
 
 use crate::persisted::files;
@@ -146,7 +146,7 @@ pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> O
     if source.rsplit_once(':').is_some_and(|(path, _)| path == place) {
         return None;
     }
-    let overridden = vec![format!("{ours} ({place})")];
+    let overridden = vec![BootValue::new(ours, place)];
     Some(Persisted { value, source, at_boot: None, overridden })
 }
 

@@ -65,8 +65,8 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
 /// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart,
 /// and so is what an undo found changed and left.
 fn strange_files(drift: &Drift, entries: &[Entry]) -> Vec<(String, Option<EntryId>)> {
-    let sources = drift.knobs.iter().filter_map(|knob| knob.persisted.as_deref()?.rsplit_once(" ("));
-    let ours = sources.filter_map(|(_, source)| Persisted::own_file(source.trim_end_matches(')')));
+    let sources = drift.knobs.iter().filter_map(|knob| knob.persisted.as_ref());
+    let ours = sources.filter_map(|found| Persisted::own_file(&found.source));
     let is_known = |file: &str| {
         let mut open = entries.iter().filter(|entry| entry.is_open());
         open.any(|entry| step_of(entry, file).is_some_and(|step| !step.is_undone()))

@@ -5,8 +5,8 @@ use std::time::Duration;
 use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
-    BootFormat, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, NOT_GIVEN, Outcome,
-    OutcomeKind, Plan, Undo, Unpersisted, pages_in_file,
+    BootFormat, BootValue, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, NOT_GIVEN,
+    Outcome, OutcomeKind, Plan, Undo, Unpersisted, pages_in_file,
 };
 
 use crate::apply::{look_again, lost_at_boot, of_file};
@@ -119,7 +119,7 @@ fn look_ahead(
     };
     for row in lost.iter().filter(|row| !is_told(row)) {
         let why = row.because.as_deref().unwrap_or("changed since");
-        let next = row.next_boot.as_deref().unwrap_or(NOT_GIVEN);
+        let next = row.next_boot.as_ref().map_or(NOT_GIVEN, |next| next.value.as_str());
         hints.push(format!("{}: {why}; the next boot brings {next}", row.knob));
     }
     (left_out, !lost.is_empty(), hints)
@@ -131,9 +131,9 @@ fn is_lost(row: &KnobCheck, plan: &Plan, entries: &[Entry]) -> bool {
     // Others may raise a pool further, and pages that were there at the apply may have gone with another entry: what
     // our file is due to give is what must come.
     let due = || pages_in_file(entries, &row.place).or_else(|| row.wanted.as_ref().and_then(number));
-    let is_other = |next: &String| match row.place.ends_with("/nr_hugepages") {
-        true => number(next) < due(),
-        false => row.wanted.as_ref() != Some(next),
+    let is_other = |next: &BootValue| match row.place.ends_with("/nr_hugepages") {
+        true => number(&next.value) < due(),
+        false => row.wanted.as_ref() != Some(&next.value),
     };
     match row.state {
         DriftState::LostAtBoot => row.next_boot.is_some(),

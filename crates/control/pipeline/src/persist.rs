@@ -94,7 +94,8 @@ impl Persistence {
         let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let mut wishes = boot::Wishes::default();
         let (mut sysctl, mut tmpfiles, mut rules) = (String::new(), String::new(), String::new());
-        let (mut pools, mut ruled, mut left_out, mut holders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut pools, mut ruled, mut left_out, mut holders) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in planned.chain(there).chain(at_boot) {
             let route = if plan.boot.iter().any(|step| step.place == *place) {

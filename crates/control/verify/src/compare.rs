@@ -2,8 +2,8 @@
 //! caused.
 
 use planish_model::{
-    Access, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, NOT_GIVEN, Observation,
-    OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When, pages_in_file,
+    Access, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, NOT_GIVEN,
+    Observation, OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When, pages_in_file,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
@@ -27,8 +27,9 @@ impl Bench<'_> {
             knob: knob.id.clone(),
             place: reading.place.clone(),
             running: reading.value.as_deref().map(|value| knob.r#type.normal(value)),
-            persisted: persisted.map(|found| format!("{} ({})", found.value, found.source)),
+            persisted: persisted.map(|found| BootValue::new(knob.r#type.normal(&found.value), &found.source)),
             next_boot: self.value_at_boot(knob, reading, persisted),
+            overridden: persisted.map(|found| found.overridden.clone()).unwrap_or_default(),
             wanted: self.wanted(knob, reading, wish, persisted),
             state,
             because,
@@ -200,7 +201,7 @@ impl Bench<'_> {
         }
         match persisted {
             Some(found) if knob.r#type.same(&found.value, wanted) => match &found.at_boot {
-                None => (DriftState::Ok, Some(format!("persisted in {}", found.source))),
+                None => (DriftState::Ok, None),
                 Some(_) => (DriftState::LostAtBoot, Some(format!("in {}; {NO_MENU}", found.source))),
             },
             Some(found) if knob.boot_parameter().is_some() => (DriftState::LostAtBoot, Some(says(found))),
@@ -235,13 +236,21 @@ impl Bench<'_> {
 
     /// What the files of the host bring at the next boot, in normal form; `None` where none does, or where another program
     /// sets it after them.
-    fn value_at_boot(&self, knob: &Knob, reading: &Reading, persisted: Option<&Persisted>) -> Option<String> {
+    fn value_at_boot(
+        &self,
+        knob: &Knob,
+        reading: &Reading,
+        persisted: Option<&Persisted>,
+    ) -> Option<BootValue> {
         if self.writer_at_start(knob).is_some() {
             return None;
         }
         match (self.cleared_by(knob, reading, persisted), persisted) {
-            (Some(_), _) => Some("0".to_owned()),
-            (None, Some(found)) => Some(knob.r#type.normal(found.at_boot.as_ref().unwrap_or(&found.value))),
+            (Some((_, twin)), _) => Some(BootValue::new("0", &twin.source)),
+            (None, Some(found)) => {
+                let value = found.at_boot.as_ref().unwrap_or(&found.value);
+                Some(BootValue::new(knob.r#type.normal(value), &found.source))
+            }
             (None, None) => None,
         }
     }
@@ -309,9 +318,7 @@ impl Bench<'_> {
             return self.pages_of_our_file(found, due, held, reading);
         }
         match persisted {
-            Some(found) if number(&found.value) >= Some(wanted) => {
-                (DriftState::Ok, Some(format!("persisted in {}", found.source)))
-            }
+            Some(found) if number(&found.value) >= Some(wanted) => (DriftState::Ok, None),
             Some(found) if ours => {
                 (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
             }
@@ -337,7 +344,7 @@ impl Bench<'_> {
         if number(&found.value) < Some(due) || persisted < held {
             return (DriftState::LostAtBoot, Some(format!("{source} will set {}", found.value)));
         }
-        (DriftState::Ok, Some(format!("persisted in {source}")))
+        (DriftState::Ok, None)
     }
 
     /// What the place should show: by the wish, by an entry that came short of it, or by a file of ours.

@@ -18,7 +18,9 @@ mod udev;
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, place};
+use planish_model::{
+    BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, place,
+};
 
 use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
@@ -163,7 +165,7 @@ fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
     let mut last = all.next()?;
     let mut overridden = Vec::new();
     for setting in all {
-        overridden.push(format!("{} ({})", last.value, last.source));
+        overridden.push(BootValue::new(&last.value, &last.source));
         last = setting;
     }
     Some(Persisted { value: last.value.clone(), source: last.source.clone(), at_boot: None, overridden })
@@ -209,7 +211,7 @@ mod tests {
         ];
         let found = winner(&settings, "/sys/block/sda/queue/scheduler").expect("set twice");
         assert_eq!((found.value.as_str(), found.source.as_str()), ("bfq", "b.conf:2"));
-        assert_eq!(found.overridden, ["none (a.conf:1)"]);
+        assert_eq!(found.overridden, [BootValue::new("none", "a.conf:1")]);
         let found = winner(&settings, "/sys/block/vda/queue/scheduler").expect("set once");
         assert_eq!(found.value, "none");
         assert_eq!(winner(&settings, "/sys/block/vda/queue/nomerges"), None);

@@ -160,7 +160,8 @@ mod tests {
 
     fn told(host: &Host) -> (String, Vec<String>) {
         let found = super::super::winner(&settings(host), PLACE).expect("set");
-        (format!("{} {}", found.value, found.source), found.overridden)
+        let lost = found.overridden.iter().map(|lost| format!("{} ({})", lost.value, lost.source));
+        (format!("{} {}", found.value, found.source), lost.collect())
     }
 
     #[test]

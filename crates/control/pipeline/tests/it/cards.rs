@@ -1,6 +1,8 @@
 //! Settings of network cards, which have no files: set, refused, rounded, kept for the next boot, put back.
 
-use planish_model::{Case, Class, Conditions, DriftState, EntryId, Exit, KnobId, OutcomeKind, Plan, Want};
+use planish_model::{
+    BootValue, Case, Class, Conditions, DriftState, EntryId, Exit, KnobId, OutcomeKind, Plan, Want,
+};
 use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo};
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
@@ -155,7 +157,7 @@ fn a_rule_of_udev_brings_it_back_and_goes_with_the_undo() {
     assert_eq!(rules(), [coalesce[0].clone(), rule("-G $name rx 4096"), coalesce[1].clone()]);
     let checked = check(&tree.session(), None).expect("checked");
     let row = checked.drift.knobs.iter().find(|row| row.place == place("eth1", "rings_rx")).expect("a row");
-    assert_eq!(row.persisted.as_deref(), Some("4096 (/etc/udev/rules.d/90-planish.rules:3)"));
+    assert_eq!(row.persisted, Some(BootValue::new("4096", "/etc/udev/rules.d/90-planish.rules:3")));
     assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift);
     let again = allowed(&tree.session(), &quick(), &[]);
     assert_eq!(steps(&again), [""; 0], "apply twice writes nothing");

@@ -72,11 +72,10 @@ fn every_place_of_every_row_is_written_or_named_on_every_machine() {
                     // What the boot loader gives already is not given once more.
                     let ours = found.is_ours() || knob.boot_parameter().is_some() && found.at_boot.is_none();
                     // Somebody else's file may be read after ours: then check tells so, as apply does.
-                    let line = format!("{wanted} (/etc/");
-                    let loses = found
-                        .overridden
-                        .iter()
-                        .any(|lost| lost.starts_with(&line) && lost.contains("/90-planish."));
+                    let loses = found.overridden.iter().any(|lost| {
+                        lost.value == wanted
+                            && lost.file.as_deref().is_some_and(|file| file.contains("/90-planish."))
+                    });
                     assert!(same && ours || loses, "{name} {}: {wanted} became {found:?}", kept.place);
                     *seen.entry("written").or_default() += 1;
                 }

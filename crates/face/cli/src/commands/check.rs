@@ -215,10 +215,9 @@ fn is_overwritten(knob: &KnobCheck) -> bool {
 
 /// Whether the line is in a file that comes after ours by its name, so that no file of ours helps.
 fn is_read_after_ours(knob: &KnobCheck) -> bool {
-    let source =
-        knob.persisted.as_deref().and_then(|text| text.rsplit_once(" (")).map_or("", |(_, file)| file);
-    let name = source.rsplit('/').next().unwrap_or_default();
-    source.contains("/sysctl.d/") && name > Persisted::OWN_FILE
+    let file = knob.persisted.as_ref().and_then(|found| found.file.as_deref()).unwrap_or_default();
+    let name = file.rsplit('/').next().unwrap_or_default();
+    file.contains("/sysctl.d/") && name > Persisted::OWN_FILE
 }
 
 /// Places that are named before the others are only counted.

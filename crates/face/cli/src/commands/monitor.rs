@@ -131,7 +131,7 @@ fn group_told(group: &[&KnobCheck], page: &Page<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use planish_model::KnobId;
+    use planish_model::{BootValue, KnobId};
 
     use super::*;
 
@@ -147,6 +147,7 @@ mod tests {
             running: Some("6|0".to_owned()),
             persisted: None,
             next_boot: None,
+            overridden: Vec::new(),
             wanted: Some("10".to_owned()),
             state: *state,
             because: None,
@@ -196,7 +197,8 @@ mod tests {
             place,
             running: Some("1".to_owned()),
             persisted: None,
-            next_boot: next_boot.map(str::to_owned),
+            next_boot: next_boot.map(|value| BootValue::new(value, "/etc/sysctl.d/99-x.conf:1")),
+            overridden: Vec::new(),
             wanted: Some("1".to_owned()),
             state: DriftState::LostAtBoot,
             because: Some(because.to_owned()),

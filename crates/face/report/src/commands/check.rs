@@ -1,11 +1,11 @@
 //! `planish check`: what runs, what is persisted, what the next boot brings, and whether that is what was wanted.
 
 use anstyle::Style;
-use planish_model::{Class, DriftState, KnobCheck, TrialBoot, When};
+use planish_model::{BootValue, DriftState, KnobCheck, TrialBoot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::page::{Page, Report, risk, styles};
+use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
 
 /// What `check` found.
@@ -24,13 +24,13 @@ impl Report for CheckReport {
     const COMMAND: &'static str = "check";
 
     fn text(&self, page: &mut Page<'_>) {
-        let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
+        // Nothing is written here, so that no risk is told: its place is what files say beside what runs.
+        let mut table = Table::new(&["knob", "now", "wanted", "persisted", "next boot", "why"]);
         // Lines of one file differ by their number at least, and are one row all the same.
         let is_line_told = page.is_detailed();
         let key = |check: &KnobCheck| {
-            let persisted = check.persisted.as_deref().filter(|_| !is_line_told).map(without_line);
-            let persisted = persisted.or_else(|| check.persisted.clone());
-            KnobCheck { place: String::new(), persisted, ..check.clone() }
+            let place_free = KnobCheck { place: String::new(), ..check.clone() };
+            if is_line_told { place_free } else { without_lines(place_free) }
         };
         // Of some two hundred knobs most are what nobody asked about.
         let asked = |check: &KnobCheck| {
@@ -47,15 +47,17 @@ impl Report for CheckReport {
             let is_one_line = group.iter().all(|check| check.persisted == group[0].persisted);
             let first = &if is_one_line { group[0].clone() } else { key(&group[0]) };
             let places: Vec<&str> = group.iter().map(|check| check.place.as_str()).collect();
-            let value = |text: &Option<String>| match text {
+            let value = |text: Option<&String>| match text {
                 Some(text) => page.value(&first.knob, text),
                 None => "-".to_owned(),
             };
+            let at_boot = |found: &Option<BootValue>| value(found.as_ref().map(|found| &found.value));
             table.row([
                 page.knob(&first.knob, &places),
-                value(&first.running).into(),
-                value(&first.wanted).into(),
-                risk(page.class(&first.knob).unwrap_or(Class::Safe), When::Now),
+                value(first.running.as_ref()).into(),
+                value(first.wanted.as_ref()).into(),
+                at_boot(&first.persisted).into(),
+                at_boot(&first.next_boot).into(),
                 why(first, page),
             ]);
         }
@@ -87,12 +89,11 @@ impl CheckReport {
     }
 }
 
-/// `10 (/etc/sysctl.d/90-planish.conf:4)` without the number of the line.
-fn without_line(persisted: &str) -> String {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (source, line) = persisted.rsplit_once(':').unwrap_or_default();
-    let is_line = line.strip_suffix(')').is_some_and(is_number);
-    if is_line { format!("{source})") } else { persisted.to_owned() }
+/// The same without the numbers of lines.
+fn without_lines(check: KnobCheck) -> KnobCheck {
+    let bare = |found: Option<BootValue>| found.map(|found| found.without_line());
+    let overridden = check.overridden.iter().map(BootValue::without_line).collect();
+    KnobCheck { persisted: bare(check.persisted), next_boot: bare(check.next_boot), overridden, ..check }
 }
 
 /// Whether a place differs from files of the host and planish was never asked to set it: that is told, and no drift
@@ -121,17 +122,20 @@ fn why(check: &KnobCheck, page: &Page<'_>) -> Cell {
     let (word, style) = said(check);
     let mut parts = vec![word.to_owned()];
     parts.extend(check.because.clone());
-    if check.because.is_some() && !page.is_detailed() {
-        return Cell::styled(parts.join("; "), style);
+    // The reason names the file already where that is what is wrong.
+    let is_told = |source: &str| check.because.as_ref().is_some_and(|because| because.contains(source));
+    if let Some(persisted) = check.persisted.as_ref().filter(|found| !is_told(&found.source)) {
+        parts.push(format!("persisted in {}", persisted.source));
     }
-    if let Some(persisted) = &check.persisted {
-        parts.push(format!("persisted {persisted}"));
+    if let Some(next) = check.next_boot.as_ref().filter(|next| !is_told(&next.source)) {
+        let is_other = check.persisted.as_ref().is_none_or(|found| found.source != next.source);
+        parts.extend(is_other.then(|| format!("at the next boot by {}", next.source)));
     }
-    match &check.next_boot {
-        Some(next) if check.next_boot != check.running => {
-            parts.push(format!("next boot {}", page.value(&check.knob, next)));
+    if page.is_detailed() {
+        for lost in &check.overridden {
+            let value = page.value(&check.knob, &lost.value);
+            parts.push(format!("which overrides {value} of {}", lost.source));
         }
-        _ => {}
     }
     Cell::styled(parts.join("; "), style)
 }
@@ -149,8 +153,9 @@ mod tests {
             knob: KnobId::new("cpu.governor"),
             place: format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
             running: Some("performance".to_owned()),
-            persisted: Some(format!("performance ({source})")),
-            next_boot: Some("performance".to_owned()),
+            persisted: Some(BootValue::new("performance", source)),
+            next_boot: Some(BootValue::new("performance", source)),
+            overridden: vec![BootValue::new("powersave", source.replace("a.conf", "0.conf"))],
             wanted: Some("performance".to_owned()),
             state: DriftState::Ok,
             because: None,
@@ -164,15 +169,42 @@ mod tests {
         };
         let one = told(["/etc/a.conf:4", "/etc/a.conf:5"], false);
         assert!(
-            one.contains("cpu.governor x2") && one.contains("persisted performance (/etc/a.conf)"),
+            one.contains("cpu.governor x2")
+                && one.contains("ok; persisted in /etc/a.conf")
+                && !one.contains("conf:"),
             "{one}"
         );
         for (second, detailed) in [("/etc/b.conf:4", false), ("/etc/a.conf:5", true)] {
             let two = told(["/etc/a.conf:4", second], detailed);
-            assert!(two.contains("(/etc/a.conf:4)") && two.contains(&format!("({second})")), "{two}");
+            assert!(two.contains(" in /etc/a.conf:4") && two.contains(&format!(" in {second}")), "{two}");
+            assert_eq!(two.contains("overrides powersave of /etc/0.conf:4"), detailed, "{two}");
         }
         let same = told(["/etc/a.conf:4", "/etc/a.conf:4"], false);
-        assert!(same.contains("x2") && same.contains("(/etc/a.conf:4)"), "{same}");
-        assert_eq!(without_line("10 (kernel command line: a)"), "10 (kernel command line: a)");
+        assert!(same.contains("x2") && same.contains(" in /etc/a.conf:4"), "{same}");
+    }
+
+    #[test]
+    fn what_runs_what_is_persisted_and_what_the_next_boot_brings_stand_apart() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let mut page = Page::new(PageOptions { width: 200, detailed: false }, &catalogue);
+        let check = KnobCheck {
+            knob: KnobId::new("vm.dirty_ratio"),
+            place: "/proc/sys/vm/dirty_ratio".to_owned(),
+            running: Some("20".to_owned()),
+            persisted: Some(BootValue::new("30", "/etc/sysctl.d/90-planish.conf:4")),
+            next_boot: Some(BootValue::new("0", "/etc/sysctl.d/99-local.conf:2")),
+            overridden: Vec::new(),
+            wanted: Some("40".to_owned()),
+            state: DriftState::Drift,
+            because: Some("changed since entry 1".to_owned()),
+        };
+        CheckReport { against: None, knobs: vec![check], trial_boots: Vec::new() }.text(&mut page);
+        let text = page.into_text();
+        let row = text.lines().nth(1).expect("a row");
+        let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells[..5], ["vm.dirty_ratio", "20 %", "40 %", "30 %", "0 %"], "{text}");
+        let places =
+            ["persisted in /etc/sysctl.d/90-planish.conf:4", "next boot by /etc/sysctl.d/99-local.conf:2"];
+        assert!(places.iter().all(|place| row.contains(place)), "{text}");
     }
 }
