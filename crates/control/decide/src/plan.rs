@@ -528,6 +528,9 @@ impl<'a> Draft<'a> {
         order::sort(&mut self.steps, page_bytes, self.catalogue);
         let all: Vec<&Step> = self.steps.iter().chain(&self.boot).collect();
         let second_writers = writers::beside(self.catalogue, self.observation, &self.profile.name, &all);
+        for row in &mut self.skipped {
+            row.when = self.catalogue.knob(&row.knob).map(|knob| knob.when).unwrap_or_default();
+        }
         let host = &self.observation.host;
         let (name, id, boot) = (self.profile.name.clone(), host.host_id.clone(), host.boot_id.clone());
         let plan = Plan::new(name, id, boot, self.steps, self.skipped).with_boot(self.boot);

@@ -77,6 +77,20 @@ pub struct Step {
     pub because: Option<String>,
 }
 
+impl Step {
+    /// The service whose next start takes the value up, where the step tells: the unit of its drop-in, or the service
+    /// that a pool is for. `None` for what takes effect at the write or at a boot, and for what every program takes up.
+    #[must_use]
+    pub fn restart(&self) -> Option<&str> {
+        let unit = || {
+            let (unit, _) = self.place.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
+            unit.ends_with(".service").then_some(unit)
+        };
+        let waits = self.when == When::Process;
+        if waits { unit().or(self.service.as_deref()) } else { None }
+    }
+}
+
 /// A wanted value that is not a step, and why: absent, moot, already so, not allowed by class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
@@ -89,6 +103,9 @@ pub struct Skipped {
     /// The verdict with its reason; `settable` when the value is already as wanted.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// When the knob takes effect: at the next reboot for a boot parameter, which `boot` holds as a step too.
+    #[serde(default)]
+    pub when: When,
     /// Whether the value is as wanted already.
     pub satisfied: bool,
     /// A pool that the memory of this moment cannot give: an apply of the plan is refused, since half of what was asked
@@ -175,7 +192,8 @@ impl Skipped {
     #[must_use]
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
         let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
-        Self { knob, place, wanted, verdict, satisfied, short_of_memory, impossible, hindered }
+        let when = When::default();
+        Self { knob, place, wanted, verdict, when, satisfied, short_of_memory, impossible, hindered }
     }
 
     /// A wanted value that this host cannot have, and why not.
@@ -294,6 +312,20 @@ mod tests {
             because: None,
         };
         Plan::new("series".to_owned(), "host".to_owned(), "boot".to_owned(), vec![step], Vec::new())
+    }
+
+    #[test]
+    fn a_step_names_the_service_whose_start_takes_it_up() {
+        let mut step = plan_for("").steps.remove(0);
+        step.service = Some("mongod".to_owned());
+        assert_eq!(step.restart(), None, "it takes effect at the write");
+        step.when = When::Process;
+        assert_eq!(step.restart(), Some("mongod"));
+        step.place = "/etc/systemd/system/mongod@a.service.d/zz-planish-nofile.conf".to_owned();
+        assert_eq!(step.restart(), Some("mongod@a.service"));
+        step.service = None;
+        step.place = "/etc/systemd/system.conf.d/zz-planish.conf".to_owned();
+        assert_eq!(step.restart(), None);
     }
 
     #[test]

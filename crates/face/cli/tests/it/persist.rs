@@ -89,7 +89,7 @@ fn what_the_next_boot_gets_is_shown_as_it_is_written_under_every_loader() {
         };
         let page = told(sandbox.path(), &[&["plan"][..], &words].concat()).stdout;
         let (written, left) = page.split_once("\nnot written").unwrap_or((&page, ""));
-        let boot = written.split_once("\nfor the next boot\n").expect("a heading").1;
+        let boot = written.split_once("\nat the next reboot\n").expect("a heading").1;
         assert!(boot.contains("boot.skew_tick") && boot.contains("skew_tick=1"), "{host}: {page}");
         assert!(!left.contains("boot.skew_tick"), "{host}: {page}");
         let planned = on(sandbox.path(), &[&["plan"][..], &words].concat());

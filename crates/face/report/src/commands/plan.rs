@@ -1,8 +1,6 @@
 //! `planish plan`: before and after of every step, in the order in which they will be written.
 
-use planish_model::{
-    Persist, PersistFile, Plan, SecondWriter, Skipped, Step, VerdictKind, When, gone_at_boot,
-};
+use planish_model::{PersistFile, Plan, SecondWriter, Skipped, Step, VerdictKind, When, gone_at_boot};
 
 use crate::commands::placement;
 use crate::page::{Page, Report, risk, verdict_text};
@@ -13,19 +11,18 @@ impl Report for Plan {
     const COMMAND: &'static str = "plan";
 
     fn text(&self, page: &mut Page<'_>) {
-        page.table(&steps(&self.steps, &self.second_writers, page));
+        for (heading, steps) in by_moment(self) {
+            page.heading(&heading);
+            page.table(&table(&steps, &self.second_writers, page));
+        }
+        at_reboot(self, page);
+        not_written(self, page);
         if page.is_detailed() {
             self.steps.iter().for_each(|step| details(step, page));
         }
         if let Some(placement) = &self.placement {
             placement::text(placement, page);
         }
-        if let Some(persist) = &self.persist {
-            next_boot(self, persist, page);
-        }
-        let given: Vec<&Step> = given_at_boot(self).collect();
-        let left = self.skipped.iter().filter(|row| !given.iter().any(|step| step.place == row.place));
-        not_written(left, page);
         self.second_writers.iter().for_each(|writer| second_writer(writer, page));
         page.gap();
         page.fact("plan", &self.hash.to_string());
@@ -33,21 +30,52 @@ impl Report for Plan {
     }
 }
 
+/// What is written at once, by the moment at which it takes effect: now, or when the service starts that it is for.
+/// Within each the order is that of the writes.
+fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
+    let placed = || {
+        let placed = plan.placement.iter().flat_map(|placement| &placement.services);
+        let units: Vec<&str> = placed.map(|service| service.unit.as_str()).collect();
+        (!units.is_empty()).then(|| units.join(" and "))
+    };
+    let sized = || plan.steps.iter().find_map(|step| step.service.clone());
+    let any = || sized().or_else(placed).unwrap_or_else(|| "a service".to_owned());
+    let moment = |step: &Step| match step.when {
+        When::Now => "now".to_owned(),
+        When::Process => {
+            let name = step.restart().map_or_else(any, str::to_owned);
+            format!("at the next restart of {name}")
+        }
+        When::Boot => "at the next reboot".to_owned(),
+    };
+    let mut moments: Vec<(String, Vec<&Step>)> = Vec::new();
+    for step in plan.steps.iter().filter(|step| step.when != When::Boot) {
+        let heading = moment(step);
+        match moments.iter_mut().find(|(known, _)| *known == heading) {
+            Some((_, steps)) => steps.push(step),
+            None => moments.push((heading, vec![step])),
+        }
+    }
+    moments.sort_by_key(|(heading, _)| heading != "now");
+    moments
+}
+
 /// Steps that differ in their place alone read as one line.
 fn line_key(step: &Step) -> impl PartialEq + '_ {
     (&step.knob, &step.now, &step.wanted, step.class, step.when)
 }
 
-fn steps(steps: &[Step], writers: &[SecondWriter], page: &Page<'_>) -> Table {
+fn table(steps: &[&Step], writers: &[SecondWriter], page: &Page<'_>) -> Table {
     let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
     for group in steps.chunk_by(|a, b| line_key(a) == line_key(b)) {
-        let first = &group[0];
+        let first = group[0];
         let places: Vec<&str> = group.iter().map(|step| step.place.as_str()).collect();
         table.row([
             page.knob(&first.knob, &places),
             page.value(&first.knob, &first.now).into(),
             page.value(&first.knob, &first.wanted).into(),
-            risk(first.class, first.when),
+            // The heading says when.
+            risk(first.class, When::Now),
             match written_too(writers, &places) {
                 Some(others) => format!("{} {others}", first.why).into(),
                 None => first.why.as_str().into(),
@@ -97,26 +125,34 @@ fn details(step: &Step, page: &mut Page<'_>) {
     page.fact("  source", &step.source);
 }
 
-/// Boot parameters that the files of `--persist` give to the next kernel, where those were asked for.
+/// Boot parameters that the files of `--persist` give to the next kernel: where those were not asked for, that could.
 fn given_at_boot(plan: &Plan) -> impl Iterator<Item = &Step> {
-    let persist = plan.persist.as_ref();
-    let is_given = move |step: &&Step| {
-        persist.is_some_and(|persist| !persist.left_out.iter().any(|left| left.place == step.place))
-    };
-    plan.boot.iter().filter(is_given)
+    let left_out = plan.persist.iter().flat_map(|persist| &persist.left_out).map(|left| &left.place);
+    let left_out: Vec<&String> = left_out.collect();
+    plan.boot.iter().filter(move |step| !left_out.contains(&&step.place))
 }
 
 /// Lines of a file that are told before the rest is only counted.
 const LINES_MAX: usize = 20;
 
-/// What `--persist` writes: boot parameters as the knobs that they are, and each file with its lines.
-fn next_boot(plan: &Plan, persist: &Persist, page: &mut Page<'_>) {
-    if persist.files.is_empty() && persist.left_out.is_empty() {
+/// What the next boot brings: boot parameters as the knobs that they are, and with `--persist` each file with its lines.
+fn at_reboot(plan: &Plan, page: &mut Page<'_>) {
+    let given: Vec<&Step> = given_at_boot(plan).collect();
+    let waiting: Vec<&Step> = plan.steps.iter().filter(|step| step.when == When::Boot).collect();
+    let has_files = plan
+        .persist
+        .as_ref()
+        .is_some_and(|persist| !persist.files.is_empty() || !persist.left_out.is_empty());
+    if given.is_empty() && waiting.is_empty() && !has_files {
         return;
     }
-    page.heading("for the next boot");
-    let given: Vec<Step> = given_at_boot(plan).cloned().collect();
-    page.table(&steps(&given, &[], page));
+    page.heading("at the next reboot");
+    page.table(&table(&waiting, &plan.second_writers, page));
+    if !given.is_empty() && plan.persist.is_none() {
+        page.line("if apply --persist has the boot loader give it to the next kernel:");
+    }
+    page.table(&table(&given, &[], page));
+    let Some(persist) = &plan.persist else { return };
     persist.files.iter().for_each(|file| lines(file, page));
     for sentence in gone_at_boot(&persist.left_out) {
         page.fact("not kept", &sentence);
@@ -139,10 +175,12 @@ fn lines(file: &PersistFile, page: &mut Page<'_>) {
 }
 
 /// What the profile wants and the plan does not write: told in full where a person could do something about it.
-fn not_written<'a>(skipped: impl Iterator<Item = &'a Skipped>, page: &mut Page<'_>) {
-    let mut table = Table::new(&["not written", "wanted", "why not"]);
+fn not_written(plan: &Plan, page: &mut Page<'_>) {
+    let mut table = Table::new(&["knob", "wanted", "why not"]);
+    let given: Vec<&Step> = given_at_boot(plan).collect();
     let shown = |skip: &&Skipped| page.is_detailed() || !skip.satisfied;
-    let rows: Vec<&Skipped> = skipped.filter(shown).collect();
+    let is_left = |skip: &&Skipped| !given.iter().any(|step| step.place == skip.place);
+    let rows: Vec<&Skipped> = plan.skipped.iter().filter(is_left).filter(shown).collect();
     let key = |skip: &&Skipped| Skipped { place: String::new(), ..(*skip).clone() };
     for group in rows.chunk_by(|a, b| key(a) == key(b)) {
         let first = group[0];
@@ -156,7 +194,7 @@ fn not_written<'a>(skipped: impl Iterator<Item = &'a Skipped>, page: &mut Page<'
         ]);
     }
     if !table.is_empty() {
-        page.gap();
+        page.heading("not written");
         page.table(&table);
     }
 }
