@@ -1,5 +1,6 @@
 //! Disks and network cards, and the node that each is near.
 
+use planish_host::Host;
 use serde::Serialize;
 
 use crate::reader::Reader;
@@ -15,6 +16,13 @@ pub struct Device {
     pub pci: Option<String>,
     /// It exists in the kernel only (loop, lo, veth).
     pub is_virtual: bool,
+}
+
+/// Disks and network interfaces, for who asks for nothing else of the topology.
+#[must_use]
+pub fn devices(host: &Host) -> (Vec<Device>, Vec<Device>) {
+    let mut reader = Reader::new(host);
+    (disks(&mut reader), nics(&mut reader))
 }
 
 /// All disks (whole ones, no partitions), in natural order.

@@ -21,7 +21,7 @@ mod topology;
 
 pub use caches::{Cache, CacheKind};
 pub use cpus::{Cpu, core_threads, present_cpus};
-pub use devices::Device;
+pub use devices::{Device, devices};
 pub use irqs::Irq;
 pub use isolated::isolated;
 pub use nodes::{Node, Pool};

@@ -73,7 +73,8 @@ pub use placement::{
 pub use plan::{Coupled, Coupling, Overlay, Plan, PlanHash, Skipped, Step};
 pub use profile::{Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value};
 pub use service::{
-    GroupLimit, NodeBytes, SeenService, ServiceCpus, ServiceFaults, ServiceLimit, ServiceMemory, ServiceView,
+    DeviceKind, GroupLimit, NodeBytes, SeenService, ServiceCpus, ServiceDevice, ServiceFaults, ServiceLimit,
+    ServiceMemory, ServiceView,
 };
 pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};

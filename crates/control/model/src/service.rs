@@ -31,6 +31,9 @@ pub struct ServiceView {
     pub thp_allowed: Option<bool>,
     /// Faults so far.
     pub faults: ServiceFaults,
+    /// Disks below its open files and cards behind its sockets; empty where neither can be seen.
+    #[serde(default)]
+    pub devices: Vec<ServiceDevice>,
     /// What its clock is read from.
     pub clock: Option<String>,
     /// What could not be read, and why.
@@ -52,6 +55,31 @@ pub struct ServiceCpus {
     pub allowed_nodes: String,
     /// Share of the time in which it could have run that its threads waited for a CPU, in percent, since they began.
     pub wait_percent: Option<f64>,
+}
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A whole disk, or a controller by which one is reached.
+    Disk,
+    /// A network card.
+    Nic,
+}
+
+/// A disk or a network card that a service works with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceDevice {
+    /// The kernel's name: `nvme0n1`, `eth0`.
+    pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// The node that it is attached to; null where the firmware tells none.
+    pub node: Option<u32>,
+    /// Whether the service may run on a CPU of that node; null where the node is not known.
+    pub near: Option<bool>,
+    /// What it is used for.
+    pub by: String,
 }
 
 /// A limit of a control group.

@@ -19,6 +19,7 @@ pub(super) fn of(
     facts.number("service.wait_percent", view.cpus.wait_percent);
     facts.number("service.major_faults", Some(view.faults.major as f64));
     cpus(&mut facts, view, observation);
+    devices(&mut facts, view);
     group_limits(&mut facts, groups);
     memory(&mut facts, view);
     let soft = |name: &str| {
@@ -55,6 +56,22 @@ fn cpus(facts: &mut Facts, view: &ServiceView, observation: &Observation) {
         .number("service.cpus_percent", percent(view.cpus.count.into(), observation.host.cpus_online.into()));
     facts.number("service.isolated_count", Some(isolated as f64));
     facts.number("service.shared_count", Some((view.cpus.count as usize).saturating_sub(isolated) as f64));
+}
+
+/// Devices on nodes on none of whose CPUs the service may run. Where the firmware tells no node nothing is known.
+fn devices(facts: &mut Facts, view: &ServiceView) {
+    let far = view.devices.iter().filter(|device| device.near == Some(false));
+    let told: Vec<String> = far
+        .map(|device| {
+            let node = device.node.map_or_else(String::new, |node| node.to_string());
+            format!("{} ({}) is on node {node}", device.name, device.by)
+        })
+        .collect();
+    let known = view.devices.iter().any(|device| device.near.is_some());
+    facts.number("service.far_devices_count", known.then_some(told.len() as f64));
+    facts.text("service.far_devices", Some(told.join(", ")));
+    let nodes: Vec<String> = view.cpus.nodes.iter().map(u32::to_string).collect();
+    facts.text("service.nodes", Some(nodes.join(", ")));
 }
 
 /// The tightest limits: of all groups above a process the least one holds.

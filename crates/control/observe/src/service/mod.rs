@@ -3,6 +3,7 @@
 //! Nothing is attached to and nothing is asked of the service. What a user may not read of another one's process is
 //! told and left out.
 
+mod devices;
 mod facts;
 mod groups;
 mod limits;
@@ -51,6 +52,7 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
     let memory = memory(host, *pid, &status, &cpus, &mut unread);
     let allocator = allocator(host, *pid, &mut unread);
     let groups = groups::of(host, *pid);
+    let devices = devices::of(host, *pid, &cpus.nodes, &mut unread);
     let view = ServiceView {
         name: status.name.clone(),
         pid: *pid,
@@ -62,6 +64,7 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
         allocator,
         thp_allowed: thp_allowed(text),
         faults: faults(host, &texts),
+        devices,
         clock: match observation.facts.get("clock.source") {
             Some(FactValue::Text(clock)) => Some(clock.clone()),
             _ => None,

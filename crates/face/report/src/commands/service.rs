@@ -1,6 +1,6 @@
 //! One service through its own eyes: the part of `planish doctor --service` that is no finding.
 
-use planish_model::{ServiceLimit, ServiceMemory, ServiceView};
+use planish_model::{ServiceDevice, ServiceLimit, ServiceMemory, ServiceView};
 
 use crate::page::Page;
 use crate::units;
@@ -46,6 +46,9 @@ pub(super) fn text(view: &ServiceView, page: &mut Page<'_>) {
     let thp =
         view.thp_allowed.map(|allowed| if allowed { "not forbidden by prctl" } else { "forbidden by prctl" });
     page.fact("thp", thp.unwrap_or_default());
+    for (number, device) in view.devices.iter().enumerate() {
+        page.fact(if number == 0 { "devices" } else { "" }, &self::device(device));
+    }
     page.fact("clock", view.clock.as_deref().unwrap_or_default());
     page.fact("unread", &view.unread.join("; "));
 }
@@ -91,6 +94,15 @@ fn nodes(view: &ServiceView, memory: &ServiceMemory) -> String {
         told.push(format!("allowed on {}", view.cpus.allowed_nodes));
     }
     told.join(", ")
+}
+
+fn device(device: &ServiceDevice) -> String {
+    let node = match (device.node, device.near) {
+        (None, _) => "no node told".to_owned(),
+        (Some(node), Some(false)) => format!("node {node}, where it has no CPU"),
+        (Some(node), _) => format!("node {node}"),
+    };
+    format!("{} on {node}: {}", device.name, device.by)
 }
 
 fn limit(limit: &ServiceLimit) -> String {
