@@ -2,8 +2,8 @@
 //! misses.
 
 use planish_model::{
-    Catalogue, Comparison, FactValue, Finding, FindingRule, Limit, MayCost, Observation, PlacedService,
-    Placement, Plan, RuleCost, Severity, Step, quoted, units,
+    Catalogue, Class, Comparison, FactValue, Finding, FindingRule, KnobId, Limit, MayCost, Measured,
+    Observation, PlacedService, Placement, Plan, RuleCosts, Severity, Step, quoted, units,
 };
 
 use crate::writers;
@@ -38,9 +38,35 @@ pub fn findings(
         let by_knob = plan.steps.chunk_by(|a, b| a.knob == b.knob);
         findings.extend(by_knob.map(|steps| missed(steps, against, catalogue)));
     }
+    ranked(findings)
+}
+
+/// The gravest first, and of those the dearest that somebody has measured; the others keep their order.
+fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
     let share = |finding: &Finding| finding.may_cost.as_ref().map_or(-1.0, |cost| cost.percent);
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(share(b).total_cmp(&share(a))));
     findings
+}
+
+/// Findings with what trials on this host measured in the place of general figures: of the knob that is meant, or of
+/// one that cures it. Of several proofs the newest counts.
+#[must_use]
+pub fn weigh(catalogue: &Catalogue, findings: Vec<Finding>, measured: &[Measured]) -> Vec<Finding> {
+    let weighed = findings.into_iter().map(|finding| {
+        let rule = catalogue.findings().iter().find(|rule| rule.id == finding.id);
+        let cures = |knob: &KnobId| {
+            let mut cured_by = rule.iter().flat_map(|rule| &rule.cured_by);
+            finding.knob.as_ref() == Some(knob) || cured_by.any(|by| by.knob == *knob)
+        };
+        let newest = measured.iter().filter(|found| cures(&found.knob)).max_by_key(|found| found.at);
+        let may_cost = newest.map(|found| MayCost {
+            percent: found.percent,
+            of: found.of.clone(),
+            by: found.by.clone(),
+        });
+        Finding { may_cost: may_cost.or(finding.may_cost), ..finding }
+    });
+    ranked(weighed.collect())
 }
 
 /// The finding of one rule, when all its limits hold. A fact that was not seen breaks no rule.
@@ -54,7 +80,7 @@ fn judge(rule: &FindingRule, observation: &Observation) -> Option<Finding> {
         id: rule.id.clone(),
         knob: None,
         severity: rule.severity,
-        may_cost: rule.costs.as_ref().and_then(|costs| may_cost(costs, observation)),
+        may_cost: may_cost(&rule.costs, observation),
         class: rule.class,
         evidence: fill(&rule.evidence, &rule.fact, observation),
         why: rule.why.clone(),
@@ -98,7 +124,8 @@ fn with_source(cure: &str, source: &str) -> String {
 }
 
 /// What a rule says that it may cost, with the fact of this host where it names one.
-fn may_cost(costs: &RuleCost, observation: &Observation) -> Option<MayCost> {
+fn may_cost(costs: &RuleCosts, observation: &Observation) -> Option<MayCost> {
+    let RuleCosts::Measured(costs) = costs else { return None };
     let percent = match &costs.share {
         FactValue::Number(percent) => *percent,
         FactValue::Text(fact) => match observation.facts.get(fact)? {
@@ -160,7 +187,7 @@ fn far_devices(placement: &Placement) -> Vec<Finding> {
         knob: None,
         severity: if device.node.is_some() { Severity::Warning } else { Severity::Note },
         may_cost: None,
-        class: None,
+        class: Class::Safe,
         evidence: format!("{} is placed on node {}, and {}", service.unit, nodes(service), device.remark()),
         why:
             "What a device writes into memory, and what is read of it, crosses the link between the packages."
@@ -197,7 +224,7 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
         knob: Some(first.knob.clone()),
         severity: Severity::Note,
         may_cost: None,
-        class: Some(first.class),
+        class: first.class,
         evidence,
         why: first.why.clone(),
         // A pool is planned for the service that is named, and for nobody else.
@@ -213,7 +240,7 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{KnobId, Want};
+    use planish_model::Want;
 
     use super::*;
     use crate::testing::{catalogue, observation, profile};
@@ -228,6 +255,8 @@ limits = [
   { fact = "memory.page_tables_bytes", when = "above", value = 1048576 },
 ]
 severity = "warning"
+costs = "nobody has measured it"
+class = "safe"
 evidence = "enabled is {}, defrag {thp.defrag}, page tables {memory.page_tables_bytes}"
 why = "a fault waits for compaction"
 cure = "planish apply low-latency"
@@ -259,6 +288,7 @@ source = "s"
 
     #[test]
     fn the_gravest_comes_first_and_of_those_the_dearest() {
+        const UNKNOWN: &str = "costs = \"nobody has measured it\"";
         let mut catalogue = catalogue();
         let rule = |id: &str, severity: &str, costs: &str| {
             format!(
@@ -268,10 +298,10 @@ source = "s"
         };
         let rules = [
             rule("a", "note", "costs = { share = 90, of = \"o\", by = \"b\" }"),
-            rule("b", "warning", ""),
+            rule("b", "warning", UNKNOWN),
             rule("c", "warning", "costs = { share = 5, of = \"o\", by = \"b\" }"),
             rule("d", "warning", "costs = { share = \"cpu.steal_percent\", of = \"o\", by = \"b\" }"),
-            rule("e", "danger", ""),
+            rule("e", "danger", UNKNOWN),
         ];
         catalogue.add_findings("own.toml", &rules.concat()).expect("good rules");
         let mut observation = observation();
@@ -280,10 +310,64 @@ source = "s"
         let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
         assert_eq!(ids, ["e", "d", "c", "b", "a"]);
         let cost = found[1].may_cost.as_ref().expect("its fact is there");
+        assert_eq!((cost.percent, found[1].class, found[1].source.as_str()), (7.5, Class::Safe, "s"));
+    }
+
+    #[test]
+    fn what_was_measured_here_outranks_a_general_figure_and_the_newest_counts() {
+        let mut catalogue = catalogue();
+        let cured_by =
+            "cured_by = [{ knob = \"vm.swappiness\", when = \"below\", value = 11 }]\nsource = \"s\"";
+        let general = "costs = { share = 90, of = \"o\", by = \"a proof of ours\" }";
+        let own =
+            RULES.replace("source = \"s\"", cured_by).replace("costs = \"nobody has measured it\"", general);
+        let other = RULES
+            .replace("thp.stalls", "other")
+            .replace("costs = \"nobody has measured it\"", "costs = { share = 5, of = \"o\", by = \"b\" }");
+        catalogue.add_findings("own.toml", &(own + &other)).expect("good rules");
+        let measured = |percent: f64, at: u64| Measured {
+            knob: KnobId::new("vm.swappiness"),
+            percent,
+            of: "throughput".to_owned(),
+            by: format!("proof {at}"),
+            at,
+        };
+        let general = findings(&catalogue, &facts("always", 3e6), None);
+        assert_eq!((general[0].id.as_str(), general[1].id.as_str()), ("thp.stalls", "other"));
+        let weighed = weigh(&catalogue, general, &[measured(1.5, 20), measured(80.0, 10)]);
+        let told: Vec<(&str, f64, &str)> = weighed
+            .iter()
+            .filter_map(|finding| {
+                let cost = finding.may_cost.as_ref()?;
+                Some((finding.id.as_str(), cost.percent, cost.by.as_str()))
+            })
+            .collect();
+        assert_eq!(told, [("other", 5.0, "b"), ("thp.stalls", 1.5, "proof 20")]);
+        let profile = profile(&[
+            ("vm.swappiness", Want::Int(10)),
+            ("cpu.governor", Want::Text("performance".to_owned())),
+        ]);
+        let plan = crate::plan(&catalogue, &observation(), &profile, &[], &crate::Options::default())
+            .expect("known");
+        let found = findings(&catalogue, &observation(), Some(Against { plan: &plan, source: "series" }));
+        let found = weigh(&catalogue, found, &[measured(1.5, 20)]);
         assert_eq!(
-            (cost.percent, found[1].class, found[1].source.as_str()),
-            (7.5, Some(planish_model::Class::Safe), "s")
+            found[0].id, "vm.swappiness",
+            "the knob that was measured comes before those that were not"
         );
+        assert!(found[0].may_cost.is_some() && found[1].may_cost.is_none());
+    }
+
+    #[test]
+    fn every_shipped_rule_says_what_it_may_cost_or_why_nobody_knows() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        for rule in catalogue.findings() {
+            let is_told = match &rule.costs {
+                RuleCosts::Measured(costs) => !costs.of.is_empty() && !costs.by.is_empty(),
+                RuleCosts::Unknown(why) => !why.is_empty(),
+            };
+            assert!(is_told && !rule.source.is_empty() && !rule.cure.is_empty(), "{}", rule.id);
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use boot::unbootable;
 pub use bounds::ruinous;
 pub use budget::beyond_memory;
 pub use error::DecideError;
-pub use findings::{Against, findings};
+pub use findings::{Against, findings, weigh};
 pub use order::in_order;
 pub use placement::{PlacementError, is_placed};
 pub use plan::{Options, coupled, forbidden, plan};

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Catalogue, Cpus, Finding, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter, Severity, Step,
-    Writer, place, quoted,
+    Catalogue, Class, Cpus, Finding, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter,
+    Severity, Step, Writer, place, quoted,
 };
 
 /// Knobs and places that are named before the others are only counted.
@@ -106,7 +106,7 @@ pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<
             knob: None,
             severity: Severity::Note,
             may_cost: None,
-            class: None,
+            class: Class::Safe,
             evidence: format!("{} {when} and {sets}: {}", seen.id, seen.evidence.join("; ")),
             why: writer.why.clone(),
             cure: format!(

@@ -56,12 +56,10 @@ pub struct FindingRule {
     pub limits: Vec<Limit>,
     /// How much it matters.
     pub severity: Severity,
-    /// What it may cost at most, where somebody has measured that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub costs: Option<RuleCost>,
-    /// What the cure may lose, where planish itself can do it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<Class>,
+    /// What it may cost at most, or why nobody can say.
+    pub costs: RuleCosts,
+    /// What the cure may lose, whoever carries it out.
+    pub class: Class,
     /// What was seen; `{}` stands for the fact's value, `{name}` for that of another fact.
     pub evidence: String,
     /// Why it matters.
@@ -87,6 +85,16 @@ pub struct CuredBy {
     pub value: FactValue,
 }
 
+/// What a rule knows of the cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RuleCosts {
+    /// A figure that somebody measured, or that the kernel counts.
+    Measured(RuleCost),
+    /// Why there is none: `nobody has measured it`.
+    Unknown(String),
+}
+
 /// What a finding may cost, as its rule says it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -110,6 +118,21 @@ pub struct MayCost {
     pub by: String,
 }
 
+/// What a trial on this host measured of one knob.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The only knob that the rung set.
+    pub knob: KnobId,
+    /// Upper end of the interval of its gain, in percent and at least 0.
+    pub percent: f64,
+    /// The metric that gained.
+    pub of: String,
+    /// The proof, in words.
+    pub by: String,
+    /// When it was measured, in seconds since 1970: the newest counts.
+    pub at: u64,
+}
+
 /// Something that this host loses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
@@ -121,12 +144,11 @@ pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
     /// What it may cost at most, where somebody has measured that: among findings of one severity those come first,
-    /// the dearest before the others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// the dearest before the others. A proof of this host goes before a general figure; null where nothing is known.
+    #[serde(default)]
     pub may_cost: Option<MayCost>,
-    /// What the cure may lose, where planish itself can do it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<Class>,
+    /// What the cure may lose, whoever carries it out.
+    pub class: Class,
     /// What was seen.
     pub evidence: String,
     /// Why it matters.

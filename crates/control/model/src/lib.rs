@@ -55,7 +55,9 @@ pub use entry::{
     PoolWrite, RuleLine, ShortGrant,
 };
 pub use exit::Exit;
-pub use finding::{Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, RuleCost, Severity};
+pub use finding::{
+    Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, Measured, RuleCost, RuleCosts, Severity,
+};
 pub use in_boot::{in_boot, pages_in_file};
 pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When};
 pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions};

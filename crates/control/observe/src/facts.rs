@@ -12,6 +12,9 @@ use planish_model::{FactValue, KnobId, Observation, units};
 use crate::observe::Shared;
 use crate::tables;
 
+mod firmware;
+mod mounts;
+
 /// Every fact that [`observe`](crate::observe) and, with a service, [`service()`](crate::service()) may compute, and
 /// what it means.
 pub const FACTS: &[(&str, &str)] = &[
@@ -22,11 +25,30 @@ pub const FACTS: &[(&str, &str)] = &[
     ("cpu.isolated_count", "CPUs that the scheduler leaves alone"),
     ("cpu.slow_governor_count", "CPUs whose governor is another than `performance`"),
     ("cpu.steal_percent", "CPU time since boot that the hypervisor kept for others"),
+    ("disk.untrimmed", "mounts on disks that nobody tells what is free"),
+    ("disk.untrimmed_count", "how many those are"),
+    ("firmware.energy_bias", "0 for speed to 15 for saving, of CPU 0"),
+    ("firmware.frequency_percent", "the frequency that the firmware allows, of what the CPU could have"),
+    ("firmware.holds_frequency", "1 where the kernel may not set the frequency, else 0"),
+    ("firmware.l3_as_node", "1 where each cache of the third level is a node, else 0"),
+    ("firmware.name", "the machine, and the maker and version of its firmware"),
+    ("firmware.nodes_offered", "what the firmware of such a CPU lets one choose"),
+    ("firmware.package_l3_count", "caches of the third level in a package"),
+    ("firmware.package_nodes_count", "nodes with CPUs in a package"),
+    ("firmware.power_profile", "the platform profile that it is set to"),
+    ("firmware.sleep_driver", "who knows the sleep states"),
+    ("firmware.sleep_states_count", "sleep states deeper than a halt"),
+    ("firmware.smt_off", "1 where cores have a second thread and the kernel sees none, else 0"),
+    ("firmware.x2apic", "1 where the CPUs show an x2APIC, else 0"),
     ("host.bare_metal", "1 without a hypervisor below us, else 0"),
     ("hugetlb.idle_bytes", "pages of the pools that nobody uses or has reserved"),
     ("hugetlb.imbalance_percent", "how much smaller the smallest node's pools are than the largest's"),
     ("hugetlb.overcommit_percent", "the overcommit allowance against available memory"),
     ("hugetlb.total_bytes", "memory in pools"),
+    ("hugetlb.idle_percent", "the same as a share of all memory"),
+    ("hugetlb.node_short", "nodes whose pools are smaller, and the free blocks that are left there"),
+    ("kernel.ksoftirqd_priority", "the realtime priority of the thread behind interrupts, 0 for none"),
+    ("kernel.realtime", "1 where the kernel has PREEMPT_RT, else 0"),
     ("memory.available_bytes", "memory that can be had without swapping"),
     ("memory.available_percent", "the same as a share of all memory"),
     ("memory.min_free_bytes", "the reserve of `vm.min_free_kbytes`"),
@@ -36,6 +58,10 @@ pub const FACTS: &[(&str, &str)] = &[
     ("memory.page_tables_percent", "the same against anonymous and shared memory"),
     ("memory.stall_percent", "time in which some task waited for memory, over five minutes"),
     ("memory.total_bytes", "all memory"),
+    ("mount.hugetlbfs_count", "mounts of hugetlbfs"),
+    ("mount.strictatime", "mounts on which each read writes a time"),
+    ("mount.strictatime_count", "how many those are"),
+    ("msr.allow_writes", "whether programs may write registers of the CPUs"),
     ("numa.balancing", "the knob `kernel.numa_balancing`"),
     ("numa.free_spread_percent", "difference in free memory between the emptiest and the fullest node"),
     ("numa.hint_faults", "faults that the balancing made to sample, since boot"),
@@ -46,6 +72,8 @@ pub const FACTS: &[(&str, &str)] = &[
     ("service.allocator", "the allocator that the service has loaded"),
     ("service.cpus_count", "CPUs that it may run on"),
     ("service.cpus_percent", "the same as a share of those that are online"),
+    ("service.far_devices", "disks and cards that it works with, on nodes on none of whose CPUs it may run"),
+    ("service.far_devices_count", "how many those are"),
     ("service.huge_percent", "share of its resident memory that is on huge pages"),
     ("service.isolated_count", "isolated CPUs that it may run on"),
     ("service.major_faults", "faults of its processes that waited for a disk"),
@@ -53,6 +81,7 @@ pub const FACTS: &[(&str, &str)] = &[
     ("service.memory_group_file", "the limit of its control groups that is nearest to its end"),
     ("service.memory_group_percent", "how much of that is used"),
     ("service.name", "the name of its program"),
+    ("service.nodes", "nodes of the CPUs that it may run on"),
     ("service.nofile_count", "files that it may open"),
     ("service.oom_kills", "processes of its control group that were killed for want of memory"),
     ("service.page_tables_percent", "its page tables against its resident memory"),
@@ -70,7 +99,11 @@ pub const FACTS: &[(&str, &str)] = &[
         "scheduling periods of its control group that ended with the quota used up",
     ),
     ("service.wait_percent", "time that its threads waited for a CPU, of that in which they could have run"),
+    ("shm.size_bytes", "the size of /dev/shm"),
+    ("swap.devices", "the devices and files that are swapped to"),
     ("swap.in_pages", "pages read back from swap since boot"),
+    ("swap.total_bytes", "swap, used or not"),
+    ("swap.used_available_percent", "swap in use against the memory that is available"),
     ("swap.used_bytes", "swap in use"),
     ("swap.zram_count", "swap devices that are compressed memory"),
     ("thp.anon_bytes", "anonymous memory on transparent huge pages"),
@@ -118,6 +151,8 @@ pub(crate) fn compute(
     pools(&mut facts, host, observation);
     numa(&mut facts, host, observation);
     cpus(&mut facts, host, observation);
+    firmware::compute(&mut facts, host, shared, observation);
+    mounts::compute(&mut facts, host, observation.host.memory_bytes);
     facts.0
 }
 
@@ -166,6 +201,9 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
     facts.number("memory.stall_percent", pressure.as_deref().and_then(tables::pressure_some_percent));
     let used = get("SwapTotal").zip(get("SwapFree")).map(|(total, free)| total.saturating_sub(free));
     facts.bytes("swap.used_bytes", used);
+    facts.bytes("swap.total_bytes", get("SwapTotal"));
+    let share = used.zip(available).and_then(|(used, available)| percent(used, available));
+    facts.number("swap.used_available_percent", share);
     let swaps = host.read("/proc/swaps").unwrap_or_default();
     let zram = tables::swaps(&swaps).iter().filter(|device| device.contains("zram")).count();
     facts.number("swap.zram_count", Some(zram as f64));
@@ -220,20 +258,47 @@ fn pools(facts: &mut Facts, host: &Host, observation: &Observation) {
     facts.bytes("hugetlb.total_bytes", Some(total));
     facts.bytes("hugetlb.idle_bytes", Some(idle));
     facts.number("hugetlb.overcommit_percent", percent(overcommit, observation.host.available_bytes));
+    facts.number("hugetlb.idle_percent", percent(idle, observation.host.memory_bytes));
     facts.number("hugetlb.imbalance_percent", imbalance(observation));
+    facts.text("hugetlb.node_short", short_nodes(observation));
+}
+
+/// Bytes in the pools of a node, over all page sizes.
+fn pool_bytes(observation: &Observation, node: u32) -> u64 {
+    let own = observation.pools.iter().filter(|pool| pool.node == Some(node));
+    own.fold(0, |sum: u64, pool| sum.saturating_add(pool.pages.saturating_mul(pool.page_bytes)))
+}
+
+/// Why pools of nodes with CPUs are smaller than the largest: whether their free memory has room for a page of the
+/// smallest size, by the free blocks of `/proc/buddyinfo`.
+fn short_nodes(observation: &Observation) -> Option<String> {
+    let host = &observation.host;
+    let page_bytes = *host.huge_page_bytes.iter().min()?;
+    let most = host.cpu_nodes.iter().map(|node| pool_bytes(observation, *node)).max()?;
+    let short = host.cpu_nodes.iter().filter(|node| pool_bytes(observation, **node) < most);
+    let told: Vec<String> = short
+        .filter_map(|node| {
+            let fits = planish_model::fitting(&observation.buddy, Some(*node), page_bytes, host.page_bytes)?;
+            let lacks = most - pool_bytes(observation, *node);
+            let room = fits.saturating_mul(page_bytes);
+            let page = units::bytes(page_bytes);
+            Some(if room >= lacks {
+                format!("node {node} lacks {}, and has whole free blocks for them", units::bytes(lacks))
+            } else {
+                let (lacks, room) = (units::bytes(lacks), units::bytes(room));
+                format!(
+                    "node {node} lacks {lacks}, and of its free memory {room} are in blocks of {page} or more"
+                )
+            })
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// How much smaller the smallest pool of the nodes with CPUs is than the largest, over all page sizes.
 fn imbalance(observation: &Observation) -> Option<f64> {
-    let bytes: Vec<u64> = observation
-        .host
-        .cpu_nodes
-        .iter()
-        .map(|node| {
-            let own = observation.pools.iter().filter(|pool| pool.node == Some(*node));
-            own.fold(0, |sum: u64, pool| sum.saturating_add(pool.pages.saturating_mul(pool.page_bytes)))
-        })
-        .collect();
+    let bytes: Vec<u64> =
+        observation.host.cpu_nodes.iter().map(|node| pool_bytes(observation, *node)).collect();
     let (least, most) = (bytes.iter().min()?, bytes.iter().max()?);
     percent(most - least, *most)
 }
@@ -324,7 +389,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use planish_host::Host;
-    use planish_model::Catalogue;
+    use planish_model::{Catalogue, RuleCost, RuleCosts};
 
     use super::*;
 
@@ -337,10 +402,10 @@ mod tests {
         let catalogue = Catalogue::embedded().expect("sound");
         for rule in catalogue.findings() {
             let limits = rule.limits.iter().filter_map(|limit| limit.fact.as_deref());
-            let share = rule.costs.as_ref().and_then(|costs| match &costs.share {
-                FactValue::Text(fact) => Some(fact.as_str()),
-                FactValue::Number(_) => None,
-            });
+            let share = match &rule.costs {
+                RuleCosts::Measured(RuleCost { share: FactValue::Text(fact), .. }) => Some(fact.as_str()),
+                _ => None,
+            };
             let holes = [&rule.evidence, &rule.cure].into_iter().flat_map(|text| text.split('{').skip(1));
             let holes = holes.filter_map(|rest| rest.split('}').next()).filter(|name| !name.is_empty());
             for fact in limits.chain(holes).chain(share).chain([rule.fact.as_str()]) {

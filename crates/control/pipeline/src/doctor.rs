@@ -1,6 +1,8 @@
 //! `planish doctor`: what this machine loses, why, and the cure. Any user may ask; nothing is written.
 
-use planish_model::{Finding, HostFacts, KnobId, Observation, Reading, ServiceView, Verdict, VerdictKind};
+use planish_model::{
+    Finding, HostFacts, KnobId, Measured, Observation, Reading, ServiceView, Verdict, VerdictKind,
+};
 use planish_observe::ServiceName;
 use serde::Serialize;
 use tracing::info_span;
@@ -40,6 +42,7 @@ pub struct KnobStatus {
 
 /// Looks at the host once and says what it loses; with a profile, also where it differs from that. A service is looked
 /// at with its own eyes; named without a profile, it is held against the one that is made for it, if there is one.
+/// What trials measured on this host says what a finding may cost, before any general figure.
 ///
 /// # Errors
 /// A name that does not exist, maps of the service that a named profile needs and we may not read, a journal that
@@ -48,6 +51,7 @@ pub fn doctor(
     session: &Session,
     profile: Option<&str>,
     service: Option<&Service>,
+    measured: &[Measured],
 ) -> Result<Doctor, PipelineError> {
     let catalogue = session.sound_catalogue()?;
     let mut observation = session.observe();
@@ -75,6 +79,7 @@ pub fn doctor(
     let against = plan.as_ref().zip(profile.as_deref());
     let against = against.map(|(plan, source)| planish_decide::Against { plan, source });
     let findings = planish_decide::findings(catalogue, &observation, against);
+    let findings = planish_decide::weigh(catalogue, findings, measured);
     let knobs = session.verdicts(&observation);
     Ok(Doctor { host: observation.host, profile, findings, knobs, service: view })
 }

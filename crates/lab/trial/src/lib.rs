@@ -14,6 +14,7 @@ mod hooks;
 mod host;
 mod kernel;
 mod ladder;
+mod measured;
 mod outcome;
 mod port;
 pub mod postgres;

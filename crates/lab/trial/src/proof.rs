@@ -125,7 +125,7 @@ impl Proofs {
     }
 
     #[expect(clippy::disallowed_methods, reason = "our own folder of proofs, and no file of a host")]
-    fn paths(&self) -> Result<Vec<PathBuf>, TrialError> {
+    pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, TrialError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -138,7 +138,8 @@ impl Proofs {
     }
 }
 
-fn load(path: &Path) -> io::Result<TrialOutcome> {
+/// Reads a proof that is what was stored under its name.
+pub(crate) fn load(path: &Path) -> io::Result<TrialOutcome> {
     let text = planish_sys::file::read_text(path)?;
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     if hex(&Sha256::digest(text.as_bytes())) != name {

@@ -175,7 +175,7 @@ fn irqbalance_is_told_the_very_line() {
     observation.writers =
         vec![SeenWriter { id: "irqbalance".to_owned(), arguments: Some(arguments), ..tuned(None) }];
     let want = [("irq.default_affinity", Want::Text("3".to_owned()))];
-    let options = Options { allow_classes: vec![planish_model::Class::Availability], ..Options::default() };
+    let options = Options { allow_classes: vec![Class::Availability], ..Options::default() };
     // Interrupts are moved by a placement alone: their steps are made by hand here.
     let mut plan = plan(&catalogue, &observation, &profile(&want), &[], &options).expect("known knobs");
     let by_hand = |irq: u32| Step {

@@ -3,6 +3,7 @@
 use planish_model::{Exit, Severity, quoted};
 use planish_pipeline as pipeline;
 use planish_report::{DoctorReport, KnobCounts, units};
+use planish_trial::Proofs;
 
 use crate::answer::Answer;
 use crate::commands::{once, service};
@@ -26,7 +27,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let service = args.service.as_deref().map(service);
-    let found = pipeline::doctor(&session, args.profile.as_deref(), service.as_ref())?;
+    let found = {
+        // What others may not read of the folder of proofs is not known to them.
+        let proofs = Proofs::of_state(session.state_folder());
+        let measured = proofs.measured(&session.host().host_id()).unwrap_or_default();
+        pipeline::doctor(&session, args.profile.as_deref(), service.as_ref(), &measured)?
+    };
     let mut findings = found.findings;
     findings.iter_mut().for_each(|finding| finding.cure = context.here(&finding.cure));
     let report = DoctorReport {

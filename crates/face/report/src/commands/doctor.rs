@@ -101,13 +101,14 @@ fn finding(finding: &Finding, page: &mut Page<'_>) {
     page.styled_line(style, word, &format!("  {}", finding.id));
     page.fact("  seen", &finding.evidence);
     page.fact("  why", &finding.why);
-    if let Some(cost) = &finding.may_cost {
-        page.fact("  costs", &format!("up to {:.1} % of {} ({})", cost.percent, cost.of, cost.by));
+    match &finding.may_cost {
+        Some(cost) => {
+            page.fact("  costs", &format!("up to {:.1} % of {} ({})", cost.percent, cost.of, cost.by))
+        }
+        None => page.fact("  costs", "not known: nobody has measured it"),
     }
     page.fact("  cure", &finding.cure);
-    if let Some(class) = finding.class {
-        page.fact("  class", class_word(class).0);
-    }
+    page.fact("  class", class_word(finding.class).0);
     page.fact("  source", &finding.source);
 }
 

@@ -39,7 +39,7 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
         (!units.is_empty()).then(|| units.join(" and "))
     };
     let sized = || plan.steps.iter().find_map(|step| step.service.clone());
-    let any = || sized().or_else(placed).unwrap_or_else(|| "a service".to_owned());
+    let any = || sized().or_else(placed).unwrap_or_else(|| "the services".to_owned());
     let moment = |step: &Step| match step.when {
         When::Now => "now".to_owned(),
         When::Process => {
