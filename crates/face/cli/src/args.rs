@@ -113,6 +113,7 @@ pub(crate) enum Command {
     Latency(commands::latency::Args),
     Run(commands::run::Args),
     Host(commands::host::Args),
+    Diff(commands::host::Diff),
     Install(commands::install::Args),
     Text(commands::text::Args),
     Trial(commands::trial::Args),

@@ -155,7 +155,12 @@ fn named_command(typed: &[OsString]) -> String {
             at = found;
         }
     }
-    if words.is_empty() { "usage".to_owned() } else { words.join("-") }
+    match words.as_slice() {
+        [] => "usage".to_owned(),
+        // The short form of `host diff`, which answers by its schema.
+        [only] if only == "diff" => "host-diff".to_owned(),
+        words => words.join("-"),
+    }
 }
 
 /// Whether a word is a global option, or one of this command, whose value is the next word. No command that has

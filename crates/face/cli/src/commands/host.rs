@@ -40,6 +40,8 @@ pub(crate) struct Record {
 }
 
 /// Tell in which facts, knobs and settings of the next boot two machines differ
+///
+/// `planish diff` and `planish host diff` are one. `live` is this machine, a folder is a recorded one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
     /// A recorded machine; `live` is this one
@@ -97,7 +99,8 @@ fn today() -> String {
     units::moment(now)[..10].to_owned()
 }
 
-fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure> {
+/// `planish host diff`, and `planish diff`, which is the same.
+pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure> {
     let catalogue = Catalogue::embedded()?;
     let observe = |folder: &Path| {
         let live = folder == Path::new("live");
@@ -144,8 +147,10 @@ fn values(seen: &Observation) -> BTreeMap<(String, String), String> {
     }
     for (knob, readings) in &seen.knobs {
         for reading in readings {
-            let value = reading.value.clone().or_else(|| reading.unread.clone()).unwrap_or_default();
-            values.insert((knob.to_string(), reading.place.clone()), value);
+            // What is not there has no value, and is no empty one.
+            if let Some(value) = reading.value.clone().or_else(|| reading.unread.clone()) {
+                values.insert((knob.to_string(), reading.place.clone()), value);
+            }
             if let Some(next) = seen.persisted.get(&reading.place) {
                 values.insert((HostDiffReport::persisted(knob), reading.place.clone()), persisted(next));
             }

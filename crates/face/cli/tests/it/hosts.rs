@@ -116,7 +116,16 @@ fn two_machines_that_differ_are_findings() {
     ]);
     assert_eq!(diff.exit, 1);
     let differences = diff.envelope()["result"]["differences"].clone();
-    assert!(!differences.as_array().expect("rows").is_empty());
+    let rows = differences.as_array().expect("rows");
+    assert!(!rows.is_empty());
+    // What one of them does not have is null, and never an empty text beside it.
+    let empty = |row: &&serde_json::Value| row["left"] == "" || row["right"] == "";
+    assert_eq!(rows.iter().find(empty), None);
+    let (left, right) = (left.to_str().expect("a path"), right.to_str().expect("a path"));
+    let short = planish::run(["--json", "diff", left, right]);
+    assert_eq!((short.exit, short.stdout), (1, diff.stdout), "one command, by two names");
+    let wrong = planish::run(["--json", "diff", left]).envelope();
+    assert_eq!((&wrong["schema"], &wrong["exit"]), (&"planish.host-diff/1".into(), &2.into()));
 }
 
 #[test]
