@@ -109,8 +109,11 @@ pub fn apply() -> Result<Outcome> {
 fn rows() -> Result<Vec<(String, String, String)>> {
     let envelope = planish::json(&["check", REBOOT], &[0])?;
     let rows = envelope["result"]["knobs"].as_array().context("no result.knobs")?;
-    let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    Ok(rows.iter().map(|row| (text(row, "knob"), text(row, "state"), text(row, "next_boot"))).collect())
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let told = |row: &serde_json::Value| {
+        (text(&row["knob"]), text(&row["state"]), text(&row["next_boot"]["value"]))
+    };
+    Ok(rows.iter().map(told).collect())
 }
 
 fn pending() -> Result<Outcome> {
