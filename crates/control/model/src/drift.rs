@@ -76,8 +76,8 @@ pub struct KnobCheck {
     /// The value after the next boot, where files tell, and who brings it: not the persisted one where a line behind it
     /// clears it, or where the boot loader's menu is older than its files.
     pub next_boot: Option<BootValue>,
-    /// Files that want another value, or the same, and lose against `persisted`, in the order in which they are applied:
-    /// to edit one of those changes nothing.
+    /// Files that want another value, or the same, and lose against `persisted`, in the order in which they are
+    /// applied: to edit one of those changes nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overridden: Vec<BootValue>,
     /// The value of the profile or plan, where one was named, applied or persisted by planish.

@@ -15,7 +15,7 @@ use crate::tables;
 pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
     let memory = tables::meminfo(&shared.meminfo);
     let bytes = |name| memory.get(name).copied().unwrap_or(0);
-    let cpuinfo = host.read("/proc/cpuinfo").unwrap_or_default();
+    let cpuinfo = shared.cpuinfo.as_str();
     let (nodes, cpu_nodes) = nodes(host);
     let (os, os_version) = os(&host.read("/etc/os-release").unwrap_or_default());
     HostFacts {
@@ -23,14 +23,14 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         boot_id: host.boot_id(),
         kernel: host.kernel(),
         arch: host.arch(),
-        cpu_model: field(&cpuinfo, &["model name", "CPU part", "cpu"]).unwrap_or_default().to_owned(),
-        vendor: vendor(&cpuinfo),
+        cpu_model: field(cpuinfo, &["model name", "CPU part", "cpu"]).unwrap_or_default().to_owned(),
+        vendor: vendor(cpuinfo),
         os,
         os_version,
-        cpus_online: cpus_online(host, &cpuinfo),
+        cpus_online: cpus_online(host, cpuinfo),
         nodes,
         cpu_nodes,
-        guest: guest(host, &cpuinfo),
+        guest: guest(host, cpuinfo),
         container: container(host),
         page_bytes: host.page_bytes(),
         huge_page_bytes: huge_page_bytes(host, memory.get("Hugepagesize").copied()),

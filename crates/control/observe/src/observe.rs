@@ -11,12 +11,18 @@ use crate::{boot, demand, facts, knobs, machine, persisted, pools, writers};
 pub(crate) struct Shared {
     pub(crate) meminfo: String,
     pub(crate) cmdline: String,
+    pub(crate) cpuinfo: String,
 }
 
 impl Shared {
     fn read(host: &Host) -> Self {
         let text = |path| host.read(path).unwrap_or_default();
-        Self { meminfo: text("/proc/meminfo"), cmdline: text("/proc/cmdline") }
+        Self {
+            meminfo: text("/proc/meminfo"),
+            cmdline: text("/proc/cmdline"),
+            // The kernel asks every CPU for its frequency to make it.
+            cpuinfo: text("/proc/cpuinfo"),
+        }
     }
 }
 

@@ -21,11 +21,11 @@ pub(super) fn compute(facts: &mut Facts, host: &Host, shared: &Shared, observati
         return;
     }
     facts.text("firmware.name", name(host));
-    nodes(facts, host, observation);
+    nodes(facts, host, &shared.cpuinfo, observation);
     threads(facts, host);
     sleep_states(facts, host, &shared.cmdline);
     frequency(facts, host, observation);
-    interrupts(facts, host, &shared.cmdline, observation);
+    interrupts(facts, shared, observation);
 }
 
 fn text(host: &Host, path: &str) -> Option<String> {
@@ -50,8 +50,7 @@ fn name(host: &Host) -> Option<String> {
 
 /// How a package is cut into nodes, beside what its kind offers. Packages are counted from `/proc/cpuinfo`, and caches
 /// from the first CPU of each node: the files of some hundred CPUs would cost more than all other facts together.
-fn nodes(facts: &mut Facts, host: &Host, observation: &Observation) {
-    let cpuinfo = host.read("/proc/cpuinfo").unwrap_or_default();
+fn nodes(facts: &mut Facts, host: &Host, cpuinfo: &str, observation: &Observation) {
     let packages: BTreeSet<&str> = cpuinfo
         .lines()
         .filter(|line| line.starts_with("physical id"))
@@ -143,12 +142,11 @@ fn frequency(facts: &mut Facts, host: &Host, observation: &Observation) {
 
 /// Whether the firmware left the CPUs their x2APIC, by the flag that the kernel shows. Whether it is in use only the
 /// kernel's messages tell.
-fn interrupts(facts: &mut Facts, host: &Host, cmdline: &str, observation: &Observation) {
-    if observation.host.arch != "x86_64" || cmdline.split_whitespace().any(|word| word == "nox2apic") {
+fn interrupts(facts: &mut Facts, shared: &Shared, observation: &Observation) {
+    if observation.host.arch != "x86_64" || shared.cmdline.split_whitespace().any(|word| word == "nox2apic") {
         return;
     }
-    let cpuinfo = host.read("/proc/cpuinfo").unwrap_or_default();
-    let Some(flags) = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")) else { return };
+    let Some(flags) = shared.cpuinfo.lines().find_map(|line| line.strip_prefix("flags")) else { return };
     let has = flags.split_whitespace().any(|flag| flag == "x2apic");
     facts.number("firmware.x2apic", Some(f64::from(u8::from(has))));
 }
@@ -171,7 +169,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
             std::fs::write(path, text).expect("a file");
         };
-        for (path, text) in [("/proc/version", "Linux\n"), ("/proc/cpuinfo", CPUINFO)].iter().chain(files) {
+        for (path, text) in [("/proc/version", "Linux\n")].iter().chain(files) {
             write(path, text);
         }
         for node in 0..4 {
@@ -191,7 +189,8 @@ mod tests {
             },
             ..Observation::default()
         };
-        let shared = Shared { meminfo: String::new(), cmdline: "quiet".to_owned() };
+        let shared =
+            Shared { meminfo: String::new(), cmdline: "quiet".to_owned(), cpuinfo: CPUINFO.to_owned() };
         let mut facts = Facts::default();
         compute(&mut facts, &host, &shared, &observation);
         facts

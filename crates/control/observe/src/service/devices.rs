@@ -308,8 +308,8 @@ mod tests {
 
     const PCI: [&str; 3] = ["0000:17:00.0", "0000:81:00.0", "0000:82:00.0"];
 
-    /// A volume over a partition of the disk on node 1, a plain disk on node 0, one with two paths, and two cards of which
-    /// one is below a bond.
+    /// A volume over a partition of the disk on node 1, a plain disk on node 0, one with two paths, and two cards of
+    /// which one is below a bond.
     fn tree(root: &Path) {
         write(root, "/proc/version", "Linux\n");
         for (address, node) in PCI.iter().zip(["0", "1", "1"]) {

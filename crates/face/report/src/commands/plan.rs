@@ -135,7 +135,8 @@ fn given_at_boot(plan: &Plan) -> impl Iterator<Item = &Step> {
 /// Lines of a file that are told before the rest is only counted.
 const LINES_MAX: usize = 20;
 
-/// What the next boot brings: boot parameters as the knobs that they are, and with `--persist` each file with its lines.
+/// What the next boot brings: boot parameters as the knobs that they are, and with `--persist` each file with its
+/// lines.
 fn at_reboot(plan: &Plan, page: &mut Page<'_>) {
     let given: Vec<&Step> = given_at_boot(plan).collect();
     let waiting: Vec<&Step> = plan.steps.iter().filter(|step| step.when == When::Boot).collect();
