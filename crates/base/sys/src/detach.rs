@@ -63,12 +63,16 @@ fn close_at_exec() {
 ///
 /// Of the command a unit takes the program and its arguments, and nothing else.
 pub fn start_apart(command: &mut Command, unit: &str) -> io::Result<()> {
-    // As sd_booted(3) asks.
-    let by_systemd = Path::new("/run/systemd/system").is_dir();
-    if by_systemd && start_unit(Path::new("systemd-run"), command, unit) {
+    if systemd_runs() && start_unit(Path::new("systemd-run"), command, unit) {
         return Ok(());
     }
     spawn_detached(command)
+}
+
+/// Whether PID 1 is systemd: sd_booted(3).
+#[must_use]
+pub fn systemd_runs() -> bool {
+    Path::new("/run/systemd/system").is_dir()
 }
 
 /// Starts a helper as a transient unit by `systemd-run`; false where that does not work.

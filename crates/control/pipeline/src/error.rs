@@ -156,6 +156,15 @@ pub enum PipelineError {
         /// What to do about it.
         cure: String,
     },
+    /// The machine could not be told to start anew, or a unit to stop.
+    #[error("systemctl {verb} has failed")]
+    Systemd {
+        /// What it was told.
+        verb: &'static str,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// A file of a boot loader that is cut off, or that is not understood.
     #[error("{path} is not changed")]
     BootFile {
@@ -356,6 +365,11 @@ fn of_file(path: &Path) -> String {
     }
 }
 
+/// A word that a unit of systemd cannot hold.
+fn of_word(what: &str) -> String {
+    format!("name a {what} without blanks and signs that systemd or a shell would take apart")
+}
+
 /// The cure of a lock that cannot be had.
 fn of_lock(error: &LockError) -> String {
     match error {
@@ -447,6 +461,7 @@ impl PipelineError {
             | Self::ForeignFile { .. }
             | Self::BootLoader { .. }
             | Self::Once { .. }
+            | Self::Systemd { .. }
             | Self::BootFile { .. }
             | Self::Linked { .. }
             | Self::Installed { .. }
@@ -486,6 +501,7 @@ impl PipelineError {
             Self::NotWritable { place, .. } => of_place(place),
             Self::BootLoader { cure, .. } => of_loader(cure),
             Self::Once { cure, .. } => cure.clone(),
+            Self::Systemd { verb, .. } => format!("type it, to see why: systemctl {verb}"),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
             Self::Impossible { knobs, .. } => of_impossible(knobs),
@@ -494,9 +510,7 @@ impl PipelineError {
             Self::GoneSince { entry, .. } => of_gone(*entry),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
-            Self::NotForAUnit { what, .. } => {
-                format!("name a {what} without blanks and signs that systemd or a shell would take apart")
-            }
+            Self::NotForAUnit { what, .. } => of_word(what),
             Self::ForeignFile { path, holders } => out_of_foreign(path, holders),
             Self::Linked { .. } => {
                 "put the file itself there: links in the state of a recorded host are not followed".to_owned()

@@ -87,11 +87,11 @@ pub fn check_units(session: &Session, wanted: &InstallCheck) -> Result<Vec<UnitF
 }
 
 /// Whether a character of a word means itself on a command line of systemd.
-fn is_plain(c: char) -> bool {
+pub(crate) fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "/._-+@".contains(c)
 }
 
-fn refuse_unless(sound: bool, what: &'static str, text: &str) -> Result<(), PipelineError> {
+pub(crate) fn refuse_unless(sound: bool, what: &'static str, text: &str) -> Result<(), PipelineError> {
     if sound { Ok(()) } else { Err(PipelineError::NotForAUnit { what, text: text.to_owned() }) }
 }
 
@@ -163,6 +163,17 @@ fn pulled_in() -> String {
 /// be used.
 pub fn install_check(session: &Session, wanted: &InstallCheck) -> Result<Installed, PipelineError> {
     let files = check_units(session, wanted)?;
+    let names = ["install.service", "install.timer", "install.target"];
+    install(session, NAME, None, names.into_iter().zip(files).collect())
+}
+
+/// Writes files for systemd as one entry of the journal of this name. Each has its knob beside it.
+pub(crate) fn install(
+    session: &Session,
+    name: &str,
+    reason: Option<&str>,
+    files: Vec<(&'static str, UnitFile)>,
+) -> Result<Installed, PipelineError> {
     let sink = session.sink()?;
     let mut journal = session.writer(Duration::ZERO)?;
 
@@ -174,11 +185,11 @@ pub fn install_check(session: &Session, wanted: &InstallCheck) -> Result<Install
         let hints = journal.torn_note().into_iter().collect();
         return Ok(Installed { entry: None, outcomes: Vec::new(), exit: Exit::Done, hints });
     }
-    let plan = Plan::new(NAME.to_owned(), session.host().host_id(), boot_id.clone(), Vec::new(), Vec::new());
+    let plan = Plan::new(name.to_owned(), session.host().host_id(), boot_id.clone(), Vec::new(), Vec::new());
     let entry = info_span!("record").in_scope(|| {
         journal.begin(Intent {
             command: session.options.command.clone(),
-            reason: None,
+            reason: reason.map(str::to_owned),
             profile: plan.profile,
             plan: plan.hash,
             confirm_by: None,
@@ -212,13 +223,12 @@ pub(crate) fn after_undo(session: &Session, outcomes: &[Outcome]) -> Option<Stri
 /// The steps that are still to be done: none where all of it is there.
 fn steps(
     session: &Session,
-    files: Vec<UnitFile>,
+    files: Vec<(&'static str, UnitFile)>,
     entries: &[Entry],
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
-    let names = ["install.service", "install.timer", "install.target"];
     let mut steps = Vec::new();
-    for (name, UnitFile { path, text }) in names.into_iter().zip(files) {
+    for (name, UnitFile { path, text }) in files {
         let step = EntryStep::new(KnobId::new(name), path.to_owned(), text, Class::Safe, Undo::File);
         let there = |other: &&EntryStep| other.place == step.place && !other.is_undone();
         let of_others = entries.iter().filter(|entry| entry.is_open());

@@ -37,6 +37,7 @@ mod once;
 mod persist;
 mod plan;
 mod preview;
+mod resume;
 mod rules;
 mod session;
 mod settle;
@@ -62,6 +63,9 @@ pub use log::{in_force, log};
 pub use once::{apply_once, boot_alone, boots_on_trial, once_preview};
 pub use plan::{PlanOptions, plan};
 pub use preview::{Preview, persisted, preview};
+pub use resume::{
+    ResumeUnit, can_resume, end_boots, install_resume, reboot, remove_resume, resume_units, stop_resume,
+};
 pub use session::{Seams, Session, SessionOptions, TrialAtWork};
 pub use size::{Service, SizeRequest, size};
 pub use source::Source;

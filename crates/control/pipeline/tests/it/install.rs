@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use planish_model::{EntryState, Exit};
-use planish_pipeline::{InstallCheck, PipelineError, Session, Target, check_units, install_check, undo};
+use planish_pipeline::{
+    InstallCheck, PipelineError, ResumeUnit, Session, Target, check_units, install_check, resume_units, undo,
+};
 
 use crate::crash::kill_everywhere;
 use crate::tree::*;
@@ -134,4 +136,47 @@ fn systemd_takes_the_units() {
         }
         undo(&session, Target::All, false).expect("undone");
     }
+}
+
+/// The units of a trial whose arms are boots, of which the second starts the machine anew: in a boot on trial alone.
+#[test]
+fn systemd_takes_the_units_that_go_on_with_a_trial() {
+    const NAME: &str = "systemd_takes_the_units_that_go_on_with_a_trial";
+    let program = std::env::current_exe().expect("this test");
+    let wanted = ResumeUnit {
+        program: program.to_str().expect("a path").to_owned(),
+        state: Some("/srv/p".to_owned()),
+        folder: "/".to_owned(),
+        path: "/usr/sbin:/usr/bin".to_owned(),
+        seconds_max: 4000,
+    };
+    let units = resume_units(&wanted).expect("sound words");
+    assert!(units[0].text.contains(" --state /srv/p trial resume\n"), "{}", units[0].text);
+    assert!(units[0].text.contains("\nOnFailure=planish-trial-back.service\n"), "{}", units[0].text);
+    assert!(units[1].text.contains("\nConditionKernelCommandLine=planish.trial\n"), "{}", units[1].text);
+    for wrong in [
+        ResumeUnit { folder: "/my folder".to_owned(), ..wanted.clone() },
+        ResumeUnit { path: "/bin:/my tools".to_owned(), ..wanted.clone() },
+        ResumeUnit { program: "planish".to_owned(), ..wanted.clone() },
+    ] {
+        assert_eq!(resume_units(&wrong).expect_err("refused").exit(), Exit::Usage);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = |path: &str| path.rsplit('/').next().expect("a name").to_owned();
+    let paths: Vec<_> = units[..2].iter().map(|unit| folder.path().join(name(unit.path))).collect();
+    for (path, unit) in paths.iter().zip(&units) {
+        put(path, &unit.text);
+    }
+    let Ok(told) = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&paths).output() else {
+        planish_skip::skip(NAME, "no systemd-analyze here");
+        return;
+    };
+    let said = String::from_utf8_lossy(&told.stderr);
+    let of_ours: Vec<&str> = said.lines().filter(|line| line.contains("planish-trial")).collect();
+    assert!(of_ours.is_empty(), "{of_ours:?}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "makes the fixture")]
+fn put(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).expect("ours");
 }

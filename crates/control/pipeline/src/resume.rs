@@ -1,0 +1,198 @@
+//! What a trial whose arms are boots needs of a machine besides [`crate::apply_once`]: to be started anew, and to have
+//! this program go on after it.
+//!
+//! Three files, one entry of the journal. The unit goes on with the trial after each boot, whichever it is. The second
+//! one is the dead-man of a boot on trial: where going on fails or takes too long in such a boot, it starts the machine
+//! anew, and the loader, which takes the entry of a trial boot once, boots its default. In a boot by the default entry
+//! its condition does not hold, so that it cannot start a machine again and again. What hangs before systemd runs is
+//! beyond it: somebody, or a watchdog, has to switch the machine off and on.
+
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use planish_model::{Entry, EntryId};
+use planish_sys::detach::systemd_runs;
+
+use crate::error::PipelineError;
+use crate::install::{Installed, UnitFile, install, is_plain, refuse_unless};
+use crate::session::Session;
+use crate::undo::{Manner, Undone, undo_selected};
+
+/// The unit that goes on.
+const SERVICE: &str = "/etc/systemd/system/planish-trial.service";
+/// The unit that leaves a boot on trial in which that failed.
+const BACK: &str = "/etc/systemd/system/planish-trial-back.service";
+/// What makes a boot start the first.
+const PULLED_IN: &str = "/etc/systemd/system/multi-user.target.d/90-planish-trial.conf";
+
+/// What the entry is called in the log.
+const NAME: &str = "trial-resume";
+
+/// How long an undo waits for another planish to finish.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How a trial goes on after a boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeUnit {
+    /// The program, as systemd is to start it: an absolute path.
+    pub program: String,
+    /// The folder of `--state`, where there is one.
+    pub state: Option<String>,
+    /// The folder that it starts in: an absolute path.
+    pub folder: String,
+    /// Where it looks for programs: the `PATH` of whoever began.
+    pub path: String,
+    /// How long what is done in one boot may take at most, in seconds.
+    pub seconds_max: u64,
+}
+
+/// Refuses a machine that could not go on by itself after a boot.
+///
+/// # Errors
+/// No systemd runs here.
+pub fn can_resume(session: &Session) -> Result<(), PipelineError> {
+    if !session.host().is_live() || systemd_runs() {
+        return Ok(());
+    }
+    Err(PipelineError::Once {
+        reason: "no systemd runs here, which would go on with it after a boot".to_owned(),
+        cure: "try each by hand: planish apply PROFILE --persist --once".to_owned(),
+    })
+}
+
+/// The files of a resume, without writing anything.
+///
+/// # Errors
+/// Words that would mean something else in a unit.
+pub fn resume_units(wanted: &ResumeUnit) -> Result<Vec<UnitFile>, PipelineError> {
+    let absolute = |path: &str| path.starts_with('/') && path.chars().all(is_plain);
+    refuse_unless(absolute(&wanted.program), "program", &wanted.program)?;
+    refuse_unless(absolute(&wanted.folder), "working folder", &wanted.folder)?;
+    let is_list = |c: char| is_plain(c) || c == ':';
+    refuse_unless(wanted.path.chars().all(is_list), "PATH", &wanted.path)?;
+    if let Some(state) = &wanted.state {
+        refuse_unless(absolute(state), "state folder", state)?;
+    }
+    let pulled_in = "[Unit]\nWants=planish-trial.service\n".to_owned();
+    let texts = [(SERVICE, service(wanted)), (BACK, back()), (PULLED_IN, pulled_in)];
+    Ok(texts.into_iter().map(|(path, text)| UnitFile { path, text }).collect())
+}
+
+/// Once all that a boot starts has started: what is measured must not share the machine with its boot. No fences
+/// around it: it runs the user's workload and writes the host, as it does from a shell.
+fn service(wanted: &ResumeUnit) -> String {
+    let ResumeUnit { program, state, folder, path, seconds_max } = wanted;
+    let state = state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
+    format!(
+        "[Unit]
+Description=Go on with a trial of planish whose arms are boots of this machine
+After=multi-user.target
+OnFailure=planish-trial-back.service
+[Service]
+Type=simple
+WorkingDirectory={folder}
+Environment=PATH={path}
+ExecStart={program}{state} trial resume
+# A finding, and an end without a verdict: those are ends all the same. A refusal is none.
+SuccessExitStatus=1 6
+RuntimeMaxSec={seconds_max}
+"
+    )
+}
+
+/// The argument that marks a boot on trial is on its command line, and on no other.
+fn back() -> String {
+    "[Unit]
+Description=Leave a boot on trial in which the trial of planish did not go on
+ConditionKernelCommandLine=planish.trial
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'exec systemctl --no-block reboot'
+"
+    .to_owned()
+}
+
+/// Whether an entry is of such files.
+fn is_resume(entry: &Entry) -> bool {
+    entry.profile == NAME && entry.is_open()
+}
+
+/// Has this program go on with a trial after each boot. What is there as it is wanted is not written again; what a kill
+/// left half done is taken out first.
+///
+/// # Errors
+/// As [`resume_units`]; files of somebody else; a journal that cannot be used.
+pub fn install_resume(session: &Session, wanted: &ResumeUnit) -> Result<Installed, PipelineError> {
+    let files = || -> Result<_, PipelineError> {
+        let names = ["install.resume", "install.resume-back", "install.resume-target"];
+        Ok(names.into_iter().zip(resume_units(wanted)?).collect())
+    };
+    match install(session, NAME, None, files()?) {
+        Err(PipelineError::Installed { .. }) => {
+            remove_resume(session)?;
+            install(session, NAME, None, files()?)
+        }
+        installed => installed,
+    }
+}
+
+/// Takes these files out again. Called again it finds nothing.
+///
+/// # Errors
+/// A journal that cannot be used.
+pub fn remove_resume(session: &Session) -> Result<Undone, PipelineError> {
+    undo_all_of(session, is_resume)
+}
+
+/// Takes back every trial boot whose entry has a reason that begins so, however far it is. Called again it finds
+/// nothing.
+///
+/// # Errors
+/// A journal that cannot be used.
+pub fn end_boots(session: &Session, reason: &str) -> Result<Undone, PipelineError> {
+    undo_all_of(session, |entry| {
+        let is_for_it = entry.reason.as_deref().is_some_and(|text| text.starts_with(reason));
+        entry.is_open() && entry.trial_boot().is_some() && is_for_it
+    })
+}
+
+fn undo_all_of(session: &Session, wanted: impl Fn(&Entry) -> bool) -> Result<Undone, PipelineError> {
+    let manner = Manner { patience: PATIENCE, force: false, salvage: None };
+    undo_selected(session, manner, |journal| {
+        let entries = journal.ledger().entries.iter().rev();
+        Ok(entries.filter(|entry| wanted(entry)).map(|entry| entry.id).collect::<Vec<EntryId>>())
+    })
+}
+
+/// Has systemd start the machine anew, in order. It has only begun when this returns.
+///
+/// # Errors
+/// A recorded machine, which cannot be started; systemd refuses.
+pub fn reboot(session: &Session) -> Result<(), PipelineError> {
+    systemctl(session, "reboot", &["reboot"])
+}
+
+/// Has systemd end the unit that goes on with a trial, where it runs.
+///
+/// # Errors
+/// As [`reboot`].
+pub fn stop_resume(session: &Session) -> Result<(), PipelineError> {
+    if !session.host().is_live() || !systemd_runs() {
+        return Ok(());
+    }
+    // One that was never loaded cannot be stopped, and that is no failure: whether one is at work is seen by its lock.
+    let _ = systemctl(session, "stop", &["stop", "planish-trial.service"]);
+    Ok(())
+}
+
+fn systemctl(session: &Session, verb: &'static str, words: &[&str]) -> Result<(), PipelineError> {
+    let failed = |source| PipelineError::Systemd { verb, source };
+    if !session.host().is_live() {
+        return Err(failed(io::Error::other("this machine is a record")));
+    }
+    let mut command = Command::new("systemctl");
+    command.arg("--no-ask-password").args(words).stdin(Stdio::null()).stdout(Stdio::null());
+    let status = command.status().map_err(failed)?;
+    if status.success() { Ok(()) } else { Err(failed(io::Error::other(format!("{status}")))) }
+}
