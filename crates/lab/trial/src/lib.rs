@@ -3,6 +3,7 @@
 
 mod adapter;
 mod arm;
+pub mod boots;
 mod build;
 mod child;
 mod collect;
@@ -29,7 +30,10 @@ pub use adapter::{AdapterKind, HttpLoad, Number, SliceArm};
 pub use child::Launch;
 pub use control::{Phase, Progress, SECONDS_MAX, Silent, Stop, Tick};
 pub use error::TrialError;
-pub use file::{ArmSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec, Worth, new};
+pub use file::{
+    ArmSpec, BootSpec, BootsSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec,
+    Worth, new,
+};
 pub use hooks::{ResetSpec, SettleSpec};
 pub use host::{Action, Applied, HostControl, Kept, PipelineHost};
 pub use ladder::{Confirm, GuardSpec, LadderOptions, PairsCure, SEED_LIMIT, WarmUpPlan, fresh_seed};

@@ -21,6 +21,8 @@ pub enum UnitKind {
     Slice,
     /// One fresh start of the program.
     Start,
+    /// One boot of the machine.
+    Boot,
 }
 
 /// How a ladder is climbed.
@@ -515,6 +517,44 @@ pub struct PostgresSetup {
     pub script: Option<String>,
 }
 
+/// Where a trial is whose arms are boots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BootsState {
+    /// Boots are still to come.
+    UnderWay,
+    /// It has ended, and the machine is as it was, save for what was kept.
+    Ended,
+}
+
+/// One boot of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BootRow {
+    /// The block, from 0.
+    pub block: usize,
+    /// The arm that it was meant to be: of the baseline and the placebo, a boot by the default entry.
+    pub arm: String,
+    /// Why nothing was measured in it: it did not come up, went down, or its workload failed. `null` where it was.
+    pub lost: Option<String>,
+    /// The metric that decides, of every arm inside the boot: the median of its units; `null` where one failed.
+    pub values: BTreeMap<String, Option<f64>>,
+}
+
+/// The boots of a trial whose arms are boots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Boots {
+    /// Where it is.
+    pub state: BootsState,
+    /// Boots that were asked for so far.
+    pub asked: usize,
+    /// The most that it may ask for.
+    pub boots_max: usize,
+    /// What each boot gives the kernel besides what the default entry gives, by its name.
+    pub arguments: BTreeMap<String, String>,
+    /// The boots so far, in the order in which they ran.
+    pub boots: Vec<BootRow>,
+}
+
 /// One trial, told whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialOutcome {
@@ -578,6 +618,9 @@ pub struct TrialOutcome {
     /// the time was up before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_needed_seconds: Option<u64>,
+    /// The boots, where arms of the trial are boots of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boots: Option<Boots>,
     /// The exit code of the contract that this outcome stands for.
     pub exit: u8,
     /// sha256 of the file `ID.json` in the folder of proofs, which holds this value without the id and without what
@@ -656,6 +699,7 @@ pub(crate) mod tests {
             discarded: Vec::new(),
             notes: Vec::new(),
             budget_needed_seconds: None,
+            boots: None,
             exit: 0,
             proof_id: None,
         }

@@ -88,6 +88,20 @@ impl Proofs {
         Ok(outcome)
     }
 
+    /// The proof of the trial that began last, of those that are `wanted`; `None` without any.
+    ///
+    /// # Errors
+    /// The folder is there and cannot be read.
+    pub fn newest(&self, wanted: impl Fn(&TrialOutcome) -> bool) -> Result<Option<TrialOutcome>, TrialError> {
+        let told = |path: &PathBuf| {
+            let mut outcome = load(path).ok().filter(&wanted)?;
+            outcome.proof_id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            Some(outcome)
+        };
+        let paths = self.paths()?;
+        Ok(paths.iter().filter_map(told).max_by_key(|outcome| outcome.started_at))
+    }
+
     /// How often the placebo was kept so far.
     ///
     /// # Errors
@@ -150,7 +164,7 @@ pub(crate) fn load(path: &Path) -> io::Result<TrialOutcome> {
 
 /// Writes a file that is there whole or not at all, also after a power cut. The folders above it are those of the
 /// journal, whoever makes them first: for their owner's eyes only.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidFilename)?;
     make_private_folders(folder)?;
     let draft = path.with_extension(format!("{}.draft", std::process::id()));

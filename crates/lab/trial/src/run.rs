@@ -166,6 +166,12 @@ pub(crate) fn on_session<T>(
 /// The baseline does not get through the self-check, the numbers allow no conclusion, the host cannot be set or not be
 /// put back, or the proof cannot be stored. The host has been put back in all cases but the one that says otherwise.
 pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
+    if trial.boots.is_some() {
+        return Err(TrialError::Usage {
+            what: "arms of this trial are boots, which are not run within one of them".to_owned(),
+            cure: "planish trial run FILE --allow reboot".to_owned(),
+        });
+    }
     check_keep(trial, ground.options)?;
     ground.proofs.check_writable()?;
     let recipes = recipes(trial);
@@ -223,11 +229,11 @@ pub fn selfcheck_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<Option
     check
 }
 
-fn recipes(trial: &TrialFile) -> Vec<Recipe> {
+pub(crate) fn recipes(trial: &TrialFile) -> Vec<Recipe> {
     [&trial.baseline].into_iter().chain(&trial.rung).map(Recipe::of).collect()
 }
 
-fn with_field<T>(
+pub(crate) fn with_field<T>(
     trial: &TrialFile,
     recipes: &[Recipe],
     ground: &mut Ground<'_>,
@@ -294,7 +300,7 @@ fn refuse_duet(trial: &TrialFile, options: &RunOptions) -> Result<(), TrialError
     }
 }
 
-fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOptions, TrialError> {
+pub(crate) fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<LadderOptions, TrialError> {
     let options = ground.options;
     let seed = options.checked_seed(trial.seed)?;
     let seconds = if options.quick { trial.quick.budget_seconds } else { trial.budget_seconds };

@@ -52,7 +52,7 @@ impl Fuse {
     }
 
     /// Runs an operation, or as much of it as comes before the kill.
-    fn pass<T>(&self, whole: impl FnOnce() -> T, half: impl FnOnce()) -> T {
+    pub fn pass<T>(&self, whole: impl FnOnce() -> T, half: impl FnOnce()) -> T {
         self.operations.set(self.operations.get() + 1);
         let left = self.left.get();
         self.left.set(left.and_then(|left| left.checked_sub(1)));

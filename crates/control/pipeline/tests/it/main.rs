@@ -1,5 +1,6 @@
 //! The pipeline on hosts that may be harmed: written, killed at every operation, edited by strangers, put back.
 
+mod arms;
 mod boot;
 mod cards;
 mod crash;

@@ -28,7 +28,7 @@ const TAIL: &str = "### BEGIN /etc/grub.d/41_custom ###\nif [ -f  ${config_direc
     source ${config_directory}/custom.cfg\nfi\n### END /etc/grub.d/41_custom ###\n";
 
 /// A host whose loader can boot an entry once.
-fn able((_, make): Named) -> Tree {
+pub fn able((_, make): Named) -> Tree {
     let tree = make();
     tree.put(MOUNTS, "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n");
     for menu in ["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"] {
@@ -73,7 +73,7 @@ fn arguments(entry: &str) -> String {
 
 /// The machine goes down and comes up again: by the entry for once where the loader is told so, and where it `comes_up`
 /// with it; else somebody switches it off and on, and it boots its default.
-fn reboot(tree: &Tree, start: &BTreeMap<String, String>, comes_up: bool) {
+pub fn reboot(tree: &Tree, start: &BTreeMap<String, String>, comes_up: bool) {
     // What a start finds in the firmware is not what was there when the test began.
     let mut start = start.clone();
     let taken = take(tree);

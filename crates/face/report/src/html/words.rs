@@ -168,13 +168,14 @@ pub(super) fn method(outcome: &TrialOutcome) -> [Html; 5] {
     let unit = match outcome.unit {
         UnitKind::Slice => "All arms stay resident and work in short slices; one slice is one replicate.",
         UnitKind::Start => "Every replicate is a fresh start of the program.",
+        UnitKind::Boot => "Every replicate is a boot of the machine, however many units ran inside of it.",
     };
     let placebo = match outcome.unit {
         UnitKind::Slice => {
             "A process keeps its memory layout, so that slices keep nothing: only fresh starts of both arms in \
              every pair do."
         }
-        UnitKind::Start => "Were it kept, nothing here should be believed.",
+        UnitKind::Start | UnitKind::Boot => "Were it kept, nothing here should be believed.",
     };
     let duet = if outcome.duet {
         " Both arms of a pair ran at the same time, each on the half of the CPUs that the coin dealt it."

@@ -95,6 +95,7 @@ pub fn series() -> TrialOutcome {
         }],
         notes: vec!["the pool of 2 MB pages on node 0 was raised by 320 pages and given back".to_owned()],
         budget_needed_seconds: None,
+        boots: None,
         exit: 0,
         proof_id: Some("9f2c4c1b6d0e8a7750c2b3c1b77e1c55d7d8b6cbf0a4c9d1d5f2a6b8e3c7f901".to_owned()),
     }

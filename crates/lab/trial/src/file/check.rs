@@ -1,6 +1,7 @@
 //! What the types of a trial file cannot say.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use planish_model::{Catalogue, KnobId, Profile, Want, nearest};
 use planish_stats::builds::BUILDS_MIN;
@@ -58,6 +59,7 @@ pub(super) fn check(
         .and_then(|()| resets(trial, catalogue))
         .and_then(|()| mode(trial))
         .and_then(|()| duet(trial))
+        .and_then(|()| boots(trial, catalogue))
         .map_err(|(place, message)| at(file, text, place.span(text), message))
 }
 
@@ -384,6 +386,11 @@ fn names(trial: &TrialFile) -> Found {
             return Err((name.span().into(), format!("the name `{}` is taken", name.get_ref())));
         }
     }
+    for boot in &trial.boot {
+        if !seen.insert(boot.name.get_ref()) {
+            return Err((boot.name.span().into(), format!("the name `{}` is taken", boot.name.get_ref())));
+        }
+    }
     Ok(())
 }
 
@@ -397,7 +404,7 @@ fn arms(trial: &TrialFile, catalogue: &Catalogue) -> Found {
     for (key, arm) in keyed(trial) {
         cpus(arm)?;
         backing(arm, trial.workload.adapter)?;
-        profile(arm, catalogue)?;
+        profile(arm, catalogue).map_err(|(span, message)| (span.into(), message))?;
         rebuilds(&key, arm, &trial.workload)?;
         if trial.workload.adapter == AdapterKind::Slices {
             only_pools(arm)?;
@@ -432,6 +439,14 @@ fn duet(trial: &TrialFile) -> Found {
     let wanted = trial.duet.as_ref().filter(|duet| *duet.get_ref());
     let objection = wanted.and_then(|duet| Some((duet.span().into(), crate::duet::objection(trial)?)));
     objection.map_or(Ok(()), Err)
+}
+
+/// Arms that are boots, and what cannot be beside them.
+fn boots(trial: &TrialFile, catalogue: &Catalogue) -> Found {
+    let of_key = |(key, message): (String, String)| (Place::from(key), message);
+    super::boots::numbers(trial).map_err(of_key)?;
+    super::boots::objection(trial).map(of_key).map_or(Ok(()), Err)?;
+    super::boots::arms(trial, catalogue).map_err(|(span, message)| (span.into(), message))
 }
 
 /// Builds of one recipe need places of their own, and a program that is one of them.
@@ -514,13 +529,13 @@ fn backing(arm: &ArmSpec, adapter: AdapterKind) -> Found {
 }
 
 /// Profiles and knobs exist, and their values are legal.
-fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
+pub(super) fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Result<(), (Range<usize>, String)> {
     if let Some(name) = &arm.profile {
-        catalogue.profile(name.get_ref()).map_err(|error| (name.span().into(), error.to_string()))?;
+        catalogue.profile(name.get_ref()).map_err(|error| (name.span(), error.to_string()))?;
     }
     for (id, want) in &arm.want {
         let knob = KnobId::new(id.get_ref().as_str());
-        catalogue.knob(&knob).map_err(|error| (id.span().into(), short(&error)))?;
+        catalogue.knob(&knob).map_err(|error| (id.span(), short(&error)))?;
         let lone = Profile {
             name: "trial".to_owned(),
             summary: String::new(),
@@ -529,7 +544,7 @@ fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Found {
             placement: None,
             guide: Vec::new(),
         };
-        catalogue.resolve("trial", &lone).map_err(|error| (id.span().into(), chain(&error)))?;
+        catalogue.resolve("trial", &lone).map_err(|error| (id.span(), chain(&error)))?;
     }
     Ok(())
 }

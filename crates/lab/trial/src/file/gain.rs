@@ -15,7 +15,7 @@ const NOW: f64 = 0.005;
 /// builds.
 pub(super) const START: f64 = 0.01;
 /// What needs a reboot.
-const BOOT: f64 = 0.02;
+pub(super) const BOOT: f64 = 0.02;
 
 /// The smallest gain of an arm whose file names none: the largest of its parts.
 pub(super) fn usual(arm: &ArmSpec, catalogue: &Catalogue) -> f64 {

@@ -3,6 +3,7 @@
 //! Everything that can be wrong with a file is found before anything runs, with file, line, column and the
 //! nearest valid name. The schema of this module is published as `docs/schema/trial-file.json`.
 
+mod boots;
 mod check;
 mod gain;
 mod new;
@@ -19,6 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+pub(crate) use boots::blocks_min;
+pub use boots::{BootSpec, BootsSpec};
 pub use new::{NewTrial, Worth, new};
 pub use warmup::WarmUpSpec;
 
@@ -91,6 +94,12 @@ pub struct TrialFile {
     /// The rungs, in their planned order.
     #[serde(default)]
     pub rung: Vec<ArmSpec>,
+    /// Arms that are boots of the machine, each with all rungs inside of it: how many, and of what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boots: Option<BootsSpec>,
+    /// These arms, in their planned order. The boot that they are compared with is that of the default entry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boot: Vec<BootSpec>,
     /// What undoes the state that a knob leaves behind, by its id: for every trial in which some arm sets that knob.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, ResetSpec>")]
@@ -373,6 +382,13 @@ impl TrialFile {
     #[must_use]
     pub fn rung_gains(&self) -> Vec<f64> {
         self.rung.iter().map(|rung| rung.min_gain.unwrap_or(gain::START)).collect()
+    }
+
+    /// The smallest gain of each boot, in their order.
+    #[must_use]
+    pub fn boot_gains(&self) -> Vec<f64> {
+        let of_file = self.min_gain;
+        self.boot.iter().map(|boot| boot.min_gain.or(of_file).unwrap_or(gain::BOOT)).collect()
     }
 
     /// The gain that the self-check looks for: that of the rung that needs the least.

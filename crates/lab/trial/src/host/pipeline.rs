@@ -56,6 +56,17 @@ impl<'s> PipelineHost<'s> {
         Ok(())
     }
 
+    /// Takes back the arms that a trial has left here which was killed, for the one that goes on with it.
+    ///
+    /// # Errors
+    /// One of them cannot be undone.
+    pub(crate) fn take_back_left(&mut self) -> Result<(), ArmError> {
+        let entries = in_force(self.session).map_err(|error| refused(&error))?;
+        let is_arm = |entry: &&Entry| entry.reason.as_deref().is_some_and(|reason| reason.starts_with(ARM));
+        let left: Vec<EntryId> = entries.iter().filter(is_arm).map(|entry| entry.id).collect();
+        left.into_iter().rev().try_for_each(|entry| self.undo(entry))
+    }
+
     fn refuse_what_is_left(&self) -> Result<(), TrialError> {
         let entries = in_force(self.session).map_err(|error| not_persisted(&error))?;
         let is_arm = |entry: &&Entry| entry.reason.as_deref().is_some_and(|reason| reason.starts_with(ARM));
@@ -161,7 +172,7 @@ fn shortfall(outcome: &Outcome) -> Option<String> {
 }
 
 /// An error with its causes in one line.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -19,6 +19,7 @@
 //! Slices of resident processes keep nothing by themselves: each process has one layout, and that is one draw however
 //! many slices it works. They choose what is worth running again, and fresh starts give the verdict.
 
+pub(crate) mod boots;
 mod builds;
 mod contender;
 mod figure;
@@ -687,6 +688,7 @@ impl<'a> Climb<'a> {
             discarded: std::mem::take(&mut self.discarded),
             notes: std::mem::take(&mut self.notes),
             budget_needed_seconds: self.budget_needed_seconds,
+            boots: None,
             exit: Exit::Done.code(),
             proof_id: None,
         };

@@ -1,5 +1,6 @@
 //! Blocks, until every rung has a verdict or the time is out.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::rows::{self, better, gain};
 use super::{Climb, ERROR_RATE, LadderOptions, Refusal, SEED_LIMIT};
 use crate::control::Phase;
 use crate::error::TrialError;
-use crate::outcome::{Confirmed, Discard, First, RungVerdict, TrialOutcome, UnitKind};
+use crate::outcome::{Better, Confirmed, Discard, First, RungVerdict, TrialOutcome, UnitKind};
 use crate::sample::{ArmError, Sample};
 
 /// Failures of an arm, with none of the baseline, that are a result.
@@ -50,15 +51,15 @@ pub(super) struct Run {
     /// Metrics of the guards, in the order of the test's.
     pub(super) guarded: Vec<String>,
     pub(super) pairs: Vec<Pair>,
-    failures: usize,
-    last_failure: String,
+    pub(super) failures: usize,
+    pub(super) last_failure: String,
     /// Why it cannot be compared: it ends without a verdict.
-    incomparable: Option<String>,
+    pub(super) incomparable: Option<String>,
 }
 
 impl Run {
     /// A run without pairs yet.
-    fn new(sequential: Sequential, guarded: Vec<String>) -> Self {
+    pub(super) fn new(sequential: Sequential, guarded: Vec<String>) -> Self {
         Self {
             sequential,
             guarded,
@@ -70,13 +71,30 @@ impl Run {
     }
 
     /// Why its pairs keep nothing, whatever they show.
-    fn spoiled(&self, shown: impl FnOnce() -> String) -> Option<String> {
+    pub(super) fn spoiled(&self, shown: impl FnOnce() -> String) -> Option<String> {
         if self.incomparable.is_some() {
             return self.incomparable.clone();
         }
         let failure = &self.last_failure;
         let failed = || format!("{}, but a unit failed, and its pair has no figure: {failure}", shown());
         (self.failures > 0).then(failed)
+    }
+
+    /// What its pairs come to: what they say, unless something spoils that.
+    pub(super) fn verdict(
+        &self,
+        said: Verdict,
+        plain: String,
+        spoiled: Option<String>,
+    ) -> (RungVerdict, String) {
+        match (said, spoiled) {
+            // What the pairs before it say is the half of the story that could be told.
+            (_, Some(spoiled)) if self.incomparable.is_some() => (RungVerdict::Inconclusive, spoiled),
+            (Verdict::Keep, Some(spoiled)) => (RungVerdict::Inconclusive, spoiled),
+            (Verdict::Keep, None) => (RungVerdict::Keep, plain),
+            (Verdict::Drop, _) => (RungVerdict::Drop, plain),
+            (Verdict::Inconclusive, _) => (RungVerdict::Inconclusive, plain),
+        }
     }
 
     /// Which arm of each pair ran first.
@@ -254,7 +272,7 @@ impl<'c, 'a> Race<'c, 'a> {
         // many there are may follow from the slices, since fresh starts know nothing of them.
         let alpha = match climb.field.unit() {
             UnitKind::Slice => rung_alpha(kept.len(), climb.options.strictness),
-            UnitKind::Start => ALPHA,
+            UnitKind::Start | UnitKind::Boot => ALPHA,
         };
         let pairs_max = climb.options.pairs_max;
         let course = Course {
@@ -277,7 +295,7 @@ impl<'c, 'a> Race<'c, 'a> {
         design: impl Fn(f64) -> Result<Design, StatsError>,
     ) -> Result<Self, TrialError> {
         let direction = better(climb.options.primary.better);
-        let (guards, guarded) = guards(climb).map_err(TrialError::Design)?;
+        let (guards, guarded) = guards(climb.options, &climb.reported).map_err(TrialError::Design)?;
         let run = |index: usize| -> Result<(usize, Run), StatsError> {
             let design = design(direction.log_gain(contenders[index].min_gain)?)?;
             let sequential = Sequential::new(design, guards.clone());
@@ -602,14 +620,7 @@ impl<'c, 'a> Race<'c, 'a> {
         }
         if contender.verdict().is_none() {
             let plain = sentence(&conclusion, min_gain, direction);
-            let (verdict, reason) = match (conclusion.verdict, spoiled) {
-                // What the pairs before it say is the half of the story that could be told.
-                (_, Some(spoiled)) if run.incomparable.is_some() => (RungVerdict::Inconclusive, spoiled),
-                (Verdict::Keep, Some(spoiled)) => (RungVerdict::Inconclusive, spoiled),
-                (Verdict::Keep, None) => (RungVerdict::Keep, plain),
-                (Verdict::Drop, _) => (RungVerdict::Drop, plain),
-                (Verdict::Inconclusive, _) => (RungVerdict::Inconclusive, plain),
-            };
+            let (verdict, reason) = run.verdict(conclusion.verdict, plain, spoiled);
             contender.conclude(verdict, reason);
         }
         contender.take_builds(builds(&run, direction));
@@ -621,13 +632,16 @@ impl<'c, 'a> Race<'c, 'a> {
     }
 }
 
-/// The guards that the baseline's metrics allow, and their metrics in the same order.
-fn guards(climb: &Climb<'_>) -> Result<(Vec<Guard>, Vec<String>), StatsError> {
+/// The guards that the metrics of the baseline allow, and their metrics in the same order.
+pub(super) fn guards(
+    options: &LadderOptions,
+    reported: &BTreeMap<String, Better>,
+) -> Result<(Vec<Guard>, Vec<String>), StatsError> {
     let mut guards = Vec::new();
     let mut guarded = Vec::new();
-    for spec in &climb.options.guards {
-        let Some(metric) = climb.reported.get(&spec.metric) else { continue };
-        if spec.metric == climb.options.primary.name {
+    for spec in &options.guards {
+        let Some(metric) = reported.get(&spec.metric) else { continue };
+        if spec.metric == options.primary.name {
             continue;
         }
         guards.push(if spec.metric == ERROR_RATE {

@@ -1,0 +1,359 @@
+//! A trial whose arms are boots, on machines that may be harmed: it is run to its end under every boot loader, its
+//! power is cut at its operations, its boots do not come up, and it is stopped from within. Whatever happens, the
+//! default entry is as before, and all that was written is gone.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use planish_model::{Exit, TrialBootState};
+use planish_pipeline::{PipelineError, Session, boots_on_trial};
+use planish_trial::boots::{self, After, BootOptions, Going, Hands};
+use planish_trial::{RunOptions, RungVerdict, Silent, Stop, TrialError, TrialFile, TrialOutcome};
+
+use crate::boot::{Named, all, more, persist};
+use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
+use crate::once::{able, reboot};
+use crate::tree::*;
+
+const SERVICE: &str = "/etc/systemd/system/planish-trial.service";
+const BACK: &str = "/etc/systemd/system/planish-trial-back.service";
+
+/// A machine that is played: `reboot` only asks, and the test does it.
+struct Played(Option<Rc<Fuse>>);
+
+impl Hands for Played {
+    fn reboot(&mut self, _session: &Session) -> Result<(), PipelineError> {
+        Ok(())
+    }
+    fn now(&self) -> Option<u64> {
+        Some(1_763_600_000)
+    }
+    fn before(&mut self, _call: &'static str) {
+        if let Some(fuse) = &self.0 {
+            fuse.pass(|| (), || ());
+        }
+    }
+}
+
+/// A machine that its boot loader has started by the default entry, and its files.
+fn machine(named: Named) -> (Tree, BTreeMap<String, String>) {
+    let tree = able(named);
+    let start = tree.snapshot();
+    reboot(&tree, &start, true);
+    (tree, start)
+}
+
+/// A trial whose workload takes half where the kernel was given `skew_tick=1`, and a tenth less where swappiness is 10.
+fn trial(tree: &Tree, blocks: usize) -> TrialFile {
+    let root = tree.root().display();
+    let text = format!(
+        r#"
+name = "t"
+summary = "s"
+seed = 5
+guards = []
+workload = {{ adapter = "number", command = ["sh", "-c", """
+n=100
+grep -q skew_tick=1 {root}/proc/cmdline && n=$((n / 2))
+grep -q ^10 {root}/proc/sys/vm/swappiness && n=$((n * 9 / 10))
+echo "cost: $n" """], metric = [{{ name = "cost", better = "lower", regex = "cost: ([0-9]+)" }}] }}
+[boots]
+blocks = {blocks}
+units = 1
+settle_seconds = 0
+[[boot]]
+name = "skew"
+want = {{ "boot.skew_tick" = 1 }}
+[[rung]]
+name = "swap"
+want = {{ "vm.swappiness" = 10 }}
+"#
+    );
+    TrialFile::parse("t.toml", &text).expect("a good file")
+}
+
+fn options(keep: bool) -> RunOptions {
+    RunOptions {
+        quick: false,
+        keep,
+        duet: false,
+        seed: None,
+        budget: None,
+        program: PathBuf::from("/usr/bin/planish"),
+        command: "planish trial run t.toml --allow reboot".to_owned(),
+        stop: Stop::default(),
+    }
+}
+
+fn allowed() -> BootOptions {
+    BootOptions { reboot: true, ..BootOptions::default() }
+}
+
+fn begin(tree: &Tree, session: &Session, hands: &mut Played, keep: bool) -> Result<Going, TrialError> {
+    boots::begin(&trial(tree, 8), session, &options(keep), &allowed(), hands, &mut Silent)
+}
+
+fn resume(session: &Session, hands: &mut Played) -> Option<Going> {
+    boots::resume(session, &options(false), hands, &mut Silent).expect("a state that can be read")
+}
+
+fn stop(session: &Session, hands: &mut Played) -> Option<Going> {
+    boots::stop(session, &options(false), hands, &mut Silent).expect("a state that can be read")
+}
+
+/// What the default entry reads: every file of the loader but those for once.
+fn default_entry(tree: &Tree) -> BTreeMap<String, String> {
+    let mut files = tree.snapshot();
+    let is_for_once = |path: &str| {
+        ["custom.cfg", "grubenv", "AAA-planish-trial.conf"].iter().any(|name| path.ends_with(name))
+    };
+    files.retain(|path, _| {
+        let of_loader = ["/boot/", "/efi/", "/etc/default/", "/etc/kernel/"];
+        of_loader.iter().any(|folder| path.starts_with(folder)) && !is_for_once(path)
+    });
+    files
+}
+
+/// Boots until it has ended. Each boot comes up where `comes_up` says so of its number; the default entry stays.
+fn play(tree: &Tree, start: &BTreeMap<String, String>, comes_up: impl Fn(usize) -> bool) -> Going {
+    let entry = default_entry(tree);
+    for boot in 0..60 {
+        reboot(tree, start, comes_up(boot));
+        let going = resume(&tree.session(), &mut Played(None)).expect("it has a state until it ends");
+        if going.after == After::Ended {
+            return going;
+        }
+        assert_eq!(going.after, After::Reboot);
+        assert_eq!(default_entry(tree), entry, "boot {boot}");
+    }
+    panic!("it does not end");
+}
+
+/// Nothing of it is left: neither a file of the host, nor a state, nor an open entry.
+fn assert_gone(tree: &Tree, start: &BTreeMap<String, String>, when: &str) {
+    let left = differences(start, &tree.snapshot());
+    assert!(left.iter().all(|path| path == CMDLINE), "{when}: {left:?}");
+    let state = tree.root().join("var/lib/planish/trial-boots.json");
+    assert!(!state.exists(), "{when}: its state is there");
+    let open: Vec<_> =
+        tree.entries().into_iter().filter(planish_model::Entry::is_open).map(|it| it.id).collect();
+    assert!(open.is_empty(), "{when}: {open:?}");
+}
+
+/// The boot pays by half, the rung inside of each by a tenth, and the placebo by nothing.
+fn assert_found(outcome: &TrialOutcome, name: &str) {
+    let rung = |name: &str| outcome.rungs.iter().find(|rung| rung.name == name).expect("planned");
+    let told = |name: &str| (rung(name).verdict, rung(name).pairs, rung(name).reason.clone());
+    let skew = rung("skew");
+    assert_eq!((skew.verdict, skew.pairs), (RungVerdict::Keep, 8), "{name}: {}", skew.reason);
+    assert!(skew.effect.is_some_and(|gain| (gain - 0.5).abs() < 0.01), "{name}: {:?}", skew.effect);
+    assert_eq!(told("swap").0, RungVerdict::Keep, "{name}: {:?}", told("swap"));
+    assert_eq!(told("skew + swap").0, RungVerdict::Keep, "{name}: {:?}", told("skew + swap"));
+    assert_eq!(told("placebo").0, RungVerdict::Drop, "{name}: {:?}", told("placebo"));
+    let boots = outcome.boots.as_ref().expect("of boots");
+    assert_eq!((boots.boots.len(), boots.arguments["skew"].as_str()), (24, "skew_tick=1"), "{name}");
+    assert!(boots.boots.iter().all(|boot| boot.lost.is_none()), "{name}: {:?}", boots.boots);
+}
+
+#[test]
+fn a_trial_of_boots_finds_what_pays_and_leaves_nothing() {
+    // The other two loaders are below.
+    for named in all().into_iter().step_by(3) {
+        let (name, (tree, start)) = (named.0, machine(named));
+        let session = tree.session();
+        let going = begin(&tree, &session, &mut Played(None), false).expect("begun");
+        assert_eq!(going.after, After::Reboot, "{name}");
+        let unit = tree.get(SERVICE);
+        assert!(unit.contains("\nExecStart=/usr/bin/planish trial resume\n"), "{name}: {unit}");
+        assert!(tree.get(BACK).contains("\nConditionKernelCommandLine=planish.trial\n"), "{name}");
+        let told = boots::status(&session).expect("readable").expect("under way");
+        assert_eq!(told.boots.expect("of boots").asked, 1, "{name}");
+        let error = begin(&tree, &session, &mut Played(None), false).expect_err("one at a time");
+        assert_eq!(error.exit(), Exit::Refused, "{name}: {error}");
+        drop(session);
+
+        let outcome = play(&tree, &start, |_| true).outcome;
+        assert_gone(&tree, &start, name);
+        assert_found(&outcome, name);
+        // What was told last is what is told ever after.
+        let last = boots::status(&tree.session()).expect("readable").expect("it has ended");
+        assert_eq!(last.proof_id, outcome.proof_id, "{name}");
+    }
+}
+
+#[test]
+fn what_is_kept_becomes_the_default_by_the_usual_way_and_goes_by_an_undo() {
+    for named in all().into_iter().skip(1).take(2) {
+        let (name, (tree, start)) = (named.0, machine(named));
+        begin(&tree, &tree.session(), &mut Played(None), true).expect("begun");
+        let outcome = play(&tree, &start, |_| true).outcome;
+        assert!(outcome.refused.is_empty(), "{name}: {:?}", outcome.refused);
+        assert_found(&outcome, name);
+        for _ in 0..2 {
+            reboot(&tree, &start, true);
+            let given = tree.get(CMDLINE);
+            assert!(given.contains("skew_tick=1") && !given.contains("planish.trial"), "{name}: {given}");
+        }
+        planish_pipeline::undo(&tree.session(), planish_pipeline::Target::All, false).expect("undone");
+        reboot(&tree, &start, true);
+        assert_gone(&tree, &start, name);
+    }
+}
+
+#[test]
+fn boots_that_never_come_up_drop_their_arm_and_end_the_trial() {
+    for named in all() {
+        let (name, (tree, start)) = (named.0, machine(named));
+        begin(&tree, &tree.session(), &mut Played(None), true).expect("begun");
+        let outcome = play(&tree, &start, |_| false).outcome;
+        assert_gone(&tree, &start, name);
+        let skew = outcome.rungs.iter().find(|rung| rung.name == "skew").expect("planned");
+        assert_eq!(skew.verdict, RungVerdict::Drop, "{name}: {}", skew.reason);
+        assert!(skew.reason.contains("it did not come up"), "{name}: {}", skew.reason);
+        let boots = outcome.boots.expect("of boots");
+        assert!(boots.boots.len() <= 6 && boots.asked <= 6, "{name}: it ends early: {boots:?}");
+    }
+}
+
+#[test]
+fn a_default_entry_that_somebody_changes_ends_the_trial_and_says_so() {
+    let (tree, start) = machine(all()[2]);
+    begin(&tree, &tree.session(), &mut Played(None), false).expect("begun");
+    persist(&tree, &more());
+    let entry = default_entry(&tree);
+    let outcome = loop {
+        reboot(&tree, &start, true);
+        let going = resume(&tree.session(), &mut Played(None)).expect("it has a state until it ends");
+        if going.after == After::Ended {
+            break going.outcome;
+        }
+    };
+    assert_eq!(default_entry(&tree), entry, "what somebody gave every boot stays");
+    let boots = outcome.boots.expect("of boots").boots;
+    let lost = boots.iter().filter_map(|boot| boot.lost.as_deref());
+    assert!(lost.clone().count() >= 2 && lost.clone().all(|why| why.contains("default entry")), "{boots:?}");
+    assert!(
+        outcome.rungs.iter().all(|rung| rung.verdict == RungVerdict::Inconclusive),
+        "{:?}",
+        outcome.rungs
+    );
+}
+
+#[test]
+fn it_is_stopped_in_a_boot_on_trial_and_in_any_other() {
+    for named in all() {
+        for boots in 0..4 {
+            let (name, (tree, start)) = (named.0, machine(named));
+            begin(&tree, &tree.session(), &mut Played(None), false).expect("begun");
+            for _ in 0..boots {
+                reboot(&tree, &start, true);
+                resume(&tree.session(), &mut Played(None)).expect("under way");
+            }
+            // The next boot, in which somebody logs in before the unit has done anything.
+            reboot(&tree, &start, true);
+            let is_on_trial = tree.get(CMDLINE).contains("planish.trial=");
+            let going = stop(&tree.session(), &mut Played(None)).expect("it was under way");
+            assert_eq!(going.after, After::Ended);
+            let is_told = going.outcome.notes.iter().any(|note| note.contains("systemctl reboot"));
+            assert_eq!(is_told, is_on_trial, "{name}: {:?}", going.outcome.notes);
+            assert_gone(&tree, &start, name);
+            assert!(stop(&tree.session(), &mut Played(None)).is_none(), "{name}: there is none any more");
+            reboot(&tree, &start, true);
+            assert!(!tree.get(CMDLINE).contains("skew_tick"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn without_leave_to_reboot_it_says_what_it_would_do_and_writes_nothing() {
+    let tree = able(all()[0]);
+    let start = tree.snapshot();
+    let session = tree.session();
+    let none = BootOptions::default();
+    let error =
+        boots::begin(&trial(&tree, 8), &session, &options(false), &none, &mut Played(None), &mut Silent)
+            .expect_err("refused");
+    assert_eq!(error.exit(), Exit::Refused);
+    let told = error.to_string();
+    for part in ["21 to 24 times", "`skew` is given skew_tick=1", "30 times at most"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(error.hints().concat().contains("--allow reboot"), "{:?}", error.hints());
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert_eq!(tree.entries().len(), 0);
+    // A loader that might boot the entry for ever is refused before, with the reason.
+    let tree = (all()[0].1)();
+    let error = begin(&tree, &tree.session(), &mut Played(None), false).expect_err("refused");
+    assert!(error.to_string().contains("boot `skew`"), "{error}");
+    assert_eq!(tree.entries().len(), 0);
+    // So is what cannot run at all: the machine is not started anew for it.
+    let tree = able(all()[0]);
+    let mut broken = trial(&tree, 8);
+    broken.workload.command = vec!["false".to_owned()];
+    let error =
+        boots::begin(&broken, &tree.session(), &options(false), &allowed(), &mut Played(None), &mut Silent)
+            .expect_err("refused");
+    assert!(matches!(error, TrialError::Baseline { .. }), "{error}");
+    assert_gone(&tree, &tree.snapshot(), "a workload that fails");
+}
+
+/// Begins, or goes on in the boots behind that, until the fuse blows or so many boots have gone by. Whether it blew.
+fn until_cut(tree: &Tree, start: &BTreeMap<String, String>, fuse: &Rc<Fuse>, boots: usize) -> bool {
+    let session = fused(tree.options(), fuse);
+    let begun = until_killed(|| begin(tree, &session, &mut Played(Some(Rc::clone(fuse))), false).map(drop));
+    drop(session);
+    if begun.is_none() {
+        return true;
+    }
+    for _ in 0..boots {
+        reboot(tree, start, true);
+        let session = fused(tree.options(), fuse);
+        let gone_on = until_killed(|| resume(&session, &mut Played(Some(Rc::clone(fuse)))));
+        drop(session);
+        if gone_on.is_none() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The power is cut at an operation of the beginning or of the boots behind it; somebody switches it on. Then it goes
+/// on by itself, or somebody ends it, and nothing of it is left.
+fn cut(named: Named, at: usize, moment: Moment, boots: usize) {
+    let (name, (tree, start)) = (named.0, machine(named));
+    let when = format!("{name}: cut {moment:?} operation {at}");
+    let entry = default_entry(&tree);
+    assert!(until_cut(&tree, &start, &Fuse::at(at, moment), boots), "{when}: never reached");
+    assert_eq!(default_entry(&tree), entry, "{when}");
+    // The loader takes the entry that it was told of; that boot comes up or it does not.
+    reboot(&tree, &start, at.is_multiple_of(2));
+    if let Some(going) = resume(&tree.session(), &mut Played(None)) {
+        assert_eq!(going.after, After::Reboot, "{when}: {:?}", going.outcome.notes);
+        let lost =
+            going.outcome.boots.iter().flat_map(|boots| &boots.boots).filter(|boot| boot.lost.is_some());
+        assert!(lost.count() <= 1, "{when}: {:?}", going.outcome.boots);
+        reboot(&tree, &start, true);
+        stop(&tree.session(), &mut Played(None)).expect("it was under way");
+    }
+    assert_gone(&tree, &start, &when);
+    reboot(&tree, &start, true);
+    assert!(!tree.get(CMDLINE).contains("skew_tick"), "{when}");
+    let boots = boots_on_trial(&tree.session()).expect("a sound journal");
+    assert!(boots.iter().all(|boot| boot.state != TrialBootState::Armed), "{when}: {boots:?}");
+}
+
+/// Of three moments at four loaders each operation has one a loader, another at the next.
+#[test]
+fn a_power_cut_at_any_operation_leaves_the_old_entry_and_a_trial_that_goes_on_or_ends() {
+    for (number, named) in all().into_iter().enumerate() {
+        const BOOTS: usize = 2;
+        let counter = Fuse::counting();
+        let (tree, start) = machine(named);
+        assert!(!until_cut(&tree, &start, &counter, BOOTS));
+        assert!(counter.operations() > 60, "{}: {}", named.0, counter.operations());
+        for at in (number..counter.operations()).step_by(all().len()) {
+            cut(named, at, MOMENTS[(at / all().len()) % MOMENTS.len()], BOOTS);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The machine behind a campaign: the journal's pipeline, the state folder, and the reboot.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use planish_model::{Exit, Plan, Profile, marked};
+use planish_pipeline::{
+    ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Undone, apply, apply_once,
+    boot_alone, end_boots, install_resume, log, plan, remove_resume,
+};
+
+use super::campaign::{Campaign, End, Inner, Machine, Unmeasured};
+use super::state::{self, Saved, SavedUnit};
+use super::{Hands, measure, told};
+use crate::arm::Recipe;
+use crate::control::Progress;
+use crate::file::{BootSpec, TrialFile};
+use crate::host::{HostControl, PipelineHost, chain};
+use crate::ladder::boots::is_decided;
+use crate::outcome::{Refusal, RungVerdict, TrialOutcome};
+use crate::proof::Proofs;
+use crate::run::{Ground, RunOptions, recipes};
+
+/// How the reason of an entry begins that is a boot of a trial.
+pub(super) const REASON: &str = "boot of trial ";
+
+/// A machine of a session, with a trial on it.
+pub(super) struct Real<'a> {
+    pub(super) session: &'a Session,
+    pub(super) trial: &'a TrialFile,
+    pub(super) options: &'a RunOptions,
+    pub(super) saved: Saved,
+    pub(super) host: PipelineHost<'a>,
+    pub(super) hands: &'a mut dyn Hands,
+    pub(super) progress: &'a mut dyn Progress,
+    /// What was found, once it is concluded.
+    pub(super) outcome: Option<TrialOutcome>,
+}
+
+/// What an undo has left, if anything.
+fn left(undone: Result<Undone, PipelineError>) -> Result<(), String> {
+    match undone {
+        Ok(undone) if undone.exit == Exit::Done => Ok(()),
+        Ok(undone) => Err(undone.hints.join("; ")),
+        Err(error) => Err(chain(&error)),
+    }
+}
+
+/// The profile of a boot: its boot parameters, and what else its profile wants, of which nothing is given.
+pub(super) fn profile(trial: &TrialFile, boot: &BootSpec) -> Profile {
+    let name = boot.name.get_ref();
+    Profile {
+        name: format!("trial-{}-{name}", trial.name.get_ref()),
+        summary: format!("boot `{name}` of trial `{}`", trial.name.get_ref()),
+        inherits: boot.profile.iter().map(|name| name.get_ref().clone()).collect(),
+        placement: None,
+        guide: Vec::new(),
+        want: boot.wants(),
+    }
+}
+
+/// The boot parameters of a boot, planned for this moment.
+pub(super) fn planned(
+    session: &Session,
+    profile: Profile,
+    allowed: &PlanOptions,
+) -> Result<Plan, PipelineError> {
+    Ok(boot_alone(&plan(session, &Source::Inline(profile), allowed)?))
+}
+
+impl Saved {
+    /// What was allowed when it began.
+    pub(super) fn allowed(&self) -> PlanOptions {
+        PlanOptions {
+            allow_classes: self.classes.clone(),
+            allow_knobs: self.knobs.clone(),
+            ..PlanOptions::default()
+        }
+    }
+}
+
+impl SavedUnit {
+    pub(super) fn wanted(&self) -> ResumeUnit {
+        let Self { program, state, folder, path, seconds_max } = self.clone();
+        ResumeUnit { program, state, folder, path, seconds_max }
+    }
+}
+
+impl Real<'_> {
+    /// The boot of a number among the arms of a campaign; none by the default entry.
+    fn boot(&self, arm: usize) -> Option<&BootSpec> {
+        self.trial.boot.get(arm.checked_sub(1)?)
+    }
+
+    fn plan_of(&self, arm: usize) -> Result<Plan, String> {
+        let boot = self.boot(arm).ok_or_else(|| "no boot of the trial has this number".to_owned())?;
+        planned(self.session, profile(self.trial, boot), &self.saved.allowed()).map_err(|error| chain(&error))
+    }
+
+    /// Persists the best boot that was kept, and the best rung that was kept inside of it.
+    fn persist(&mut self, outcome: &mut TrialOutcome) -> Result<(), String> {
+        let is_kept = |name: &str| {
+            let rung = outcome.rungs.iter().find(|rung| rung.name == name)?;
+            rung.effect.filter(|_| rung.verdict == RungVerdict::Keep)
+        };
+        let boots = self.trial.boot.iter().enumerate();
+        let kept = boots.filter_map(|(at, boot)| Some((at + 1, is_kept(boot.name.get_ref())?)));
+        let best = kept.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(arm, _)| arm);
+        let rungs = told::rungs(self.trial);
+        let inside = |recipe: &Recipe| match best {
+            Some(arm) => rungs.inside(rungs.name_of(arm), &recipe.name),
+            None => recipe.name.clone(),
+        };
+        let recipes = recipes(self.trial);
+        let nested = recipes[1..].iter().filter_map(|recipe| Some((recipe, is_kept(&inside(recipe))?)));
+        let nested = nested.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(recipe, _)| recipe);
+        let proof = outcome.proof_id.clone().unwrap_or_default();
+        let reason = format!("trial {}, proof {proof}", outcome.trial);
+        if best.is_none() && nested.is_none() {
+            outcome.notes.push("nothing was kept, so nothing was persisted".to_owned());
+        }
+        if let Some(arm) = best {
+            outcome.notes.push(self.persist_boot(arm, &reason)?);
+        }
+        if let Some(profile) = nested.and_then(|recipe| recipe.profile(&outcome.trial)) {
+            let kept = self.host.persist(&profile, &reason).map_err(|error| chain(&error))?;
+            outcome.notes.extend(kept.notes);
+        }
+        Ok(())
+    }
+
+    /// Gives the default entry the boot parameters of an arm, by the usual way.
+    fn persist_boot(&self, arm: usize, reason: &str) -> Result<String, String> {
+        let plan = self.plan_of(arm)?;
+        let options =
+            ApplyOptions { persist: true, reason: Some(reason.to_owned()), ..ApplyOptions::default() };
+        let done = apply(self.session, &plan, &options).map_err(|error| chain(&error))?;
+        if !matches!(done.exit, Exit::Done | Exit::Findings) {
+            return Err(done.hints.join("; "));
+        }
+        let given = &self.saved.arguments[arm - 1];
+        Ok(match done.entry {
+            Some(entry) => {
+                format!(
+                    "persisted as entry {entry}, for every boot from the next one on: {given}; planish undo {entry}"
+                )
+            }
+            None => format!("every boot is given it already: {given}"),
+        })
+    }
+}
+
+impl Machine for Real<'_> {
+    fn boot_id(&self) -> String {
+        self.session.host().boot_id()
+    }
+
+    fn marked(&self) -> Option<String> {
+        let cmdline = self.session.host().read("/proc/cmdline").unwrap_or_default();
+        let marks: Vec<&str> = marked(&cmdline).collect();
+        // Also of an entry that is taken back by now. One that is not of this trial is a boot on trial all the same.
+        let entries = log(self.session).unwrap_or_default();
+        let is_it = |mark: &str| marks.last().is_some_and(|last| *last == mark);
+        let entry = entries.iter().rev().find(|entry| entry.trial_boot().is_some_and(is_it));
+        let name = entry.and_then(|entry| entry.reason.as_deref()?.strip_prefix(REASON)?.split(':').next());
+        name.or(marks.last().copied()).map(str::to_owned)
+    }
+
+    fn now(&self) -> u64 {
+        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.hands.now().unwrap_or_else(clock)
+    }
+
+    fn keep(&mut self, campaign: &Campaign) -> Result<(), String> {
+        self.hands.before("keep");
+        self.saved.campaign = campaign.clone();
+        state::save(self.session, &self.saved).map_err(|error| chain(&error))
+    }
+
+    fn resume_at_boot(&mut self) -> Result<(), String> {
+        let installed =
+            install_resume(self.session, &self.saved.unit.wanted()).map_err(|error| chain(&error))?;
+        if installed.exit == Exit::Done { Ok(()) } else { Err(installed.hints.join("; ")) }
+    }
+
+    fn boot_once(&mut self, arm: usize, name: &str) -> Result<(), String> {
+        let plan = self.plan_of(arm)?;
+        let (boot, trial) = (told::rungs(self.trial).name_of(arm).to_owned(), self.trial.name.get_ref());
+        let reason = format!("{REASON}{name}: `{boot}` of `{trial}`");
+        let applied = apply_once(self.session, &plan, Some(&reason)).map_err(|error| chain(&error))?;
+        if applied.exit == Exit::Done { Ok(()) } else { Err(applied.hints.join("; ")) }
+    }
+
+    fn take_back(&mut self) -> Result<(), String> {
+        left(end_boots(self.session, REASON))
+    }
+
+    fn shortfall(&self, arm: usize) -> Option<String> {
+        if self.boot(arm).is_none() {
+            let now = self.session.host().read("/proc/cmdline").unwrap_or_default();
+            let why = "the default entry is another one than at the beginning: its command line is";
+            return (now != self.saved.cmdline).then(|| format!("{why} `{}`", now.trim()));
+        }
+        let plan = match self.plan_of(arm) {
+            Ok(plan) => plan,
+            Err(why) => return Some(why),
+        };
+        let missing: Vec<&str> = plan.boot.iter().map(|step| step.knob.as_str()).collect();
+        (!missing.is_empty()).then(|| format!("it came up without {}", missing.join(", ")))
+    }
+
+    fn measure(&mut self, boot: usize) -> Result<Vec<Inner>, Unmeasured> {
+        self.hands.before("measure");
+        let boots = self.trial.boots.as_ref().expect("a trial of boots was checked to have it");
+        let proofs = Proofs::of_state(self.session.state_folder());
+        let ground = &mut Ground {
+            options: self.options,
+            host: &mut self.host,
+            proofs: &proofs,
+            progress: self.progress,
+        };
+        measure::measure(self.trial, boots, boot, ground)
+    }
+
+    fn is_decided(&self, campaign: &Campaign) -> bool {
+        let options = told::options(self.trial, &self.saved);
+        is_decided(&options, &told::rungs(self.trial), campaign)
+    }
+
+    fn reboot(&mut self) -> Result<(), String> {
+        self.hands.before("reboot");
+        self.hands.reboot(self.session).map_err(|error| chain(&error))
+    }
+
+    fn conclude(&mut self, campaign: &Campaign) -> Result<(), String> {
+        self.hands.before("conclude");
+        let mut outcome = told::outcome(self.trial, &self.saved, campaign);
+        let proofs = Proofs::of_state(self.session.state_folder());
+        proofs.store(&mut outcome).map_err(|error| chain(&error))?;
+        // Somebody who watches may stop at a moment that suits him, also in a boot on trial.
+        let is_stopped = matches!(campaign.end(), Some((End::Stopped(_), _)));
+        if self.saved.keep && is_stopped {
+            outcome.notes.push("it was stopped, so nothing was persisted".to_owned());
+        } else if self.saved.keep
+            && let Err(why) = self.persist(&mut outcome)
+        {
+            outcome.refused.push(Refusal {
+                what: "--keep".to_owned(),
+                why,
+                cure: "planish log --verbose tells what was written; apply what pays by hand".to_owned(),
+            });
+        }
+        self.outcome = Some(outcome);
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), String> {
+        let unit = left(remove_resume(self.session));
+        self.hands.before("clear");
+        let state = state::remove(self.session).map_err(|error| chain(&error));
+        unit.and(state)
+    }
+}

@@ -1,0 +1,352 @@
+//! Trials whose arms are boots of the machine.
+//!
+//! The machine is started anew by the trial itself, again and again, and a unit of systemd goes on after each boot. An
+//! arm is booted by an entry that the loader takes once ([`planish_pipeline::apply_once`]), so that whatever happens
+//! the boot behind it is by the default entry; the default entry is changed by `--keep` alone, at the very end, and by
+//! the usual way. Inside each boot the rungs of the file run as they do in any trial. What is said of boots is in
+//! `docs/boot-trials.md`, what is concluded from them in `ladder/boots.rs`, and what follows what in [`campaign`].
+
+pub(crate) mod campaign;
+mod machine;
+mod measure;
+mod state;
+mod told;
+
+use std::path::Path;
+
+use planish_model::{Class, Exit, HostFacts, KnobId, marked};
+use planish_pipeline::{
+    PipelineError, PlanOptions, Session, can_resume, once_preview, resume_units, stop_resume,
+};
+
+use self::campaign::{Campaign, Machine, Next};
+use self::machine::{Real, planned, profile};
+use self::state::{Saved, SavedUnit, VERSION};
+use crate::control::Progress;
+use crate::error::TrialError;
+use crate::file::{BootsSpec, TrialFile};
+use crate::host::{HostControl, PipelineHost, chain};
+use crate::ladder::host_error;
+use crate::outcome::{Refusal, TrialOutcome};
+use crate::proof::Proofs;
+use crate::run::{Ground, RunOptions};
+
+/// How long a boot may take beside its units, in seconds: the opening of arms, and what waits for another planish.
+const SPARE_SECONDS: f64 = 900.0;
+
+/// What a trial of boots cannot do by the pipeline, and what a test plays.
+pub trait Hands {
+    /// Starts the machine anew. It has only begun when this returns.
+    ///
+    /// # Errors
+    /// Nobody here can.
+    fn reboot(&mut self, session: &Session) -> Result<(), PipelineError> {
+        planish_pipeline::reboot(session)
+    }
+
+    /// The time in seconds since 1970, where it is not the machine's.
+    fn now(&self) -> Option<u64> {
+        None
+    }
+
+    /// One of its own calls is about to be made: a moment at which a test cuts the power.
+    fn before(&mut self, _call: &'static str) {}
+}
+
+/// Those of this machine.
+#[derive(Debug, Default)]
+pub struct OwnHands;
+
+impl Hands for OwnHands {}
+
+/// What a trial of boots is begun with, besides what every trial is.
+#[derive(Clone, Debug, Default)]
+pub struct BootOptions {
+    /// Whether it may start the machine anew.
+    pub reboot: bool,
+    /// Classes of boot parameters that may be set besides `safe`.
+    pub classes: Vec<Class>,
+    /// Boot parameters that may be set whatever their class.
+    pub knobs: Vec<KnobId>,
+    /// The folder of `--state`, as an absolute path.
+    pub state: Option<String>,
+}
+
+/// What comes after a command on a trial of boots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The machine is being started anew, and goes on by itself.
+    Reboot,
+    /// This program was asked to end; the next boot goes on.
+    Interrupted,
+    /// It has ended.
+    Ended,
+}
+
+/// A trial of boots after a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Going {
+    /// What is known by now.
+    pub outcome: TrialOutcome,
+    /// What comes next.
+    pub after: After,
+}
+
+/// Begins a trial of boots: looks whether the machine can do it, runs its workload once, and has the first boot come.
+///
+/// # Errors
+/// It may not reboot, and what it would do; a machine that cannot boot an entry once, or cannot go on after it; another
+/// trial of boots; a workload that does not run here.
+pub fn begin(
+    trial: &TrialFile,
+    session: &Session,
+    run: &RunOptions,
+    boot: &BootOptions,
+    hands: &mut dyn Hands,
+    progress: &mut dyn Progress,
+) -> Result<Going, TrialError> {
+    let boots = boots_of(trial)?;
+    if let Some(going) = state::load(session)? {
+        let what = format!("a trial of boots is under way: {}", going.command);
+        return Err(refused(what, "planish trial status; to end it: planish trial stop"));
+    }
+    can_resume(session).map_err(control)?;
+    if session.host().read("/proc/cmdline").is_ok_and(|cmdline| marked(&cmdline).next().is_some()) {
+        let what = "this is a boot on trial, and the baseline is a boot by the default entry".to_owned();
+        return Err(refused(what, "planish check tells whose it is; start the machine anew, and then begin"));
+    }
+    let allowed = PlanOptions {
+        allow_classes: boot.classes.clone(),
+        allow_knobs: boot.knobs.clone(),
+        ..PlanOptions::default()
+    };
+    let arguments = previewed(trial, session, &allowed)?;
+    let unit = unit(trial, boots, run, boot)?;
+    resume_units(&unit.wanted()).map_err(control)?;
+    if !boot.reboot {
+        let what = format!("nobody has allowed it to reboot: {}", told::before(trial, boots, &arguments));
+        return Err(refused(what, "if that may be: once more with --allow reboot"));
+    }
+    if session.host().is_live() && !rustix::process::geteuid().is_root() {
+        let what = "only root may write the boot loader's files, and start the machine anew".to_owned();
+        return Err(refused(what, &format!("sudo {}", run.command)));
+    }
+    let proofs = Proofs::of_state(session.state_folder());
+    proofs.check_writable()?;
+    let mut host = PipelineHost::new(session, &run.command);
+    host.begin()?;
+    // After this point no other trial sets this host.
+    rehearse(trial, boots, &mut Ground { options: run, host: &mut host, proofs: &proofs, progress })?;
+    let seed = run.checked_seed(trial.seed)?;
+    let facts: HostFacts = host.facts();
+    let mut real = Real {
+        session,
+        trial,
+        options: run,
+        saved: Saved {
+            version: VERSION,
+            command: run.repeated(seed),
+            trial: trial.to_text(),
+            classes: boot.classes.clone(),
+            knobs: boot.knobs.clone(),
+            keep: run.keep,
+            unit,
+            host: facts,
+            cmdline: session.host().read("/proc/cmdline").unwrap_or_default(),
+            arguments,
+            campaign: Campaign::new(seed, trial.boot.len(), boots.blocks, 0),
+        },
+        host,
+        hands,
+        progress,
+        outcome: None,
+    };
+    let now = real.now();
+    let deadline = run.budget.map(|budget| now.saturating_add(budget.as_secs()));
+    let campaign = Campaign::new(seed, trial.boot.len(), boots.blocks, now).until(deadline);
+    Ok(on(&mut real, campaign, Campaign::go_on))
+}
+
+/// Goes on with the trial of boots of this state folder; `None` where there is none. What the unit of systemd does
+/// after each boot, and what anybody may type.
+///
+/// # Errors
+/// A state that cannot be read; a trial at work.
+pub fn resume(
+    session: &Session,
+    run: &RunOptions,
+    hands: &mut dyn Hands,
+    progress: &mut dyn Progress,
+) -> Result<Option<Going>, TrialError> {
+    with_saved(session, run, hands, progress, Campaign::go_on)
+}
+
+/// Ends the trial of boots of this state folder, also in a boot on trial, and takes back its unit, its entry and its
+/// state; `None` where there is none. The machine is not started anew.
+///
+/// # Errors
+/// As [`resume`].
+pub fn stop(
+    session: &Session,
+    run: &RunOptions,
+    hands: &mut dyn Hands,
+    progress: &mut dyn Progress,
+) -> Result<Option<Going>, TrialError> {
+    stop_resume(session).map_err(control)?;
+    with_saved(session, run, hands, progress, |campaign, machine| {
+        campaign.stop(machine, "somebody stopped it")
+    })
+}
+
+/// The trial of boots of this state folder as far as it has come; without one, the last that has ended.
+///
+/// # Errors
+/// A state or proofs that cannot be read.
+pub fn status(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
+    if let Some(saved) = state::load(session)? {
+        let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
+        return Ok(Some(told::outcome(&trial, &saved, &saved.campaign)));
+    }
+    Proofs::of_state(session.state_folder()).newest(|outcome| outcome.boots.is_some())
+}
+
+fn refused(what: String, cure: &str) -> TrialError {
+    TrialError::Refused { what, cure: cure.to_owned() }
+}
+
+/// A refusal of the control plane, with its own cure.
+fn control(error: PipelineError) -> TrialError {
+    TrialError::Refused { what: chain(&error), cure: error.hints().join("; ") }
+}
+
+fn boots_of(trial: &TrialFile) -> Result<&BootsSpec, TrialError> {
+    trial.boots.as_ref().ok_or_else(|| TrialError::Usage {
+        what: "no arm of this trial is a boot".to_owned(),
+        cure: "leave --allow out, or give it [boots] and a [[boot]]".to_owned(),
+    })
+}
+
+/// What each boot would be given, once it is known that the loader can do it and that this user may.
+fn previewed(trial: &TrialFile, session: &Session, allowed: &PlanOptions) -> Result<Vec<String>, TrialError> {
+    let mut arguments = Vec::new();
+    for boot in &trial.boot {
+        let of_boot = |error: PipelineError| {
+            let what = format!("boot `{}`: {}", boot.name.get_ref(), chain(&error));
+            TrialError::Refused { what, cure: error.hints().join("; ") }
+        };
+        let plan = planned(session, profile(trial, boot), allowed).map_err(of_boot)?;
+        once_preview(session, &plan).map_err(of_boot)?;
+        let knob = |step: &planish_model::Step| {
+            session.catalogue().knob(&step.knob).ok().and_then(|knob| knob.argument(&step.wanted))
+        };
+        arguments.push(plan.boot.iter().filter_map(knob).collect::<Vec<_>>().join(" "));
+    }
+    Ok(arguments)
+}
+
+/// How systemd goes on with it. A relative program, or a folder or a search path with blanks, would mean something else
+/// in a unit, and is refused by who writes it.
+fn unit(
+    trial: &TrialFile,
+    boots: &BootsSpec,
+    run: &RunOptions,
+    boot: &BootOptions,
+) -> Result<SavedUnit, TrialError> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let folder = std::env::current_dir()
+        .map_err(|source| TrialError::File { path: ".".into(), source })
+        .map(|folder| text(&folder))?;
+    let units = (boots.units * (trial.rung.len() + 1)) as f64;
+    let settle =
+        trial.workload.settle_seconds + trial.workload.settle.seconds + trial.workload.settle.psi_seconds;
+    let service = trial.service.as_ref();
+    let start = service.map_or(0.0, |it| it.ready_seconds + it.warmup_seconds + it.stop_seconds);
+    let seconds =
+        boots.settle_seconds + units * (trial.workload.timeout_seconds + settle + start) + SPARE_SECONDS;
+    Ok(SavedUnit {
+        program: text(&run.program),
+        state: boot.state.clone(),
+        folder,
+        path: std::env::var("PATH").unwrap_or_else(|_| "/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
+        seconds_max: seconds.ceil() as u64,
+    })
+}
+
+/// One unit of each arm here, before the machine is started anew for any: what does not run here will not run there.
+fn rehearse(trial: &TrialFile, boots: &BootsSpec, ground: &mut Ground<'_>) -> Result<(), TrialError> {
+    let short = BootsSpec { units: 1, settle_seconds: 0.0, ..boots.clone() };
+    let failed = |detail| TrialError::Baseline { name: trial.baseline.name().to_owned(), detail };
+    let inner = match measure::measure(trial, &short, 0, ground) {
+        Ok(inner) => inner,
+        Err(campaign::Unmeasured::Stopped) => return Err(TrialError::Stopped),
+        Err(campaign::Unmeasured::Lost(why)) => return Err(failed(why)),
+        Err(campaign::Unmeasured::Host(detail)) => return Err(TrialError::Host { detail, restored: true }),
+    };
+    let primary = trial.primary_name();
+    let told = inner.first().and_then(|inner| inner.as_ref().ok()?.get(&primary).cloned());
+    match told {
+        Some(figure) if figure.value > 0.0 => Ok(()),
+        Some(figure) => Err(TrialError::NotAboveZero { metric: primary, value: figure.value, instead: None }),
+        None => Err(failed(format!("it reports no `{primary}`"))),
+    }
+}
+
+/// What is done with a campaign.
+type Step = fn(&mut Campaign, &mut dyn Machine) -> Next;
+
+fn with_saved(
+    session: &Session,
+    run: &RunOptions,
+    hands: &mut dyn Hands,
+    progress: &mut dyn Progress,
+    step: Step,
+) -> Result<Option<Going>, TrialError> {
+    let Some(saved) = state::load(session)? else {
+        // A kill may have come between the two: the unit is of no use without a state.
+        planish_pipeline::remove_resume(session).map_err(control)?;
+        return Ok(None);
+    };
+    let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
+    let mut host = PipelineHost::new(session, &run.command);
+    host.take_back_left().map_err(host_error)?;
+    host.begin()?;
+    let campaign = saved.campaign.clone();
+    let mut real = Real { session, trial: &trial, options: run, saved, host, hands, progress, outcome: None };
+    Ok(Some(on(&mut real, campaign, step)))
+}
+
+/// Does a step, and tells what came of it.
+fn on(
+    real: &mut Real<'_>,
+    mut campaign: Campaign,
+    step: impl FnOnce(&mut Campaign, &mut dyn Machine) -> Next,
+) -> Going {
+    let next = step(&mut campaign, real);
+    let outcome = real.outcome.take();
+    let mut outcome = outcome.unwrap_or_else(|| told::outcome(real.trial, &real.saved, &campaign));
+    let mut not_done = |what: &str, why: String, cure: &str| {
+        let (what, cure) = (what.to_owned(), cure.to_owned());
+        outcome.refused.push(Refusal { what, why, cure });
+    };
+    let after = match next {
+        Next::Reboot => After::Reboot,
+        Next::Interrupted => After::Interrupted,
+        Next::Ended(None) => After::Ended,
+        Next::Ended(Some(left)) => {
+            not_done("to leave nothing behind", left, "planish log; planish undo --all");
+            outcome.exit = Exit::FailedNotRestored.code();
+            After::Ended
+        }
+        Next::Unconcluded(why) => {
+            not_done("the outcome", why, "mend that, and then: planish trial resume");
+            outcome.exit = Exit::Refused.code();
+            After::Ended
+        }
+    };
+    if after == After::Ended && real.marked().is_some() {
+        let note =
+            "this boot is still the one on trial, and the next one is by the default entry: systemctl reboot";
+        outcome.notes.push(note.to_owned());
+    }
+    Going { outcome, after }
+}
