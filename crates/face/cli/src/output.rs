@@ -82,8 +82,17 @@ pub(crate) fn print_talk(text: &str) {
 
 /// Commands that write the host. Their exit code tells what became of it, and nothing else: 2 would say that they were
 /// not even begun.
-const WRITERS: [&str; 7] =
-    ["apply", "confirm", "undo", "install-check", "prove", "trial-run", "trial-selfcheck"];
+const WRITERS: [&str; 9] = [
+    "apply",
+    "confirm",
+    "undo",
+    "install-check",
+    "prove",
+    "trial-run",
+    "trial-selfcheck",
+    "trial-resume",
+    "trial-stop",
+];
 
 /// Prints what a command answers; where that cannot be, a command that only looks is at fault.
 fn print_answer(command: &str, text: &str, exit: Exit) -> Exit {

@@ -89,6 +89,23 @@ impl Running {
         Ok((options, Line { shown, stop, stopping: false }))
     }
 
+    /// The options of a command that goes on with what another one has begun, and who listens to it.
+    pub fn of_begun(context: &Context) -> Result<(RunOptions, Line), Failure> {
+        Self { quick: false, seed: None, budget: None, html: None }.start(context)
+    }
+
+    /// Refuses what has no meaning for a trial whose arms are boots, which goes on without this command.
+    pub fn refuse_beside_boots(&self, duet: bool) -> Result<(), Failure> {
+        let given = [("--quick", self.quick), ("--html", self.html.is_some()), ("--duet", duet)];
+        let given: Vec<&str> = given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let given = given.join(", ");
+        let what = format!("{given} cannot be used where arms are boots, which go on without this command");
+        Err(Failure::usage(what).hint(format!("leave {given} out")))
+    }
+
     /// Writes the HTML page that was asked for, and says where it is. By now the host is as the answer tells: a page
     /// that cannot be written is an error in that answer, and takes neither its result nor its exit code.
     fn page(&self, outcome: &TrialOutcome, answer: Answer) -> Answer {
@@ -100,7 +117,7 @@ impl Running {
     }
 }
 
-fn refuse_recorded(context: &Context) -> Result<(), Failure> {
+pub(crate) fn refuse_recorded(context: &Context) -> Result<(), Failure> {
     if context.globals.root.is_none() {
         return Ok(());
     }
@@ -141,7 +158,7 @@ impl Drop for Line {
 
 /// An outcome that names commands as they are typed here. What an outcome says is part of its report, as of the proof,
 /// and no message that would be told so anyway.
-fn told_here(mut outcome: TrialOutcome, context: &Context) -> TrialOutcome {
+pub(crate) fn told_here(mut outcome: TrialOutcome, context: &Context) -> TrialOutcome {
     outcome.notes.iter_mut().for_each(|note| *note = context.here(note));
     for refusal in &mut outcome.refused {
         refusal.why = context.here(&refusal.why);
@@ -213,7 +230,7 @@ fn in_a_checkout(line: &str, program: &str) -> String {
     }
 }
 
-fn exit_of(outcome: &TrialOutcome) -> Exit {
+pub(crate) fn exit_of(outcome: &TrialOutcome) -> Exit {
     let all = [
         Exit::Done,
         Exit::Findings,

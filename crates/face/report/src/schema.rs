@@ -10,7 +10,8 @@ use crate::commands::{
     HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport, LatencyReport, LogReport,
     MapReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextImportReport,
     TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport, TextShowReport,
-    TextVerifyReport, TopoReport, TrialNewReport, TrialRunReport, UndoReport, VersionReport,
+    TextVerifyReport, TopoReport, TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport,
+    TrialStopReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -51,8 +52,11 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<TopoReport>(),
         of::<HonestyReport>(),
         of::<TrialNewReport>(),
+        of::<TrialResumeReport>(),
         of::<TrialRunReport>(),
         of::<SelfCheckReport>(),
+        of::<TrialStatusReport>(),
+        of::<TrialStopReport>(),
         of::<UndoReport>(),
         of::<VersionReport>(),
         without_result("usage"),

@@ -120,7 +120,7 @@ fn program(args: &Check, context: &Context) -> Result<String, Failure> {
 }
 
 /// The folder of `--state` as a unit can name it. That of a recorded host lies on another machine than its units.
-fn state(context: &Context) -> Result<Option<String>, Failure> {
+pub(crate) fn state(context: &Context) -> Result<Option<String>, Failure> {
     let Some(folder) = context.globals.state.as_ref().filter(|_| context.globals.root.is_none()) else {
         return Ok(None);
     };

@@ -1,6 +1,7 @@
 //! One file per command: its arguments and what it does.
 
 pub(crate) mod apply;
+mod boots;
 pub(crate) mod check;
 pub(crate) mod confirm;
 pub(crate) mod doctor;

@@ -244,7 +244,7 @@ pub(crate) fn file_argument(path: &Path, ending: &str) -> String {
 }
 
 /// A class that may be allowed as a whole.
-fn class(word: &str) -> Result<Class, String> {
+pub(crate) fn class(word: &str) -> Result<Class, String> {
     match word {
         "safe" => Ok(Class::Safe),
         "availability" => Ok(Class::Availability),

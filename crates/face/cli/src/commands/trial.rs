@@ -9,6 +9,7 @@ use planish_report::{HonestyReport, SelfCheckReport, TrialNewReport, TrialRunRep
 use planish_trial::{NewTrial, SelfCheckVerdict, TrialError, Worth};
 
 use crate::answer::Answer;
+use crate::commands::boots;
 use crate::commands::plan::file_argument;
 use crate::commands::write_new_file;
 use crate::context::Context;
@@ -26,6 +27,16 @@ pub(crate) struct Args {
 enum Command {
     New(New),
     Run(Run),
+    /// Tell how far a trial is whose arms are boots; without one, what the last one found
+    Status,
+    /// End a trial whose arms are boots, and take its unit, its boot entry and its state away
+    ///
+    /// Also in a boot on trial, which runs on until the machine is started anew: that is left to whoever types this.
+    Stop,
+    /// Go on with a trial whose arms are boots: what its unit does after each boot
+    ///
+    /// It may start the machine anew.
+    Resume,
     Selfcheck(SelfCheck),
     /// Tell how often the hidden placebo was kept, over all trials whose proofs are here
     Honesty,
@@ -55,17 +66,27 @@ fn shell_line(text: &str) -> Result<String, &'static str> {
 ///
 /// With --keep it ends in exit code 1 where what was kept is not in force afterwards, or is taken back at the next boot
 /// by a file that is read later.
+///
+/// Where arms of the file are boots ([boots], docs/boot-trials.md), it starts this machine anew, again and again, and a
+/// unit of systemd goes on after each boot. Without --allow reboot it only says how often, and how long that takes.
 #[derive(Debug, clap::Args)]
 struct Run {
     /// A trial file; without a slash or the ending .toml, a trial that planish brings along
     #[arg(value_name = "F")]
     trial: String,
-    /// Persist what is kept and confirmed, in sysctl.d and tmpfiles.d; no boot parameters, which a trial cannot measure
+    /// Persist what is kept and confirmed, in sysctl.d and tmpfiles.d; boot parameters only where arms are boots
     #[arg(long)]
     keep: bool,
     /// Run the two arms of a pair at the same time, each on its half of the CPUs
     #[arg(long)]
     duet: bool,
+    /// Where arms are boots: allow to start the machine anew (reboot), and boot parameters of these classes besides
+    /// safe ones: availability, durability
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = boots::allowed)]
+    allow: Vec<boots::Allowed>,
+    /// Where arms are boots: allow this boot parameter, whatever its class
+    #[arg(long, value_name = "KNOB", value_delimiter = ',')]
+    allow_knob: Vec<String>,
     #[command(flatten)]
     running: Running,
 }
@@ -88,6 +109,9 @@ impl Args {
         match self.command {
             Command::New(_) => "trial-new",
             Command::Run(_) => "trial-run",
+            Command::Status => "trial-status",
+            Command::Stop => "trial-stop",
+            Command::Resume => "trial-resume",
             Command::Selfcheck(_) => "trial-selfcheck",
             Command::Honesty => "trial-honesty",
         }
@@ -98,6 +122,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     match &args.command {
         Command::New(args) => run_new(args, context),
         Command::Run(args) => run_run(args, context),
+        Command::Status => boots::status(context),
+        Command::Stop => boots::stop(context),
+        Command::Resume => boots::resume(context),
         Command::Selfcheck(args) => run_selfcheck(args, context),
         Command::Honesty => run_honesty(context),
     }
@@ -136,6 +163,17 @@ fn worth(named: &str, session: &Session) -> Result<Worth, Failure> {
 
 fn run_run(args: &Run, context: &Context) -> Result<Answer, Failure> {
     let (session, trial) = args.running.trial(&args.trial, context)?;
+    if trial.boots.is_some() {
+        args.running.refuse_beside_boots(args.duet)?;
+        let (mut options, progress) = args.running.start(context)?;
+        options.keep = args.keep;
+        let allowed = boots::options(&args.allow, &args.allow_knob, context)?;
+        return boots::begin(&trial, &session, &options, &allowed, progress, context);
+    }
+    if !args.allow.is_empty() || !args.allow_knob.is_empty() {
+        let error = Failure::usage(format!("no arm of {} is a boot: --allow is for those", args.trial));
+        return Err(error.hint("leave --allow and --allow-knob out"));
+    }
     if trial.rung.is_empty() {
         let error = Failure::usage(format!("{} has no [[rung]]: it compares nothing", args.trial));
         return Err(error.hint(context.line(&format!("trial selfcheck {}", args.trial))));

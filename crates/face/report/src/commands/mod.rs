@@ -55,6 +55,8 @@ pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProc
 pub use text_order::{TextOrderReport, TextOrderRow};
 pub use text_record::{TextRecordReport, TextRecordSource};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
-pub use trial::{ProveReport, SelfCheckReport, TrialRunReport};
+pub use trial::{
+    ProveReport, SelfCheckReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport,
+};
 pub use undo::{UndoReport, UndoneEntry};
 pub use version::VersionReport;

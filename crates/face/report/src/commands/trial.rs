@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anstyle::Style;
 use planish_trial::{
-    Better, Builds, Confirmed, Gain, LadderMode, Rung, RungVerdict, SelfCheck, SelfCheckVerdict, TrialOutcome,
+    Better, Boots, BootsState, Builds, Confirmed, Gain, LadderMode, Rung, RungVerdict, SelfCheck,
+    SelfCheckVerdict, TrialOutcome, UnitKind,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,6 +29,55 @@ pub struct ProveReport(pub TrialOutcome);
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SelfCheckReport(pub SelfCheck);
+
+/// Where a trial is whose arms are boots.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TrialStatusReport {
+    /// The trial as far as it has come, or the last that has ended; null where there was none.
+    pub trial: Option<TrialOutcome>,
+}
+
+/// What `trial stop` ended.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TrialStopReport {
+    /// The trial as far as it had come; null where none was under way.
+    pub trial: Option<TrialOutcome>,
+}
+
+/// What `trial resume` went on with.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TrialResumeReport {
+    /// The trial as far as it has come; null where none was under way.
+    pub trial: Option<TrialOutcome>,
+}
+
+impl Report for TrialStatusReport {
+    const COMMAND: &'static str = "trial-status";
+
+    fn text(&self, page: &mut Page<'_>) {
+        if let Some(trial) = &self.trial {
+            outcome(trial, page);
+        } else {
+            page.line("No trial of boots is under way, and none has run here.");
+        }
+    }
+}
+
+impl Report for TrialStopReport {
+    const COMMAND: &'static str = "trial-stop";
+
+    fn text(&self, page: &mut Page<'_>) {
+        self.trial.iter().for_each(|trial| outcome(trial, page));
+    }
+}
+
+impl Report for TrialResumeReport {
+    const COMMAND: &'static str = "trial-resume";
+
+    fn text(&self, page: &mut Page<'_>) {
+        self.trial.iter().for_each(|trial| outcome(trial, page));
+    }
+}
 
 impl Report for TrialRunReport {
     const COMMAND: &'static str = "trial-run";
@@ -67,13 +117,21 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     }
     let took = units::seconds(outcome.seconds);
     let own = outcome.overhead * 100.0;
-    page.fact("took", &format!("{took}, of which {own:.2} % went into bookkeeping; seed {}", outcome.seed));
+    let own = match outcome.unit {
+        UnitKind::Boot => String::new(),
+        _ => format!(", of which {own:.2} % went into bookkeeping"),
+    };
+    page.fact("took", &format!("{took}{own}; seed {}", outcome.seed));
     page.gap();
     page.table(&ladder(outcome));
     page.gap();
     page.table(&arms(outcome));
     if outcome.rungs.iter().any(|rung| rung.pairs > 0) {
         page.line("Values are medians of each arm alone, gains come from pairs: on a machine that drifts they differ.");
+    }
+    if let Some(boots) = &outcome.boots {
+        page.heading("Boots");
+        self::boots(boots, page);
     }
     if let Some(selfcheck) = &outcome.selfcheck {
         page.heading("Noise");
@@ -108,6 +166,29 @@ fn redone(outcome: &TrialOutcome) -> String {
     let causes: Vec<String> = counts.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
     let all = outcome.blocks.len() + outcome.discarded.len();
     format!("{} of {all} blocks: {}", outcome.discarded.len(), causes.join(", "))
+}
+
+/// The boots so far: one figure each, of every arm that ran inside.
+fn boots(boots: &Boots, page: &mut Page<'_>) {
+    let word = match boots.state {
+        BootsState::UnderWay => "under way",
+        BootsState::Ended => "ended",
+    };
+    page.fact("state", &format!("{word}; {} boots asked for, {} at most", boots.asked, boots.boots_max));
+    for (name, arguments) in &boots.arguments {
+        page.fact(name, &format!("gives {arguments}"));
+    }
+    let mut table = Table::new(&["block", "boot", "values"]);
+    for row in &boots.boots {
+        let told = |(name, value): (&String, &Option<f64>)| match value {
+            Some(value) => format!("{name} {value:.6}"),
+            None => format!("{name} failed"),
+        };
+        let values = row.values.iter().map(told).collect::<Vec<_>>().join(", ");
+        let told = row.lost.as_ref().map_or(values, |why| format!("lost: {why}"));
+        table.row([row.block.to_string().into(), row.arm.as_str().into(), told.into()]);
+    }
+    page.table(&table);
 }
 
 fn baseline(outcome: &TrialOutcome) -> String {
