@@ -13,6 +13,7 @@
 //! A stage that names its next one leaves by an ordinary reboot, at which QEMU ends and is started anew. One that wants
 //! its power cut waits for that; the next one finds what was flushed to the disk by then.
 
+mod arms;
 mod boot;
 mod files;
 mod isolated;
@@ -52,6 +53,8 @@ pub fn stage() -> Option<String> {
 enum Next {
     /// This stage, after an ordinary reboot.
     Reboot(String),
+    /// This stage, after a reboot that somebody else in the guest makes.
+    ByItself(String),
     /// This stage, after the power was cut.
     PowerCut(String),
     /// Nothing.
@@ -86,26 +89,33 @@ pub fn run(stage: &str) {
             control::run_all(&mut report);
             Next::End
         }
-        _ => once::stage(stage, &mut report).or_else(|| power::stage(stage, &mut report)).unwrap_or_else(
-            || {
+        _ => once::stage(stage, &mut report)
+            .or_else(|| arms::stage(stage, &mut report))
+            .or_else(|| power::stage(stage, &mut report))
+            .unwrap_or_else(|| {
                 report.fail("stage", &format!("no stage {stage}"));
                 Next::End
-            },
-        ),
+            }),
     };
-    if let Next::Reboot(next) = &next {
+    if let Next::Reboot(next) | Next::ByItself(next) = &next {
         println!("PLANISH-NEXT {next}");
     }
     report.finish();
     match next {
         Next::Reboot(_) => leave("reboot"),
         Next::End => leave("poweroff"),
+        // Until systemd ends it with everything else.
+        Next::ByItself(_) => wait(),
         Next::PowerCut(next) => {
             println!("PLANISH-CUT {next}");
-            loop {
-                std::thread::park();
-            }
+            wait();
         }
+    }
+}
+
+fn wait() -> ! {
+    loop {
+        std::thread::park();
     }
 }
 
