@@ -13,7 +13,7 @@ use crate::access::{self, Access};
 use crate::answers::{Answers, errno_by_name};
 use crate::devices::Devices;
 use crate::error::{OpenError, ReadError};
-use crate::meta::{Description, Meta};
+use crate::meta::{Description, Meta, Origin};
 use crate::natural::natural_order;
 use crate::pattern::Pattern;
 use crate::resolve::{self, Resolved};
@@ -82,6 +82,15 @@ impl Host {
     /// Description of a recorded machine; `None` for the live one and for a bare tree.
     pub fn meta(&self) -> Option<&Meta> {
         self.description().map(|description| &description.meta)
+    }
+
+    /// Whether somebody looked for the row `name` of the catalogue, of which nothing is here: always on a machine that
+    /// can be asked now, and in a recording where it says so ([`Meta::absent`]).
+    pub fn looked_for(&self, name: &str) -> bool {
+        self.meta().is_none_or(|meta| match &meta.absent {
+            Some(names) => names.iter().any(|known| known == name),
+            None => meta.origin == Origin::HandMade,
+        })
     }
 
     /// How a recorded machine answers writes; empty for the live one, which answers itself.
@@ -402,6 +411,23 @@ mod tests {
         assert_eq!(host.access("/proc/sys/vm/swappiness"), Access::Writable);
         assert_eq!(host.access("/proc/version"), Access::ReadOnly);
         assert!(host.meta().is_none() && !host.is_writable());
+    }
+
+    #[test]
+    fn a_recording_says_what_was_looked_for() {
+        let open = |origin: &str, list: &str| {
+            let text = planish_skip::MACHINE.replace("hand-made", origin);
+            let meta = format!("name = \"box\"\n{text}{list}");
+            let root = tree(&[("meta.toml", &meta), ("/proc/version", "Linux\n")]);
+            Host::open(root.path()).unwrap()
+        };
+        let list = "absent = [\"vm.gone\"]\n";
+        for origin in ["recorded", "hand-made"] {
+            let host = open(origin, list);
+            assert!(host.looked_for("vm.gone") && !host.looked_for("vm.newer"), "{origin}");
+        }
+        assert!(!open("recorded", "").looked_for("vm.gone"));
+        assert!(open("hand-made", "").looked_for("vm.gone") && Host::live().looked_for("vm.gone"));
     }
 
     #[test]

@@ -28,6 +28,8 @@ use crate::pattern::Pattern;
 /// [modes]                          # of files that somebody may write; all others are 0444
 /// "0644" = ["/proc/sys/vm/**"]     # paths or patterns; the first one that matches counts
 ///
+/// absent = ["hugepages.32m"]       # rows of the catalogue that were looked for, and nothing was there
+///
 /// [unreadable]                     # files that exist and whose reading fails
 /// "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_cur_freq" = "EACCES"
 /// ```
@@ -67,6 +69,10 @@ pub struct Meta {
     /// Whether `planish-act` may write to it; a test does so in a copy.
     #[serde(default)]
     pub writable: bool,
+    /// Names of what was looked for in vain: rows of the catalogue. What is not in the recording and not among these,
+    /// nobody looked for. One made by hand without this list is whole: what is not in it, such a machine does not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Vec<String>>,
     /// Paths or patterns by octal mode.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub modes: BTreeMap<String, Vec<String>>,

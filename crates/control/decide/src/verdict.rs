@@ -11,13 +11,16 @@ use planish_model::{
     place, units::bytes,
 };
 
+/// Why a row of a recording has no other verdict.
+const NOT_LOOKED_FOR: &str = "who recorded this machine did not look for it";
+
 /// What the evidence says about setting `knob` at the place of `reading`.
 #[must_use]
 pub fn verdict(knob: &Knob, observation: &Observation, reading: &Reading) -> Verdict {
     let host = &observation.host;
     if let Some(reason) = beyond_undo(knob.class) {
         let gone = reading.access == Access::Absent;
-        return if gone { absent(knob, host) } else { Verdict::new(VerdictKind::Blocked, reason) };
+        return if gone { absent(knob, observation) } else { Verdict::new(VerdictKind::Blocked, reason) };
     }
     if knob.boot_parameter().is_some()
         && let Some(reason) = unknown_to(&knob.needs, host)
@@ -25,7 +28,7 @@ pub fn verdict(knob: &Knob, observation: &Observation, reading: &Reading) -> Ver
         return Verdict::new(VerdictKind::Absent, reason);
     }
     match &reading.access {
-        Access::Absent => absent(knob, host),
+        Access::Absent => absent(knob, observation),
         Access::ReadOnly(reason) => Verdict::new(VerdictKind::Blocked, reason.clone()),
         Access::Writable | Access::NeedsRoot => {
             if let Some(reason) = &reading.unread {
@@ -158,8 +161,8 @@ fn maker(vendor: Vendor) -> &'static str {
 }
 
 /// Who would have to bring what is not there.
-fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
-    let needs = &knob.needs;
+fn absent(knob: &Knob, observation: &Observation) -> Verdict {
+    let (needs, host) = (&knob.needs, &observation.host);
     if let (true, Some(guest)) = (needs.bare_metal, &host.guest) {
         return Verdict::new(VerdictKind::Host, format!("a guest ({guest}): set it on the machine below"));
     }
@@ -174,6 +177,9 @@ fn absent(knob: &Knob, host: &HostFacts) -> Verdict {
             VerdictKind::Absent,
             "no unit of this host is meant, and none has it yet: a profile writes it",
         );
+    }
+    if observation.not_recorded.contains(&knob.id) {
+        return Verdict::new(VerdictKind::NotRecorded, NOT_LOOKED_FOR);
     }
     if knob.path.starts_with("/sys/fs/cgroup/") {
         let nothing = "no group of version 2 below the root of /sys/fs/cgroup has the cpuset controller";
@@ -241,6 +247,21 @@ mod tests {
             (VerdictKind::Blocked, "mounted read-only".to_owned())
         );
         assert_eq!(kind(metal(), Access::NeedsRoot, |_| ()), (VerdictKind::Settable, "by root".to_owned()));
+    }
+
+    #[test]
+    fn what_nobody_looked_for_is_not_absent() {
+        let mut observation = observation();
+        let gone = Reading { access: Access::Absent, ..reading("/sys/x", "") };
+        let plain = knob("cpu.governor", "/sys/x");
+        let newer = Conditions { kernel_min: Some("6.16".to_owned()), ..Conditions::default() };
+        let newer = Knob { needs: newer, ..plain.clone() };
+        let kind = |knob: &Knob, observation: &Observation| verdict(knob, observation, &gone).verdict;
+        assert_eq!(kind(&plain, &observation), VerdictKind::Absent);
+        observation.not_recorded.insert(plain.id.clone());
+        assert_eq!(kind(&plain, &observation), VerdictKind::NotRecorded);
+        // The version of the kernel tells it without a look.
+        assert_eq!(kind(&newer, &observation), VerdictKind::Absent);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What was seen on a host, at one moment, without writing anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,8 @@ pub enum VerdictKind {
     Blocked,
     /// This kernel or this machine does not have it.
     Absent,
+    /// Who recorded this machine did not look for it: nobody can tell whether the machine has it.
+    NotRecorded,
 }
 
 /// What the evidence says about setting a knob on this host.
@@ -297,6 +299,9 @@ pub struct Observation {
     pub cpus_present: Cpus,
     /// Every place of every knob that exists here or should.
     pub knobs: BTreeMap<KnobId, Vec<Reading>>,
+    /// Knobs of which nothing is in a recording because who made it did not look for them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_recorded: BTreeSet<KnobId>,
     /// What the machine has at a place of a number, lowest and highest, where it tells.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ranges: BTreeMap<String, [u64; 2]>,

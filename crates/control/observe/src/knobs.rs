@@ -25,6 +25,12 @@ pub(crate) fn read(
     catalogue.knobs().filter(|knob| wanted(knob)).map(|knob| (knob.id.clone(), read(knob))).collect()
 }
 
+/// Those of which nothing is here.
+pub(crate) fn nowhere(knobs: &BTreeMap<KnobId, Vec<Reading>>) -> impl Iterator<Item = &KnobId> {
+    let nothing = |readings: &[Reading]| readings.iter().all(|reading| reading.access == Access::Absent);
+    knobs.iter().filter(move |(_, readings)| nothing(readings)).map(|(id, _)| id)
+}
+
 /// The lowest and the highest value of the places of numbers whose machine tells them.
 pub(crate) fn ranges(
     host: &Host,

@@ -36,6 +36,15 @@ impl Bench<'_> {
         }
     }
 
+    /// Why there is nothing to compare.
+    fn not_here(&self, knob: &Knob, wish: Option<&Wish>) -> String {
+        match wish {
+            Some(Wish::Skipped { verdict, .. }) => verdict.reason.clone(),
+            _ if self.observation.not_recorded.contains(&knob.id) => "not recorded of this host".to_owned(),
+            _ => "not on this host".to_owned(),
+        }
+    }
+
     fn judge(
         &self,
         knob: &Knob,
@@ -44,10 +53,7 @@ impl Bench<'_> {
         persisted: Option<&Persisted>,
     ) -> Judgement {
         if reading.access == Access::Absent {
-            let why = match wish {
-                Some(Wish::Skipped { verdict, .. }) => verdict.reason.clone(),
-                _ => "not on this host".to_owned(),
-            };
+            let why = self.not_here(knob, wish);
             return (DriftState::NotHere, Some(why));
         }
         let Some(running) = reading.value.as_deref() else {

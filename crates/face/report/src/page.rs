@@ -229,6 +229,7 @@ pub(crate) fn verdict_word(verdict: VerdictKind) -> &'static str {
         VerdictKind::Reboot => "reboot needed",
         VerdictKind::Blocked => "blocked",
         VerdictKind::Absent => "absent",
+        VerdictKind::NotRecorded => "not recorded",
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use clap::Subcommand;
 use planish_host::{Host, Meta, OpenError, RecordError, Redactions, record};
-use planish_model::{BootLoader, Catalogue, Exit, Observation, Persisted, quoted};
+use planish_model::{Access, BootLoader, Catalogue, Exit, Observation, Persisted, Reading, quoted};
 use planish_report::{Difference, HostDiffReport, HostRecordReport, units};
 
 use crate::answer::Answer;
@@ -79,6 +79,7 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
         name: name.unwrap_or_default(),
         note: args.note.clone(),
         date: Some(today()),
+        absent: Some(looked_for_in_vain(&seen)),
         virtualisation: Some(seen.host.guest.unwrap_or_else(|| "none".to_owned())),
         ..Meta::default()
     };
@@ -92,6 +93,13 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
     let answer = context.answer(&report, &catalogue);
     let answer = answer.warning("look through the copy before it leaves the machine");
     Ok(answer.next(format!("planish --root {} doctor", quoted(&args.folder.to_string_lossy()))))
+}
+
+/// The rows of the catalogue of which there is nothing: what else is not in the recording, nobody looked for.
+fn looked_for_in_vain(seen: &Observation) -> Vec<String> {
+    let is_absent = |reading: &Reading| reading.access == Access::Absent;
+    let nothing = seen.knobs.iter().filter(|(_, readings)| readings.iter().all(is_absent));
+    nothing.map(|(id, _)| id).filter(|id| !seen.not_recorded.contains(*id)).map(ToString::to_string).collect()
 }
 
 fn today() -> String {

@@ -26,6 +26,16 @@ pub struct KnobCounts {
     pub blocked: usize,
     /// Not in this kernel or machine.
     pub absent: usize,
+    /// Not looked for by who recorded the machine.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    #[schemars(default)]
+    pub not_recorded: usize,
+}
+
+/// No recording is older than the catalogue on the machine itself.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none_of_them(count: &usize) -> bool {
+    *count == 0
 }
 
 impl KnobCounts {
@@ -42,6 +52,7 @@ impl KnobCounts {
                 VerdictKind::Reboot => &mut counts.reboot,
                 VerdictKind::Blocked => &mut counts.blocked,
                 VerdictKind::Absent => &mut counts.absent,
+                VerdictKind::NotRecorded => &mut counts.not_recorded,
             } += 1;
         }
         counts
@@ -56,6 +67,7 @@ impl KnobCounts {
             (self.firmware, "for the firmware"),
             (self.blocked, "blocked"),
             (self.absent, "absent"),
+            (self.not_recorded, "not recorded"),
         ];
         let told: Vec<String> = all
             .iter()

@@ -187,7 +187,7 @@ fn not_written(plan: &Plan, page: &mut Page<'_>) {
         let first = group[0];
         let places: Vec<&str> = group.iter().map(|skip| skip.place.as_str()).collect();
         let wanted = first.wanted.as_deref().map(|wanted| page.value(&first.knob, wanted));
-        let absent = first.verdict.verdict == VerdictKind::Absent;
+        let absent = matches!(first.verdict.verdict, VerdictKind::Absent | VerdictKind::NotRecorded);
         table.row([
             if absent { first.knob.to_string().into() } else { page.knob(&first.knob, &places) },
             wanted.unwrap_or_default().into(),
