@@ -24,6 +24,6 @@ pub use cpus::{Cpu, core_threads, present_cpus};
 pub use devices::{Device, devices};
 pub use irqs::Irq;
 pub use isolated::isolated;
-pub use nodes::{Node, Pool};
+pub use nodes::{Node, Pool, Rating, rating};
 pub use reader::Oddity;
 pub use topology::Topology;

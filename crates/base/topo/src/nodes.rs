@@ -1,5 +1,6 @@
 //! NUMA nodes: their CPUs, memory, distances and pools of huge pages.
 
+use planish_host::Host;
 use planish_sys::{CpuSet, NodeSet};
 use serde::Serialize;
 
@@ -23,8 +24,42 @@ pub struct Node {
     /// Distances to all nodes in the order of [`crate::Topology::nodes`]; 10 is its own memory. Empty where
     /// untold.
     pub distances: Vec<u32>,
+    /// What the firmware rates its memory at; `None` where it rates nothing.
+    pub rated: Option<Rating>,
     /// Its pools of huge pages, by page size.
     pub pools: Vec<Pool>,
+}
+
+/// What the firmware rates the memory of a node at, as the nearest CPUs see it (ACPI HMAT, class 0 of
+/// Documentation/admin-guide/mm/numaperf.rst).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rating {
+    /// Nanoseconds of a read.
+    pub read_latency_ns: Option<u64>,
+    /// Nanoseconds of a write.
+    pub write_latency_ns: Option<u64>,
+    /// Bytes read a second.
+    pub read_bytes_per_second: Option<u64>,
+    /// Bytes written a second.
+    pub write_bytes_per_second: Option<u64>,
+}
+
+/// What the firmware rates the memory of `node` at. A rating of 0 is none.
+#[must_use]
+pub fn rating(host: &Host, node: u32) -> Option<Rating> {
+    let number = |name: &str| {
+        let path = format!("{NODE}/node{node}/access0/initiators/{name}");
+        host.read(&path).ok()?.trim().parse::<u64>().ok().filter(|number| *number > 0)
+    };
+    // The kernel tells MiB a second.
+    let bytes = |name: &str| number(name).map(|mib| mib.saturating_mul(1 << 20));
+    let rating = Rating {
+        read_latency_ns: number("read_latency"),
+        write_latency_ns: number("write_latency"),
+        read_bytes_per_second: bytes("read_bandwidth"),
+        write_bytes_per_second: bytes("write_bandwidth"),
+    };
+    (rating != Rating::default()).then_some(rating)
 }
 
 /// The pool of huge pages of one size.
@@ -65,6 +100,7 @@ fn read_node(reader: &mut Reader, id: u32, cpus: &[Cpu], count: usize) -> Node {
         memory_bytes: meminfo_bytes(&meminfo, "MemTotal").unwrap_or(0),
         free_bytes: meminfo_bytes(&meminfo, "MemFree").unwrap_or(0),
         distances: distances(reader, &format!("{folder}/distance"), count),
+        rated: rating(reader.host, id),
         pools: pools(reader, &format!("{folder}/hugepages")),
     }
 }
@@ -78,6 +114,7 @@ fn the_only_node(reader: &mut Reader, cpus: &[Cpu]) -> Node {
         memory_bytes: meminfo_bytes(&meminfo, "MemTotal").unwrap_or(0),
         free_bytes: meminfo_bytes(&meminfo, "MemFree").unwrap_or(0),
         distances: vec![10],
+        rated: None,
         pools: pools(reader, "/sys/kernel/mm/hugepages"),
     }
 }

@@ -325,16 +325,11 @@ fn numa(facts: &mut Facts, host: &Host, observation: &Observation) {
     facts.number("numa.free_spread_percent", spread.map(|(most, least)| most - least));
 }
 
-/// A node with what the firmware rates its memory at, read from the nearest CPU (ACPI HMAT;
-/// Documentation/admin-guide/mm/numaperf.rst: nanoseconds and MiB a second).
+/// A node with what the firmware rates its memory at.
 fn rated(host: &Host, node: u32) -> String {
-    let number = |name: &str| {
-        let path = format!("/sys/devices/system/node/node{node}/access0/initiators/{name}");
-        host.read(&path).ok()?.trim().parse::<u64>().ok().filter(|number| *number > 0)
-    };
-    let latency = number("read_latency").map(|ns| format!("{ns} ns"));
-    let bandwidth =
-        number("read_bandwidth").map(|mib| format!("{} a second", units::bytes(mib.saturating_mul(1 << 20))));
+    let rating = planish_topo::rating(host, node).unwrap_or_default();
+    let latency = rating.read_latency_ns.map(|ns| format!("{ns} ns"));
+    let bandwidth = rating.read_bytes_per_second.map(|bytes| format!("{} a second", units::bytes(bytes)));
     let told: Vec<String> = [latency, bandwidth].into_iter().flatten().collect();
     match told.as_slice() {
         [] => format!("node {node} (the firmware rates nothing)"),

@@ -39,6 +39,30 @@ pub struct NodeRow {
     pub memory_bytes: u64,
     /// Distances to all nodes, in their order; 10 is its own memory. Empty where untold.
     pub distances: Vec<u32>,
+    /// What the firmware rates its memory at; missing where it rates nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rated: Option<RatingRow>,
+}
+
+/// What the firmware rates the memory of a node at, as the nearest CPUs see it (ACPI HMAT); null where it is silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RatingRow {
+    /// Nanoseconds of a read.
+    pub read_latency_ns: Option<u64>,
+    /// Nanoseconds of a write.
+    pub write_latency_ns: Option<u64>,
+    /// Bytes read a second.
+    pub read_bytes_per_second: Option<u64>,
+    /// Bytes written a second.
+    pub write_bytes_per_second: Option<u64>,
+}
+
+impl RatingRow {
+    fn sentence(self) -> String {
+        let latency = self.read_latency_ns.map(|ns| format!("{ns} ns"));
+        let bandwidth = self.read_bytes_per_second.map(|bytes| format!("{}/s", units::bytes(bytes)));
+        [latency, bandwidth].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// A cache.
@@ -104,6 +128,12 @@ impl From<&Topology> for TopoReport {
             cpus: node.cpus.to_string(),
             memory_bytes: node.memory_bytes,
             distances: node.distances.clone(),
+            rated: node.rated.map(|rated| RatingRow {
+                read_latency_ns: rated.read_latency_ns,
+                write_latency_ns: rated.write_latency_ns,
+                read_bytes_per_second: rated.read_bytes_per_second,
+                write_bytes_per_second: rated.write_bytes_per_second,
+            }),
         });
         let caches = topology.caches.iter().map(|cache| CacheRow {
             level: cache.level,
@@ -142,7 +172,10 @@ impl Report for TopoReport {
     fn text(&self, page: &mut Page<'_>) {
         page.fact("cpus", &self.cpu_sentence());
         page.heading("Nodes");
-        let mut nodes = Table::new(&[">node", ">memory", "cpus", "distances"]);
+        // Firmware that rates its memory is rare: without it the last cell of each row has no column.
+        let has_rating = self.nodes.iter().any(|node| node.rated.is_some());
+        let columns = [">node", ">memory", "cpus", "distances", "rated at"];
+        let mut nodes = Table::new(&columns[..if has_rating { 5 } else { 4 }]);
         for node in &self.nodes {
             let distances: Vec<String> = node.distances.iter().map(ToString::to_string).collect();
             let cpus = if node.cpus.is_empty() { "none" } else { &node.cpus };
@@ -151,6 +184,7 @@ impl Report for TopoReport {
                 units::bytes(node.memory_bytes).into(),
                 cpus.into(),
                 distances.join(" ").into(),
+                node.rated.map(RatingRow::sentence).unwrap_or_default().into(),
             ]);
         }
         page.table(&nodes);
