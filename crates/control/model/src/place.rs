@@ -12,21 +12,31 @@ pub fn captures<'a>(pattern: &'a str, place: &'a str) -> Option<Vec<(&'a str, &'
     let mut found = Vec::new();
     let mut parts = place.split('/');
     for part in pattern.split('/') {
-        let actual = parts.next()?;
-        let Some((before, rest)) = part.split_once('{') else {
-            if part != actual {
-                return None;
-            }
-            continue;
-        };
-        let (name, after) = rest.split_once('}')?;
-        let filling = actual.strip_prefix(before)?.strip_suffix(after)?;
-        if filling.is_empty() {
+        if !component(part, parts.next()?, &mut found) {
             return None;
         }
-        found.push((name, filling));
     }
     parts.next().is_none().then_some(found)
+}
+
+/// The same of one component. Of several holes the first ones take as little as they can: `package_{p}_die_{d}`.
+fn component<'a>(pattern: &'a str, actual: &'a str, found: &mut Vec<(&'a str, &'a str)>) -> bool {
+    let Some((before, rest)) = pattern.split_once('{') else { return pattern == actual };
+    let Some((name, after)) = rest.split_once('}') else { return false };
+    let Some(tail) = actual.strip_prefix(before) else { return false };
+    if !after.contains('{') {
+        let filling = tail.strip_suffix(after).filter(|filling| !filling.is_empty());
+        found.extend(filling.map(|filling| (name, filling)));
+        return filling.is_some();
+    }
+    for (end, _) in tail.char_indices().skip(1) {
+        found.push((name, &tail[..end]));
+        if component(after, &tail[end..], found) {
+            return true;
+        }
+        found.pop();
+    }
+    false
 }
 
 /// `pattern` with those of its holes filled that `captures` names; the others stay open.
@@ -149,6 +159,11 @@ mod tests {
         assert_eq!(captures(IDLE, place), Some(vec![("cpu", "12"), ("state", "3")]));
         assert_eq!(captures(IDLE, "/sys/devices/system/cpu/cpu/cpuidle/state3/disable"), None);
         assert_eq!(captures(IDLE, "/sys/devices/system/cpu/cpu1/cpuidle/state3"), None);
+        let die = "/uncore/package_{package}_die_{die}/max";
+        let found = captures(die, "/uncore/package_01_die_00/max");
+        assert_eq!(found, Some(vec![("package", "01"), ("die", "00")]));
+        assert_eq!(captures(die, "/uncore/package_01_die_/max"), None);
+        assert_eq!(captures(die, "/uncore/package_01/max"), None);
         assert_eq!(captures("/proc/sys/vm/swappiness", "/proc/sys/vm/swappiness"), Some(vec![]));
     }
 
