@@ -43,11 +43,15 @@
 //! clamp = { max = 60 }                         # a number outside is taken to the edge
 //! readback = "1"                               # whatever is written, this is read
 //! vanish_after = 1                             # the file is gone after so many writes that succeeded
+//!
+//! [[answer]]
+//! place = "/proc/sys/kernel/sem"
+//! tabs = true                                  # several numbers: read with tabs between, as the kernel prints them
 //! ```
 //!
 //! Of several rows that match a place, the first to set `errno`, `range`, `clamp`, `grant`, `readback`,
 //! `spreads` or `vanish_after` counts; lists add up. A write is answered in this order: `vanish_after`,
-//! `errno`, `selects`, `range`, `clamp`, `grant`, `readback`; then the value is stored (in brackets where
+//! `errno`, `selects`, `range`, `clamp`, `grant`, `tabs`, `readback`; then the value is stored (in brackets where
 //! `selects`) and, if it changed, `zeroes`, `moves`, `spreads`, `sums` and `derives` (those without `when` or
 //! with the word written) follow. Holes of `place` may stand in every path;
 //! in `sums`, holes that it does not name are summed over, and in `spreads`, new holes are spread over.
@@ -90,6 +94,9 @@ pub struct Row {
     /// The file lists words and brackets the one in force.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub selects: bool,
+    /// The file holds several numbers and shows them with tabs between, however they were written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tabs: bool,
     /// Places whose number changes by as much as this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<String>,
@@ -174,6 +181,8 @@ pub struct Answer {
     pub zeroes: Vec<String>,
     /// The file lists words and brackets the one in force.
     pub selects: bool,
+    /// The file shows several numbers with tabs between.
+    pub tabs: bool,
     /// Paths whose number changes by as much as this one.
     pub moves: Vec<String>,
     /// Paths that hold the sum over all places of a pattern.
@@ -310,6 +319,7 @@ impl Ready {
         answer.clamp = answer.clamp.or(self.row.clamp);
         answer.grant = answer.grant.or(self.row.grant);
         answer.selects |= self.row.selects;
+        answer.tabs |= self.row.tabs;
         answer.vanish_after = answer.vanish_after.or(self.row.vanish_after);
         if answer.readback.is_none() {
             answer.readback.clone_from(&self.row.readback);

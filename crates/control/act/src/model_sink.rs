@@ -82,6 +82,9 @@ impl<'a> ModelSink<'a> {
         } else if answer.range.is_some() {
             return Err(Errno::INVAL.into());
         }
+        if answer.tabs {
+            value = value.split_whitespace().collect::<Vec<_>>().join("\t");
+        }
         Ok(answer.readback.clone().unwrap_or(value))
     }
 

@@ -1,17 +1,19 @@
-//! Kills at every operation: a fuse between the pipeline and its disk, and between it and its host.
+//! Kills at every operation: a fuse between the pipeline and its disk, and between it and its host. The same fuse can
+//! have the host refuse one write instead.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use planish_act::{Sink, SinkError};
+use planish_act::{Operation, Sink, SinkError};
 use planish_journal::Storage;
 use planish_model::{Generator, Holder};
 use planish_pipeline::{Seams, Session, SessionOptions};
+use rustix::io::Errno;
 
 /// At which side of an operation the kill comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,10 @@ pub struct Fuse {
     left: Cell<Option<usize>>,
     moment: Moment,
     operations: Cell<usize>,
+    /// Which write to the host is refused, and with what error.
+    refusal: Option<(usize, Errno)>,
+    /// What was to be written on the host, in order.
+    places: RefCell<Vec<String>>,
 }
 
 /// What a kill unwinds with. Nothing catches it but [`until_killed`]: no code of the pipeline runs after it.
@@ -39,12 +45,40 @@ struct Killed;
 
 impl Fuse {
     pub fn at(operation: usize, moment: Moment) -> Rc<Self> {
-        Rc::new(Self { left: Cell::new(Some(operation)), moment, operations: Cell::default() })
+        Rc::new(Self { left: Cell::new(Some(operation)), ..Self::whole(moment) })
+    }
+
+    /// One that has the host refuse a write, counted from 0, once.
+    pub fn refusing(write: usize, errno: Errno) -> Rc<Self> {
+        Rc::new(Self { refusal: Some((write, errno)), ..Self::whole(Moment::After) })
     }
 
     /// One that never blows, and counts.
     pub fn counting() -> Rc<Self> {
-        Rc::new(Self { left: Cell::new(None), moment: Moment::After, operations: Cell::default() })
+        Rc::new(Self::whole(Moment::After))
+    }
+
+    fn whole(moment: Moment) -> Self {
+        Self {
+            left: Cell::new(None),
+            moment,
+            operations: Cell::default(),
+            refusal: None,
+            places: RefCell::default(),
+        }
+    }
+
+    /// What was to be written on the host so far, in order.
+    pub fn places(&self) -> Vec<String> {
+        self.places.borrow().clone()
+    }
+
+    /// Counts a write to the host, and says whether this is the one to refuse.
+    fn refuses(&self, operation: Operation, place: &str) -> Result<(), SinkError> {
+        let mut places = self.places.borrow_mut();
+        places.push(place.to_owned());
+        let refused = self.refusal.filter(|(write, _)| *write + 1 == places.len());
+        refused.map_or(Ok(()), |(_, errno)| Err(SinkError::new(operation, place, errno.into())))
     }
 
     pub fn operations(&self) -> usize {
@@ -178,24 +212,29 @@ impl Sink for FusedSink<'_> {
         self.inner.read(place)
     }
     fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
+        self.fuse.refuses(Operation::Write, place)?;
         self.fuse.pass(|| self.inner.write(place, value), || ())
     }
     fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_file(path)
     }
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+        self.fuse.refuses(Operation::Replace, path)?;
         self.fuse.pass(|| self.inner.replace_file(path, content), || ())
     }
     fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
+        self.fuse.refuses(Operation::Replace, path)?;
         self.fuse.pass(|| self.inner.remove_folder(path), || ())
     }
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+        self.fuse.refuses(Operation::Replace, path)?;
         self.fuse.pass(|| self.inner.edit_file(path, content), || ())
     }
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_variable(path)
     }
     fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
+        self.fuse.refuses(Operation::Write, path)?;
         self.fuse.pass(|| self.inner.set_variable(path, name), || ())
     }
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {

@@ -1,6 +1,8 @@
 //! Every read-only command against every recorded machine: `tests/golden/<host>/<command>.snap`, text and JSON,
 //! and the JSON held against its schema.
 
+use std::collections::BTreeSet;
+
 use crate::planish::{self, Run};
 use crate::recorded::{hosts, repository};
 
@@ -22,6 +24,21 @@ const WITH_ALL_TEXTS: &str = "metal-2s";
 
 /// The machine whose JSON is held to its schema and not kept.
 const LARGE: &str = "metal-256c";
+
+/// Rows of which no machine here has anything, and why none has.
+const NOWHERE: [(&str, &str); 8] = [
+    ("unit.*", "a file of ours: a profile writes it"),
+    ("systemd.cpu_affinity", "a file of ours: a profile writes it"),
+    ("cpu.platform_profile", "laptops and workstations have it"),
+    ("hugepages.32m", "kernels for Arm with base pages of 16 KiB have it, or of 4 KiB"),
+    ("kernel.sched_migration_cost_ns", "until Linux 5.13"),
+    ("kernel.sched_min_granularity_ns", "until Linux 5.13"),
+    ("kernel.sched_wakeup_granularity_ns", "until Linux 5.13"),
+    ("boot.*", "every kernel takes every argument: there is no file to have"),
+];
+
+/// Machines that were recorded before recordings said which rows nobody found.
+const WITHOUT_A_LIST: [&str; 4] = ["guest-1n", "guest-2n", "guest-2n-cxl", "guest-4n"];
 
 /// One run as a golden: streams apart, since a pipe takes only one of them. The machine is named as from the
 /// repository: a text with the place of this checkout would be broken into lines by the length of it.
@@ -84,6 +101,40 @@ fn every_row_of_the_catalogue_has_a_verdict_on_every_machine() {
             );
         }
     }
+}
+
+/// A test of a row on machines of which none has it says nothing. And a machine that somebody wrote by hand says which
+/// rows it was left without on purpose: what is not among them and not there either is "not recorded".
+#[test]
+fn every_row_has_a_place_on_some_machine() {
+    let catalogue = planish_model::Catalogue::embedded().expect("sound");
+    let mut somewhere = BTreeSet::new();
+    for (name, path) in hosts() {
+        let host = planish_host::Host::open(&path).expect("a host");
+        let seen = planish_observe::observe(&host, &catalogue);
+        let listed = host.meta().and_then(|meta| meta.absent.clone());
+        assert_eq!(listed.is_none(), WITHOUT_A_LIST.contains(&name.as_str()), "{name}");
+        for (id, readings) in &seen.knobs {
+            let is_listed = listed.iter().flatten().any(|listed| listed == id.as_str());
+            if readings.iter().any(|reading| reading.access != planish_model::Access::Absent) {
+                somewhere.insert(id.to_string());
+                assert!(!is_listed, "{name} has {id}, and is said to have nothing of it");
+            } else {
+                assert_eq!(seen.not_recorded.contains(id), !is_listed, "{name} {id}");
+            }
+        }
+        let unknown = |id: &&String| catalogue.knob(&planish_model::KnobId::new(id.as_str())).is_err();
+        assert_eq!(listed.iter().flatten().find(unknown), None, "{name}: no row of the catalogue");
+    }
+    let is_named = |id: &str| {
+        NOWHERE.iter().any(|(name, _)| match name.strip_suffix('*') {
+            Some(family) => id.starts_with(family),
+            None => id == *name,
+        })
+    };
+    let nowhere: Vec<&str> = catalogue.knobs().map(|knob| knob.id.as_str()).collect();
+    let nowhere = nowhere.into_iter().filter(|id| !somewhere.contains(*id) && !is_named(id));
+    assert_eq!(nowhere.collect::<Vec<_>>(), [""; 0], "on no machine");
 }
 
 /// A record of a record answers like the original.
