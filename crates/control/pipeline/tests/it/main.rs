@@ -28,3 +28,4 @@ mod size;
 mod speed;
 mod tree;
 mod watch;
+mod writers;

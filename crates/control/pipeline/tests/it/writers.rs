@@ -1,0 +1,135 @@
+//! Each second writer of the catalogue by name, on a machine where it runs: found, named in the plan, and what to type
+//! so that one of the two owns each place.
+
+use std::collections::BTreeSet;
+
+use planish_model::{Plan, Want};
+use planish_pipeline::{PlanOptions, Session, Source, plan};
+
+use crate::tree::*;
+
+/// A second writer as it shows itself.
+struct Shown {
+    id: &'static str,
+    /// What it leaves lying about.
+    files: &'static [(&'static str, &'static str)],
+    /// A knob that it sets, and a value that `metal-2s` does not have yet.
+    wanted: (&'static str, Want),
+    /// A piece of the evidence, of what to type so that planish alone writes, and so that it leaves the places alone.
+    told: [&'static str; 3],
+}
+
+fn word(text: &str) -> Want {
+    Want::Text(text.to_owned())
+}
+
+fn shown() -> Vec<Shown> {
+    vec![
+        Shown {
+            id: "cloud-init",
+            files: &[
+                ("/run/cloud-init/enabled", ""),
+                ("/etc/cloud/cloud.cfg.d/90-own.cfg", "bootcmd:\n  - sysctl -w vm.swappiness=60\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/cloud/cloud.cfg.d/90-own.cfg", "cloud-init query userdata", ""],
+        },
+        Shown {
+            id: "tuned",
+            files: &[
+                ("/proc/812/comm", "tuned\n"),
+                ("/etc/tuned/active_profile", "mine\n"),
+                ("/etc/tuned/profiles/mine/tuned.conf", "[sysctl]\nvm.swappiness=5\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["process 812 is tuned", "tuned-adm off", "[sysctl] drop=vm.swappiness"],
+        },
+        Shown {
+            id: "saptune",
+            files: &[
+                ("/run/saptune/saved_state/2382421", "{}\n"),
+                ("/run/saptune/parameter/vm.swappiness", "{}\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/run/saptune/saved_state is there", "saptune service stop", "/etc/saptune/override/NOTE"],
+        },
+        Shown {
+            id: "irqbalance",
+            files: &[("/proc/813/comm", "irqbalance\n")],
+            wanted: ("irq.default_affinity", word("0f")),
+            told: ["process 813 is irqbalance", "systemctl disable --now irqbalance", ""],
+        },
+        Shown {
+            id: "numad",
+            files: &[("/proc/814/comm", "numad\n"), ("/run/numad.pid", "814\n")],
+            wanted: ("thp.khugepaged.scan_sleep_ms", Want::Int(20_000)),
+            told: ["process 814 is numad", "systemctl disable --now numad", "numad -x PID"],
+        },
+        Shown {
+            id: "power-profiles-daemon",
+            files: &[("/proc/815/comm", "power-profiles-\n")],
+            wanted: ("cpu.energy_perf_bias", Want::Int(0)),
+            told: ["process 815 is power-profiles-daemon", "systemctl mask --now power-profiles-daemon", ""],
+        },
+        Shown {
+            id: "bpftune",
+            files: &[("/proc/816/comm", "bpftune\n")],
+            wanted: ("net.ipv4.tcp_rmem", word("4096 131072 16777216")),
+            told: ["process 816 is bpftune", "systemctl disable --now bpftune", ""],
+        },
+        Shown {
+            id: "kubelet",
+            files: &[("/proc/817/comm", "kubelet\n")],
+            wanted: ("vm.overcommit_memory", Want::Int(1)),
+            told: ["process 817 is kubelet", "protectKernelDefaults: true", ""],
+        },
+    ]
+}
+
+fn planned(session: &Session, source: &Source, exclude: &[&str]) -> Plan {
+    let options = PlanOptions {
+        allow_classes: vec![planish_model::Class::Availability],
+        exclude: exclude.iter().map(ToString::to_string).collect(),
+        ..PlanOptions::default()
+    };
+    plan(session, source, &options).expect("a plan")
+}
+
+#[test]
+fn each_second_writer_is_found_named_and_told_how_to_part_from() {
+    for Shown { id, files, wanted: (knob, value), told: [evidence, hand_over, exclude] } in shown() {
+        let source = profile("own", &[(knob, value)]);
+        let tree = Tree::copy_of("metal-2s");
+        let alone = planned(&tree.session(), &source, &[]);
+        assert!(!alone.steps.is_empty(), "{id}: {:#?}", alone.skipped);
+        assert!(alone.second_writers.iter().all(|writer| writer.id != id), "{id} before it is there");
+
+        files.iter().for_each(|(path, text)| tree.put(path, text));
+        let plan = planned(&tree.session(), &source, &[]);
+        assert_eq!(plan.hash, alone.hash, "{id} is no part of the hash");
+        let Some(writer) = plan.second_writers.iter().find(|writer| writer.id == id) else {
+            panic!("{id} is not found: {:#?}", plan.second_writers);
+        };
+        assert!(writer.running, "{id}");
+        assert!(writer.evidence.iter().any(|line| line.contains(evidence)), "{id}: {:?}", writer.evidence);
+        let places: BTreeSet<&String> = plan.steps.iter().map(|step| &step.place).collect();
+        assert_eq!(writer.places.iter().collect::<BTreeSet<_>>(), places, "{id}");
+        assert!(writer.hand_over.iter().any(|line| line.contains(hand_over)), "{id}: {:?}", writer.hand_over);
+        let said = writer.exclude.iter().any(|line| line.contains(exclude));
+        assert!(said || exclude.is_empty(), "{id}: {:?}", writer.exclude);
+        assert!(writer.leave.contains(&format!("--exclude {id}")), "{id}: {}", writer.leave);
+
+        let left = planned(&tree.session(), &source, &[id]);
+        assert_eq!(left.steps, [], "{id}: what is left to it is not written");
+    }
+}
+
+#[test]
+fn no_second_writer_of_the_catalogue_is_left_out() {
+    let catalogue = planish_model::Catalogue::embedded().expect("sound");
+    // The other two are lines of files: tests of the next boot have them.
+    let all: BTreeSet<&str> = catalogue.writers().iter().map(|writer| writer.id.as_str()).collect();
+    let here: BTreeSet<&str> =
+        shown().iter().map(|shown| shown.id).chain(["sysctl.d", "tmpfiles.d"]).collect();
+    assert_eq!(all, here);
+}
