@@ -110,9 +110,8 @@ fn rows() -> Result<Vec<(String, String, String)>> {
     let envelope = planish::json(&["check", REBOOT], &[0])?;
     let rows = envelope["result"]["knobs"].as_array().context("no result.knobs")?;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let told = |row: &serde_json::Value| {
-        (text(&row["knob"]), text(&row["state"]), text(&row["next_boot"]["value"]))
-    };
+    let told =
+        |row: &serde_json::Value| (text(&row["knob"]), text(&row["state"]), text(&row["next_boot"]["value"]));
     Ok(rows.iter().map(told).collect())
 }
 

@@ -1,6 +1,6 @@
 //! A limit that a process of ours holds: set, lost with its process, kept for the next boot, put back.
 
-use planish_model::{DriftState, EntryId, Exit, OutcomeKind, Plan, Want};
+use planish_model::{BootValue, DriftState, EntryId, Exit, OutcomeKind, Plan, Want};
 use planish_pipeline::{ApplyOptions, Session, Source, Target, apply, check, undo};
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
@@ -54,7 +54,8 @@ fn a_limit_is_held_for_the_next_boot_too_and_goes_with_its_entry() {
     assert!(tree.get(STARTS).ends_with("[Unit]\nWants=planish-hold.service\n"));
     let checked = check(&tree.session(), None).expect("checked");
     let row = checked.drift.knobs.iter().find(|row| row.place == PLACE).expect("a row");
-    assert_eq!(row.persisted.as_deref(), Some("20 (/etc/systemd/system/planish-hold.service:6)"));
+    let brought = BootValue::new("20", "/etc/systemd/system/planish-hold.service:6");
+    assert_eq!(row.persisted, Some(brought));
     assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift);
     let whole = tree.get(UNIT);
     kept(&tree, &limit("b", 50));
