@@ -25,6 +25,9 @@ _planish() {
             planish,confirm)
                 cmd="planish__subcmd__confirm"
                 ;;
+            planish,diff)
+                cmd="planish__subcmd__diff"
+                ;;
             planish,doctor)
                 cmd="planish__subcmd__doctor"
                 ;;
@@ -99,6 +102,9 @@ _planish() {
                 ;;
             planish__subcmd__help,confirm)
                 cmd="planish__subcmd__help__subcmd__confirm"
+                ;;
+            planish__subcmd__help,diff)
+                cmd="planish__subcmd__help__subcmd__diff"
                 ;;
             planish__subcmd__help,doctor)
                 cmd="planish__subcmd__help__subcmd__doctor"
@@ -220,11 +226,20 @@ _planish() {
             planish__subcmd__help__subcmd__trial,new)
                 cmd="planish__subcmd__help__subcmd__trial__subcmd__new"
                 ;;
+            planish__subcmd__help__subcmd__trial,resume)
+                cmd="planish__subcmd__help__subcmd__trial__subcmd__resume"
+                ;;
             planish__subcmd__help__subcmd__trial,run)
                 cmd="planish__subcmd__help__subcmd__trial__subcmd__run"
                 ;;
             planish__subcmd__help__subcmd__trial,selfcheck)
                 cmd="planish__subcmd__help__subcmd__trial__subcmd__selfcheck"
+                ;;
+            planish__subcmd__help__subcmd__trial,status)
+                cmd="planish__subcmd__help__subcmd__trial__subcmd__status"
+                ;;
+            planish__subcmd__help__subcmd__trial,stop)
+                cmd="planish__subcmd__help__subcmd__trial__subcmd__stop"
                 ;;
             planish__subcmd__help__subcmd__workload,series)
                 cmd="planish__subcmd__help__subcmd__workload__subcmd__series"
@@ -364,11 +379,20 @@ _planish() {
             planish__subcmd__trial,new)
                 cmd="planish__subcmd__trial__subcmd__new"
                 ;;
+            planish__subcmd__trial,resume)
+                cmd="planish__subcmd__trial__subcmd__resume"
+                ;;
             planish__subcmd__trial,run)
                 cmd="planish__subcmd__trial__subcmd__run"
                 ;;
             planish__subcmd__trial,selfcheck)
                 cmd="planish__subcmd__trial__subcmd__selfcheck"
+                ;;
+            planish__subcmd__trial,status)
+                cmd="planish__subcmd__trial__subcmd__status"
+                ;;
+            planish__subcmd__trial,stop)
+                cmd="planish__subcmd__trial__subcmd__stop"
                 ;;
             planish__subcmd__trial__subcmd__help,help)
                 cmd="planish__subcmd__trial__subcmd__help__subcmd__help"
@@ -379,11 +403,20 @@ _planish() {
             planish__subcmd__trial__subcmd__help,new)
                 cmd="planish__subcmd__trial__subcmd__help__subcmd__new"
                 ;;
+            planish__subcmd__trial__subcmd__help,resume)
+                cmd="planish__subcmd__trial__subcmd__help__subcmd__resume"
+                ;;
             planish__subcmd__trial__subcmd__help,run)
                 cmd="planish__subcmd__trial__subcmd__help__subcmd__run"
                 ;;
             planish__subcmd__trial__subcmd__help,selfcheck)
                 cmd="planish__subcmd__trial__subcmd__help__subcmd__selfcheck"
+                ;;
+            planish__subcmd__trial__subcmd__help,status)
+                cmd="planish__subcmd__trial__subcmd__help__subcmd__status"
+                ;;
+            planish__subcmd__trial__subcmd__help,stop)
+                cmd="planish__subcmd__trial__subcmd__help__subcmd__stop"
                 ;;
             planish__subcmd__workload,help)
                 cmd="planish__subcmd__workload__subcmd__help"
@@ -404,7 +437,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm hold log knobs import export size map topo latency run host install text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm hold log knobs import export size map topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -547,6 +580,36 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__diff)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__doctor)
             opts="-q -v -h --service --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -636,7 +699,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo watch-confirm hold log knobs import export size map topo latency run host install text trial prove workload version help"
+            opts="doctor plan apply confirm check undo watch-confirm hold log knobs import export size map topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -678,6 +741,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__confirm)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__diff)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1154,7 +1231,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__trial)
-            opts="new run selfcheck honesty"
+            opts="new run status stop resume selfcheck honesty"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1195,6 +1272,20 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__help__subcmd__trial__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__help__subcmd__trial__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1210,6 +1301,34 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__trial__subcmd__selfcheck)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__trial__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__trial__subcmd__stop)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2966,7 +3085,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help new run selfcheck honesty help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help new run status stop resume selfcheck honesty help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2996,7 +3115,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__help)
-            opts="new run selfcheck honesty help"
+            opts="new run status stop resume selfcheck honesty help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3051,6 +3170,20 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__trial__subcmd__help__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__trial__subcmd__help__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3066,6 +3199,34 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__help__subcmd__selfcheck)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__trial__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__trial__subcmd__help__subcmd__stop)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3155,13 +3316,51 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        planish__subcmd__trial__subcmd__run)
-            opts="-q -v -h --keep --duet --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+        planish__subcmd__trial__subcmd__resume)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__trial__subcmd__run)
+            opts="-q -v -h --keep --duet --allow --allow-knob --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --allow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-knob)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3216,6 +3415,66 @@ _planish() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__trial__subcmd__status)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__trial__subcmd__stop)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
