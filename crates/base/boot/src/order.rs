@@ -1,4 +1,5 @@
-//! In which order loaders show entries of files: the first one is the default where none is named, and GRUB counts them.
+//! In which order loaders show entries of files: the first one is the default where none is named, and GRUB counts
+//! them.
 //!
 //! Sources: `grub-core/commands/blscfg.c` of Fedora's GRUB (`vercmp`, `split_cmp`); systemd, `src/boot/boot.c`
 //! (`config_entry_compare`) and `src/fundamental/string-util-fundamental.c` (`strverscmp_improved`).
@@ -213,7 +214,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_orders_are_the_same_seen_from_either_side(a in "[a-bA-B0-1~.^+_-]{0,8}", b in "[a-bA-B0-1~.^+_-]{0,8}") {
+        fn both_orders_are_the_same_seen_from_either_side(
+            a in "[a-bA-B0-1~.^+_-]{0,8}", b in "[a-bA-B0-1~.^+_-]{0,8}",
+        ) {
             prop_assert_eq!(version(&a, &b), version(&b, &a).reverse());
             prop_assert_eq!(by_grub(&a, &b), by_grub(&b, &a).reverse());
         }

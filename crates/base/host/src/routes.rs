@@ -5,7 +5,8 @@
 //! recorded, is names of cards.
 //!
 //! Where that cannot be told, every card that is up is one of them: with routes in tables of rules of policy or of a
-//! VRF, behind tunnels and switches in software, with a disk of the system over the network, and where nothing is found.
+//! VRF, behind tunnels and switches in software, with a disk of the system over the network, and where nothing is
+//! found.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -240,7 +241,8 @@ mod tests {
     fn where_the_way_cannot_be_told_every_card_that_is_up_counts() {
         let (_root, host) = machine(&[]);
         assert_eq!(session_nics(&host), ["eth0"]);
-        let usual = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\nLocal:\n  +-- 0.0.0.0/0 2 0 2\n     |-- 127.0.0.0\n";
+        let usual = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n\
+                     Local:\n  +-- 0.0.0.0/0 2 0 2\n     |-- 127.0.0.0\n";
         let (_root, host) = machine(&[("proc/net/fib_trie", &format!("{usual}Id 200:\n"))]);
         assert_eq!(session_nics(&host), ["eth0"], "a table without a route");
         let policy = format!("Id 200:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n{usual}");

@@ -11,8 +11,8 @@ const SERVED: [&str; 10] =
 /// Where the system lies. An overlay on top of one of them has it mounted below /run.
 const OF_SYSTEM: [&str; 7] = ["/", "/usr", "/etc", "/var", "/nix", "/sysroot", "/boot"];
 
-/// Whether a part of the system is served over a network, or a disk is: by iSCSI, NVMe over TCP or RDMA, FCoE, NBD, Ceph
-/// or DRBD. Which disk carries the system through volumes and mappings is not followed: any of them counts.
+/// Whether a part of the system is served over a network, or a disk is: by iSCSI, NVMe over TCP or RDMA, FCoE, NBD,
+/// Ceph or DRBD. Which disk carries the system through volumes and mappings is not followed: any of them counts.
 pub(crate) fn is_on_network(host: &Host) -> bool {
     let mounts = text(host, "/proc/self/mounts").unwrap_or_default();
     mounts.lines().any(is_served)

@@ -22,8 +22,8 @@ pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut 
     }
 }
 
-/// Boot parameters of a plan with which the host of now would not come up to any use, each with the reason: the plan was
-/// made for another moment of it, or the file that holds it by something else.
+/// Boot parameters of a plan with which the host of now would not come up to any use, each with the reason: the plan
+/// was made for another moment of it, or the file that holds it by something else.
 #[must_use]
 pub fn unbootable(catalogue: &Catalogue, host: &HostFacts, plan: &Plan) -> Vec<(KnobId, String)> {
     let mut budget = Budget::at_boot(host);

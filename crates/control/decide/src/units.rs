@@ -1,5 +1,5 @@
-//! What a unit has of a setting before a file of ours gives it something else, and what is written so that nothing of it
-//! is lost.
+//! What a unit has of a setting before a file of ours gives it something else, and what is written so that nothing
+//! of it is lost.
 //!
 //! A limit of a process is two numbers: what it starts with, and what it may raise itself to. Servers do raise
 //! themselves, so that one number for both would take from them what they had. The second one is therefore never

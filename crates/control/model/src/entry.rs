@@ -167,8 +167,8 @@ pub struct PoolLine {
     pub others: u64,
 }
 
-/// What a rule of udev in a file of ours gives a place whenever its device appears. The rule tells the device by what it
-/// has, and not by its name, so that its text alone does not tell the place.
+/// What a rule of udev in a file of ours gives a place whenever its device appears. The rule tells the device by what
+/// it has, and not by its name, so that its text alone does not tell the place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleLine {
     /// The place, by the name that the device had when the rule was written.

@@ -219,8 +219,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Which other program sets this knob after the files of the host were read, and when: what it sets is not known here.
-    /// One whose files cannot be read, so that only its row tells what it may set, is no such program.
+    /// Which other program sets this knob after the files of the host were read, and when: what it sets is not known
+    /// here. One whose files cannot be read, so that only its row tells what it may set, is no such program.
     fn writer_at_start(&self, knob: &Knob) -> Option<String> {
         let told = |seen: &SeenWriter| {
             if !self.catalogue.writes(seen, &knob.id) {
@@ -240,8 +240,8 @@ impl Bench<'_> {
         writers.filter_map(told).next()
     }
 
-    /// What the files of the host bring at the next boot, in normal form; `None` where none does, or where another program
-    /// sets it after them.
+    /// What the files of the host bring at the next boot, in normal form; `None` where none does, or where another
+    /// program sets it after them.
     fn value_at_boot(
         &self,
         knob: &Knob,

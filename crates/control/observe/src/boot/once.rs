@@ -110,7 +110,8 @@ fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceR
 }
 
 /// A copy of the default of GRUB's entries of files, as GRUB finds it: by a number in its own order, by a name or by a
-/// title. Where it would take the first one for want of what is asked for, another kernel would be tried than was meant.
+/// title. Where it would take the first one for want of what is asked for, another kernel would be tried than was
+/// meant.
 fn of_entries(
     host: &Host,
     menu: &str,
@@ -265,8 +266,8 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
 /// What systemd-boot is told to take: by the firmware, else by its file, `@saved` being the entry that it took last.
 ///
 /// # Errors
-/// A variable that cannot be read, a word of systemd-boot that is not known here, and an `@saved` of which nothing tells
-/// what it is.
+/// A variable that cannot be read, a word of systemd-boot that is not known here, and an `@saved` of which nothing
+/// tells what it is.
 pub(super) fn default_of_systemd(
     host: &Host,
     in_file: Option<String>,
