@@ -30,6 +30,11 @@ pub enum ValueType {
         #[serde(default)]
         max: Option<i64>,
     },
+    /// `{ unsigned = "bytes" }`: a whole number of up to 64 bits without a sign, such as `18446744073692774399`.
+    Unsigned {
+        /// The unit, for people.
+        unsigned: String,
+    },
     /// `{ choice = ["always", "madvise", "never"] }`: one word of a list; the kernel may show it in brackets.
     Choice {
         /// The legal words. Some hosts offer fewer: the write tells.
@@ -169,6 +174,7 @@ impl ValueType {
         let folded = raw.split_whitespace().collect::<Vec<_>>().join(" ");
         match self {
             Self::Int { .. } => folded.parse::<i64>().map_or(folded, |number| number.to_string()),
+            Self::Unsigned { .. } => folded.parse::<u64>().map_or(folded, |number| number.to_string()),
             Self::Choice { .. } => bracketed(&folded).unwrap_or(&folded).to_owned(),
             Self::Flag { .. } => match folded.as_str() {
                 "Y" | "y" | "1" | "on" | "true" => "1".to_owned(),
@@ -244,6 +250,8 @@ impl ValueType {
         let value = self.normal(wanted);
         match self {
             Self::Int { int, min, max } => in_range(&value, int, *min, *max),
+            Self::Unsigned { .. } if value.parse::<u64>().is_ok() => Ok(()),
+            Self::Unsigned { unsigned } => Err(ValueError::NotInt { value, unit: unsigned.clone() }),
             Self::Choice { choice } if choice.contains(&value) => Ok(()),
             Self::Choice { choice } => Err(ValueError::NotAChoice {
                 nearest: crate::nearest(&value, choice.iter().map(String::as_str)).map(str::to_owned),
@@ -290,6 +298,7 @@ impl ValueType {
     pub fn describe(&self) -> String {
         match self {
             Self::Int { int, min, max } => format!("whole number ({int}), {}", range(*min, *max)),
+            Self::Unsigned { unsigned } => format!("whole number ({unsigned}), 0 to {}", u64::MAX),
             Self::Choice { choice } => format!("one of {}", choice.join(", ")),
             Self::Flag { .. } => "0 or 1".to_owned(),
             Self::Ints { ints, count } => format!("{count} whole numbers ({ints})"),
@@ -386,6 +395,16 @@ mod tests {
     fn a_typing_error_names_the_nearest_word() {
         let error = thp().validate("madvice").expect_err("not a word");
         assert_eq!(error.to_string(), "`madvice` is none of always, madvise, never; did you mean `madvise`?");
+    }
+
+    #[test]
+    fn a_number_without_a_sign_has_all_64_bits() {
+        let bytes = ValueType::Unsigned { unsigned: "bytes".to_owned() };
+        assert!(bytes.validate("18446744073709551615").is_ok() && bytes.validate("0").is_ok());
+        assert!(bytes.same("018446744073692774399\n", "18446744073692774399"));
+        for odd in ["18446744073709551616", "-1", "1.5", "many"] {
+            assert!(bytes.validate(odd).is_err(), "{odd}");
+        }
     }
 
     #[test]

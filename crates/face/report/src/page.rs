@@ -154,7 +154,7 @@ impl<'a> Page<'a> {
 /// A value in normal form and with its unit.
 fn with_unit(kind: &ValueType, raw: &str) -> String {
     let value = kind.normal(raw);
-    let ValueType::Int { int, .. } = kind else { return value };
+    let (ValueType::Int { int, .. } | ValueType::Unsigned { unsigned: int }) = kind else { return value };
     let Ok(number) = value.parse::<i64>() else { return value };
     match (int.as_str(), u64::try_from(number)) {
         // Words that say what a number is and do not count anything.
@@ -171,6 +171,7 @@ fn legal(kind: &ValueType) -> String {
     let end = |end: &Option<i64>| end.map(|number| number.to_string()).unwrap_or_default();
     match kind {
         ValueType::Int { min, max, .. } => format!("{}..{}", end(min), end(max)),
+        ValueType::Unsigned { .. } => "0..".to_owned(),
         ValueType::Choice { choice } => choice.join("|"),
         ValueType::Flag { .. } => "0|1".to_owned(),
         ValueType::Ints { count, .. } => format!("{count} numbers"),

@@ -80,7 +80,8 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Want, E> {
-        i64::try_from(number).map(Want::Int).map_err(|_| E::custom("no knob takes a number that large"))
+        // What is beyond a number of TOML is a text for the few knobs that take it; the others name their range.
+        Ok(i64::try_from(number).map_or_else(|_| Want::Text(number.to_string()), Want::Int))
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<Want, E> {

@@ -11,6 +11,7 @@ use super::{CpuForm, ValueType};
 #[serde(deny_unknown_fields)]
 struct Keys {
     int: Option<String>,
+    unsigned: Option<String>,
     min: Option<i64>,
     max: Option<i64>,
     ints: Option<String>,
@@ -32,6 +33,7 @@ impl Keys {
     fn go_together(&self) -> bool {
         let kinds = [
             self.int.is_some(),
+            self.unsigned.is_some(),
             self.ints.is_some(),
             self.choice.is_some(),
             self.cpus.is_some(),
@@ -53,8 +55,9 @@ impl Keys {
 
 impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { ints = UNIT, count = N }, \
-                              { choice = [WORD, ...] }, { cpus = \"list\" or \"mask\", empty = true }, \
+        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { unsigned = UNIT }, \
+                              { ints = UNIT, count = N }, { choice = [WORD, ...] }, \
+                              { cpus = \"list\" or \"mask\", empty = true }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
                               max = N, words = [WORD, ...], at_least = true } and { text = true }";
         let keys = Keys::deserialize(deserializer)?;
@@ -63,6 +66,7 @@ impl<'de> Deserialize<'de> for ValueType {
         }
         match keys {
             Keys { int: Some(int), min, max, .. } => Ok(Self::Int { int, min, max }),
+            Keys { unsigned: Some(unsigned), .. } => Ok(Self::Unsigned { unsigned }),
             Keys { ints: Some(ints), count: Some(count), .. } => Ok(Self::Ints { ints, count }),
             Keys { choice: Some(choice), .. } => Ok(Self::Choice { choice }),
             Keys { cpus: Some(cpus), empty, .. } => Ok(Self::Cpus { cpus, empty: empty.unwrap_or_default() }),
