@@ -27,5 +27,5 @@ mod item;
 
 pub use error::ExchangeError;
 pub use export::{ExportFormat, ExportedFile, export};
-pub use import::{ImportFormat, Imported, ImportedLine, import, recognise};
+pub use import::{Asked, Files, ImportFormat, Imported, ImportedLine, import, import_with, recognise};
 pub use item::Item;

@@ -11,6 +11,7 @@ mod script;
 mod sysctl;
 mod tmpfiles;
 mod tuned;
+mod tuned_files;
 mod write;
 mod yaml;
 
@@ -20,6 +21,7 @@ use serde::Serialize;
 
 use collect::Collector;
 pub use recognise::recognise;
+pub use tuned_files::{Asked, Files};
 
 /// A format that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -134,15 +136,28 @@ pub struct Imported {
     pub lines: Vec<ImportedLine>,
 }
 
-/// Reads a foreign file as the profile `name`.
+/// Reads a foreign file as the profile `name`, and nothing that it includes.
 #[must_use]
 pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportFormat) -> Imported {
+    import_with(catalogue, name, text, format, None)
+}
+
+/// Reads a foreign file as the profile `name`. `files` gives those that a profile of tuned includes; each line of them
+/// has the number of the line that includes it, and is told with its own.
+#[must_use]
+pub fn import_with(
+    catalogue: &Catalogue,
+    name: &str,
+    text: &str,
+    format: ImportFormat,
+    files: Option<&Files<'_>>,
+) -> Imported {
     let mut collector = Collector::new(catalogue);
     match format {
         ImportFormat::Script => script::read(text, &mut collector),
         ImportFormat::Sysctl => sysctl::read(text, &mut collector),
         ImportFormat::Tmpfiles => tmpfiles::read(text, &mut collector),
-        ImportFormat::Tuned => tuned::read(text, &mut collector),
+        ImportFormat::Tuned => tuned::read(text, files, &mut collector),
         ImportFormat::Saptune => saptune::read(text, &mut collector),
         ImportFormat::KernelArgs => arguments::read(text, &mut collector),
         ImportFormat::Ansible | ImportFormat::NodeTuning => match yaml::read(text) {

@@ -13,6 +13,6 @@ pub(super) fn profiles(document: &Node) -> Vec<&Node> {
 
 pub(super) fn read(documents: &[Node], collector: &mut Collector<'_>) {
     for data in documents.iter().flat_map(profiles) {
-        tuned::read(&data.numbered(), collector);
+        tuned::read(&data.numbered(), None, collector);
     }
 }

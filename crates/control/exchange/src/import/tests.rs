@@ -263,7 +263,7 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
             "7 cpu.energy_perf_bias",
             "9 thp.enabled",
             "11 kernel.numa_balancing",
-            "12 - a variable of tuned: its value is not in this file",
+            "12 - a variable of tuned: no file that was read gives ${busy}",
             "14 - at least so much: a profile wants one value",
             "16 mm.ksm_run",
             "18 boot.isolcpus may stall the host: --allow availability",
@@ -271,6 +271,68 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
             "18 - no knob is set by this argument of the kernel command line",
             "20 - runs a program: what it sets is not in this file",
         ]
+    );
+}
+
+/// A profile of tuned in a folder of others, each with its name.
+fn with_files(text: &str, others: &[(&str, &str)]) -> Imported {
+    let files = |asked: Asked<'_>| {
+        let (Asked::Profile(name) | Asked::Variables(name)) = asked;
+        others.iter().find(|(other, _)| *other == name).map(|(_, text)| (*text).to_owned())
+    };
+    import_with(&CATALOGUE, "mine", text, ImportFormat::Tuned, Some(&files))
+}
+
+#[test]
+fn what_a_profile_of_tuned_includes_comes_first_and_what_it_says_itself_counts() {
+    let text = "[main]\nsummary=mine\ninclude=${parent},-absent\n[variables]\nparent=base\nbusy=50\n\
+                [sysctl]\nnet.core.busy_read=${busy}\nvm.swappiness=1\n[vm]\nreplace=1\n[disk]\ndrop=elevator\n";
+    let base = "[main]\nsummary=base\ninclude=top\n[variables]\nbusy=7\n[sysctl]\nvm.swappiness=10\n\
+                net.core.busy_poll=${busy}\n[vm]\ntransparent_hugepages=never\n[disk]\nelevator=none\nreadahead=64\n";
+    let top = "[cpu]\ngovernor=performance\n[variables]\ninclude=/etc/tuned/v.conf\n\
+               [sysctl]\nvm.max_map_count=${maps}\n";
+    let imported = with_files(text, &[("base", base), ("top", top), ("/etc/tuned/v.conf", "maps=262144\n")]);
+    assert_eq!(
+        told(&imported),
+        [
+            "3 cpu.governor",
+            "3 vm.max_map_count",
+            "3 - a later file of the profile says it anew",
+            "3 net.core.busy_poll",
+            "3 block.read_ahead_kb",
+            "8 net.core.busy_read",
+            "9 vm.swappiness",
+            "11 - steers tuned itself",
+            "13 - steers tuned itself",
+        ]
+    );
+    assert_eq!(imported.lines[0].text, "top:2 [cpu] governor = performance");
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(1));
+    assert_eq!(*want(&imported, "net.core.busy_poll"), Want::Int(50), "variables are those of all files");
+    assert_eq!(*want(&imported, "vm.max_map_count"), Want::Int(262_144));
+    assert!(!imported.profile.want.contains_key(&KnobId::new("thp.enabled")), "the section was replaced");
+    assert!(imported.profile.summary.starts_with("mine "), "{}", imported.profile.summary);
+}
+
+#[test]
+fn rings_of_profiles_and_those_that_are_not_here_are_refused_aloud() {
+    let ring = with_files(
+        "[main]\ninclude=a,gone\n[sysctl]\nvm.swappiness=1\n",
+        &[("a", "[main]\ninclude=b\n[sysctl]\nvm.dirty_ratio=7\n"), ("b", "[main]\ninclude=a\n")],
+    );
+    assert_eq!(
+        told(&ring),
+        [
+            "2 - a is included by itself",
+            "2 - gone is not here: copy its folder beside the one of this file",
+            "2 vm.dirty_ratio",
+            "4 vm.swappiness",
+        ]
+    );
+    let computed = with_files("[main]\ninclude=${f:virt_check:a:b}\n[cpu]\ngovernor=${f:x}\n", &[]);
+    assert!(
+        told(&computed).iter().all(|line| line.contains("computed by tuned on the host")),
+        "{computed:?}"
     );
 }
 

@@ -1,35 +1,53 @@
 //! A profile of tuned: the plugins whose options are settings of the kernel (`tuned/plugins/` of the project).
 
 use super::collect::Collector;
-use super::ini::{Entry, entries};
+use super::tuned_files::{Files, Line, Lines};
 use planish_model::cards;
 
-pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
-    let all = entries(text);
-    for entry in &all {
-        let told = format!("[{}] {} = {}", entry.section, entry.key, entry.value.unwrap_or_default());
-        let Some(value) = entry.value else {
-            collector.refuse(entry.line, &told, "sets nothing");
-            continue;
-        };
-        if value.contains("${") {
-            collector.refuse(entry.line, &told, "a variable of tuned: its value is not in this file");
+pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collector<'_>) {
+    let all = Lines::read(text, files);
+    for (line, told, why) in &all.refused {
+        collector.refuse(*line, told, why.as_str());
+    }
+    for line in &all.lines {
+        let told = line.told();
+        if let Some(by) = line.replaced_by {
+            collector.pass_over(line.number, &told, by, "a later file of the profile says it anew");
             continue;
         }
-        match cards_of(&all, entry.section) {
-            Some(_) if ["type", "devices"].contains(&entry.key) => {}
-            Some(cards) if cards::is_key(entry.key) => net(entry, value, &told, &cards, collector),
-            _ => plugin(entry, value, &told, collector),
+        let Some(value) = &line.value else {
+            collector.refuse(line.number, &told, "sets nothing");
+            continue;
+        };
+        // Its value is told where it was followed: [`Lines::include`].
+        let value = match all.expanded(value) {
+            _ if files.is_some() && (line.section.as_str(), line.key.as_str()) == ("main", "include") => {
+                continue;
+            }
+            Ok(value) => value,
+            Err(why) => {
+                collector.refuse(line.number, &told, why);
+                continue;
+            }
+        };
+        match cards_of(&all.lines, &line.section) {
+            Some(_) if ["type", "devices"].contains(&line.key.as_str()) => {}
+            Some(cards) if cards::is_key(&line.key) => net(line, &value, &told, &cards, collector),
+            _ => plugin(line, &value, &told, collector),
         }
     }
 }
 
-fn plugin(entry: &Entry<'_>, value: &str, told: &str, collector: &mut Collector<'_>) {
-    let line = entry.line;
-    match (entry.section, entry.key) {
-        ("main", "summary") => collector.sums_up(value),
+fn plugin(entry: &Line, value: &str, told: &str, collector: &mut Collector<'_>) {
+    let line = entry.number;
+    match (entry.section.as_str(), entry.key.as_str()) {
+        ("main", "summary") if entry.from.is_empty() => collector.sums_up(value),
+        ("main", "summary") => {}
         ("main", "include") => collector.refuse(line, told, "includes another profile: import that one too"),
-        (_, "type" | "replace" | "priority" | "enabled") => {
+        (_, "drop") if value.contains(['*', '[', '(', '\\', '+', '?', '^', '$', '|']) => {
+            collector.refuse(line, told, "a pattern of options to leave out: they are not")
+        }
+        (_, "type" | "replace" | "drop" | "priority" | "enabled") => {
             collector.refuse(line, told, "steers tuned itself")
         }
         ("sysctl", key) => collector.sysctl(line, key, value),
@@ -50,8 +68,11 @@ fn plugin(entry: &Entry<'_>, value: &str, told: &str, collector: &mut Collector<
 
 /// The cards of a section for network cards, by their names or patterns: all of them where it names none. `None` for
 /// a section of another kind.
-fn cards_of(all: &[Entry<'_>], section: &str) -> Option<Vec<String>> {
-    let said = |key: &str| all.iter().find(|entry| entry.section == section && entry.key == key)?.value;
+fn cards_of(all: &[Line], section: &str) -> Option<Vec<String>> {
+    let said = |key: &str| {
+        let mut said = all.iter().rev().filter(|entry| entry.section == section && entry.key == key);
+        said.next()?.value.as_deref()
+    };
     if said("type").map_or(section != "net", |kind| kind != "net") {
         return None;
     }
@@ -60,12 +81,17 @@ fn cards_of(all: &[Entry<'_>], section: &str) -> Option<Vec<String>> {
 }
 
 /// `ring = rx 4096 tx 4096` of the plugin for network cards.
-fn net(entry: &Entry<'_>, value: &str, told: &str, cards: &[String], collector: &mut Collector<'_>) {
+fn net(entry: &Line, value: &str, told: &str, cards: &[String], collector: &mut Collector<'_>) {
     if cards.iter().any(|card| card.starts_with('!')) {
-        return collector.refuse(entry.line, told, "all cards but some: a profile names those that it means");
+        return collector.refuse(
+            entry.number,
+            told,
+            "all cards but some: a profile names those that it means",
+        );
     }
     let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
-    collector.cards(entry.line, &format!("[{}] {} =", entry.section, entry.key), entry.key, cards, &words);
+    let told = format!("{}[{}] {} =", entry.from, entry.section, entry.key);
+    collector.cards(entry.number, &told, &entry.key, cards, &words);
 }
 
 fn cpu(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{ImportFormat, ImportedLine, import, recognise};
+use planish_exchange::{Asked, ImportFormat, ImportedLine, import_with, recognise};
 use planish_model::{Exit, Profile, quoted};
+use planish_pipeline::Session;
 use planish_report::{ImportReport, ImportRow};
 
 use crate::answer::Answer;
@@ -16,7 +17,8 @@ use crate::failure::Failure;
 /// Read the settings of another tool as a profile
 ///
 /// Each line is accepted, overridden by another one, or refused with its reason; nothing of the file is run. A file
-/// that is none of its format is refused whole. The profile is printed, or saved with --output.
+/// that is none of its format is refused whole. What a profile of tuned includes is read too: from the folder beside
+/// its own, else from where tuned keeps profiles on this host. The profile is printed, or saved with --output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, tasks of Ansible, an object of the Node
@@ -80,7 +82,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     recognise(&text, format).map_err(|error| {
         Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
     })?;
-    let imported = import(catalogue, &name, &text, format);
+    let files = |asked: Asked<'_>| included(&args.file, asked, &session);
+    let imported = import_with(catalogue, &name, &text, format, Some(&files));
     let overridden = imported.lines.iter().filter(|line| line.overridden_by.is_some()).count();
     let refused = imported.lines.iter().filter(|line| !line.is_accepted()).count() - overridden;
     let report = ImportReport {
@@ -114,6 +117,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let output = quoted(&format!("./{}.toml", report.profile));
     Ok(answer.next(context.again(&format!("--output {output}"))))
+}
+
+/// Where tuned looks for profiles, those of an administrator first; older releases have no folder of their own for
+/// them.
+const TUNED: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
+
+/// The text of a file that a profile of tuned asks for.
+fn included(file: &Path, asked: Asked<'_>, session: &Session) -> Option<String> {
+    let on_host = |path: &str| session.host().read(path).ok();
+    match asked {
+        Asked::Profile(name) => {
+            let beside = file.parent().map(|folder| folder.join("..").join(name).join("tuned.conf"));
+            let beside = beside.and_then(|path| read_file(&path).ok());
+            let text = beside.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            text.or_else(|| TUNED.iter().find_map(|folder| on_host(&format!("{folder}/{name}/tuned.conf"))))
+        }
+        Asked::Variables(path) => on_host(path),
+    }
 }
 
 fn row(line: ImportedLine) -> ImportRow {

@@ -1,0 +1,214 @@
+//! The files that a profile of tuned is made of: those that it includes come first, what it says itself counts.
+//!
+//! tuned merges section by section (`tuned/profiles/merger.py`): an option of a later file takes the place of the same
+//! one of an earlier file, `replace=1` drops what the section had, `drop=` some options of it. Variables are those of
+//! all files together, and are put in at the end (`tuned/profiles/variables.py`).
+
+use std::collections::BTreeMap;
+
+use super::ini::entries;
+
+/// Profiles that one may include, one after another: none that is sound has so many.
+const FILES_MAX: usize = 32;
+
+/// Variables that one may be made of, one in another: more is a ring.
+const DEPTH_MAX: usize = 16;
+
+/// A file that a profile asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked<'a> {
+    /// `include=` of a profile: the one of this name.
+    Profile(&'a str),
+    /// `include=` among variables: the file of this path.
+    Variables(&'a str),
+}
+
+/// Gives the text of a file; `None` where it is not to be had. Without any, nothing is followed.
+pub type Files<'a> = dyn Fn(Asked<'_>) -> Option<String> + 'a;
+
+/// One line that says something, of the profile or of one that it includes.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// The line of the profile itself: of what is included, that of the include.
+    pub(super) number: usize,
+    /// The included profile and the line there, to be told before the line.
+    pub(super) from: String,
+    pub(super) section: String,
+    pub(super) key: String,
+    pub(super) value: Option<String>,
+    /// The line of the profile itself that took its place.
+    pub(super) replaced_by: Option<usize>,
+}
+
+/// All lines of a profile, and what is wrong with what it includes.
+#[derive(Default)]
+pub(super) struct Lines {
+    pub(super) lines: Vec<Line>,
+    /// The line that says it, its text, and why it is refused.
+    pub(super) refused: Vec<(usize, String, String)>,
+    variables: BTreeMap<String, String>,
+    files: usize,
+}
+
+impl Lines {
+    pub(super) fn read(text: &str, files: Option<&Files<'_>>) -> Self {
+        let mut all = Self::default();
+        all.add(text, None, &mut Vec::new(), files);
+        all
+    }
+
+    /// Adds the lines of a file behind those of the files that it includes. `within` are the profiles on the way to it,
+    /// and `at` is the line of the profile itself that led there.
+    fn add(&mut self, text: &str, at: Option<usize>, within: &mut Vec<String>, files: Option<&Files<'_>>) {
+        let own = entries(text);
+        let variables: Vec<_> = own.iter().filter(|entry| entry.section == "variables").collect();
+        for entry in &variables {
+            self.variable(at.unwrap_or(entry.line), entry.key, entry.value.unwrap_or_default(), files);
+        }
+        let from = |line: usize| within.last().map(|name| format!("{name}:{line} ")).unwrap_or_default();
+        let told: Vec<Line> = own
+            .iter()
+            .filter(|entry| entry.section != "variables")
+            .map(|entry| Line {
+                number: at.unwrap_or(entry.line),
+                from: from(entry.line),
+                section: entry.section.to_owned(),
+                key: entry.key.to_owned(),
+                value: entry.value.map(str::to_owned),
+                replaced_by: None,
+            })
+            .collect();
+        for line in &told {
+            if files.is_some() && (line.section.as_str(), line.key.as_str()) == ("main", "include") {
+                self.include(line, within, files);
+            }
+        }
+        for line in &told {
+            self.merge(line);
+        }
+        // Those of this file count over the ones of what it includes.
+        for entry in &variables {
+            self.variables.insert(entry.key.to_owned(), entry.value.unwrap_or_default().to_owned());
+        }
+        self.lines.extend(told);
+    }
+
+    /// Follows `include=a,b`.
+    fn include(&mut self, line: &Line, within: &mut Vec<String>, files: Option<&Files<'_>>) {
+        let told = line.told();
+        let names = match self.expanded(line.value.as_deref().unwrap_or_default()) {
+            Ok(names) => names,
+            Err(why) => return self.refused.push((line.number, told, why)),
+        };
+        for name in names.split([',', ';', ' ']).filter(|name| !name.is_empty()) {
+            // `-name` need not be there.
+            let (name, optional) = name.strip_prefix('-').map_or((name, false), |name| (name, true));
+            let mut refuse = |why: String| self.refused.push((line.number, told.clone(), why));
+            if within.iter().any(|other| other == name) {
+                refuse(format!("{name} is included by itself"));
+            } else if name.contains('/') || self.files == FILES_MAX {
+                refuse(format!("{name} is no name of a profile, or the {FILES_MAX}th that is included"));
+            } else if let Some(text) = files.and_then(|files| files(Asked::Profile(name))) {
+                self.files += 1;
+                within.push(name.to_owned());
+                self.add(&text, Some(line.number), within, files);
+                within.pop();
+            } else if !optional {
+                refuse(format!("{name} is not here: copy its folder beside the one of this file"));
+            }
+        }
+    }
+
+    /// A variable, or a file of them.
+    fn variable(&mut self, number: usize, name: &str, value: &str, files: Option<&Files<'_>>) {
+        if name != "include" {
+            self.variables.insert(name.to_owned(), value.to_owned());
+            return;
+        }
+        let Some(text) = files.and_then(|files| files(Asked::Variables(value))) else {
+            let why = "a file of variables that is not here".to_owned();
+            return self.refused.push((number, format!("[variables] include = {value}"), why));
+        };
+        for entry in entries(&text).iter().filter(|entry| ["", "variables"].contains(&entry.section)) {
+            self.variables.insert(entry.key.to_owned(), entry.value.unwrap_or_default().to_owned());
+        }
+    }
+
+    /// Does to the lines so far what a section says of those that it had.
+    fn merge(&mut self, line: &Line) {
+        let value = line.value.as_deref().unwrap_or_default();
+        match line.key.as_str() {
+            "replace" if ["1", "true", "True", "yes", "y"].contains(&value) => {
+                self.lines.retain(|older| older.section != line.section);
+            }
+            "drop" => {
+                let dropped: Vec<&str> = value.split([',', ';']).map(str::trim).collect();
+                self.lines
+                    .retain(|older| older.section != line.section || !dropped.contains(&older.key.as_str()));
+            }
+            _ if line.section == "main" => {}
+            key => {
+                let same = |older: &&mut Line| older.section == line.section && older.key == key;
+                self.lines.iter_mut().filter(same).for_each(|older| older.replaced_by = Some(line.number));
+            }
+        }
+    }
+
+    /// A value with its variables put in.
+    ///
+    /// # Errors
+    /// A variable that no file gives, a ring of them, or a function.
+    pub(super) fn expanded(&self, value: &str) -> Result<String, String> {
+        self.expand(value, 0)
+    }
+
+    fn expand(&self, value: &str, depth: usize) -> Result<String, String> {
+        let (mut out, mut rest) = (String::new(), value);
+        while let Some((before, after)) = rest.split_once("${") {
+            out += before;
+            let Some((name, behind)) = after.split_once('}') else {
+                return Err("a variable of tuned without an end".to_owned());
+            };
+            if name.starts_with("f:") {
+                return Err(format!("${{{name}}} is computed by tuned on the host: its value is in no file"));
+            }
+            let Some(given) = self.variables.get(name) else {
+                return Err(format!("a variable of tuned: no file that was read gives ${{{name}}}"));
+            };
+            if depth == DEPTH_MAX {
+                return Err(format!("${{{name}}} is made of itself"));
+            }
+            out += &self.expand(given, depth + 1)?;
+            rest = behind;
+        }
+        Ok(out + rest)
+    }
+}
+
+impl Line {
+    /// The line as it is told.
+    pub(super) fn told(&self) -> String {
+        let Self { from, section, key, value, .. } = self;
+        format!("{from}[{section}] {key} = {}", value.as_deref().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_put_in_and_functions_are_refused_aloud() {
+        let text = "[variables]\na=1\nb=${a}-${a}\nring=${ring}\n";
+        let lines = Lines::read(text, None);
+        assert_eq!(lines.expanded("x${b}y").expect("known"), "x1-1y");
+        for (value, why) in [
+            ("${c}", "no file that was read gives ${c}"),
+            ("${ring}", "made of itself"),
+            ("${f:exec:date}", "computed by tuned"),
+            ("${a", "without an end"),
+        ] {
+            assert!(lines.expanded(value).expect_err(value).contains(why), "{value}");
+        }
+    }
+}
