@@ -79,20 +79,34 @@ pub fn plan(
     } else if allowed {
         placement::refuse_half(&asks, &plan)?;
     }
-    let overlays = overlays(open, &observation.host.boot_id, &plan.steps);
+    let overlays = overlays(open, &observation.host.boot_id, &plan);
     Ok(Plan { placement, overlays, ..plan })
 }
 
-/// The entries of this boot that steps cover with other values. Pools are raised beside each other and cover nothing.
-fn overlays(open: &[Entry], boot_id: &str, steps: &[Step]) -> Vec<Overlay> {
+/// The entries of this boot that a plan covers with other values, or leaves something of. Pools are raised beside each
+/// other and cover nothing; files are the next boot's.
+fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
+    let steps = &plan.steps;
+    let wants = |place: &str| {
+        let satisfied = plan.skipped.iter().filter(|row| row.satisfied).map(|row| &row.place);
+        steps.iter().map(|step| &step.place).chain(satisfied).any(|other| other == place)
+    };
     let of = |entry: &Entry| {
+        let stays = entry.steps.iter().filter(|own| {
+            !own.is_undone() && matches!(own.undo, Undo::Restore | Undo::Subtract) && !wants(&own.place)
+        });
+        let stays: BTreeSet<KnobId> = match entry.profile == plan.profile {
+            true => BTreeSet::new(),
+            false => stays.map(|own| own.knob.clone()).collect(),
+        };
         let sets = |own: &EntryStep, step: &Step| own.place == step.place && !own.is_undone();
         let is_covered =
             |step: &&Step| step.undo != Undo::Subtract && entry.steps.iter().any(|own| sets(own, step));
         let knobs: BTreeSet<KnobId> = steps.iter().filter(is_covered).map(|step| step.knob.clone()).collect();
         let (entry, profile, knobs) =
             (entry.id, entry.profile.clone(), knobs.into_iter().collect::<Vec<_>>());
-        (!knobs.is_empty()).then_some(Overlay { entry, profile, knobs })
+        let stays: Vec<KnobId> = stays.into_iter().collect();
+        (!knobs.is_empty() || !stays.is_empty()).then_some(Overlay { entry, profile, knobs, stays })
     };
     open.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).filter_map(of).collect()
 }

@@ -123,7 +123,8 @@ pub struct Skipped {
     pub hindered: bool,
 }
 
-/// An open entry whose values a plan covers with others: an undo of what the plan becomes brings them back.
+/// An open entry whose values a plan covers with others, or leaves as they are: an undo of what the plan becomes brings
+/// back what it covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Overlay {
     /// The entry.
@@ -132,6 +133,9 @@ pub struct Overlay {
     pub profile: String,
     /// The knobs of the plan that it has set too.
     pub knobs: Vec<KnobId>,
+    /// Knobs that it has set, at places that the plan wants nothing of: they stay as it set them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<KnobId>,
 }
 
 /// sha256 of the canonical JSON of a plan's steps, host id and boot id, in hexadecimal. Who asks does not count:

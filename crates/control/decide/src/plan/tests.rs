@@ -70,6 +70,17 @@ fn an_open_entry_that_the_plan_covers_is_named() {
     assert_eq!((found[0].entry, found[0].profile.as_str()), (EntryId(1), "throughput"));
     assert_eq!(found[0].knobs, [KnobId::new("vm.swappiness")]);
     assert!(overlays(&[("vm.swappiness", Want::Int(60))], &entry).is_empty(), "it is so already");
+    assert_eq!(found[0].stays, [], "the plan wants all of it");
+    let other = overlays(&[("vm.dirty_ratio", Want::Int(5))], &entry);
+    assert_eq!(
+        (other[0].knobs.as_slice(), other[0].stays.as_slice()),
+        (&[][..], &[entry.steps[0].knob.clone()][..])
+    );
+    let again = Entry { profile: profile(&[]).name, ..entry.clone() };
+    assert!(
+        overlays(&[("vm.dirty_ratio", Want::Int(5))], &again).is_empty(),
+        "the same profile again leaves nothing"
+    );
     let elsewhere = Entry { boot_id: "another".to_owned(), ..entry };
     assert!(overlays(&want, &elsewhere).is_empty(), "it went with its boot");
 }

@@ -8,7 +8,7 @@ use planish_report::{ApplyReport, Level, Message, units};
 
 use crate::answer::Answer;
 use crate::commands::once;
-use crate::commands::plan::Choice;
+use crate::commands::plan::{Choice, overlays_told};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{output, signals};
@@ -97,6 +97,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let level = if failed { Level::Error } else { Level::Note };
     for hint in hints {
         answer = answer.message(Message::new(level, hint));
+    }
+    if report.entry.is_some() && !failed {
+        answer = overlays_told(&report.plan).into_iter().fold(answer, Answer::note);
     }
     for sentence in report.left_alone().into_iter().chain(gone_at_boot(&report.unpersisted)) {
         answer = answer.note(sentence);

@@ -175,19 +175,37 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
 }
 
+/// What is to be known of the open entries that a plan lies over: what it covers of each, and what it leaves.
+pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
+    let named = |knobs: &[KnobId]| {
+        let named: Vec<&str> = knobs.iter().take(COVERED_NAMED_MAX).map(KnobId::as_str).collect();
+        match knobs.len() - named.len() {
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    };
+    let mut told = Vec::new();
+    for Overlay { entry, profile, knobs, stays } in &plan.overlays {
+        if !knobs.is_empty() {
+            let named = named(knobs);
+            told.push(format!(
+                "entry {entry} ({profile}) is open and has set {named}: what it set there is covered until an undo"
+            ));
+        }
+        if !stays.is_empty() {
+            let named = named(stays);
+            told.push(format!(
+                "left from entry {entry} ({profile}), and wanted by nothing of this plan: {named}; \
+                 planish undo {entry} takes them back"
+            ));
+        }
+    }
+    told
+}
+
 /// What is to be known of a plan beside its steps.
 fn with_notes(mut answer: Answer, plan: &Plan, persists: bool) -> Answer {
-    for Overlay { entry, profile, knobs } in &plan.overlays {
-        let named: Vec<&str> = knobs.iter().take(COVERED_NAMED_MAX).map(KnobId::as_str).collect();
-        let more = match knobs.len() - named.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let named = named.join(", ");
-        answer = answer.note(format!(
-            "entry {entry} ({profile}) is open and has set {named}{more}: what it set there is covered until an undo"
-        ));
-    }
+    answer = overlays_told(plan).into_iter().fold(answer, Answer::note);
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }
