@@ -279,7 +279,7 @@ fn counts(field: &Field, catalogue: &Catalogue, text: &mut String) -> Result<()>
             Answer::NotYet => "it needs an interface that is not there yet",
             Answer::Refused => "it is unsafe, or has no way back",
             Answer::Firmware => "no running system sets it",
-            Answer::Held => "it lasts only as long as a program stays, and planish leaves none behind",
+            Answer::Held => "it lasts only as long as a program stays, and planish keeps none for it",
             Answer::Program => "it is a setting of the program, not of the host",
         };
         writeln!(text, "| {} | {count} | {because} |", word(&answer))?;

@@ -207,7 +207,8 @@ impl<'a> Mount<'a> {
 }
 
 /// A size as the hugetlb controller names it: `2MB`, `1GB`, `64KB` (`mem_fmt` in mm/hugetlb_cgroup.c).
-fn size_name(bytes: usize) -> String {
+#[must_use]
+pub fn size_name(bytes: usize) -> String {
     match bytes {
         _ if bytes >= 1 << 30 => format!("{}GB", bytes >> 30),
         _ if bytes >= 1 << 20 => format!("{}MB", bytes >> 20),

@@ -21,6 +21,7 @@ pub(super) fn of(
     cpus(&mut facts, view, observation);
     devices(&mut facts, view);
     group_limits(&mut facts, groups);
+    huge_limits(&mut facts, groups, observation);
     memory(&mut facts, view);
     let soft = |name: &str| {
         let limit = view.limits.iter().find(|limit| limit.name == name)?;
@@ -94,6 +95,22 @@ fn group_limits(facts: &mut Facts, groups: &[Group]) {
     }
     let kills = groups.iter().filter_map(|group| group.oom_kills).max();
     facts.number("service.oom_kills", kills.map(|kills| kills as f64));
+}
+
+/// The limit on huge pages that leaves least of the pools of its size: of all groups above a process the least holds.
+fn huge_limits(facts: &mut Facts, groups: &[Group], observation: &Observation) {
+    let in_pools = |page_bytes: u64| {
+        let pools = observation.pools.iter().filter(|pool| pool.page_bytes == page_bytes);
+        pools.fold(0, |sum: u64, pool| sum.saturating_add(pool.pages.saturating_mul(page_bytes)))
+    };
+    let limits = groups.iter().flat_map(|group| &group.hugetlb);
+    let shares =
+        limits.filter_map(|(size, limit, file)| Some((percent(*limit, in_pools(*size))?, limit, file)));
+    if let Some((share, limit, file)) = shares.min_by(|a, b| a.0.total_cmp(&b.0)) {
+        facts.number("service.huge_group_percent", Some(share));
+        facts.number("service.huge_group_bytes", Some(*limit as f64));
+        facts.text("service.huge_group_file", Some(file.clone()));
+    }
 }
 
 fn memory(facts: &mut Facts, view: &ServiceView) {

@@ -22,6 +22,8 @@ pub(super) struct Group {
     pub(super) throttled_us: u64,
     /// Bytes that it may use, the file, and what it uses.
     pub(super) memory: Vec<(u64, String, Option<u64>)>,
+    /// Sizes of huge pages, how many bytes of each it may use, and the file.
+    pub(super) hugetlb: Vec<(u64, u64, String)>,
     /// Processes of it that were killed for want of memory.
     pub(super) oom_kills: Option<u64>,
     /// The CPUs that it leaves, and the file.
@@ -92,6 +94,15 @@ fn read(host: &Host, folder: &str) -> Group {
             group.memory.push((bytes, file(name), used));
         }
     }
+    for page_bytes in page_sizes(host) {
+        let size = planish_sys::cgroup::size_name(usize::try_from(page_bytes).unwrap_or(usize::MAX));
+        for name in ["max", "rsvd.max", "limit_in_bytes", "rsvd.limit_in_bytes"] {
+            let name = format!("hugetlb.{size}.{name}");
+            if let Some(bytes) = number(&name).filter(|bytes| *bytes < UNLIMITED) {
+                group.hugetlb.push((page_bytes, bytes, file(&name)));
+            }
+        }
+    }
     let kills =
         |events: &str| events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
     let events = text("memory.events").or_else(|| text("memory.oom_control"));
@@ -102,6 +113,13 @@ fn read(host: &Host, folder: &str) -> Group {
     group.cpus = cpus;
     group.partition = text("cpuset.cpus.partition").filter(|kind| kind != "member");
     group
+}
+
+/// The sizes of huge pages that this kernel has pools for.
+fn page_sizes(host: &Host) -> Vec<u64> {
+    let names = host.list("/sys/kernel/mm/hugepages");
+    let kib = |name: &String| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok();
+    names.iter().filter_map(kib).map(|kib| kib.saturating_mul(1024)).collect()
 }
 
 /// `max 100000` or `250000 100000`.
@@ -127,6 +145,10 @@ impl Group {
         for (bytes, file, used) in &self.memory {
             let used = used.map_or_else(String::new, |used| format!("{} used", units::bytes(used)));
             told.push(GroupLimit { file: file.clone(), limit: units::bytes(*bytes), used });
+        }
+        for (page_bytes, bytes, file) in &self.hugetlb {
+            let limit = format!("{} of {} pages", units::bytes(*bytes), units::bytes(*page_bytes));
+            told.push(GroupLimit { file: file.clone(), limit, used: String::new() });
         }
         if let Some((cpus, file)) = &self.cpus {
             let used = self.partition.as_ref().map(|kind| format!("partition {kind}")).unwrap_or_default();

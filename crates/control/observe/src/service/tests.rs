@@ -116,6 +116,31 @@ fn a_service_is_seen_with_its_limits_nodes_pages_and_waits() {
 }
 
 #[test]
+fn a_group_that_may_not_use_the_pools_is_told_by_its_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    tree(root);
+    let pools = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    for (file, pages) in [("nr_hugepages", "512"), ("free_hugepages", "512"), ("surplus_hugepages", "0")] {
+        write(root, &format!("{pools}/{file}"), &format!("{pages}\n"));
+    }
+    let group = "/sys/fs/cgroup/system.slice";
+    let share = || number(&seen(root, ServiceName::Pid(77)).expect("it runs"), "service.huge_group_percent");
+    assert_eq!(share(), None, "no file, no limit");
+    write(root, &format!("{group}/hugetlb.2MB.max"), "max\n");
+    assert_eq!(share(), None);
+    // Half of the pool above it, a quarter in its own group: the least counts.
+    write(root, &format!("{group}/hugetlb.2MB.rsvd.max"), "536870912\n");
+    assert_eq!(share(), Some(50.0));
+    write(root, &format!("{group}/db.service/hugetlb.2MB.max"), "268435456\n");
+    assert_eq!(share(), Some(25.0));
+    let seen = seen(root, ServiceName::Pid(77)).expect("it runs");
+    assert!(seen.view.groups.iter().any(|limit| {
+        limit.file.ends_with("db.service/hugetlb.2MB.max") && limit.limit == "256 MiB of 2 MiB pages"
+    }));
+}
+
+#[test]
 fn groups_of_version_1_are_read_in_each_hierarchy() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
