@@ -6,6 +6,7 @@
 
 mod advice;
 mod exits;
+mod held;
 mod hosts;
 mod killed;
 mod latency;
