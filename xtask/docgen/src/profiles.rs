@@ -39,6 +39,10 @@ what can be wanted.
   `{ need_bytes = [536870912, 268435456], nodes = [0, 1] }`, puts so much on each.
 - `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`) matches. Where this host has none of
   them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is refused.
+- `programs = [\"mongod\"]` says for which programs it is made (as the kernel names them; of Java `java:` and the main
+  class), `service_min = \"8\"` and `service_max = \"7\"` for which versions, and `packages` by which packages of dpkg
+  those are known. `doctor --service` takes the one that suits; `plan` and `apply` warn of one that does not. A profile that
+  inherits says it anew.
 - `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d or a script sets.
 ",
 ];
@@ -69,7 +73,8 @@ pub fn reference() -> Result<String> {
 }
 
 fn section(profile: &Profile, text: &mut String) -> Result<()> {
-    write!(text, "\n## {}\n\n{}\n\n| knob | wanted |\n|---|---|\n", profile.name, profile.summary)?;
+    let made_for = made_for(profile);
+    write!(text, "\n## {}\n\n{}\n\n{made_for}| knob | wanted |\n|---|---|\n", profile.name, profile.summary)?;
     for (id, want) in &profile.want {
         let anchor = crate::knobs::anchor(id.as_str());
         writeln!(text, "| [`{id}`](knobs.md#{anchor}) | {} |", cell(&wanted(want)))?;
@@ -82,6 +87,19 @@ fn section(profile: &Profile, text: &mut String) -> Result<()> {
         writeln!(text, "| `{}` | {} | {knob} | {} |", cell(&line.says), word(&line.answer), cell(&line.why))?;
     }
     Ok(())
+}
+
+/// The programs and versions that a profile names, as a paragraph of its own; empty for none.
+fn made_for(profile: &Profile) -> String {
+    if profile.programs.is_empty() {
+        return String::new();
+    }
+    let programs: Vec<String> = profile.programs.iter().map(|program| format!("`{program}`")).collect();
+    let versions = match profile.versions() {
+        all if all.is_empty() => all,
+        some => format!(", version {some}"),
+    };
+    format!("For {}{versions}.\n\n", programs.join(", "))
 }
 
 fn wanted(want: &Want) -> String {

@@ -193,7 +193,7 @@ pub(crate) fn profile(want: &[(&str, Want)]) -> Profile {
         inherits: Vec::new(),
         want: want.iter().map(|(id, want)| (KnobId::new(*id), want.clone())).collect(),
         placement: None,
-        guide: Vec::new(),
+        ..Profile::default()
     }
 }
 

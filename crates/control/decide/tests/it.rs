@@ -174,7 +174,7 @@ fn placed(catalogue: &Catalogue, folder: &Path) -> String {
         inherits: Vec::new(),
         want: Default::default(),
         placement: Some(request),
-        guide: Vec::new(),
+        ..Profile::default()
     };
     let options = Options { allow_classes: vec![Class::Availability], ..Options::default() };
     let plan = match plan(catalogue, &observation, &profile, &[], &options) {

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::{
     FindingRule, Knob, KnobId, NameError, Profile, ValueError, Want, Writer, nearest, nearest_listed,
+    version_numbers,
 };
 
 mod conflict;
@@ -405,9 +406,49 @@ impl Catalogue {
         &self.findings
     }
 
-    /// The profile that is made for a program, by its name in the kernel: `postgres`, `redis-server`, `mysqld`.
+    /// Profiles that name a program, those of the user first.
+    fn naming(&self, program: &str) -> Vec<&Profile> {
+        let files = self.profiles.iter().filter(|(_, found)| found.profile.is_for(program));
+        let mut named: Vec<(bool, &Profile)> = files
+            .map(|(name, found)| {
+                let is_shipped = self.shipped.get(name).is_some_and(|shipped| shipped.file == found.file);
+                (is_shipped, &found.profile)
+            })
+            .collect();
+        named.sort_by_key(|(is_shipped, _)| *is_shipped);
+        named.into_iter().map(|(_, profile)| profile).collect()
+    }
+
+    /// The profile that is made for a program, by its name in the kernel (`postgres`, `redis-server`, `mongod`), and
+    /// for its version. Where that is not known, it is the one for the newest.
     #[must_use]
-    pub fn profile_for(&self, program: &str) -> Option<&str> {
+    pub fn profile_for(&self, program: &str, version: Option<&str>) -> Option<&str> {
+        let named = self.naming(program);
+        let suits = |profile: &&&Profile| match version {
+            Some(version) => profile.suits(version),
+            None => profile.service_max.is_none(),
+        };
+        let found = named.iter().find(suits).or_else(|| named.first());
+        found.map(|profile| profile.name.as_str()).or_else(|| self.profile_by_name(program))
+    }
+
+    /// Packages that tell the version of a program.
+    #[must_use]
+    pub fn packages_of(&self, program: &str) -> Vec<String> {
+        self.naming(program).into_iter().flat_map(|profile| profile.packages.iter().cloned()).collect()
+    }
+
+    /// The profile to take in the place of one that a version does not suit: for the same program, and for it.
+    #[must_use]
+    pub fn profile_instead(&self, profile: &Profile, version: &str) -> Option<&str> {
+        let shares =
+            |other: &Profile| other.programs.iter().any(|program| profile.programs.contains(program));
+        let mut files = self.profiles.values().map(|found| &found.profile);
+        files.find(|other| shares(other) && other.suits(version)).map(|other| other.name.as_str())
+    }
+
+    /// The profile whose name a program begins with, where none names the program.
+    fn profile_by_name(&self, program: &str) -> Option<&str> {
         let made_for = |name: &&str| {
             let rest = program.strip_prefix(*name);
             rest.is_some_and(|rest| rest == "d" || !rest.starts_with(|c: char| c.is_alphanumeric()))
@@ -521,6 +562,13 @@ impl Catalogue {
             let own = own.into_iter().flatten().find_map(|id| of_want(text, id.as_str()));
             let rule = "is pinned to another word by the value that is wanted of its alias";
             return Err(CatalogueError::Rule { file: located(file, text, own), id: id.to_string(), rule });
+        }
+        for limit in profile.service_min.iter().chain(&profile.service_max) {
+            if version_numbers(limit).is_empty() {
+                let at = located(file, text, text.find(limit));
+                let rule = "a version of a service begins with a number";
+                return Err(CatalogueError::Rule { file: at, id: limit.clone(), rule });
+            }
         }
         for line in &profile.guide {
             let Some(id) = &line.knob else { continue };

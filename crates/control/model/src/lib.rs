@@ -73,10 +73,12 @@ pub use placement::{
     Placement, PlacementRequest, ServiceRequest,
 };
 pub use plan::{Coupled, Coupling, Overlay, Plan, PlanHash, Skipped, Step};
-pub use profile::{Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value};
+pub use profile::{
+    Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value, version_numbers,
+};
 pub use service::{
-    DeviceKind, GroupLimit, NodeBytes, SeenService, ServiceCpus, ServiceDevice, ServiceFaults, ServiceLimit,
-    ServiceMemory, ServiceView,
+    DeviceKind, GroupLimit, NodeBytes, ProgramVersion, SeenService, ServiceCpus, ServiceDevice,
+    ServiceFaults, ServiceLimit, ServiceMemory, ServiceView,
 };
 pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};

@@ -175,6 +175,10 @@ pub struct Plan {
     /// Open entries of this boot that the steps lay other values over. They tell, and are no part of the hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overlays: Vec<Overlay>,
+    /// Why the profile is for another version of its program than this host has, where that can be told. It tells, and
+    /// is no part of the hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsuited: Option<String>,
     /// Where services and interrupts are to be, which the steps carry out; it tells, and is no part of the hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
@@ -220,7 +224,7 @@ impl Plan {
     ) -> Self {
         let hash = hash(&steps, &[], &host_id, &boot_id);
         let (boot, second_writers) = (Vec::new(), Vec::new());
-        let (overlays, placement, persist) = (Vec::new(), None, None);
+        let (overlays, unsuited, placement, persist) = (Vec::new(), None, None, None);
         Self {
             hash,
             profile,
@@ -231,6 +235,7 @@ impl Plan {
             boot,
             second_writers,
             overlays,
+            unsuited,
             placement,
             persist,
         }

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Conditions, KnobId, PlacementRequest};
 
+mod made_for;
 mod name;
 mod read;
 mod write;
 
+pub use made_for::version_numbers;
 pub use name::NameError;
 pub use write::toml_value;
 
@@ -95,7 +97,7 @@ pub enum Want {
 }
 
 /// Named wanted values: a file of `catalogue/profiles/`, of the user, or made by a trial.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The name; equals the file's stem. Letters, digits, dots, dashes and underscores, 64 at most, with neither dot
@@ -106,6 +108,19 @@ pub struct Profile {
     /// Profiles that it starts from, in order; own values win.
     #[serde(default)]
     pub inherits: Vec<String>,
+    /// Programs that it is made for, as the kernel names them (at most 15 bytes) and with `*` and `?` as in a shell;
+    /// of Java `java:` and the main class. Not inherited: another profile is for another program, or version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
+    /// Packages of these programs, by whose version it is known which of several profiles is meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<String>,
+    /// First version of the program that it is for, such as `8`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_min: Option<String>,
+    /// Last version that it is for, with all that begin so: `7` is for 7.0.14 too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_max: Option<String>,
     /// Wanted values by knob.
     #[serde(default)]
     pub want: BTreeMap<KnobId, Want>,

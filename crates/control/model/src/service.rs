@@ -10,6 +10,12 @@ use crate::FactValue;
 pub struct ServiceView {
     /// The name of its program.
     pub name: String,
+    /// The same as profiles name it: of Java `java:` and the main class.
+    #[serde(default)]
+    pub program: String,
+    /// Its version, where the path of its program or the database of packages tells.
+    #[serde(default)]
+    pub version: Option<ProgramVersion>,
     /// The process that was looked at: of several of that name the one with most resident memory.
     pub pid: u32,
     /// Processes of that name. What they waited and faulted is told of all together.
@@ -38,6 +44,15 @@ pub struct ServiceView {
     pub clock: Option<String>,
     /// What could not be read, and why.
     pub unread: Vec<String>,
+}
+
+/// The version of a program on a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramVersion {
+    /// As it is written there.
+    pub version: String,
+    /// The path or the package that tells it.
+    pub by: String,
 }
 
 /// The CPUs of a service.

@@ -19,6 +19,7 @@
 //! | `persisted` | sysctl.d, tmpfiles.d, kernel command line: what the next boot sets |
 //! | `service` | one service through its own eyes, when it is asked for by [`service()`] |
 //! | `units` | settings of the units that a profile means, by [`unit_settings()`] |
+//! | `versions` | which version of a program runs or is installed, for profiles that are made for some |
 //! | `writers` | other programs that set knobs: their processes, files, units and profiles |
 
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@ mod pools;
 mod service;
 mod tables;
 mod units;
+mod versions;
 mod writers;
 
 pub use boot::once::{look as once, seen as once_seen};
@@ -43,4 +45,5 @@ pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};
 pub use units::unit_settings;
+pub use versions::{installed, running};
 pub use writers::is_systemd;

@@ -55,7 +55,11 @@ pub fn doctor(
 ) -> Result<Doctor, PipelineError> {
     let catalogue = session.sound_catalogue()?;
     let mut observation = session.observe();
-    let view = service.map(|service| look(session, &mut observation, service)).transpose()?;
+    let mut view = service.map(|service| look(session, &mut observation, service)).transpose()?;
+    if let Some(view) = view.as_mut().filter(|view| view.version.is_none()) {
+        let packages = catalogue.packages_of(&view.program);
+        view.version = planish_observe::installed(session.host(), &packages).into_iter().next();
+    }
     let request = service.cloned().map(SizeRequest::Service);
     let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose();
     let sizing = match sizing {
@@ -63,7 +67,11 @@ pub fn doctor(
         Err(PipelineError::ServiceMaps { .. }) if profile.is_none() => None,
         other => other?,
     };
-    let made_for = || catalogue.profile_for(sizing.as_ref()?.service.as_deref()?);
+    // Of a service whose maps nobody may read no pool can be planned.
+    let made_for = || {
+        let view = view.as_ref().filter(|_| sizing.is_some())?;
+        catalogue.profile_for(&view.program, view.version.as_ref().map(|found| found.version.as_str()))
+    };
     let profile = profile.or_else(made_for).map(str::to_owned);
     let open = if profile.is_some() { session.open_entries()? } else { Vec::new() };
     let _stage = info_span!("decide").entered();

@@ -64,7 +64,27 @@ fn of_profile(
     let open = session.holding(entries);
     let _stage = info_span!("decide").entered();
     let plan = planish_decide::plan(session.catalogue(), &observation, profile, &open, &options)?;
-    Ok((plan, observation))
+    let unsuited = unsuited(session, profile);
+    Ok((Plan { unsuited, ..plan }, observation))
+}
+
+/// Why a profile is for another version of its program than this host has: by every package that is installed, or else
+/// by what runs. What cannot be told suits.
+fn unsuited(session: &Session, profile: &Profile) -> Option<String> {
+    if profile.service_min.is_none() && profile.service_max.is_none() {
+        return None;
+    }
+    let mut found = planish_observe::installed(session.host(), &profile.packages);
+    found.extend(planish_observe::running(session.host(), &|program| profile.is_for(program)));
+    // Beside another one it may be meant for that.
+    let odd = found.iter().find(|found| !profile.suits(&found.version))?;
+    if found.iter().any(|found| profile.suits(&found.version)) {
+        return None;
+    }
+    let instead = session.catalogue().profile_instead(profile, &odd.version);
+    let cure = instead.map(|name| format!(": take {name}")).unwrap_or_default();
+    let (name, versions) = (&profile.name, profile.versions());
+    Some(format!("{name} is for version {versions}, and this host has {} ({}){cure}", odd.version, odd.by))
 }
 
 /// A plan of a file with the programs that write its places too, as this host shows them now: what the file says of

@@ -70,8 +70,8 @@ impl Recipe {
             summary: format!("{ARM}{}` of trial `{trial}`", self.name),
             inherits: self.profiles.clone(),
             placement: None,
-            guide: Vec::new(),
             want: self.want.clone(),
+            ..Profile::default()
         })
     }
 

@@ -176,8 +176,7 @@ pub fn import_with(
     if let Some(said) = said {
         summary = format!("{said} ({summary})");
     }
-    let (inherits, guide) = (Vec::new(), Vec::new());
-    let profile = Profile { name: name.to_owned(), summary, inherits, want, placement: None, guide };
+    let profile = Profile { name: name.to_owned(), summary, want, ..Profile::default() };
     Imported { format, profile, lines }
 }
 

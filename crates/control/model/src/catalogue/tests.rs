@@ -367,10 +367,36 @@ fn a_program_finds_the_profile_that_is_made_for_it() {
         let text = format!("name = \"{name}\"\nsummary = \"s\"\n");
         catalogue.add_profile("own.toml", &text).expect("ok");
     }
-    assert_eq!(catalogue.profile_for("redis-server"), Some("redis"));
-    assert_eq!(catalogue.profile_for("mysqld"), Some("mysql"));
-    assert_eq!(catalogue.profile_for("mysql"), Some("mysql"));
-    assert_eq!(catalogue.profile_for("rediska"), None);
+    assert_eq!(catalogue.profile_for("redis-server", None), Some("redis"));
+    assert_eq!(catalogue.profile_for("mysqld", None), Some("mysql"));
+    assert_eq!(catalogue.profile_for("mysql", None), Some("mysql"));
+    assert_eq!(catalogue.profile_for("rediska", None), None);
+    let text = "name = \"odd\"\nsummary = \"s\"\nservice_min = \"new\"\n";
+    catalogue.add_profile("odd.toml", text).expect("it can be read");
+    let error = catalogue.profile("odd").expect_err("no number").to_string();
+    assert!(error.contains("a version of a service begins with a number"), "{error}");
+}
+
+#[test]
+fn a_program_finds_what_is_shipped_for_it_and_for_its_version() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (program, version, profile) in [
+        ("mongod", None, "mongodb"),
+        ("mongod", Some("8.0.1"), "mongodb"),
+        ("mongod", Some("7.0.14"), "mongodb-7"),
+        ("ora_pmon_ORCL", Some("19.0.0"), "oracle-19c"),
+        ("ora_pmon_ORCL", Some("23.4"), "oracle"),
+        ("hdbindexserver", None, "hana"),
+        ("java:org.elasticsearch.bootstrap.Elasticsearch", None, "elasticsearch"),
+        ("clickhouse-serv", None, "clickhouse"),
+        ("postgres", Some("16"), "postgres"),
+    ] {
+        assert_eq!(catalogue.profile_for(program, version), Some(profile), "{program} {version:?}");
+    }
+    assert_eq!(catalogue.profile_for("java", None), None, "nothing is known of it");
+    let eight = catalogue.profile("mongodb").expect("shipped");
+    assert_eq!(catalogue.profile_instead(&eight, "7.0.14"), Some("mongodb-7"));
+    assert!(catalogue.packages_of("mongod").contains(&"mongodb-org-server".to_owned()));
 }
 
 #[test]

@@ -38,6 +38,15 @@ impl Profile {
         if !self.inherits.is_empty() {
             text += &format!("inherits = {}\n", toml_value(&self.inherits));
         }
+        let lists = [("programs", &self.programs), ("packages", &self.packages)];
+        for (key, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            text += &format!("{key} = {}\n", toml_value(list));
+        }
+        let limits = [("service_min", &self.service_min), ("service_max", &self.service_max)];
+        for (key, limit) in limits {
+            text +=
+                &limit.as_ref().map(|limit| format!("{key} = {}\n", toml_value(limit))).unwrap_or_default();
+        }
         text += "\n[want]\n";
         for (id, want) in &self.want {
             text += &format!("{}\n", want.toml_line(id));
@@ -124,7 +133,7 @@ mod tests {
                     inherits: vec![text],
                     want: [(KnobId::new("vm.x"), want)].into(),
                     placement: None,
-                    guide: Vec::new(),
+                    ..Profile::default()
                 };
                 prop_assert_eq!(read(&profile.to_toml()), profile);
             }

@@ -17,6 +17,8 @@ use planish_model::{
 use planish_residency::{Process, Status, parse_status, processes_named};
 use planish_sys::{CpuSet, NodeSet};
 
+use crate::versions;
+
 /// Threads whose waiting is added up. More tell no more.
 const THREADS_MAX: usize = 4096;
 
@@ -55,6 +57,8 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
     let devices = devices::of(host, *pid, &cpus.nodes, &mut unread);
     let view = ServiceView {
         name: status.name.clone(),
+        program: versions::program(host, *pid, &status.name),
+        version: host.read_link(&format!("/proc/{pid}/exe")).and_then(|path| versions::of_path(&path)),
         pid: *pid,
         processes: u32::try_from(texts.len()).unwrap_or(u32::MAX),
         threads: status.threads,

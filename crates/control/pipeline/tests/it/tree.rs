@@ -363,7 +363,7 @@ pub fn profile(name: &str, want: &[(&str, Want)]) -> Source {
         inherits: vec![],
         want,
         placement: None,
-        guide: vec![],
+        ..Profile::default()
     })
 }
 

@@ -81,6 +81,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let (exit, hints) = (applied.exit, applied.hints.clone());
     let report = told_of(applied, plan);
     let mut answer = context.answer(&report, session.catalogue()).exit(exit);
+    if let Some(unsuited) = &report.plan.unsuited {
+        answer = answer.warning(unsuited.clone());
+    }
     if report.entry.is_none() {
         answer = answer.note(unwritten(&report));
     } else if report.plan.needs_reboot() {

@@ -205,6 +205,9 @@ pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
 
 /// What is to be known of a plan beside its steps.
 fn with_notes(mut answer: Answer, plan: &Plan, persists: bool) -> Answer {
+    if let Some(unsuited) = &plan.unsuited {
+        answer = answer.warning(unsuited.clone());
+    }
     answer = overlays_told(plan).into_iter().fold(answer, Answer::note);
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");

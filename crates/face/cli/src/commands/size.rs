@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         }
     };
     let program = sizing.service.as_deref().unwrap_or(&named);
-    let profile = session.catalogue().profile_for(program).unwrap_or("PROFILE");
+    let profile = session.catalogue().profile_for(program, None).unwrap_or("PROFILE");
     Ok(answer.next(context.line(&format!("plan {profile} --service {}", quoted(&named)))))
 }
 
@@ -76,7 +76,7 @@ fn unnamed(
         return Ok(answer.note("planish sets no pool of this host").next(context.line("topo")));
     };
     if let Some(path) = &args.output {
-        let parent = args.postgres.as_ref().and_then(|_| catalogue.profile_for("postgres"));
+        let parent = args.postgres.as_ref().and_then(|_| catalogue.profile_for("postgres", None));
         write_profile(path, &pool, sizing, parent)?;
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
@@ -134,7 +134,7 @@ fn write_profile(path: &Path, pool: &Pool<'_>, sizing: &Sizing, parent: Option<&
         inherits: parent.map(str::to_owned).into_iter().collect(),
         want: [(pool.knob.clone(), pool.want.clone())].into(),
         placement: None,
-        guide: Vec::new(),
+        ..Profile::default()
     };
     let arithmetic: String = sizing.arithmetic.iter().map(|line| format!("# {line}\n")).collect();
     write_new_file(path, &(arithmetic + &profile.to_toml()))

@@ -23,3 +23,4 @@ mod scripts;
 mod surface;
 mod text;
 mod text_cc;
+mod versions;

@@ -17,6 +17,9 @@ pub(super) fn text(view: &ServiceView, page: &mut Page<'_>) {
     };
     let threads = units::count(view.threads as usize, "thread");
     page.heading(&format!("service {}: process {}{others}, {threads}", view.name, view.pid));
+    if let Some(version) = &view.version {
+        page.fact("version", &format!("{} ({})", version.version, version.by));
+    }
     page.fact("cpus", &cpus(view));
     if let Some(waited) = view.cpus.wait_percent {
         let waited =

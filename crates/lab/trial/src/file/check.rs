@@ -542,7 +542,7 @@ pub(super) fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Result<(), (Range
             inherits: Vec::new(),
             want: [(knob, want.clone())].into(),
             placement: None,
-            guide: Vec::new(),
+            ..Profile::default()
         };
         catalogue.resolve("trial", &lone).map_err(|error| (id.span(), chain(&error)))?;
     }

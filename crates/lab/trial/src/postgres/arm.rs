@@ -146,6 +146,6 @@ fn wish(arm: &str, knob: &str, want: Want) -> Profile {
         inherits: Vec::new(),
         want: BTreeMap::from([(KnobId::new(knob), want)]),
         placement: None,
-        guide: Vec::new(),
+        ..Profile::default()
     }
 }

@@ -92,7 +92,7 @@ fn lone(id: &str, want: Want) -> Profile {
         inherits: Vec::new(),
         want,
         placement: None,
-        guide: Vec::new(),
+        ..Profile::default()
     }
 }
 

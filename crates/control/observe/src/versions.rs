@@ -1,0 +1,144 @@
+//! Which version of a program this host has: by the path of a process, and by the database of packages.
+//!
+//! No program is asked (`--version` would run somebody else's code as root), and the database of rpm is none that can
+//! be read without it: on such hosts the path alone tells, as `/usr/pgsql-16/bin/postgres` does.
+
+use planish_host::Host;
+use planish_model::{ProgramVersion, version_numbers};
+
+/// The database of dpkg (`dpkg(1)`, `deb-control(5)`).
+const DPKG: &str = "/var/lib/dpkg/status";
+/// Arguments of `java` whose value is the next word.
+const WITH_VALUE: [&str; 6] = ["-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules"];
+
+/// Versions of those of some packages that are installed, in the order of the database.
+#[must_use]
+pub fn installed(host: &Host, packages: &[String]) -> Vec<ProgramVersion> {
+    if packages.is_empty() {
+        return Vec::new();
+    }
+    let text = host.read(DPKG).unwrap_or_default();
+    text.split("\n\n").filter_map(|paragraph| of_package(paragraph, packages)).collect()
+}
+
+fn of_package(paragraph: &str, packages: &[String]) -> Option<ProgramVersion> {
+    let field = |name: &str| {
+        paragraph.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+    };
+    let name = field("Package").filter(|name| packages.iter().any(|package| package == name))?;
+    // A package that was removed keeps its files of settings, and its paragraph.
+    field("Status").filter(|status| status.ends_with(" installed"))?;
+    Some(ProgramVersion { version: field("Version")?.to_owned(), by: format!("{DPKG}: package {name}") })
+}
+
+/// The version that the path of a program tells, as in `/usr/lib/postgresql/16/bin/postgres`,
+/// `/usr/pgsql-16/bin/postgres` and `/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle`: the last folder that is a version or ends with one.
+#[must_use]
+pub(crate) fn of_path(path: &str) -> Option<ProgramVersion> {
+    let (folders, _) = path.rsplit_once('/')?;
+    let version = folders.rsplit('/').find_map(|folder| {
+        let (_, last) = folder.rsplit_once('-').unwrap_or(("", folder));
+        let is_version = last.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        (is_version && !version_numbers(last).is_empty()).then(|| last.to_owned())
+    })?;
+    Some(ProgramVersion { version, by: path.to_owned() })
+}
+
+/// Versions of running programs that are asked for, by their paths. Nobody but root sees the path of another one's.
+#[must_use]
+pub fn running(host: &Host, is_meant: &dyn Fn(&str) -> bool) -> Vec<ProgramVersion> {
+    let pids = host.list("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let meant = pids.filter(|pid| {
+        let name = host.read(&format!("/proc/{pid}/comm")).unwrap_or_default();
+        is_meant(&program(host, *pid, name.trim()))
+    });
+    let paths = meant.filter_map(|pid| host.read_link(&format!("/proc/{pid}/exe")));
+    paths.filter_map(|path| of_path(&path)).collect()
+}
+
+/// The name of a program as profiles have it: that of the kernel, and of Java the main class behind `java:`.
+#[must_use]
+pub(crate) fn program(host: &Host, pid: u32, name: &str) -> String {
+    if name != "java" {
+        return name.to_owned();
+    }
+    let text = host.read(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    main_class(&text).map_or_else(|| name.to_owned(), |class| format!("java:{class}"))
+}
+
+/// The main class of the arguments of `java`: behind `-m` in a module, else the first word that is no option.
+fn main_class(cmdline: &str) -> Option<&str> {
+    let mut words = cmdline.split('\0').skip(1);
+    while let Some(word) = words.next() {
+        match word {
+            "-m" | "--module" => {
+                let module = words.next()?;
+                return Some(module.rsplit('/').next().unwrap_or(module));
+            }
+            "-jar" => return None,
+            _ if WITH_VALUE.contains(&word) => {
+                words.next();
+            }
+            _ if word.starts_with('-') || word.is_empty() => {}
+            class => return Some(class),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_tells_a_version_by_a_folder_of_its_own() {
+        for (path, version) in [
+            ("/usr/lib/postgresql/16/bin/postgres", Some("16")),
+            ("/usr/pgsql-16/bin/postgres", Some("16")),
+            ("/opt/mongodb-linux-x86_64-ubuntu2204-7.0.14/bin/mongod", Some("7.0.14")),
+            ("/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle", Some("19.0.0")),
+            ("/usr/bin/mongod", None),
+            ("/usr/bin/redis-7", None),
+            ("/opt/a-/./bin/x", None),
+        ] {
+            assert_eq!(of_path(path).map(|found| found.version), version.map(str::to_owned), "{path}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
+    fn what_is_installed_is_told_and_what_was_removed_is_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("var/lib/dpkg")).expect("a folder");
+        let text = "Package: mongodb-org-server\nStatus: install ok installed\nVersion: 7.0.14\n\n\
+                    Package: redis-server\nStatus: deinstall ok config-files\nVersion: 5:7.0.1-4\n\n\
+                    Package: other\nStatus: install ok installed\nVersion: 1\n";
+        std::fs::write(folder.path().join("var/lib/dpkg/status"), text).expect("a file");
+        let host = Host::open(folder.path()).expect("a tree");
+        let found = installed(&host, &["redis-server".to_owned(), "mongodb-org-server".to_owned()]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].version, "7.0.14");
+        assert!(found[0].by.ends_with("package mongodb-org-server"), "{}", found[0].by);
+        assert!(installed(&host, &[]).is_empty());
+    }
+
+    #[test]
+    fn java_is_known_by_its_main_class() {
+        for (words, class) in [
+            (
+                "java -Xms1g -cp a.jar org.apache.cassandra.service.CassandraDaemon x",
+                Some("org.apache.cassandra.service.CassandraDaemon"),
+            ),
+            (
+                "java -Des.path.home=/e --module-path /e/lib --add-modules=jdk.net \
+                 -m org.elasticsearch.server/org.elasticsearch.bootstrap.Elasticsearch",
+                Some("org.elasticsearch.bootstrap.Elasticsearch"),
+            ),
+            ("java -jar some.jar", None),
+            ("java", None),
+        ] {
+            let cmdline = words.split_whitespace().collect::<Vec<_>>().join("\0");
+            assert_eq!(main_class(&cmdline), class, "{words}");
+        }
+    }
+}
