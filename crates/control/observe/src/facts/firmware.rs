@@ -127,7 +127,9 @@ fn frequency(facts: &mut Facts, host: &Host, observation: &Observation) {
     let held = match driver.as_deref() {
         Some("pcc-cpufreq") => Some(1.0),
         Some(_) => Some(0.0),
-        None => is_known.then_some(1.0),
+        // A folder without the name of its driver is of a recording that has it not.
+        None if is_known && !host.exists(&format!("{CPU}/cpu0/cpufreq")) => Some(1.0),
+        None => None,
     };
     // A tree without any CPU folder shows no drivers either.
     facts.number("firmware.holds_frequency", held.filter(|_| host.exists(&format!("{CPU}/cpu0"))));
@@ -251,5 +253,8 @@ mod tests {
             "which cannot be told from a core without them"
         );
         assert_eq!(number(&off, "firmware.sleep_states_count"), None);
+        assert_eq!(number(&off, "firmware.holds_frequency"), Some(1.0), "no driver at all");
+        let unnamed = facts("AMD EPYC 9354P", false, &[(&most, "3000000\n")]);
+        assert_eq!(number(&unnamed, "firmware.holds_frequency"), None, "a driver that is not told");
     }
 }
