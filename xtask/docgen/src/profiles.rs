@@ -41,8 +41,8 @@ what can be wanted.
   them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is refused.
 - `programs = [\"mongod\"]` says for which programs it is made (as the kernel names them; of Java `java:` and the main
   class), `service_min = \"8\"` and `service_max = \"7\"` for which versions, and `packages` by which packages of dpkg
-  those are known. `doctor --service` takes the one that suits; `plan` and `apply` warn of one that does not. A profile that
-  inherits says it anew.
+  those are known. `doctor --service` takes the one that suits; `plan` and `apply` warn of one that does not. A profile
+  that inherits says it anew.
 - `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d or a script sets.
 ",
 ];

@@ -32,7 +32,8 @@ fn of_package(paragraph: &str, packages: &[String]) -> Option<ProgramVersion> {
 }
 
 /// The version that the path of a program tells, as in `/usr/lib/postgresql/16/bin/postgres`,
-/// `/usr/pgsql-16/bin/postgres` and `/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle`: the last folder that is a version or ends with one.
+/// `/usr/pgsql-16/bin/postgres` and `/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle`: the last folder that is a
+/// version or ends with one.
 #[must_use]
 pub(crate) fn of_path(path: &str) -> Option<ProgramVersion> {
     let (folders, _) = path.rsplit_once('/')?;
