@@ -110,7 +110,10 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
     fn what_is_installed_is_told_and_what_was_removed_is_not() {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir_all(folder.path().join("var/lib/dpkg")).expect("a folder");
+        for name in ["proc", "var/lib/dpkg"] {
+            std::fs::create_dir_all(folder.path().join(name)).expect("a folder");
+        }
+        std::fs::write(folder.path().join("proc/version"), "Linux\n").expect("a file");
         let text = "Package: mongodb-org-server\nStatus: install ok installed\nVersion: 7.0.14\n\n\
                     Package: redis-server\nStatus: deinstall ok config-files\nVersion: 5:7.0.1-4\n\n\
                     Package: other\nStatus: install ok installed\nVersion: 1\n";
