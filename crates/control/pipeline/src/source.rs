@@ -16,7 +16,7 @@ pub enum Source {
     /// A plan file, or a profile file in TOML.
     File(PathBuf),
     /// A profile that the caller made: a trial's.
-    Inline(Profile),
+    Inline(Box<Profile>),
 }
 
 /// What a source names.

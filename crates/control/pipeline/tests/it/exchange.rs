@@ -91,7 +91,7 @@ fn the_import_of_an_export_is_the_same_plan() {
                 let back = come_back(&session, format, &out);
                 // A plan takes far longer than a comparison, and most formats come to the same profile.
                 if !seen.iter().any(|known| known.want == back.want) {
-                    let again = plan_of_source(&session, Source::Inline(back.clone()));
+                    let again = plan_of_source(&session, Source::Inline(Box::new(back.clone())));
                     assert_eq!(writes(&again, &BTreeSet::new()), wanted, "{name} {profile} {format:?}");
                     plans += 1;
                     seen.push(back);
@@ -112,7 +112,7 @@ fn pools_of_nodes_that_differ_come_back_as_they_were() {
     let wanted = writes(&plan_of_source(&session, source), &BTreeSet::new());
     assert_eq!(wanted.len(), 2, "{wanted:?}");
     for format in FORMATS {
-        let again = plan_of_source(&session, Source::Inline(come_back(&session, format, &out)));
+        let again = plan_of_source(&session, Source::Inline(Box::new(come_back(&session, format, &out))));
         assert_eq!(writes(&again, &BTreeSet::new()), wanted, "{format:?}");
     }
 }

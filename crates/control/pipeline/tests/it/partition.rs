@@ -48,7 +48,7 @@ fn source(isolation: &str) -> Source {
          [[placement.service]]\nunit = \"realtime.service\"\nnode = 0\nisolate = true\n"
     );
     let catalogue = planish_model::Catalogue::embedded().expect("sound");
-    Source::Inline(catalogue.parse_profile("one.toml", &text).expect("a sound profile"))
+    Source::Inline(Box::new(catalogue.parse_profile("one.toml", &text).expect("a sound profile")))
 }
 
 fn options() -> PlanOptions {

@@ -23,7 +23,7 @@ fn example() -> String {
 
 fn source(text: &str) -> Source {
     let catalogue = planish_model::Catalogue::embedded().expect("sound");
-    Source::Inline(catalogue.parse_profile("example.toml", text).expect("a sound profile"))
+    Source::Inline(Box::new(catalogue.parse_profile("example.toml", text).expect("a sound profile")))
 }
 
 fn options() -> PlanOptions {

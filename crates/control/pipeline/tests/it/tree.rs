@@ -357,14 +357,14 @@ pub fn differences(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -
 /// A profile of values.
 pub fn profile(name: &str, want: &[(&str, Want)]) -> Source {
     let want = want.iter().map(|(id, want)| (KnobId::new(*id), want.clone())).collect();
-    Source::Inline(Profile {
+    Source::Inline(Box::new(Profile {
         name: name.to_owned(),
         summary: "a test".to_owned(),
         inherits: vec![],
         want,
         placement: None,
         ..Profile::default()
-    })
+    }))
 }
 
 /// Everything at once: plain values, a twin, a derived value, and a pool that is granted in pieces.

@@ -153,7 +153,7 @@ fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
 fn worth(named: &str, session: &Session) -> Result<Worth, Failure> {
     let source = Source::named(named);
     Ok(match source.own_profile(session)? {
-        Some(profile) => Worth::Own(profile),
+        Some(profile) => Worth::Own(Box::new(profile)),
         None if source.is_file_by_name(session) => {
             return Err(PipelineError::FileByName { name: named.to_owned() }.into());
         }

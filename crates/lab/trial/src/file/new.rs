@@ -22,7 +22,7 @@ pub enum Worth {
     Profile(String),
     /// A profile that the catalogue does not have, as its file says it. The trial file holds what it wants itself: it
     /// is then whole, and so is the proof, whatever becomes of the other file.
-    Own(Profile),
+    Own(Box<Profile>),
 }
 
 /// The text of a first trial file: it runs as it is, and its comments say what to change.
@@ -131,7 +131,7 @@ mod tests {
     fn own(text: &str) -> Result<(Option<String>, Vec<String>), TrialError> {
         let catalogue = Catalogue::embedded().expect("sound");
         let profile = catalogue.read_profile("own.toml", text).expect("sound");
-        let text = new(&NewTrial { worth: Some(Worth::Own(profile)), ..wanted(None) }, &catalogue)?;
+        let text = new(&NewTrial { worth: Some(Worth::Own(Box::new(profile))), ..wanted(None) }, &catalogue)?;
         let trial = TrialFile::parse_with("my-app.toml", &text, &catalogue).expect(&text);
         let rung = &trial.rung[0];
         let want = rung.want.iter().map(|(id, want)| format!("{} {want:?}", id.get_ref())).collect();

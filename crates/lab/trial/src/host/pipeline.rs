@@ -90,7 +90,11 @@ impl<'s> PipelineHost<'s> {
     }
 
     fn plan(&self, profile: &Profile) -> Result<Plan, PipelineError> {
-        planish_pipeline::plan(self.session, &Source::Inline(profile.clone()), &PlanOptions::default())
+        planish_pipeline::plan(
+            self.session,
+            &Source::Inline(Box::new(profile.clone())),
+            &PlanOptions::default(),
+        )
     }
 
     fn measured(&self, profile: &Profile) -> Result<Measured, PipelineError> {

@@ -181,8 +181,9 @@ fn boot_parameters_that_no_unit_had_are_not_persisted_and_named() {
 fn a_boot_loader_that_is_not_known_is_in_nobody_s_way() {
     let machine = Machine::new();
     shell(&machine, "rm -r boot/grub && mkdir boot/extlinux && echo 'LABEL a' > boot/extlinux/extlinux.conf");
-    let refused = plan(&machine.session, &Source::Inline(whole("realtime")), &PlanOptions::default())
-        .and_then(|plan| planish_pipeline::can_persist(&machine.session, &plan));
+    let refused =
+        plan(&machine.session, &Source::Inline(Box::new(whole("realtime"))), &PlanOptions::default())
+            .and_then(|plan| planish_pipeline::can_persist(&machine.session, &plan));
     assert!(refused.is_err(), "else it is known, and this shows nothing");
     let mut host = PipelineHost::new(&machine.session, "planish trial run t.toml");
     host.can_persist(&whole("realtime")).expect("no file of it is due");
@@ -311,7 +312,7 @@ fn what_somebody_sets_between_two_units_is_in_the_notes() {
 
 /// Sets what the rung of the trial wants, for this reason.
 fn set_beforehand(machine: &Machine, reason: &str) {
-    let source = Source::Inline(lone("vm.swappiness", Want::Int(1)));
+    let source = Source::Inline(Box::new(lone("vm.swappiness", Want::Int(1))));
     let plan = plan(&machine.session, &source, &PlanOptions::default()).expect("it can be planned");
     let options = ApplyOptions { reason: Some(reason.to_owned()), ..ApplyOptions::default() };
     let entry = apply(&machine.session, &plan, &options).expect("it may be written").entry;
