@@ -266,6 +266,22 @@ fn it_is_stopped_in_a_boot_on_trial_and_in_any_other() {
 }
 
 #[test]
+fn a_state_that_nobody_can_read_goes_on_with_nothing_and_can_be_stopped() {
+    let (tree, start) = machine(all()[0]);
+    begin(&tree, &tree.session(), &mut Played(None), false).expect("begun");
+    tree.put("/var/lib/planish/trial-boots.json", "{\"version\": 1, \"command\": ");
+    reboot(&tree, &start, true);
+    let session = tree.session();
+    assert!(boots::resume(&session, &options(false), &mut Played(None), &mut Silent).is_err());
+    assert!(boots::status(&session).is_err());
+    let error =
+        boots::stop(&session, &options(false), &mut Played(None), &mut Silent).expect_err("it says so");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.to_string().contains("nothing can be concluded"), "{error}");
+    assert_gone(&tree, &start, "an unreadable state");
+}
+
+#[test]
 fn without_leave_to_reboot_it_says_what_it_would_do_and_writes_nothing() {
     let tree = able(all()[0]);
     let start = tree.snapshot();

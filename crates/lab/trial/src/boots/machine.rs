@@ -45,6 +45,16 @@ fn left(undone: Result<Undone, PipelineError>) -> Result<(), String> {
     }
 }
 
+/// Takes back whatever of boots for once is there.
+pub(super) fn take_back(session: &Session) -> Result<(), String> {
+    left(end_boots(session, REASON))
+}
+
+/// Takes out the unit that goes on.
+pub(super) fn remove_unit(session: &Session) -> Result<(), String> {
+    left(remove_resume(session))
+}
+
 /// The profile of a boot: its boot parameters, and what else its profile wants, of which nothing is given.
 pub(super) fn profile(trial: &TrialFile, boot: &BootSpec) -> Profile {
     let name = boot.name.get_ref();
@@ -191,7 +201,7 @@ impl Machine for Real<'_> {
     }
 
     fn take_back(&mut self) -> Result<(), String> {
-        left(end_boots(self.session, REASON))
+        take_back(self.session)
     }
 
     fn shortfall(&self, arm: usize) -> Option<String> {
@@ -254,7 +264,7 @@ impl Machine for Real<'_> {
     }
 
     fn clear(&mut self) -> Result<(), String> {
-        let unit = left(remove_resume(self.session));
+        let unit = remove_unit(self.session);
         self.hands.before("clear");
         let state = state::remove(self.session).map_err(|error| chain(&error));
         unit.and(state)

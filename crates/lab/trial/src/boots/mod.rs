@@ -185,7 +185,8 @@ pub fn resume(
 /// state; `None` where there is none. The machine is not started anew.
 ///
 /// # Errors
-/// As [`resume`].
+/// As [`resume`]. A state that cannot be read, or whose trial is none any more, is taken away all the same, and the
+/// error says so: nothing can be concluded from it.
 pub fn stop(
     session: &Session,
     run: &RunOptions,
@@ -193,6 +194,12 @@ pub fn stop(
     progress: &mut dyn Progress,
 ) -> Result<Option<Going>, TrialError> {
     stop_resume(session).map_err(control)?;
+    if let Err(error) = status_of_state(session) {
+        abandon(session)?;
+        let what =
+            format!("its unit, its boot entry and its state are gone, and nothing can be concluded: {error}");
+        return Err(refused(what, "planish log"));
+    }
     with_saved(session, run, hands, progress, |campaign, machine| {
         campaign.stop(machine, "somebody stopped it")
     })
@@ -203,11 +210,25 @@ pub fn stop(
 /// # Errors
 /// A state or proofs that cannot be read.
 pub fn status(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
-    if let Some(saved) = state::load(session)? {
-        let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
-        return Ok(Some(told::outcome(&trial, &saved, &saved.campaign)));
+    if let Some(outcome) = status_of_state(session)? {
+        return Ok(Some(outcome));
     }
     Proofs::of_state(session.state_folder()).newest(|outcome| outcome.boots.is_some())
+}
+
+/// The same of one that is under way.
+fn status_of_state(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
+    let Some(saved) = state::load(session)? else { return Ok(None) };
+    let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
+    Ok(Some(told::outcome(&trial, &saved, &saved.campaign)))
+}
+
+/// Takes away what nobody can go on with.
+fn abandon(session: &Session) -> Result<(), TrialError> {
+    let host = |detail| TrialError::Host { detail, restored: false };
+    machine::take_back(session).map_err(host)?;
+    machine::remove_unit(session).map_err(host)?;
+    state::remove(session).map_err(|error| host(chain(&error)))
 }
 
 fn refused(what: String, cure: &str) -> TrialError {
