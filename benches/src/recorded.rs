@@ -25,6 +25,12 @@ impl Copied {
         Ok(copied)
     }
 
+    /// Gives the copy of the large record as many files as a real machine of that size has.
+    pub fn with_all_files(self, template: &str) -> Result<Self> {
+        crate::large::fill(&self.root(), Path::new(template))?;
+        Ok(self)
+    }
+
     /// A profile of that name, which wants each knob to have its value, as TOML says both.
     pub fn with_profile(self, name: &str, wanted: &[(&str, &str)]) -> Result<Self> {
         let profiles = self.folder.path().join("state/etc/profiles");
