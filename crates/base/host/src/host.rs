@@ -252,7 +252,8 @@ impl Host {
         let real = match known {
             Some(real) => real,
             None => {
-                let real = resolve::in_root(root, folder)?;
+                // By the folder above it, which is known as a rule: one look instead of one for each component.
+                let real = if folder.is_empty() { root.to_owned() } else { self.seen_path(folder)? };
                 if fs::symlink_metadata(&real).is_ok_and(|found| found.is_dir()) {
                     self.folders().insert(folder.to_owned(), real.clone());
                 }
