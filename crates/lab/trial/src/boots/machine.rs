@@ -64,6 +64,10 @@ pub(super) fn profile(trial: &TrialFile, boot: &BootSpec) -> Profile {
         inherits: boot.profile.iter().map(|name| name.get_ref().clone()).collect(),
         placement: None,
         guide: Vec::new(),
+        programs: Vec::new(),
+        packages: Vec::new(),
+        service_min: None,
+        service_max: None,
         want: boot.wants(),
     }
 }
@@ -74,7 +78,7 @@ pub(super) fn planned(
     profile: Profile,
     allowed: &PlanOptions,
 ) -> Result<Plan, PipelineError> {
-    Ok(boot_alone(&plan(session, &Source::Inline(profile), allowed)?))
+    Ok(boot_alone(&plan(session, &Source::Inline(Box::new(profile)), allowed)?))
 }
 
 impl Saved {
