@@ -88,16 +88,12 @@ impl Persistence {
         entries: &[Entry],
         sink: &dyn Sink,
     ) -> Result<(Self, Option<PipelineError>), PipelineError> {
-        let planned = plan.steps.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
-        let there = plan.skipped.iter().filter(|skipped| skipped.satisfied);
-        let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
-        let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
         let mut wishes = boot::Wishes::default();
         let (mut sysctl, mut tmpfiles, mut rules) = (String::new(), String::new(), String::new());
         let (mut pools, mut ruled, mut left_out, mut holders) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut observation: Option<Observation> = None;
-        for (knob, place, value) in planned.chain(there).chain(at_boot) {
+        for (knob, place, value) in to_keep(plan) {
             let route = if plan.boot.iter().any(|step| step.place == *place) {
                 Route::Boot
             } else {
@@ -153,6 +149,15 @@ impl Persistence {
         }
         Ok((Self { steps, left_out, pending }, refusal))
     }
+}
+
+/// What is to be so at the next boot too: what is written now, what is there as it is wanted, and boot parameters.
+fn to_keep(plan: &Plan) -> impl Iterator<Item = (&KnobId, &String, &str)> {
+    let planned = plan.steps.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
+    let there = plan.skipped.iter().filter(|skipped| skipped.satisfied);
+    let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
+    let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
+    planned.chain(there).chain(at_boot)
 }
 
 /// Why a pool gets no line, and what to do instead.
