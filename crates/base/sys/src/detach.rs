@@ -9,12 +9,14 @@
 //!    +---- waits ------+ ends at once, so no zombie stays
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -43,8 +45,27 @@ pub fn spawn_detached(command: &mut Command) -> io::Result<()> {
     // fork and _exit, allocates nothing, and std execs straight after it.
     unsafe { command.pre_exec(in_middle) };
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let middle = command.spawn()?.wait()?;
+    // Held until the middle process is gone: whoever looks for orphans meanwhile would take it for one.
+    let mut sessions = sessions();
+    let mut middle = command.spawn()?;
+    sessions.insert(middle.id());
+    let middle = middle.wait()?;
     if middle.success() { Ok(()) } else { Err(io::Error::other("the middle process was killed")) }
+}
+
+/// Sessions of the helpers that were started here, each by the PID of its middle process: no other process is given that
+/// number while the session has a member.
+static SESSIONS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+fn sessions() -> MutexGuard<'static, BTreeSet<u32>> {
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a session is that of a helper of [`spawn_detached`], or of one that is being started: its processes are to
+/// outlive us, also where orphans come to us and not to init. For processes that were there before the question.
+#[must_use]
+pub fn is_helper(session: u32) -> bool {
+    sessions().contains(&session)
 }
 
 /// Has exec close every open file but the three streams, as far as the kernel can.
@@ -325,6 +346,16 @@ mod tests {
         let command = Command::new("/usr/bin/planish");
         assert!(!start_unit(&stand_in(folder.path(), 1), &command, "planish-confirm-7-1"));
         assert!(!start_unit(&folder.path().join("absent"), &command, "planish-confirm-7-1"));
+    }
+
+    #[test]
+    fn the_session_of_a_detached_command_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join("told");
+        let script = format!("cut -d ' ' -f 6 /proc/$$/stat > {0}.part; mv {0}.part {0}", told.display());
+        spawn_detached(Command::new("sh").args(["-c", &script])).unwrap();
+        let session: u32 = wait_for_text(&told).trim().parse().unwrap();
+        assert!(is_helper(session) && !is_helper(std::process::id()));
     }
 
     #[test]

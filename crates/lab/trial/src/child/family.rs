@@ -21,6 +21,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use planish_sys::child::{adopt_orphans, kill_group, wait_with_usage};
+use planish_sys::detach::is_helper;
 use planish_sys::process::{Usage, pidfd, wait_readable};
 use planish_sys::warden::Warden;
 use rustix::io::Errno;
@@ -107,6 +108,9 @@ pub(crate) fn watch_descendants() {
     for it in &kin {
         // Any other group of our session may be that of the user's own job.
         let is_safe = is_ours(it.group) || it.session != us.session;
+        if is_helper(it.session) {
+            continue;
+        }
         let is_new = !running.children.contains(&it.group) && it.group != us.group;
         if is_safe && is_new && running.groups.insert(it.group) {
             number(it.group).into_iter().for_each(|group| warden.watch(group));
@@ -140,7 +144,8 @@ impl Running {
         let Some((us, kin)) = family(std::process::id()) else { return Vec::new() };
         let is_orphan =
             |it: &Kin| it.parent == us.pid && it.group != us.group && !self.children.contains(&it.pid);
-        kin.into_iter().filter(is_orphan).map(|it| it.pid).collect()
+        // A helper of planish comes to us as well, and is to stay: a held limit is what an arm may be.
+        kin.into_iter().filter(|it| is_orphan(it) && !is_helper(it.session)).map(|it| it.pid).collect()
     }
 }
 
@@ -161,6 +166,8 @@ fn number(pid: u32) -> Option<Pid> {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use planish_sys::detach::spawn_detached;
+
     use super::*;
     use crate::child::{Launch, run_once};
     use crate::control::Stop;
@@ -172,19 +179,49 @@ mod tests {
         run_once(&launch, 0, LONG, &Stop::default()).expect("it ends well").stdout
     }
 
-    #[test]
-    fn a_daemon_ends_after_the_program_that_started_it() {
-        let script = "setsid sleep 600 >/dev/null 2>&1 & echo $!";
-        let daemon: i32 = shell(script).trim().parse().expect("its number");
-        let gone = || match Pid::from_raw(daemon).map(pidfd) {
+    fn is_gone(pid: i32) -> bool {
+        match Pid::from_raw(pid).map(pidfd) {
             Some(Ok(fd)) => wait_readable(&fd, Some(Duration::from_millis(50))).unwrap_or(true),
             _ => true,
-        };
-        // Other tests of this process have programs of their own; the last of all takes the daemon with it.
+        }
+    }
+
+    /// Until the orphans have been looked for: other tests of this process have programs of their own, and the last of
+    /// all takes a daemon with it.
+    fn sweep() {
+        let daemon: i32 =
+            shell("setsid sleep 600 >/dev/null 2>&1 & echo $!").trim().parse().expect("a number");
         let begun = Instant::now();
-        while !gone() {
+        while !is_gone(daemon) {
             assert!(begun.elapsed() < LONG, "the daemon lives on");
             shell("true");
         }
+    }
+
+    #[test]
+    fn a_daemon_ends_after_the_program_that_started_it() {
+        sweep();
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "reads a file that the test had written")]
+    fn a_helper_of_planish_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let told = folder.path().join("told");
+        let script = format!("echo $$ > {0}.part; mv {0}.part {0}; exec sleep 600", told.display());
+        // The warden first, so that orphans come to us.
+        shell("true");
+        spawn_detached(Command::new("sh").args(["-c", &script])).expect("started");
+        let begun = Instant::now();
+        let helper: i32 = loop {
+            match std::fs::read_to_string(&told) {
+                Ok(text) => break text.trim().parse().expect("a number"),
+                Err(_) => assert!(begun.elapsed() < LONG, "it never began"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        sweep();
+        assert!(!is_gone(helper), "a held limit would have gone with the arm that holds it");
+        kill_process(Pid::from_raw(helper).expect("a number"), Signal::KILL).expect("it is ours");
     }
 }
