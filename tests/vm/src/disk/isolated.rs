@@ -3,7 +3,7 @@
 use super::{reload_units, tool};
 use crate::check::Outcome;
 use crate::{planish, settings};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 
 const UNIT: &str = "planish-probe.service";
@@ -21,13 +21,38 @@ pub fn partition() -> Result<Outcome> {
     );
     fs::write(PROFILE, profile).context("write the profile")?;
     fs::write(FILE, "[Service]\nExecStart=/bin/sleep infinity\n").context("write the unit")?;
-    let outcome = isolate_and_undo();
+    let outcome = if isolates_groups()? { isolate_and_undo() } else { refused() };
     let _ = tool("systemctl", &["stop", UNIT]);
     let _ = tool("systemctl", &["stop", "planish.slice"]);
     fs::remove_file(FILE).context("remove the unit")?;
     fs::remove_file(PROFILE).context("remove the profile")?;
     reload_units()?;
     outcome
+}
+
+/// Whether this kernel isolates the CPUs of a control group: since Linux 6.2.
+fn isolates_groups() -> Result<bool> {
+    let release = settings::read("/proc/sys/kernel/osrelease")?;
+    let mut numbers = release.split('.').map(str::parse::<u32>);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+        bail!("{release} is no release of Linux")
+    };
+    Ok((major, minor) >= (6, 2))
+}
+
+/// Before Linux 6.2 it is refused whole, with the reason and the way by the next boot, and nothing is touched.
+fn refused() -> Result<Outcome> {
+    let group = restart()?;
+    let run = planish::run(&["apply", "isolated", "--yes", "--allow", "availability"])?;
+    ensure!(run.exit == 3, "left with {}: {} {}", run.exit, run.stdout.trim(), run.stderr.trim());
+    let told = run.stderr.trim();
+    ensure!(
+        told.contains("since 6.2") && told.contains("isolation = \"boot\""),
+        "the reason is not told: {told}"
+    );
+    let now = restart()?;
+    ensure!(now == group && others()? == "0-2", "the service runs in {now}, others have CPU {}", others()?);
+    Ok(Outcome::Ok(format!("refused: {}", told.lines().next().unwrap_or_default())))
 }
 
 /// Reads the units anew and starts the service anew; the group in which it then runs.
