@@ -1,7 +1,8 @@
 //! `./x soak`: the same few things, over and over, in search of what is left behind.
 //!
 //! Property tests are asked many more cases than `./x test` has time for. A process that fills a table is killed two
-//! hundred times, and so is one that corrects a table.
+//! hundred times, and so is one that corrects a table. Every profile is killed at every operation on every writable
+//! recorded host, and refused every kind of write.
 //!
 //! Writable recorded hosts are applied to and undone, one time in two killed on the way; quick proofs
 //! run on this machine. After each, everything must be as before: files of the host, huge pages,
@@ -31,6 +32,9 @@ pub struct Options {
     /// How often a process that fills a durable table is killed, after them
     #[arg(long, value_name = "N", default_value_t = 200)]
     kills: u32,
+    /// Without the kill at every operation of every profile, which takes the better part of an hour
+    #[arg(long)]
+    no_profiles: bool,
 }
 
 /// Profiles that are applied, in turn.
@@ -48,6 +52,9 @@ const EXIT_INCONCLUSIVE: i32 = 6;
 pub fn run(options: &Options) -> Result<ExitCode> {
     ask_properties(options.cases)?;
     kill_ingest(options.kills)?;
+    if !options.no_profiles {
+        stop_every_profile()?;
+    }
     let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
     let hosts = writable_hosts()?;
     ensure!(!hosts.is_empty(), "no writable host under hosts/");
@@ -93,6 +100,15 @@ fn kill_ingest(kills: u32) -> Result<()> {
     test.args(["test", "--profile", "ci", "--package", "planish-table", "--test", "it", "--"]);
     test.args(["kill::killed_", "--nocapture", "--test-threads=1"]);
     shell::run(test.env("PLANISH_TABLE_KILLS", kills.to_string()))
+}
+
+/// Each profile on each writable host, killed at every operation before, in and after it, and refused its writes with
+/// each error: the suite of every day leaves most of that out.
+fn stop_every_profile() -> Result<()> {
+    let mut test = ground::cargo();
+    test.args(["test", "--profile", "ci", "--package", "planish-pipeline", "--test", "it", "--"]);
+    test.args(["hosts::every_profile_", "--nocapture"]);
+    shell::run(test.env("PLANISH_EVERY_OPERATION", "1"))
 }
 
 /// Recorded hosts that answer writes.
