@@ -250,8 +250,12 @@ impl<'a> Draft<'a> {
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
             // What the running kernel was given counts too, beside what comes to it.
             let _ = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
+            // Nobody else than whoever names the knob may have each boot set it.
+            let refused = cards::refusal(knob, reading, wanted, self.observation, self.options);
+            let not_to_keep = refused.map(|verdict| verdict.reason);
             let (place, wanted) = (reading.place.clone(), wanted.to_owned());
-            return self.skipped.push(Skipped::satisfied(knob.id.clone(), place, wanted, verdict));
+            let row = Skipped::satisfied(knob.id.clone(), place, wanted, verdict);
+            return self.skipped.push(Skipped { not_to_keep, ..row });
         }
         let unit = self.observation.units.get(&reading.place);
         let (word, unsure) = match units::fit(&knob.r#type, unit, reading.value.as_deref(), wanted) {

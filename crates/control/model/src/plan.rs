@@ -121,6 +121,10 @@ pub struct Skipped {
     /// was left to somebody else, is not hindered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hindered: bool,
+    /// Why `--persist` leaves it out although it is as wanted now: the machine is reached through this card, the value
+    /// may take its link down, and nobody named the knob. A rule would set it again at every boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_to_keep: Option<String>,
 }
 
 /// An open entry whose values a plan covers with others, or leaves as they are: an undo of what the plan becomes brings
@@ -200,8 +204,19 @@ impl Skipped {
     #[must_use]
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
         let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
-        let when = When::default();
-        Self { knob, place, wanted, verdict, when, satisfied, short_of_memory, impossible, hindered }
+        let (when, not_to_keep) = (When::default(), None);
+        Self {
+            knob,
+            place,
+            wanted,
+            verdict,
+            when,
+            satisfied,
+            short_of_memory,
+            impossible,
+            hindered,
+            not_to_keep,
+        }
     }
 
     /// A wanted value that this host cannot have, and why not.

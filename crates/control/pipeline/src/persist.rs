@@ -10,8 +10,8 @@
 use planish_act::Sink;
 use planish_host::Host;
 use planish_model::{
-    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Plan, PoolLine, RuleLine, Undo,
-    Unpersisted,
+    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Plan, PoolLine, RuleLine, Skipped,
+    Undo, Unpersisted,
 };
 
 use crate::boot;
@@ -90,8 +90,8 @@ impl Persistence {
     ) -> Result<(Self, Option<PipelineError>), PipelineError> {
         let mut wishes = boot::Wishes::default();
         let (mut sysctl, mut tmpfiles, mut rules) = (String::new(), String::new(), String::new());
-        let (mut pools, mut ruled, mut left_out, mut holders) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut pools, mut ruled, mut holders) = (Vec::new(), Vec::new(), Vec::new());
+        let mut left_out = nobody_named(session, plan)?;
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in to_keep(plan) {
             let route = if plan.boot.iter().any(|step| step.place == *place) {
@@ -154,10 +154,33 @@ impl Persistence {
 /// What is to be so at the next boot too: what is written now, what is there as it is wanted, and boot parameters.
 fn to_keep(plan: &Plan) -> impl Iterator<Item = (&KnobId, &String, &str)> {
     let planned = plan.steps.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
-    let there = plan.skipped.iter().filter(|skipped| skipped.satisfied);
+    let may = |skipped: &&Skipped| skipped.satisfied && skipped.not_to_keep.is_none();
+    let there = plan.skipped.iter().filter(may);
     let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
     let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
     planned.chain(there).chain(at_boot)
+}
+
+/// What is as wanted and is not to be kept, since nobody named its knob. What a file of an earlier apply brings back
+/// comes by that one, and nothing of it is missing.
+fn nobody_named(session: &Session, plan: &Plan) -> Result<Vec<Unpersisted>, PipelineError> {
+    let rows = plan.skipped.iter().filter(|row| row.satisfied);
+    let rows: Vec<(&Skipped, &str, &str)> =
+        rows.filter_map(|row| Some((row, row.wanted.as_deref()?, row.not_to_keep.as_deref()?))).collect();
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let persisted = session.observe().persisted;
+    let mut left_out = Vec::new();
+    for (row, wanted, why) in rows {
+        let kind = &session.sound_catalogue()?.knob(&row.knob)?.r#type;
+        let comes = persisted.get(&row.place).is_some_and(|found| kind.same(&found.value, wanted));
+        if !comes {
+            let cure = format!("apply with --persist --allow-knob {}", row.knob);
+            left_out.push(unpersisted(&row.knob, &row.place, wanted, (why, &cure)));
+        }
+    }
+    Ok(left_out)
 }
 
 /// Why a pool gets no line, and what to do instead.

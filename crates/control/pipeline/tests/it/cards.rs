@@ -172,6 +172,31 @@ fn a_rule_of_udev_brings_it_back_and_goes_with_the_undo() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// What somebody typed at the card of his session is as wanted: it may be so now, and is no matter of each boot.
+#[test]
+fn what_the_card_of_a_session_has_already_is_kept_for_the_next_boot_only_by_name() {
+    let tree = host();
+    for nic in ["eth0", "eth1"] {
+        tree.put(&place(nic, "rings_rx"), "4096\n");
+    }
+    let rules = |tree: &Tree| tree.get(RULES_FILE).lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let rings = wants(&[("net.rings_rx", 4096)]);
+    let by_class = allowed(&tree.session(), &rings, &[]);
+    assert_eq!(by_class.skipped.iter().filter(|row| row.satisfied).count(), 2, "{:#?}", by_class.skipped);
+    let applied = apply(&tree.session(), &by_class, &PERSIST).expect("applied");
+    assert!(rules(&tree).iter().all(|line| !line.contains("52:54:00:00:00:01")), "{:?}", rules(&tree));
+    assert_eq!(rules(&tree).len(), 1);
+    let [left] = applied.unpersisted.as_slice() else { panic!("{:#?}", applied.unpersisted) };
+    assert_eq!(left.place, place("eth0", "rings_rx"));
+    assert!(left.cure.ends_with("--persist --allow-knob net.rings_rx"), "{left:?}");
+    // By its name it is kept, and what is kept by name comes, whoever asks for it again.
+    let by_name = allowed(&tree.session(), &rings, &["net.rings_rx"]);
+    let applied = apply(&tree.session(), &by_name, &PERSIST).expect("applied");
+    assert_eq!((rules(&tree).len(), applied.exit), (2, Exit::Done), "{:#?}", applied.unpersisted);
+    let applied = apply(&tree.session(), &by_class, &PERSIST).expect("applied");
+    assert_eq!((rules(&tree).len(), applied.exit), (2, Exit::Done), "{:#?}", applied.unpersisted);
+}
+
 #[test]
 fn new_queues_get_back_what_was_set_for_the_old_ones() {
     let tree = host();
