@@ -206,7 +206,11 @@ fn check_keep(trial: &TrialFile, options: &RunOptions) -> Result<(), TrialError>
 }
 
 /// Asks for the right to persist each rung that can be had here, before anything is measured for it.
-fn ask_to_persist(rungs: &[Recipe], trial: &TrialFile, host: &dyn HostControl) -> Result<(), TrialError> {
+pub(crate) fn ask_to_persist(
+    rungs: &[Recipe],
+    trial: &TrialFile,
+    host: &dyn HostControl,
+) -> Result<(), TrialError> {
     let profiles = rungs.iter().filter_map(|recipe| recipe.profile(trial.name.get_ref()));
     profiles.filter(|profile| host.can_have(profile).is_ok()).try_for_each(|profile| {
         host.can_persist(&profile).map_err(|error| match error {
@@ -515,7 +519,7 @@ fn measured_together<'r>(mut kept: Vec<&'r Recipe>, outcome: &mut TrialOutcome) 
 }
 
 /// Tells what was persisted. What does not last is a finding, as it is of `apply --persist`.
-fn note_kept(outcome: &mut TrialOutcome, kept: Kept) {
+pub(crate) fn note_kept(outcome: &mut TrialOutcome, kept: Kept) {
     outcome.notes.extend(kept.notes);
     if !kept.lasts && outcome.exit == Exit::Done.code() {
         outcome.exit = Exit::Findings.code();
@@ -526,7 +530,7 @@ fn note_kept(outcome: &mut TrialOutcome, kept: Kept) {
 }
 
 /// Tells what came in the way of persisting. A host that was not put back is told by the exit code as well.
-fn not_kept(outcome: &mut TrialOutcome, error: &TrialError) {
+pub(crate) fn not_kept(outcome: &mut TrialOutcome, error: &TrialError) {
     if let TrialError::Host { .. } = error {
         outcome.exit = error.exit().code();
     }

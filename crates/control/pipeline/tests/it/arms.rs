@@ -189,6 +189,7 @@ fn what_is_kept_becomes_the_default_by_the_usual_way_and_goes_by_an_undo() {
         begin(&tree, &tree.session(), &mut Played(None), true).expect("begun");
         let outcome = play(&tree, &start, |_| true).outcome;
         assert!(outcome.refused.is_empty(), "{name}: {:?}", outcome.refused);
+        assert_eq!(outcome.exit, Exit::Done.code(), "{name}: {:?}", outcome.notes);
         assert_found(&outcome, name);
         for _ in 0..2 {
             reboot(&tree, &start, true);
@@ -199,6 +200,57 @@ fn what_is_kept_becomes_the_default_by_the_usual_way_and_goes_by_an_undo() {
         reboot(&tree, &start, true);
         assert_gone(&tree, &start, name);
     }
+}
+
+/// Plays a trial that keeps what pays, the last of its boots with a fuse: what came of it.
+fn kept_behind(tree: &Tree, start: &BTreeMap<String, String>, fuse: &Rc<Fuse>) -> TrialOutcome {
+    begin(tree, &tree.session(), &mut Played(None), true).expect("begun");
+    // Eight blocks of three boots.
+    for _ in 1..24 {
+        reboot(tree, start, true);
+        assert_eq!(resume(&tree.session(), &mut Played(None)).expect("under way").after, After::Reboot);
+    }
+    loop {
+        reboot(tree, start, true);
+        let going = resume(&fused(tree.options(), fuse), &mut Played(None)).expect("under way");
+        if going.after == After::Ended {
+            return going.outcome;
+        }
+    }
+}
+
+/// The exit code tells what became of `--keep`, as that of any other trial does.
+#[test]
+fn what_cannot_be_kept_or_does_not_last_is_told_by_the_exit_code() {
+    const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
+    let counter = Fuse::counting();
+    let (tree, start) = machine(all()[0]);
+    // A file of the host that is read behind ours.
+    tree.put("/etc/sysctl.d/99-zz.conf", "vm.swappiness = 60\n");
+    let outcome = kept_behind(&tree, &start, &counter);
+    assert_eq!(outcome.exit, Exit::Findings.code(), "{:?} {:?}", outcome.refused, outcome.notes);
+    assert!(
+        outcome.notes.iter().any(|note| note.contains("skew_tick=1; planish undo")),
+        "{:?}",
+        outcome.notes
+    );
+
+    let write = counter.places().iter().position(|place| place == OWN).expect("it was written");
+    let (tree, start) = machine(all()[0]);
+    let outcome = kept_behind(&tree, &start, &Fuse::refusing(write, rustix::io::Errno::IO));
+    assert_eq!(outcome.exit, Exit::FailedRestored.code(), "{:?} {:?}", outcome.refused, outcome.notes);
+    assert!(outcome.refused.iter().any(|refusal| refusal.what == "--keep"), "{:?}", outcome.refused);
+    assert_gone(&tree, &start, "a write that was refused");
+
+    // What nobody can persist is said before the first boot, and not after the last.
+    let (tree, _) = machine(all()[0]);
+    tree.put(OWN, "# somebody's\n");
+    let before = tree.snapshot();
+    let error = begin(&tree, &tree.session(), &mut Played(None), true).expect_err("refused");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.to_string().contains("--keep could not persist boot `skew`"), "{error}");
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    begin(&tree, &tree.session(), &mut Played(None), false).expect("who keeps nothing is in nobody's way");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use planish_model::{Exit, Plan, Profile, marked};
+use planish_model::{Exit, Plan, Profile, Step, gone_at_boot, marked};
 use planish_pipeline::{
     ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Undone, apply, apply_once,
     boot_alone, end_boots, install_resume, log, plan, remove_resume,
@@ -10,15 +10,16 @@ use planish_pipeline::{
 
 use super::campaign::{Campaign, End, Inner, Machine, Unmeasured};
 use super::state::{self, Saved, SavedUnit};
-use super::{Hands, measure, told};
+use super::{Hands, arguments, measure, told};
 use crate::arm::Recipe;
 use crate::control::Progress;
+use crate::error::TrialError;
 use crate::file::{BootSpec, TrialFile};
-use crate::host::{HostControl, PipelineHost, chain};
+use crate::host::{HostControl, Kept, PipelineHost, chain, not_persisted};
 use crate::ladder::boots::is_decided;
-use crate::outcome::{Refusal, RungVerdict, TrialOutcome};
+use crate::outcome::{RungVerdict, TrialOutcome};
 use crate::proof::Proofs;
-use crate::run::{Ground, RunOptions, recipes};
+use crate::run::{Ground, RunOptions, not_kept, note_kept, recipes};
 
 /// How the reason of an entry begins that is a boot of a trial.
 pub(super) const REASON: &str = "boot of trial ";
@@ -111,7 +112,10 @@ impl Real<'_> {
     }
 
     /// Persists the best boot that was kept, and the best rung that was kept inside of it.
-    fn persist(&mut self, outcome: &mut TrialOutcome) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What came in the way, and whether the host is as before.
+    fn persist(&mut self, outcome: &mut TrialOutcome) -> Result<(), TrialError> {
         let is_kept = |name: &str| {
             let rung = outcome.rungs.iter().find(|rung| rung.name == name)?;
             rung.effect.filter(|_| rung.verdict == RungVerdict::Keep)
@@ -133,33 +137,40 @@ impl Real<'_> {
             outcome.notes.push("nothing was kept, so nothing was persisted".to_owned());
         }
         if let Some(arm) = best {
-            outcome.notes.push(self.persist_boot(arm, &reason)?);
+            note_kept(outcome, self.persist_boot(arm, &reason)?);
         }
         if let Some(profile) = nested.and_then(|recipe| recipe.profile(&outcome.trial)) {
-            let kept = self.host.persist(&profile, &reason).map_err(|error| chain(&error))?;
-            outcome.notes.extend(kept.notes);
+            note_kept(outcome, self.host.persist(&profile, &reason)?);
         }
         Ok(())
     }
 
     /// Gives the default entry the boot parameters of an arm, by the usual way.
-    fn persist_boot(&self, arm: usize, reason: &str) -> Result<String, String> {
-        let plan = self.plan_of(arm)?;
+    fn persist_boot(&self, arm: usize, reason: &str) -> Result<Kept, TrialError> {
+        let refused = |what| TrialError::Refused { what, cure: String::new() };
+        let plan = self.plan_of(arm).map_err(refused)?;
         let options =
             ApplyOptions { persist: true, reason: Some(reason.to_owned()), ..ApplyOptions::default() };
-        let done = apply(self.session, &plan, &options).map_err(|error| chain(&error))?;
+        let done = apply(self.session, &plan, &options).map_err(|error| not_persisted(&error))?;
         if !matches!(done.exit, Exit::Done | Exit::Findings) {
-            return Err(done.hints.join("; "));
+            let restored = done.exit != Exit::FailedNotRestored;
+            return Err(TrialError::Host { detail: done.hints.join("; "), restored });
         }
-        let given = &self.saved.arguments[arm - 1];
-        Ok(match done.entry {
+        // Of the plan of now, and not of what each boot was given: somebody may have changed the default meanwhile.
+        let is_given = |step: &&Step| !done.unpersisted.iter().any(|left| left.place == step.place);
+        let given = arguments(self.session, plan.boot.iter().filter(is_given));
+        let mut notes = vec![match done.entry {
             Some(entry) => {
                 format!(
                     "persisted as entry {entry}, for every boot from the next one on: {given}; planish undo {entry}"
                 )
             }
-            None => format!("every boot is given it already: {given}"),
-        })
+            None => "every boot is given its boot parameters already".to_owned(),
+        }];
+        notes.extend(done.hints);
+        notes.extend(gone_at_boot(&done.unpersisted));
+        // A boot parameter that is left out is in force in no boot.
+        Ok(Kept { notes, lasts: done.exit == Exit::Done && done.unpersisted.is_empty() })
     }
 }
 
@@ -255,13 +266,9 @@ impl Machine for Real<'_> {
         if self.saved.keep && is_stopped {
             outcome.notes.push("it was stopped, so nothing was persisted".to_owned());
         } else if self.saved.keep
-            && let Err(why) = self.persist(&mut outcome)
+            && let Err(error) = self.persist(&mut outcome)
         {
-            outcome.refused.push(Refusal {
-                what: "--keep".to_owned(),
-                why,
-                cure: "planish log --verbose tells what was written; apply what pays by hand".to_owned(),
-            });
+            not_kept(&mut outcome, &error);
         }
         self.outcome = Some(outcome);
         Ok(())

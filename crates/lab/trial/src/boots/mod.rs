@@ -14,9 +14,9 @@ mod told;
 
 use std::path::Path;
 
-use planish_model::{Class, Exit, HostFacts, KnobId, marked};
+use planish_model::{Class, Exit, HostFacts, KnobId, Step as PlanStep, marked};
 use planish_pipeline::{
-    PipelineError, PlanOptions, Session, can_resume, once_preview, resume_units, stop_resume,
+    PipelineError, PlanOptions, Session, can_persist, can_resume, once_preview, resume_units, stop_resume,
 };
 
 use self::campaign::{Campaign, Machine, Next};
@@ -29,7 +29,7 @@ use crate::host::{HostControl, PipelineHost, chain};
 use crate::ladder::host_error;
 use crate::outcome::{Refusal, TrialOutcome};
 use crate::proof::Proofs;
-use crate::run::{Ground, RunOptions};
+use crate::run::{Ground, RunOptions, ask_to_persist, recipes};
 
 /// How long a boot may take beside its units, in seconds: the opening of arms, and what waits for another planish.
 const SPARE_SECONDS: f64 = 900.0;
@@ -120,7 +120,7 @@ pub fn begin(
         allow_knobs: boot.knobs.clone(),
         ..PlanOptions::default()
     };
-    let arguments = previewed(trial, session, &allowed)?;
+    let arguments = previewed(trial, session, &allowed, run.keep)?;
     let unit = unit(trial, boots, run, boot)?;
     resume_units(&unit.wanted()).map_err(control)?;
     if !boot.reboot {
@@ -136,6 +136,9 @@ pub fn begin(
     let mut host = PipelineHost::new(session, &run.command);
     host.begin()?;
     // After this point no other trial sets this host.
+    if run.keep {
+        ask_to_persist(&recipes(trial)[1..], trial, &host)?;
+    }
     rehearse(trial, boots, &mut Ground { options: run, host: &mut host, proofs: &proofs, progress })?;
     let seed = run.checked_seed(trial.seed)?;
     let facts: HostFacts = host.facts();
@@ -247,9 +250,15 @@ fn boots_of(trial: &TrialFile) -> Result<&BootsSpec, TrialError> {
     })
 }
 
-/// What each boot would be given, once it is known that the loader can do it and that this user may.
-fn previewed(trial: &TrialFile, session: &Session, allowed: &PlanOptions) -> Result<Vec<String>, TrialError> {
-    let mut arguments = Vec::new();
+/// What each boot would be given, once it is known that the loader can do it and that this user may; where the best is
+/// to be kept, also for every boot.
+fn previewed(
+    trial: &TrialFile,
+    session: &Session,
+    allowed: &PlanOptions,
+    keep: bool,
+) -> Result<Vec<String>, TrialError> {
+    let mut given = Vec::new();
     for boot in &trial.boot {
         let of_boot = |error: PipelineError| {
             let what = format!("boot `{}`: {}", boot.name.get_ref(), chain(&error));
@@ -257,12 +266,26 @@ fn previewed(trial: &TrialFile, session: &Session, allowed: &PlanOptions) -> Res
         };
         let plan = planned(session, profile(trial, boot), allowed).map_err(of_boot)?;
         once_preview(session, &plan).map_err(of_boot)?;
-        let knob = |step: &planish_model::Step| {
-            session.catalogue().knob(&step.knob).ok().and_then(|knob| knob.argument(&step.wanted))
-        };
-        arguments.push(plan.boot.iter().filter_map(knob).collect::<Vec<_>>().join(" "));
+        if keep {
+            let error = |error: PipelineError| TrialError::Refused {
+                what: format!(
+                    "--keep could not persist boot `{}` if it pays: {}",
+                    boot.name.get_ref(),
+                    chain(&error)
+                ),
+                cure: format!("{}; or leave --keep out", error.hints().join("; ")),
+            };
+            can_persist(session, &plan).map_err(error)?;
+        }
+        given.push(arguments(session, plan.boot.iter()));
     }
-    Ok(arguments)
+    Ok(given)
+}
+
+/// What steps for the boot loader give the kernel.
+fn arguments<'s>(session: &Session, steps: impl Iterator<Item = &'s PlanStep>) -> String {
+    let argument = |step: &PlanStep| session.catalogue().knob(&step.knob).ok()?.argument(&step.wanted);
+    steps.filter_map(argument).collect::<Vec<_>>().join(" ")
 }
 
 /// How systemd goes on with it. A relative program, or a folder or a search path with blanks, would mean something else

@@ -11,7 +11,7 @@ use planish_model::{EntryId, HostFacts, KnobId, Profile};
 use serde_json::Value;
 
 pub use pipeline::PipelineHost;
-pub(crate) use pipeline::chain;
+pub(crate) use pipeline::{chain, not_persisted};
 pub(crate) use rest::AtRest;
 
 use crate::error::TrialError;

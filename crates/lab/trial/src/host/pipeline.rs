@@ -200,7 +200,7 @@ fn refused(error: &PipelineError) -> ArmError {
 }
 
 /// The same for what was to be kept: the trial has its outcome, and the cure is for whoever asked.
-fn not_persisted(error: &PipelineError) -> TrialError {
+pub(crate) fn not_persisted(error: &PipelineError) -> TrialError {
     let what = chain(error);
     match error.exit() {
         Exit::FailedRestored => TrialError::Host { detail: what, restored: true },
