@@ -1,11 +1,16 @@
 //! What a trial whose arms are boots needs of a machine besides [`crate::apply_once`]: to be started anew, and to have
 //! this program go on after it.
 //!
-//! Three files, one entry of the journal. The unit goes on with the trial after each boot, whichever it is. The second
+//! Five files, one entry of the journal. The unit goes on with the trial after each boot, whichever it is. The second
 //! one is the dead-man of a boot on trial: where going on fails or takes too long in such a boot, it starts the machine
-//! anew, and the loader, which takes the entry of a trial boot once, boots its default. In a boot by the default entry
-//! its condition does not hold, so that it cannot start a machine again and again. What hangs before systemd runs is
-//! beyond it: somebody, or a watchdog, has to switch the machine off and on.
+//! anew, and the loader, which takes the entry of a trial boot once, boots its default. A timer, which hangs on nothing
+//! that a boot may wait for, starts it too, so that a boot which never comes to the first unit is left as well. What
+//! hangs before systemd runs is beyond both: somebody, or a watchdog, has to switch the machine off and on.
+//!
+//! In a boot by the default entry the condition of the dead-man does not hold. Where the argument that it asks for has
+//! come into the default entry all the same (a kernel that was installed in a boot on trial may copy its command line),
+//! it could start the machine again and again: it therefore takes its own file away first, and does nothing where it
+//! cannot. The next boot for which the loader is told writes that file again.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -23,8 +28,15 @@ use crate::undo::{Manner, Undone, undo_selected};
 const SERVICE: &str = "/etc/systemd/system/planish-trial.service";
 /// The unit that leaves a boot on trial in which that failed.
 const BACK: &str = "/etc/systemd/system/planish-trial-back.service";
+/// What starts that one when all has taken too long.
+const TIMER: &str = "/etc/systemd/system/planish-trial-back.timer";
 /// What makes a boot start the first.
 const PULLED_IN: &str = "/etc/systemd/system/multi-user.target.d/90-planish-trial.conf";
+/// What makes a boot start the timer: a target that every boot begins with, whatever hangs or fails behind it.
+const EARLY: &str = "/etc/systemd/system/sysinit.target.d/90-planish-trial.conf";
+
+/// How long a boot may take until it starts what goes on, in seconds. Servers count their memory and check their disks.
+const START_SECONDS_MAX: u64 = 1200;
 
 /// What the entry is called in the log.
 const NAME: &str = "trial-resume";
@@ -75,7 +87,15 @@ pub fn resume_units(wanted: &ResumeUnit) -> Result<Vec<UnitFile>, PipelineError>
         refuse_unless(absolute(state), "state folder", state)?;
     }
     let pulled_in = "[Unit]\nWants=planish-trial.service\n".to_owned();
-    let texts = [(SERVICE, service(wanted)), (BACK, back()), (PULLED_IN, pulled_in)];
+    let early = "[Unit]\nWants=planish-trial-back.timer\n".to_owned();
+    // What leaves a boot is there before anything that could need it.
+    let texts = [
+        (BACK, back()),
+        (TIMER, timer(wanted)),
+        (EARLY, early),
+        (SERVICE, service(wanted)),
+        (PULLED_IN, pulled_in),
+    ];
     Ok(texts.into_iter().map(|(path, text)| UnitFile { path, text }).collect())
 }
 
@@ -101,16 +121,36 @@ RuntimeMaxSec={seconds_max}
     )
 }
 
-/// The argument that marks a boot on trial is on its command line, and on no other.
+/// The argument that marks a boot on trial is on its command line, and on no other. It waits for nothing that a boot
+/// starts, and where its file cannot be taken away, or is gone with an undo, it leaves the machine alone.
 fn back() -> String {
-    "[Unit]
+    format!(
+        "[Unit]
 Description=Leave a boot on trial in which the trial of planish did not go on
+DefaultDependencies=no
 ConditionKernelCommandLine=planish.trial
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c 'exec systemctl --no-block reboot'
+ExecStart=/bin/sh -c 'rm {BACK} && (systemctl --no-block reboot || systemctl --force reboot)'
 "
-    .to_owned()
+    )
+}
+
+/// As long as a boot and all that is done in it may take.
+fn timer(wanted: &ResumeUnit) -> String {
+    let seconds = wanted.seconds_max.saturating_add(START_SECONDS_MAX);
+    format!(
+        "[Unit]
+Description=Leave a boot on trial that takes too long
+DefaultDependencies=no
+Conflicts=shutdown.target
+Before=shutdown.target
+ConditionKernelCommandLine=planish.trial
+[Timer]
+OnBootSec={seconds}
+AccuracySec=1s
+"
+    )
 }
 
 /// Whether an entry is of such files.
@@ -125,7 +165,13 @@ fn is_resume(entry: &Entry) -> bool {
 /// As [`resume_units`]; files of somebody else; a journal that cannot be used.
 pub fn install_resume(session: &Session, wanted: &ResumeUnit) -> Result<Installed, PipelineError> {
     let files = || -> Result<_, PipelineError> {
-        let names = ["install.resume", "install.resume-back", "install.resume-target"];
+        let names = [
+            "install.resume-back",
+            "install.resume-timer",
+            "install.resume-early",
+            "install.resume",
+            "install.resume-target",
+        ];
         Ok(names.into_iter().zip(resume_units(wanted)?).collect())
     };
     match install(session, NAME, None, files()?) {
@@ -173,7 +219,7 @@ pub fn reboot(session: &Session) -> Result<(), PipelineError> {
     systemctl(session, "reboot", &["reboot"])
 }
 
-/// Has systemd end the unit that goes on with a trial, where it runs.
+/// Has systemd end the unit that goes on with a trial, and the timer that leaves this boot, where they run.
 ///
 /// # Errors
 /// As [`reboot`].
@@ -182,7 +228,9 @@ pub fn stop_resume(session: &Session) -> Result<(), PipelineError> {
         return Ok(());
     }
     // One that was never loaded cannot be stopped, and that is no failure: whether one is at work is seen by its lock.
-    let _ = systemctl(session, "stop", &["stop", "planish-trial.service"]);
+    for unit in ["planish-trial.service", "planish-trial-back.timer"] {
+        let _ = systemctl(session, "stop", &["stop", unit]);
+    }
     Ok(())
 }
 

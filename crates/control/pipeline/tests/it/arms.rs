@@ -18,6 +18,8 @@ use crate::tree::*;
 
 const SERVICE: &str = "/etc/systemd/system/planish-trial.service";
 const BACK: &str = "/etc/systemd/system/planish-trial-back.service";
+const TIMER: &str = "/etc/systemd/system/planish-trial-back.timer";
+const EARLY: &str = "/etc/systemd/system/sysinit.target.d/90-planish-trial.conf";
 
 /// A machine that is played: `reboot` only asks, and the test does it.
 struct Played(Option<Rc<Fuse>>);
@@ -251,6 +253,37 @@ fn what_cannot_be_kept_or_does_not_last_is_told_by_the_exit_code() {
     assert!(error.to_string().contains("--keep could not persist boot `skew`"), "{error}");
     assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
     begin(&tree, &tree.session(), &mut Played(None), false).expect("who keeps nothing is in nobody's way");
+}
+
+/// What leaves a boot takes its own file away, so that it leaves each boot that the loader was told of once. The next
+/// of those has it again; and that it is gone is in the way of no undo.
+#[test]
+fn what_left_a_boot_is_there_again_for_the_next_and_goes_with_all_else() {
+    for stops in [false, true] {
+        let (tree, start) = machine(all()[0]);
+        begin(&tree, &tree.session(), &mut Played(None), false).expect("begun");
+        for boot in 0..4 {
+            reboot(&tree, &start, true);
+            let told = (tree.get(BACK), tree.get(TIMER), tree.get(EARLY));
+            let (service, timer, early) = &told;
+            assert!(service.contains(&format!("'rm {BACK} && ")), "boot {boot}: {service}");
+            assert!(timer.contains("\nOnBootSec=") && early.contains("planish-trial-back.timer"), "{told:?}");
+            // It did not go on in this boot, and was left.
+            tree.remove(BACK);
+            reboot(&tree, &start, true);
+            if stops {
+                break;
+            }
+            let going = resume(&tree.session(), &mut Played(None)).expect("under way");
+            if going.after == After::Ended {
+                break;
+            }
+        }
+        if let Some(going) = stop(&tree.session(), &mut Played(None)) {
+            assert_eq!(going.after, After::Ended);
+        }
+        assert_gone(&tree, &start, "a boot that was left");
+    }
 }
 
 #[test]

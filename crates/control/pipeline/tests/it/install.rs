@@ -151,9 +151,24 @@ fn systemd_takes_the_units_that_go_on_with_a_trial() {
         seconds_max: 4000,
     };
     let units = resume_units(&wanted).expect("sound words");
-    assert!(units[0].text.contains(" --state /srv/p trial resume\n"), "{}", units[0].text);
-    assert!(units[0].text.contains("\nOnFailure=planish-trial-back.service\n"), "{}", units[0].text);
-    assert!(units[1].text.contains("\nConditionKernelCommandLine=planish.trial\n"), "{}", units[1].text);
+    let [back, timer, early, service, target] = units.as_slice() else { panic!("{units:?}") };
+    assert!(service.text.contains(" --state /srv/p trial resume\n"), "{}", service.text);
+    assert!(service.text.contains("\nOnFailure=planish-trial-back.service\n"), "{}", service.text);
+    assert!(target.path.contains("/multi-user.target.d/"), "{target:?}");
+    // A boot that never comes to that target is left too: by what is started at its very beginning and waits for
+    // nothing, after the longest that a boot and its units may take.
+    assert!(
+        early.path.contains("/sysinit.target.d/") && early.text.contains("Wants=planish-trial-back.timer")
+    );
+    for unit in [back, timer] {
+        assert!(unit.text.contains("\nConditionKernelCommandLine=planish.trial\n"), "{}", unit.text);
+        assert!(unit.text.contains("\nDefaultDependencies=no\n"), "{}", unit.text);
+        assert!(!unit.text.contains("\nAfter=") && !unit.text.contains("\nRequires="), "{}", unit.text);
+    }
+    assert!(timer.text.contains("\nOnBootSec=5200\n"), "{}", timer.text);
+    // Once for each boot that the loader is told of: it takes its own file away, or does nothing.
+    let first = format!("/bin/sh -c 'rm {} && (", back.path);
+    assert!(back.text.contains(&first), "{}", back.text);
     for wrong in [
         ResumeUnit { folder: "/my folder".to_owned(), ..wanted.clone() },
         ResumeUnit { path: "/bin:/my tools".to_owned(), ..wanted.clone() },
@@ -163,8 +178,9 @@ fn systemd_takes_the_units_that_go_on_with_a_trial() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let name = |path: &str| path.rsplit('/').next().expect("a name").to_owned();
-    let paths: Vec<_> = units[..2].iter().map(|unit| folder.path().join(name(unit.path))).collect();
-    for (path, unit) in paths.iter().zip(&units) {
+    let verified = [back, timer, service];
+    let paths = verified.map(|unit| folder.path().join(name(unit.path)));
+    for (path, unit) in paths.iter().zip(verified) {
         put(path, &unit.text);
     }
     let Ok(told) = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&paths).output() else {
