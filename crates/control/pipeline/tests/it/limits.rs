@@ -68,6 +68,25 @@ fn a_unit_that_has_enough_is_left_alone() {
     assert_eq!(row.verdict.reason, format!("{UNIT}:6 gives infinity"));
 }
 
+/// What a process runs with is of its last start, and what an undo took away was a part of that.
+#[test]
+fn an_apply_behind_an_undo_writes_the_same_again_before_the_unit_is_restarted() {
+    let tree = tree("1024:524288");
+    tree.put(UNIT, "[Unit]\nDescription=x\n\n[Service]\nExecStart=/bin/x\n");
+    let group = "/sys/fs/cgroup/system.slice/redis-server.service";
+    tree.put(&format!("{group}/cgroup.procs"), "77\n");
+    applied(&tree.session());
+    let first = tree.get(NOFILE);
+    assert!(first.ends_with("[Service]\nLimitNOFILE = 65536:524288\n"), "{first}");
+    // It is restarted with it, and not when the file goes.
+    let row = "Max open files            65536                524288               files\n";
+    tree.put("/proc/77/limits", row);
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(tree.get(NOFILE), "");
+    applied(&tree.session());
+    assert_eq!(tree.get(NOFILE), first);
+}
+
 #[test]
 fn a_hard_limit_is_kept_by_every_profile_over_another_and_back() {
     let tree = tree("1024:524288");
