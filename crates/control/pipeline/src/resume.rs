@@ -22,6 +22,7 @@ use planish_sys::detach::systemd_runs;
 use crate::error::PipelineError;
 use crate::install::{Installed, UnitFile, install, is_plain, refuse_unless};
 use crate::session::Session;
+use crate::state::ROOT_STATE;
 use crate::undo::{Manner, Undone, undo_selected};
 
 /// The unit that goes on.
@@ -103,10 +104,13 @@ pub fn resume_units(wanted: &ResumeUnit) -> Result<Vec<UnitFile>, PipelineError>
 /// around it: it runs the user's workload and writes the host, as it does from a shell.
 fn service(wanted: &ResumeUnit) -> String {
     let ResumeUnit { program, state, folder, path, seconds_max } = wanted;
+    let kept = state.as_deref().unwrap_or(ROOT_STATE);
     let state = state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
     format!(
         "[Unit]
 Description=Go on with a trial of planish whose arms are boots of this machine
+# Without the disk of its state it would find no trial. One that is not mounted is a failure.
+RequiresMountsFor={kept} {folder} {program}
 After=multi-user.target
 OnFailure=planish-trial-back.service
 [Service]

@@ -35,7 +35,7 @@ pub(crate) struct Folders {
 }
 
 /// Where root keeps the journal of a live host.
-const ROOT_STATE: &str = "/var/lib/planish";
+pub(crate) const ROOT_STATE: &str = "/var/lib/planish";
 /// Where the rows of a whole host are.
 const ROOT_CONFIG: &str = "/etc/planish";
 

@@ -366,6 +366,33 @@ fn a_state_that_nobody_can_read_goes_on_with_nothing_and_can_be_stopped() {
     assert_gone(&tree, &start, "an unreadable state");
 }
 
+/// The disk of the state is not mounted in a boot on trial: a success would leave the machine in it.
+#[test]
+fn a_boot_on_trial_without_its_state_is_a_failure_and_takes_nothing_away() {
+    let (tree, start) = machine(all()[0]);
+    begin(&tree, &tree.session(), &mut Played(None), false).expect("begun");
+    let state = "/var/lib/planish/trial-boots.json";
+    for _ in 0..4 {
+        reboot(&tree, &start, true);
+        if tree.get(CMDLINE).contains("planish.trial=") {
+            break;
+        }
+        resume(&tree.session(), &mut Played(None)).expect("under way");
+    }
+    let text = tree.get(state);
+    tree.remove(state);
+    let error = boots::resume(&tree.session(), &options(false), &mut Played(None), &mut Silent)
+        .expect_err("there is no state");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(tree.get(BACK).contains("rm ") && tree.get(SERVICE).contains("trial resume"), "all is there");
+    // The next boot has its disk again: this one is lost, and it goes on.
+    tree.put(state, &text);
+    reboot(&tree, &start, true);
+    assert_eq!(resume(&tree.session(), &mut Played(None)).expect("under way").after, After::Reboot);
+    stop(&tree.session(), &mut Played(None)).expect("under way");
+    assert_gone(&tree, &start, "a boot without its state");
+}
+
 #[test]
 fn without_leave_to_reboot_it_says_what_it_would_do_and_writes_nothing() {
     let tree = able(all()[0]);

@@ -154,6 +154,7 @@ fn systemd_takes_the_units_that_go_on_with_a_trial() {
     let [back, timer, early, service, target] = units.as_slice() else { panic!("{units:?}") };
     assert!(service.text.contains(" --state /srv/p trial resume\n"), "{}", service.text);
     assert!(service.text.contains("\nOnFailure=planish-trial-back.service\n"), "{}", service.text);
+    assert!(service.text.contains("\nRequiresMountsFor=/srv/p / "), "{}", service.text);
     assert!(target.path.contains("/multi-user.target.d/"), "{target:?}");
     // A boot that never comes to that target is left too: by what is started at its very beginning and waits for
     // nothing, after the longest that a boot and its units may take.

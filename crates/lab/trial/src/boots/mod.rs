@@ -110,11 +110,7 @@ pub fn begin(
         let what = format!("a trial of boots is under way: {}", going.command);
         return Err(refused(what, "planish trial status; to end it: planish trial stop"));
     }
-    can_resume(session).map_err(control)?;
-    if session.host().read("/proc/cmdline").is_ok_and(|cmdline| marked(&cmdline).next().is_some()) {
-        let what = "this is a boot on trial, and the baseline is a boot by the default entry".to_owned();
-        return Err(refused(what, "planish check tells whose it is; start the machine anew, and then begin"));
-    }
+    refuse_unable(session)?;
     let allowed = PlanOptions {
         allow_classes: boot.classes.clone(),
         allow_knobs: boot.knobs.clone(),
@@ -174,13 +170,18 @@ pub fn begin(
 /// after each boot, and what anybody may type.
 ///
 /// # Errors
-/// A state that cannot be read; a trial at work.
+/// A state that cannot be read, or that is not here in a boot on trial; a trial at work.
 pub fn resume(
     session: &Session,
     run: &RunOptions,
     hands: &mut dyn Hands,
     progress: &mut dyn Progress,
 ) -> Result<Option<Going>, TrialError> {
+    if state::load(session)?.is_none() && is_on_trial(session) {
+        // Its disk may have failed in this boot: nothing is taken away, and what leaves such a boot has to see that.
+        let what = "this is a boot on trial, and the state of its trial is not here".to_owned();
+        return Err(refused(what, "systemctl reboot leaves it; planish check tells whose it is"));
+    }
     with_saved(session, run, hands, progress, Campaign::go_on)
 }
 
@@ -224,6 +225,21 @@ fn status_of_state(session: &Session) -> Result<Option<TrialOutcome>, TrialError
     let Some(saved) = state::load(session)? else { return Ok(None) };
     let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
     Ok(Some(told::outcome(&trial, &saved, &saved.campaign)))
+}
+
+/// Refuses a machine that could not go on after a boot, and a boot that is none of the baseline.
+fn refuse_unable(session: &Session) -> Result<(), TrialError> {
+    can_resume(session).map_err(control)?;
+    if is_on_trial(session) {
+        let what = "this is a boot on trial, and the baseline is a boot by the default entry".to_owned();
+        return Err(refused(what, "planish check tells whose it is; start the machine anew, and then begin"));
+    }
+    Ok(())
+}
+
+/// Whether this boot is by an entry for once.
+fn is_on_trial(session: &Session) -> bool {
+    session.host().read("/proc/cmdline").is_ok_and(|cmdline| marked(&cmdline).next().is_some())
 }
 
 /// Takes away what nobody can go on with.
