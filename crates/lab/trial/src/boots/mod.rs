@@ -26,7 +26,7 @@ use crate::control::Progress;
 use crate::error::TrialError;
 use crate::file::{BootsSpec, TrialFile};
 use crate::host::{HostControl, PipelineHost, chain};
-use crate::ladder::host_error;
+use crate::ladder::{WarmUpPlan, host_error};
 use crate::outcome::{Refusal, TrialOutcome};
 use crate::proof::Proofs;
 use crate::run::{Ground, RunOptions, ask_to_persist, recipes};
@@ -321,8 +321,13 @@ fn unit(
         trial.workload.settle_seconds + trial.workload.settle.seconds + trial.workload.settle.psi_seconds;
     let service = trial.service.as_ref();
     let start = service.map_or(0.0, |it| it.ready_seconds + it.warmup_seconds + it.stop_seconds);
-    let seconds =
-        boots.settle_seconds + units * (trial.workload.timeout_seconds + settle + start) + SPARE_SECONDS;
+    let warm_up = match trial.warm_up() {
+        WarmUpPlan::Fixed(time) => time.as_secs_f64(),
+        WarmUpPlan::Auto | WarmUpPlan::Detect => 0.0,
+    };
+    let seconds = boots.settle_seconds
+        + units * (trial.workload.timeout_seconds + settle + start + warm_up)
+        + SPARE_SECONDS;
     Ok(SavedUnit {
         program: text(&run.program),
         state: boot.state.clone(),
@@ -409,4 +414,36 @@ fn on(
         outcome.notes.push(note.to_owned());
     }
     Going { outcome, after }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a boot is given must be enough for all that is done in it: it is killed after that.
+    #[test]
+    fn the_time_of_a_boot_has_the_warm_up_of_every_unit_in_it() {
+        let seconds = |warm_up: &str| {
+            let text = format!(
+                "name = \"t\"\nsummary = \"s\"\nguards = []\n[workload]\nadapter = \"slices\"\ncommand = [\"x\"]\n\
+                 {warm_up}[boots]\nblocks = 8\nunits = 3\n[[boot]]\nname = \"b\"\nwant = {{ \"boot.skew_tick\" = 1 }}\n\
+                 [[rung]]\nname = \"r\"\nenv = {{ A = \"1\" }}\n"
+            );
+            let trial = TrialFile::parse("t.toml", &text).expect("a good file");
+            let run = RunOptions {
+                quick: false,
+                keep: false,
+                duet: false,
+                seed: None,
+                budget: None,
+                program: "/usr/bin/planish".into(),
+                command: "planish trial run t.toml".to_owned(),
+                stop: crate::control::Stop::default(),
+            };
+            let boots = boots_of(&trial).expect("of boots");
+            unit(&trial, boots, &run, &BootOptions::default()).expect("a unit").seconds_max
+        };
+        // Three units of two arms.
+        assert_eq!(seconds("warmup = 600\n") - seconds("warmup = 0\n"), 3600);
+    }
 }
