@@ -314,27 +314,32 @@ fn as_long_as(before: &str, redacted: &str) -> String {
     format!("{used}{}{end}", "#".repeat(fill))
 }
 
-/// /proc/mounts without anybody's disks, servers and folders: the root and what the kernel itself provides. Of the
-/// root stays that it is there, of which kind, and whether it may be written: its source is a disk, a volume that the
-/// installer called after the machine, or a server, and its options name more of them.
+/// /proc/mounts without anybody's disks, servers and folders: the root, /dev/shm, and what the kernel itself provides.
+/// Of the first two stays that they are there, of which kind, and those of their options that name nobody and that
+/// facts are told from: a source is a disk, a volume that the installer called after the machine, or a server, and
+/// other options name more of them.
 fn kernel_mounts(text: &str) -> String {
     const KERNEL: [&str; 8] =
         ["cgroup", "cgroup2", "cpuset", "debugfs", "hugetlbfs", "proc", "sysfs", "tracefs"];
-    let is_kept = |line: &&str| {
-        let mut words = line.split(' ').skip(1);
-        words.next() == Some("/") || words.next().is_some_and(|kind| KERNEL.contains(&kind))
-    };
+    const OPTIONS: [&str; 8] =
+        ["discard", "lazytime", "noatime", "nodiratime", "relatime", "ro", "rw", "strictatime"];
     let told = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
-            [_, folder, kind, options, end @ ..] if !KERNEL.contains(kind) => {
-                let access = if options.split(',').any(|option| option == "ro") { "ro" } else { "rw" };
-                format!("redacted {folder} {kind} {access} {}\n", end.join(" "))
+            [_, _, kind, ..] if KERNEL.contains(kind) => Some(format!("{line}\n")),
+            [_, folder @ ("/" | "/dev/shm"), kind, options, end @ ..] => {
+                let is_kept = |option: &&str| {
+                    let size = option.strip_prefix("size=").filter(|_| *folder == "/dev/shm");
+                    OPTIONS.contains(option)
+                        || size.is_some_and(|size| size.bytes().all(|b| b.is_ascii_alphanumeric()))
+                };
+                let options: Vec<&str> = options.split(',').filter(is_kept).collect();
+                Some(format!("redacted {folder} {kind} {} {}\n", options.join(","), end.join(" ")))
             }
-            _ => format!("{line}\n"),
+            _ => None,
         }
     };
-    text.lines().filter(is_kept).map(told).collect()
+    text.lines().filter_map(told).collect()
 }
 
 /// /proc/PID/cgroup without the names of groups, but for what tells a container and for the groups of the
@@ -515,14 +520,21 @@ mod tests {
         let kept = "redacted / ext4 rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
         assert_eq!(redact("/proc/mounts", mounts), kept);
         for root in [
-            "/dev/mapper/orion--vg-root / ext4 rw,relatime 0 0\n",
+            "/dev/mapper/orion--vg-root / ext4 rw,subvol=/orion 0 0\n",
             "/dev/mapper/luks-8f3c1d2e-0000-1111-2222-333344445555 / ext4 rw 0 0\n",
             "filer.example:/orion/acme / ext4 rw,addr=10.1.2.3,user=ann 0 0\n",
         ] {
             assert_eq!(redact("/proc/mounts", root), "redacted / ext4 rw 0 0\n", "{root}");
         }
         let read_only = "/dev/sda1 / squashfs relatime,ro 0 0\n";
-        assert_eq!(redact("/proc/mounts", read_only), "redacted / squashfs ro 0 0\n");
+        assert_eq!(redact("/proc/mounts", read_only), "redacted / squashfs relatime,ro 0 0\n");
+        let told = "/dev/sda1 / ext4 rw,relatime,discard,resuid=7 0 0\norion /dev/shm tmpfs rw,size=64k,uid=7 0 0\n\
+                    tmpfs /run/user/7 tmpfs rw,size=64k 0 0\n";
+        assert_eq!(
+            redact("/proc/mounts", told),
+            "redacted / ext4 rw,relatime,discard 0 0\nredacted /dev/shm tmpfs rw,size=64k 0 0\n",
+            "what facts are told from stays, and names nobody"
+        );
         assert_eq!(
             redact(
                 "/proc/self/cgroup",

@@ -151,6 +151,12 @@ fn a_recording_is_complete() {
         assert_eq!(diff.exit, 0, "{name}: {}", diff.stdout);
         let topo = |root: &str| planish::run(["--json", "--root", root, "topo"]).envelope()["result"].clone();
         assert_eq!(topo(original), topo(copy), "{name}");
+        // Cures name the machine that they are for.
+        let doctor = |root: &str| {
+            let run = planish::run(["--json", "--root", root, "--clock", "1800000000", "doctor"]);
+            run.envelope()["result"]["findings"].to_string().replace(root, "ROOT")
+        };
+        assert_eq!(doctor(original), doctor(copy), "{name}");
     }
 }
 
