@@ -14,6 +14,8 @@ use super::Facts;
 use crate::observe::Shared;
 
 const CPU: &str = "/sys/devices/system/cpu";
+/// The row that every driver of frequencies has.
+const GOVERNOR: &str = "cpu.governor";
 
 /// Everything of this module; nothing in a guest.
 pub(super) fn compute(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observation) {
@@ -22,9 +24,9 @@ pub(super) fn compute(facts: &mut Facts, host: &Host, shared: &Shared, observati
     }
     facts.text("firmware.name", name(host));
     nodes(facts, host, &shared.cpuinfo, observation);
-    threads(facts, host);
+    threads(facts, host, shared, observation);
     sleep_states(facts, host, &shared.cmdline);
-    frequency(facts, host, observation);
+    frequency(facts, host, shared, observation);
     interrupts(facts, shared, observation);
 }
 
@@ -94,12 +96,19 @@ fn offered(observation: &Observation) -> Option<&'static str> {
 }
 
 /// Second threads of the cores. `notsupported` is said of cores that have none and of some firmware that hides them:
-/// only where the kernel counts two and none is there, it is the firmware's doing for certain (`kernel/cpu.c`).
-fn threads(facts: &mut Facts, host: &Host) {
+/// only where the kernel counts two and none is there, it is the firmware's doing for certain (`kernel/cpu.c`). CPUs
+/// that are there and offline may be the second threads, taken by hand, and boot parameters keep others from being
+/// there: then nothing is told.
+fn threads(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observation) {
+    const FEWER: [&str; 3] = ["maxcpus=", "nr_cpus=", "possible_cpus="];
     let control = text(host, &format!("{CPU}/smt/control"));
     let active = text(host, &format!("{CPU}/smt/active"));
+    let online = text(host, &format!("{CPU}/online")).and_then(|list| CpuSet::parse_list(&list).ok());
+    let is_fewer = |argument: &str| FEWER.iter().any(|fewer| argument.starts_with(fewer));
+    let are_all_online = online.is_some_and(|online| online.iter().eq(observation.cpus_present.iter()))
+        && !shared.cmdline.split_whitespace().any(is_fewer);
     let off = match (control.as_deref(), active.as_deref()) {
-        (Some("on"), Some("0")) => Some(1.0),
+        (Some("on"), Some("0")) => are_all_online.then_some(1.0),
         (Some(_), Some(_)) => Some(0.0),
         _ => None,
     };
@@ -113,28 +122,43 @@ fn sleep_states(facts: &mut Facts, host: &Host, cmdline: &str) {
         return;
     }
     let Some(driver) = text(host, &format!("{CPU}/cpuidle/current_driver")) else { return };
-    // The first state is the kernel's own loop, the second the halt that every CPU has.
-    let deep = host.list(&format!("{CPU}/cpu0/cpuidle")).len().saturating_sub(2);
+    // The halt that every CPU has is the first state, on x86 behind a loop of the kernel's own
+    // (`drivers/cpuidle/poll_state.c`).
+    let first = text(host, &format!("{CPU}/cpu0/cpuidle/state0/name"));
+    let shallow = if first.as_deref() == Some("POLL") { 2 } else { 1 };
+    let deep = host.list(&format!("{CPU}/cpu0/cpuidle")).len().saturating_sub(shallow);
     facts.number("firmware.sleep_states_count", Some(deep as f64));
     facts.text("firmware.sleep_driver", Some(driver));
 }
 
-/// Who holds the frequency, and below which one the firmware keeps it.
-fn frequency(facts: &mut Facts, host: &Host, observation: &Observation) {
+/// Who holds the frequency, where no boot parameter took the kernel's driver away, and below which one the firmware
+/// keeps it.
+fn frequency(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observation) {
+    const DRIVER_OFF: [&str; 3] = ["intel_pstate=disable", "amd_pstate=disable", "cpufreq.off=1"];
     let driver = text(host, &format!("{CPU}/cpu0/cpufreq/scaling_driver"));
     let is_known = matches!(observation.host.vendor, Some(Vendor::Intel | Vendor::Amd));
+    let is_off = shared.cmdline.split_whitespace().any(|argument| DRIVER_OFF.contains(&argument));
+    // A recording may be without what the kernel has: then nobody looked.
+    let is_looked_for = !observation.not_recorded.iter().any(|id| id.as_str() == GOVERNOR);
     // Without a driver nobody but the firmware sets it; `pcc-cpufreq` asks the firmware for each change.
     let held = match driver.as_deref() {
         Some("pcc-cpufreq") => Some(1.0),
         Some(_) => Some(0.0),
         // A folder without the name of its driver is of a recording that has it not.
-        None if is_known && !host.exists(&format!("{CPU}/cpu0/cpufreq")) => Some(1.0),
+        None if is_known && is_looked_for && !is_off && !host.exists(&format!("{CPU}/cpu0/cpufreq")) => {
+            Some(1.0)
+        }
         None => None,
     };
     // A tree without any CPU folder shows no drivers either.
     facts.number("firmware.holds_frequency", held.filter(|_| host.exists(&format!("{CPU}/cpu0"))));
-    let khz = |file: &str| text(host, &format!("{CPU}/cpu0/cpufreq/{file}"))?.parse::<f64>().ok();
-    let limited = khz("bios_limit").zip(khz("cpuinfo_max_freq")).filter(|(_, most)| *most > 0.0);
+    // The limit is the frequency of a P-state, and so is the first of this list. `cpuinfo_max_freq` is no measure for
+    // it: acpi-cpufreq counts the boost into that one (`drivers/cpufreq/acpi-cpufreq.c`).
+    let khz = |file: &str| {
+        let text = text(host, &format!("{CPU}/cpu0/cpufreq/{file}"))?;
+        text.split_whitespace().filter_map(|word| word.parse::<f64>().ok()).reduce(f64::max)
+    };
+    let limited = khz("bios_limit").zip(khz("scaling_available_frequencies")).filter(|(_, most)| *most > 0.0);
     facts.number("firmware.frequency_percent", limited.map(|(limit, most)| 100.0 * limit / most));
     // 0 is for speed and 15 for saving (`Documentation/admin-guide/pm/intel_epb.rst`).
     let bias = text(host, &format!("{CPU}/cpu0/power/energy_perf_bias"));
@@ -163,8 +187,19 @@ mod tests {
         "processor : 0\nphysical id : 0\nflags : ht x2apic\n\nprocessor : 4\nphysical id : 1\n";
 
     /// Two packages of 4 CPUs with two nodes each, and two caches of the third level on each node.
-    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
     fn facts(model: &str, guest: bool, files: &[(&str, &str)]) -> Facts {
+        booted("quiet", &[], model, guest, files)
+    }
+
+    /// The same booted with parameters, and of a recording that is without some rows.
+    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
+    fn booted(
+        cmdline: &str,
+        not_recorded: &[&str],
+        model: &str,
+        guest: bool,
+        files: &[(&str, &str)],
+    ) -> Facts {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path.trim_start_matches('/'));
@@ -189,10 +224,12 @@ mod tests {
                 cpu_nodes: vec![0, 1, 2, 3],
                 ..HostFacts::default()
             },
+            cpus_present: (0..8).collect(),
+            not_recorded: not_recorded.iter().map(|id| planish_model::KnobId::new(*id)).collect(),
             ..Observation::default()
         };
         let shared =
-            Shared { meminfo: String::new(), cmdline: "quiet".to_owned(), cpuinfo: CPUINFO.to_owned() };
+            Shared { meminfo: String::new(), cmdline: cmdline.to_owned(), cpuinfo: CPUINFO.to_owned() };
         let mut facts = Facts::default();
         compute(&mut facts, &host, &shared, &observation);
         facts
@@ -223,8 +260,10 @@ mod tests {
     fn threads_states_and_frequency_are_told_as_far_as_files_show_them() {
         let driver = format!("{CPU}/cpuidle/current_driver");
         let (control, active) = (format!("{CPU}/smt/control"), format!("{CPU}/smt/active"));
-        let [scaling, limit, most] = ["scaling_driver", "bios_limit", "cpuinfo_max_freq"]
-            .map(|file| format!("{CPU}/cpu0/cpufreq/{file}"));
+        let online = format!("{CPU}/online");
+        let [scaling, limit, boosted, most] =
+            ["scaling_driver", "bios_limit", "cpuinfo_max_freq", "scaling_available_frequencies"]
+                .map(|file| format!("{CPU}/cpu0/cpufreq/{file}"));
         let seen = facts(
             "AMD EPYC 9354P",
             false,
@@ -232,9 +271,11 @@ mod tests {
                 (&driver, "acpi_idle\n"),
                 (&control, "on\n"),
                 (&active, "0\n"),
+                (&online, "0-7\n"),
                 (&scaling, "acpi-cpufreq\n"),
                 (&limit, "1500000\n"),
-                (&most, "3000000\n"),
+                (&boosted, "3799072\n"),
+                (&most, "3000000 2400000 1500000 \n"),
             ],
         );
         for (name, value) in [
@@ -256,5 +297,45 @@ mod tests {
         assert_eq!(number(&off, "firmware.holds_frequency"), Some(1.0), "no driver at all");
         let unnamed = facts("AMD EPYC 9354P", false, &[(&most, "3000000\n")]);
         assert_eq!(number(&unnamed, "firmware.holds_frequency"), None, "a driver that is not told");
+    }
+
+    #[test]
+    fn what_the_kernel_or_the_recording_lacks_is_not_laid_to_the_firmware() {
+        let epyc = |files: &[(&str, &str)]| facts("AMD EPYC 9354P", false, files);
+        let (control, active) = (format!("{CPU}/smt/control"), format!("{CPU}/smt/active"));
+        let (online, driver) = (format!("{CPU}/online"), format!("{CPU}/cpuidle/current_driver"));
+        let threads = [(control.as_str(), "on\n"), (active.as_str(), "0\n")];
+        let taken = epyc(&[threads[0], threads[1], (online.as_str(), "0-3\n")]);
+        assert_eq!(number(&taken, "firmware.smt_off"), None, "siblings that somebody took offline");
+        let files = [threads[0], threads[1], (online.as_str(), "0-7\n")];
+        let fewer = booted("nr_cpus=8", &[], "AMD EPYC 9354P", false, &files);
+        assert_eq!(number(&fewer, "firmware.smt_off"), None, "CPUs that a parameter left out");
+        // State 0 of Arm is the halt itself; that of x86 is the loop before it.
+        let [zero, one] = [0, 1].map(|state| format!("{CPU}/cpu0/cpuidle/state{state}/name"));
+        for (first, second, deep) in [("LPI-0\n", "LPI-1\n", 1.0), ("POLL\n", "C1\n", 0.0)] {
+            let seen = epyc(&[(&driver, "acpi_idle\n"), (&zero, first), (&one, second)]);
+            assert_eq!(number(&seen, "firmware.sleep_states_count"), Some(deep), "{first}");
+        }
+        let core = format!("{CPU}/cpu0/topology/core_id");
+        let there = [(core.as_str(), "0\n")];
+        let held = |cmdline: &str, not_recorded: &[&str]| {
+            let seen = booted(cmdline, not_recorded, "AMD EPYC 9354P", false, &there);
+            number(&seen, "firmware.holds_frequency")
+        };
+        assert_eq!(held("quiet", &[]), Some(1.0));
+        for off in ["intel_pstate=disable", "amd_pstate=disable", "cpufreq.off=1"] {
+            assert_eq!(held(&format!("quiet {off}"), &[]), None, "{off}");
+        }
+        assert_eq!(held("quiet", &["cpu.governor"]), None, "a recording without it");
+        let frequencies = |limit: &str, list: Option<&str>| {
+            let [named, boosted, listed] =
+                ["bios_limit", "cpuinfo_max_freq", "scaling_available_frequencies"]
+                    .map(|file| format!("{CPU}/cpu0/cpufreq/{file}"));
+            let mut files = vec![(named.as_str(), limit), (boosted.as_str(), "3799072\n")];
+            files.extend(list.map(|list| (listed.as_str(), list)));
+            number(&epyc(&files), "firmware.frequency_percent")
+        };
+        assert_eq!(frequencies("3250000\n", Some("3250000 2500000 1500000 \n")), Some(100.0));
+        assert_eq!(frequencies("3250000\n", None), None, "the boosted frequency is no measure");
     }
 }
