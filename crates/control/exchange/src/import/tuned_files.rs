@@ -14,6 +14,13 @@ const FILES_MAX: usize = 32;
 /// Variables that one may be made of, one in another: more is a ring.
 const DEPTH_MAX: usize = 16;
 
+/// Bytes of a value with its variables put in: no file of the kernel takes so many, and variables that double each
+/// other would fill the memory.
+const VALUE_MAX: usize = 4096;
+
+/// Variables that are put into one value: as many empty ones take no memory, and all the time.
+const PUT_IN_MAX: usize = 16_384;
+
 /// A file that a profile asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked<'a> {
@@ -157,12 +164,12 @@ impl Lines {
     /// A value with its variables put in.
     ///
     /// # Errors
-    /// A variable that no file gives, a ring of them, or a function.
+    /// A variable that no file gives, a ring of them, a function, or a value that becomes too long.
     pub(super) fn expanded(&self, value: &str) -> Result<String, String> {
-        self.expand(value, 0)
+        self.expand(value, 0, &mut 0)
     }
 
-    fn expand(&self, value: &str, depth: usize) -> Result<String, String> {
+    fn expand(&self, value: &str, depth: usize, put_in: &mut usize) -> Result<String, String> {
         let (mut out, mut rest) = (String::new(), value);
         while let Some((before, after)) = rest.split_once("${") {
             out += before;
@@ -178,7 +185,14 @@ impl Lines {
             if depth == DEPTH_MAX {
                 return Err(format!("${{{name}}} is made of itself"));
             }
-            out += &self.expand(given, depth + 1)?;
+            *put_in += 1;
+            if *put_in > PUT_IN_MAX {
+                return Err(format!("${{{name}}}: variables are put in more than {PUT_IN_MAX} times"));
+            }
+            out += &self.expand(given, depth + 1, put_in)?;
+            if out.len() > VALUE_MAX {
+                return Err(format!("${{{name}}} makes the value longer than {VALUE_MAX} bytes"));
+            }
             rest = behind;
         }
         Ok(out + rest)
@@ -210,5 +224,20 @@ mod tests {
         ] {
             assert!(lines.expanded(value).expect_err(value).contains(why), "{value}");
         }
+    }
+
+    /// Each is eight of the one before: put in, the last would be 8 GiB.
+    #[test]
+    fn variables_that_double_each_other_are_refused_before_memory_is_full() {
+        let text: String = (1..=11).fold("[variables]\nv0=x\n".to_owned(), |text, number| {
+            text + &format!("v{number}={}\n", format!("${{v{}}}", number - 1).repeat(8))
+        });
+        let lines = Lines::read(&text, None);
+        let why = lines.expanded("${v11}").expect_err("too long");
+        assert!(why.contains("longer than 4096 bytes"), "{why}");
+        assert_eq!(lines.expanded("${v4}").expect("short enough").len(), 4096);
+        let text = text.replace("v0=x", "v0=");
+        let why = Lines::read(&text, None).expanded("${v11}").expect_err("too many");
+        assert!(why.contains("times"), "{why}");
     }
 }
