@@ -33,16 +33,39 @@ fn of_package(paragraph: &str, packages: &[String]) -> Option<ProgramVersion> {
 
 /// The version that the path of a program tells, as in `/usr/lib/postgresql/16/bin/postgres`,
 /// `/usr/pgsql-16/bin/postgres` and `/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle`: the last folder that is a
-/// version or ends with one.
+/// version below one that names the program, or that ends with one behind such a name. Any other number may be of a
+/// user, a release or a disk. A path of Java is that of Java, whatever runs in it.
 #[must_use]
 pub(crate) fn of_path(path: &str) -> Option<ProgramVersion> {
-    let (folders, _) = path.rsplit_once('/')?;
-    let version = folders.rsplit('/').find_map(|folder| {
-        let (_, last) = folder.rsplit_once('-').unwrap_or(("", folder));
+    let (folders, program) = path.rsplit_once('/')?;
+    // A folder of a snap is a number of its own.
+    if program == "java" || folders.starts_with("/snap/") {
+        return None;
+    }
+    let folders: Vec<&str> = folders.split('/').collect();
+    let version = (1..folders.len()).rev().find_map(|at| {
+        let above = &folders[..at];
+        let (name, last) = match folders[at].rsplit_once('-') {
+            Some((name, last)) => (name, last),
+            // Oracle's rule for its folders has a word between.
+            None if above.last() == Some(&"product") => (above.iter().rev().nth(1).copied()?, folders[at]),
+            None => (above.last().copied()?, folders[at]),
+        };
         let is_version = last.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        (is_version && !version_numbers(last).is_empty()).then(|| last.to_owned())
+        let is_told = is_version && names(name, program) && !version_numbers(last).is_empty();
+        is_told.then(|| last.to_owned())
     })?;
     Some(ProgramVersion { version, by: path.to_owned() })
+}
+
+/// Whether the name of a folder names a program: it has the first letters of it, as `mongodb` has those of `mongod`.
+fn names(folder: &str, program: &str) -> bool {
+    const LETTERS: usize = 5;
+    let folder = folder.to_ascii_lowercase();
+    let start: String = program.chars().take(LETTERS).collect();
+    let is_postgres = ["postgres", "postmaster"].contains(&program);
+    (start.len() >= LETTERS && folder.contains(&start.to_ascii_lowercase()))
+        || (is_postgres && ["pgsql", "postgres"].iter().any(|name| folder.contains(name)))
 }
 
 /// Versions of running programs that are asked for, by their paths. Nobody but root sees the path of another one's.
@@ -92,13 +115,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_tells_a_version_by_a_folder_of_its_own() {
+    fn a_path_tells_a_version_by_a_folder_that_names_the_program() {
         for (path, version) in [
             ("/usr/lib/postgresql/16/bin/postgres", Some("16")),
             ("/usr/pgsql-16/bin/postgres", Some("16")),
             ("/opt/mongodb-linux-x86_64-ubuntu2204-7.0.14/bin/mongod", Some("7.0.14")),
             ("/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle", Some("19.0.0")),
+            ("/opt/mongodb/7.0.14/bin/mongod", Some("7.0.14")),
+            ("/usr/lib/postgresql/9.6/bin/postmaster", Some("9.6")),
             ("/usr/bin/mongod", None),
+            ("/home/user-1/bin/mongod", None),
+            ("/srv/releases/2025.11.3/bin/mongod", None),
+            ("/srv/oracle/product/19.0.0/bin/mongod", None),
+            ("/snap/redis/1023/usr/bin/redis-server", None),
+            ("/usr/lib/jvm/java-17/bin/java", None),
             ("/usr/bin/redis-7", None),
             ("/opt/a-/./bin/x", None),
         ] {
