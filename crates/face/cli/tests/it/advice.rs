@@ -424,3 +424,22 @@ fn what_no_node_can_give_is_not_what_to_type_next() {
     let odd = on(sandbox.path(), &["size", "--bytes", "1G", "-o", "mine"]);
     assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, "mine is no name for a profile"));
 }
+
+#[test]
+fn a_later_moment_says_what_is_written_now_and_takes_memory() {
+    let sandbox = sandbox();
+    let wants = [
+        ("pool", "\"hugepages.2m\" = { need_bytes = 4194304 }", Some("huge pages leave free memory at once")),
+        ("now", "\"vm.swappiness\" = 5", None),
+    ];
+    for (name, want, told) in wants {
+        let own = format!("name = \"{name}\"\nsummary = \"s\"\n[want]\n{want}\n");
+        std::fs::write(sandbox.path().join("own.toml"), own).expect("a profile");
+        let run = command(sandbox.path(), ["--root", "host", "--state", "state", "plan", "./own.toml"]);
+        let shown: Run = { run }.output().expect("the binary starts").into();
+        assert_eq!(shown.exit, 0, "{}", shown.stdout);
+        assert_eq!(shown.stdout.contains("at the next restart of"), told.is_some(), "{}", shown.stdout);
+        assert_eq!(shown.stdout.contains("written now, at the apply"), told.is_some(), "{}", shown.stdout);
+        assert!(told.is_none_or(|told| shown.stdout.contains(told)), "{}", shown.stdout);
+    }
+}

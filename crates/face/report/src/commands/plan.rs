@@ -13,6 +13,9 @@ impl Report for Plan {
     fn text(&self, page: &mut Page<'_>) {
         for (heading, steps) in by_moment(self) {
             page.heading(&heading);
+            if let Some(told) = written_now(&steps) {
+                page.line(told);
+            }
             page.table(&table(&steps, &self.second_writers, page));
         }
         at_reboot(self, page);
@@ -58,6 +61,20 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
     }
     moments.sort_by_key(|(heading, _)| heading != "now");
     moments
+}
+
+/// What the heading of a later moment does not say: that the write is not the later one. Pages of a pool are taken from
+/// everybody else at once, whoever uses them when.
+fn written_now(steps: &[&Step]) -> Option<&'static str> {
+    let is_later = steps.iter().any(|step| step.when == When::Process);
+    let is_pool = steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0));
+    match (is_later, is_pool) {
+        (false, _) => None,
+        (true, false) => Some("written now, at the apply; what starts later sees it"),
+        (true, true) => Some(
+            "written now, at the apply: huge pages leave free memory at once; what starts later uses them",
+        ),
+    }
 }
 
 /// Steps that differ in their place alone read as one line.
