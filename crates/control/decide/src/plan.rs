@@ -87,26 +87,34 @@ pub fn plan(
 /// other and cover nothing; files are the next boot's.
 fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
     let steps = &plan.steps;
-    let wants = |place: &str| {
-        let satisfied = plan.skipped.iter().filter(|row| row.satisfied).map(|row| &row.place);
-        steps.iter().map(|step| &step.place).chain(satisfied).any(|other| other == place)
-    };
+    let is_step = |place: &str| steps.iter().any(|step| step.place == place);
+    let is_so = |place: &str| plan.skipped.iter().any(|row| row.satisfied && row.place == place);
     let of = |entry: &Entry| {
-        let stays = entry.steps.iter().filter(|own| {
-            !own.is_undone() && matches!(own.undo, Undo::Restore | Undo::Subtract) && !wants(&own.place)
-        });
-        let stays: BTreeSet<KnobId> = match entry.profile == plan.profile {
+        let own = || {
+            let is_open =
+                |own: &&EntryStep| !own.is_undone() && matches!(own.undo, Undo::Restore | Undo::Subtract);
+            entry.steps.iter().filter(is_open)
+        };
+        let knobs_of = |is_meant: &dyn Fn(&str) -> bool| -> BTreeSet<KnobId> {
+            own().filter(|own| is_meant(&own.place)).map(|own| own.knob.clone()).collect()
+        };
+        let stays = match entry.profile == plan.profile {
             true => BTreeSet::new(),
-            false => stays.map(|own| own.knob.clone()).collect(),
+            false => knobs_of(&|place| !is_step(place) && !is_so(place)),
+        };
+        let shared = match stays.is_empty() {
+            true => BTreeSet::new(),
+            false => knobs_of(&|place| !is_step(place) && is_so(place)),
         };
         let sets = |own: &EntryStep, step: &Step| own.place == step.place && !own.is_undone();
         let is_covered =
             |step: &&Step| step.undo != Undo::Subtract && entry.steps.iter().any(|own| sets(own, step));
         let knobs: BTreeSet<KnobId> = steps.iter().filter(is_covered).map(|step| step.knob.clone()).collect();
-        let (entry, profile, knobs) =
-            (entry.id, entry.profile.clone(), knobs.into_iter().collect::<Vec<_>>());
-        let stays: Vec<KnobId> = stays.into_iter().collect();
-        (!knobs.is_empty() || !stays.is_empty()).then_some(Overlay { entry, profile, knobs, stays })
+        let [knobs, stays, shared] =
+            [knobs, stays, shared].map(|knobs| knobs.into_iter().collect::<Vec<_>>());
+        let (entry, profile) = (entry.id, entry.profile.clone());
+        let is_told = !knobs.is_empty() || !stays.is_empty();
+        is_told.then_some(Overlay { entry, profile, knobs, stays, shared })
     };
     open.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).filter_map(of).collect()
 }

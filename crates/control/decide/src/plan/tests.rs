@@ -76,6 +76,22 @@ fn an_open_entry_that_the_plan_covers_is_named() {
         (other[0].knobs.as_slice(), other[0].stays.as_slice()),
         (&[][..], &[entry.steps[0].knob.clone()][..])
     );
+    assert_eq!(other[0].shared, [], "the plan wants nothing of it");
+    let mut more = entry.clone();
+    let other_place =
+        crate::testing::entry_holding("throughput", "/proc/sys/vm/stat_interval", 0).steps.remove(0);
+    more.steps.push(EntryStep {
+        knob: KnobId::new("vm.stat_interval"),
+        place: "/proc/sys/vm/stat_interval".to_owned(),
+        undo: Undo::Restore,
+        ..other_place
+    });
+    let shared = overlays(&[("vm.swappiness", Want::Int(60)), ("vm.dirty_ratio", Want::Int(5))], &more);
+    assert_eq!(
+        (shared[0].stays.as_slice(), shared[0].shared.as_slice()),
+        (&[KnobId::new("vm.stat_interval")][..], &[entry.steps[0].knob.clone()][..]),
+        "an undo takes what the plan found so already"
+    );
     let again = Entry { profile: profile(&[]).name, ..entry.clone() };
     assert!(
         overlays(&[("vm.dirty_ratio", Want::Int(5))], &again).is_empty(),

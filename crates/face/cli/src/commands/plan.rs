@@ -185,7 +185,7 @@ pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
         }
     };
     let mut told = Vec::new();
-    for Overlay { entry, profile, knobs, stays } in &plan.overlays {
+    for Overlay { entry, profile, knobs, stays, shared } in &plan.overlays {
         if !knobs.is_empty() {
             let named = named(knobs);
             told.push(format!(
@@ -193,10 +193,18 @@ pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
             ));
         }
         if !stays.is_empty() {
+            let too = match shared.is_empty() {
+                true => String::new(),
+                false => format!(
+                    ", and with them what this plan wants too ({}): after it apply {} again",
+                    named(shared),
+                    plan.profile
+                ),
+            };
             let named = named(stays);
             told.push(format!(
                 "left from entry {entry} ({profile}), and wanted by nothing of this plan: {named}; \
-                 planish undo {entry} takes them back"
+                 planish undo {entry} takes them back{too}"
             ));
         }
     }

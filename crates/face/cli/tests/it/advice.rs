@@ -425,6 +425,30 @@ fn what_no_node_can_give_is_not_what_to_type_next() {
     assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, "mine is no name for a profile"));
 }
 
+/// An undo of an older entry takes what a younger profile wants too and did not have to write.
+#[test]
+fn the_advice_on_what_is_left_of_another_profile_leaves_this_one_whole() {
+    let sandbox = sandbox();
+    let own = "name = \"own\"\nsummary = \"s\"\n[want]\n\"vm.stat_interval\" = 10\n\"vm.dirty_ratio\" = 7\n";
+    std::fs::write(sandbox.path().join("state/etc/profiles/own.toml"), own).expect("a profile");
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    let told = "left from entry 1 (two), and wanted by nothing of this plan: vm.swappiness; \
+                planish --root host --state state undo 1 takes them back, and with them what this plan wants too \
+                (vm.stat_interval): after it apply own again";
+    for args in [&["plan", "own"][..], &["apply", "own", "--yes"]] {
+        let messages = on(sandbox.path(), args).envelope()["messages"].to_string();
+        assert!(messages.contains(told), "{args:?}: {messages}");
+    }
+    assert_eq!(on(sandbox.path(), &["undo", "1"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &["check", "own"]).exit, 1, "it took what both wanted");
+    assert_eq!(on(sandbox.path(), &["apply", "own", "--yes"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &["check", "own"]).exit, 0);
+    let host = |name: &str| {
+        std::fs::read_to_string(sandbox.path().join("host/proc/sys/vm").join(name)).expect("it is there")
+    };
+    assert_eq!((host("stat_interval").trim(), host("swappiness").trim()), ("10", "60"));
+}
+
 #[test]
 fn a_later_moment_says_what_is_written_now_and_takes_memory() {
     let sandbox = sandbox();
