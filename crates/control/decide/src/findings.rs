@@ -2,7 +2,7 @@
 //! misses.
 
 use planish_model::{
-    Catalogue, Class, Comparison, FactValue, Finding, FindingRule, KnobId, Limit, MayCost, Measured,
+    Catalogue, Class, Comparison, CuredBy, FactValue, Finding, FindingRule, KnobId, Limit, MayCost, Measured,
     Observation, PlacedService, Placement, Plan, RuleCosts, Severity, Step, quoted, units,
 };
 
@@ -48,17 +48,29 @@ fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// Findings with what trials on this host measured in the place of general figures: of the knob that is meant, or of
-/// one that cures it. Of several proofs the newest counts.
+/// Findings with what trials on this host measured in the place of general figures: of the value that the plan wants of
+/// the knob that is meant, or of one that cures the finding. What another value of that knob did says nothing here. Of
+/// several proofs the newest counts.
 #[must_use]
-pub fn weigh(catalogue: &Catalogue, findings: Vec<Finding>, measured: &[Measured]) -> Vec<Finding> {
+pub fn weigh(
+    catalogue: &Catalogue,
+    findings: Vec<Finding>,
+    plan: Option<&Plan>,
+    measured: &[Measured],
+) -> Vec<Finding> {
+    let is_wanted = |found: &Measured| {
+        let mut steps = plan.iter().flat_map(|plan| &plan.steps);
+        let value = normal(catalogue, &found.knob, &found.wanted);
+        steps.any(|step| step.knob == found.knob && normal(catalogue, &step.knob, &step.wanted) == value)
+    };
     let weighed = findings.into_iter().map(|finding| {
         let rule = catalogue.findings().iter().find(|rule| rule.id == finding.id);
-        let cures = |knob: &KnobId| {
+        let is_meant = |found: &&Measured| {
             let mut cured_by = rule.iter().flat_map(|rule| &rule.cured_by);
-            finding.knob.as_ref() == Some(knob) || cured_by.any(|by| by.knob == *knob)
+            (finding.knob.as_ref() == Some(&found.knob) && is_wanted(found))
+                || cured_by.any(|by| by.knob == found.knob && cures(catalogue, by, &found.wanted))
         };
-        let newest = measured.iter().filter(|found| cures(&found.knob)).max_by_key(|found| found.at);
+        let newest = measured.iter().filter(is_meant).max_by_key(|found| found.at);
         let may_cost = newest.map(|found| MayCost {
             percent: found.percent,
             of: found.of.clone(),
@@ -67,6 +79,20 @@ pub fn weigh(catalogue: &Catalogue, findings: Vec<Finding>, measured: &[Measured
         Finding { may_cost: may_cost.or(finding.may_cost), ..finding }
     });
     ranked(weighed.collect())
+}
+
+fn normal(catalogue: &Catalogue, knob: &KnobId, value: &str) -> String {
+    catalogue.knob(knob).map_or(value.to_owned(), |knob| knob.r#type.normal(value))
+}
+
+/// Whether a value that is wanted of a knob is one of those that cure.
+fn cures(catalogue: &Catalogue, cured_by: &CuredBy, wanted: &str) -> bool {
+    let wanted = normal(catalogue, &cured_by.knob, wanted);
+    let value = match &cured_by.value {
+        FactValue::Number(_) => wanted.parse().map(FactValue::Number).ok(),
+        FactValue::Text(_) => Some(FactValue::Text(wanted)),
+    };
+    value.is_some_and(|value| compare(&value, cured_by.when, &cured_by.value))
 }
 
 /// The finding of one rule, when all its limits hold. A fact that was not seen breaks no rule.
@@ -99,14 +125,10 @@ fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> O
     let mut leaves_it = None;
     for (knob, wanted) in steps.chain(satisfied) {
         for cured_by in rule.cured_by.iter().filter(|cured_by| cured_by.knob == *knob) {
-            let wanted = catalogue.knob(knob).map_or(wanted.to_owned(), |knob| knob.r#type.normal(wanted));
-            let value = match &cured_by.value {
-                FactValue::Number(_) => wanted.parse().map(FactValue::Number).ok(),
-                FactValue::Text(_) => Some(FactValue::Text(wanted.clone())),
-            };
-            if value.is_some_and(|value| compare(&value, cured_by.when, &cured_by.value)) {
+            if cures(catalogue, cured_by, wanted) {
                 return Some(with_source(&rule.cure, source));
             }
+            let wanted = normal(catalogue, knob, wanted);
             leaves_it.get_or_insert_with(|| {
                 format!("{} wants {knob} = {wanted}, which leaves it so: change that there", quoted(source))
             });
@@ -319,14 +341,17 @@ source = "s"
         let cured_by =
             "cured_by = [{ knob = \"vm.swappiness\", when = \"below\", value = 11 }]\nsource = \"s\"";
         let general = "costs = { share = 90, of = \"o\", by = \"a proof of ours\" }";
-        let own =
-            RULES.replace("source = \"s\"", cured_by).replace("costs = \"nobody has measured it\"", general);
-        let other = RULES
-            .replace("thp.stalls", "other")
-            .replace("costs = \"nobody has measured it\"", "costs = { share = 5, of = \"o\", by = \"b\" }");
+        let own = RULES
+            .replace("source = \"s\"", cured_by)
+            .replace("costs = \"nobody has measured it\"", general);
+        let other = RULES.replace("thp.stalls", "other").replace(
+            "costs = \"nobody has measured it\"",
+            "costs = { share = 5, of = \"o\", by = \"b\" }",
+        );
         catalogue.add_findings("own.toml", &(own + &other)).expect("good rules");
         let measured = |percent: f64, at: u64| Measured {
             knob: KnobId::new("vm.swappiness"),
+            wanted: "10".to_owned(),
             percent,
             of: "throughput".to_owned(),
             by: format!("proof {at}"),
@@ -334,7 +359,7 @@ source = "s"
         };
         let general = findings(&catalogue, &facts("always", 3e6), None);
         assert_eq!((general[0].id.as_str(), general[1].id.as_str()), ("thp.stalls", "other"));
-        let weighed = weigh(&catalogue, general, &[measured(1.5, 20), measured(80.0, 10)]);
+        let weighed = weigh(&catalogue, general.clone(), None, &[measured(1.5, 20), measured(80.0, 10)]);
         let told: Vec<(&str, f64, &str)> = weighed
             .iter()
             .filter_map(|finding| {
@@ -343,6 +368,10 @@ source = "s"
             })
             .collect();
         assert_eq!(told, [("other", 5.0, "b"), ("thp.stalls", 1.5, "proof 20")]);
+        let worse = Measured { wanted: "100".to_owned(), ..measured(0.0, 30) };
+        let kept = weigh(&catalogue, general, None, std::slice::from_ref(&worse));
+        let cost = kept[0].may_cost.as_ref().expect("the general one");
+        assert_eq!((kept[0].id.as_str(), cost.percent), ("thp.stalls", 90.0), "a value that cures nothing");
         let profile = profile(&[
             ("vm.swappiness", Want::Int(10)),
             ("cpu.governor", Want::Text("performance".to_owned())),
@@ -350,12 +379,15 @@ source = "s"
         let plan = crate::plan(&catalogue, &observation(), &profile, &[], &crate::Options::default())
             .expect("known");
         let found = findings(&catalogue, &observation(), Some(Against { plan: &plan, source: "series" }));
-        let found = weigh(&catalogue, found, &[measured(1.5, 20)]);
+        let found = weigh(&catalogue, found, Some(&plan), &[measured(1.5, 20)]);
         assert_eq!(
             found[0].id, "vm.swappiness",
             "the knob that was measured comes before those that were not"
         );
         assert!(found[0].may_cost.is_some() && found[1].may_cost.is_none());
+        let found = findings(&catalogue, &observation(), Some(Against { plan: &plan, source: "series" }));
+        let found = weigh(&catalogue, found, Some(&plan), &[worse]);
+        assert!(found.iter().all(|finding| finding.may_cost.is_none()), "the profile wants another value");
     }
 
     #[test]

@@ -123,6 +123,8 @@ pub struct MayCost {
 pub struct Measured {
     /// The only knob that the rung set.
     pub knob: KnobId,
+    /// The value that it set: of another one its gain says nothing.
+    pub wanted: String,
     /// Upper end of the interval of its gain, in percent and at least 0.
     pub percent: f64,
     /// The metric that gained.

@@ -87,7 +87,7 @@ pub fn doctor(
     let against = plan.as_ref().zip(profile.as_deref());
     let against = against.map(|(plan, source)| planish_decide::Against { plan, source });
     let findings = planish_decide::findings(catalogue, &observation, against);
-    let findings = planish_decide::weigh(catalogue, findings, measured);
+    let findings = planish_decide::weigh(catalogue, findings, plan.as_ref(), measured);
     let knobs = session.verdicts(&observation);
     Ok(Doctor { host: observation.host, profile, findings, knobs, service: view })
 }

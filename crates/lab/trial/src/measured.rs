@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use planish_model::{KnobId, Measured};
 
 use crate::error::TrialError;
-use crate::outcome::{Setup, TrialOutcome};
+use crate::outcome::{RungVerdict, Setup, TrialOutcome};
 use crate::proof::{Proofs, load};
 
 /// Proofs that are looked at, the newest ones: `doctor` is to answer at once, whatever has piled up.
@@ -16,8 +16,8 @@ const PROOFS_MAX: usize = 16;
 const ID_SHORT: usize = 12;
 
 impl Proofs {
-    /// The gain of every rung that set one knob and nothing else, of the newest proofs of one host. A rung that was
-    /// never compared, and one of a proof that was changed since, says nothing.
+    /// The gain of every rung that set one knob to one value and nothing else, of the newest proofs of one host. A rung
+    /// that was never compared, one whose pairs could not tell, and one of a proof that was changed since, says nothing.
     ///
     /// # Errors
     /// The folder is there and cannot be read.
@@ -41,15 +41,19 @@ fn of(id: &str, outcome: &TrialOutcome) -> Vec<Measured> {
     let Some(Setup::File(text)) = &outcome.setup else { return Vec::new() };
     let Ok(file) = text.parse::<toml::Table>() else { return Vec::new() };
     let specs = file.get("rung").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
-    let knob_of = |name: &str| {
+    let value_of = |name: &str| {
         let is_it = |spec: &&toml::Value| spec.get("name").and_then(toml::Value::as_str) == Some(name);
-        only_knob(specs.iter().find(is_it)?.as_table()?)
+        only_value(specs.iter().find(is_it)?.as_table()?)
     };
-    let rungs = outcome.real_rungs().filter(|rung| rung.pairs > 0);
+    // The interval of a few pairs that could not tell is as wide as they are few: its end is no cost.
+    let is_told = |verdict| matches!(verdict, RungVerdict::Keep | RungVerdict::Drop);
+    let rungs = outcome.real_rungs().filter(|rung| rung.pairs > 0 && is_told(rung.verdict));
     let measured = rungs.filter_map(|rung| {
         let confirmed = rung.confirmed.as_ref().map(|confirmed| confirmed.gain.high);
+        let (knob, wanted) = value_of(&rung.name)?;
         Some(Measured {
-            knob: knob_of(&rung.name)?,
+            knob,
+            wanted,
             percent: 100.0 * confirmed.or(rung.high)?.max(0.0),
             of: outcome.primary.name.clone(),
             by: format!("proof {id} of this host, {} pairs of {}", rung.pairs, outcome.trial),
@@ -59,12 +63,18 @@ fn of(id: &str, outcome: &TrialOutcome) -> Vec<Measured> {
     measured.collect()
 }
 
-/// The knob of a rung that sets one and does nothing besides.
-fn only_knob(spec: &toml::Table) -> Option<KnobId> {
+/// The knob of a rung that sets one and does nothing besides, and its value where that is one for all places.
+fn only_value(spec: &toml::Table) -> Option<(KnobId, String)> {
     const BESIDE_IT: [&str; 4] = ["name", "want", "min_gain", "summary"];
     let want = spec.get("want")?.as_table()?;
     let is_alone = want.len() == 1 && spec.keys().all(|key| BESIDE_IT.contains(&key.as_str()));
-    want.keys().next().filter(|_| is_alone).map(KnobId::new)
+    let (knob, value) = want.iter().next().filter(|_| is_alone)?;
+    let value = match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Integer(number) => number.to_string(),
+        _ => return None,
+    };
+    Some((KnobId::new(knob), value))
 }
 
 #[cfg(test)]
@@ -85,7 +95,8 @@ mod tests {
             "[[rung]]\nname = \"calm\"\nmin_gain = 0.01\nwant = { \"vm.stat_interval\" = 60 }\n\
              [[rung]]\nname = \"two\"\nwant = { \"vm.stat_interval\" = 60, \"vm.swappiness\" = 1 }\n\
              [[rung]]\nname = \"more\"\nwant = { \"vm.swappiness\" = 1 }\nenv = { A = \"1\" }\n\
-             [[rung]]\nname = \"idle\"\nwant = { \"vm.swappiness\" = 1 }\n"
+             [[rung]]\nname = \"idle\"\nwant = { \"vm.swappiness\" = 1 }\n\
+             [[rung]]\nname = \"open\"\nwant = { \"vm.swappiness\" = 2 }\n"
                 .to_owned(),
         ));
         for (name, high) in [("calm", Some(0.034)), ("two", Some(0.5)), ("more", Some(0.5)), ("idle", None)] {
@@ -93,10 +104,14 @@ mod tests {
             (own.pairs, own.high, own.confirmed) = (12, high, None);
             outcome.rungs.push(own);
         }
+        let mut open = rung("open", RungVerdict::Inconclusive);
+        (open.pairs, open.high, open.confirmed) = (3, Some(0.4), None);
+        outcome.rungs.push(open);
         let id = proofs.store(&mut outcome).expect("it is stored");
         let told = proofs.measured("here").expect("readable");
         assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!((told[0].knob.as_str(), told[0].at), ("vm.stat_interval", 7));
+        let first = (told[0].knob.as_str(), told[0].wanted.as_str(), told[0].at);
+        assert_eq!(first, ("vm.stat_interval", "60", 7));
         assert!((told[0].percent - 3.4).abs() < 1e-9 && told[0].by.contains(&id[..ID_SHORT]), "{told:?}");
         assert_eq!(proofs.measured("elsewhere").expect("readable"), []);
     }
