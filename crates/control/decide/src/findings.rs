@@ -277,7 +277,7 @@ limits = [
   { fact = "memory.page_tables_bytes", when = "above", value = 1048576 },
 ]
 severity = "warning"
-costs = "nobody has measured it"
+costs = "planish has not measured it"
 class = "safe"
 evidence = "enabled is {}, defrag {thp.defrag}, page tables {memory.page_tables_bytes}"
 why = "a fault waits for compaction"
@@ -310,7 +310,7 @@ source = "s"
 
     #[test]
     fn the_gravest_comes_first_and_of_those_the_dearest() {
-        const UNKNOWN: &str = "costs = \"nobody has measured it\"";
+        const UNKNOWN: &str = "costs = \"planish has not measured it\"";
         let mut catalogue = catalogue();
         let rule = |id: &str, severity: &str, costs: &str| {
             format!(
@@ -343,9 +343,9 @@ source = "s"
         let general = "costs = { share = 90, of = \"o\", by = \"a proof of ours\" }";
         let own = RULES
             .replace("source = \"s\"", cured_by)
-            .replace("costs = \"nobody has measured it\"", general);
+            .replace("costs = \"planish has not measured it\"", general);
         let other = RULES.replace("thp.stalls", "other").replace(
-            "costs = \"nobody has measured it\"",
+            "costs = \"planish has not measured it\"",
             "costs = { share = 5, of = \"o\", by = \"b\" }",
         );
         catalogue.add_findings("own.toml", &(own + &other)).expect("good rules");

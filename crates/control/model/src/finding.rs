@@ -91,7 +91,7 @@ pub struct CuredBy {
 pub enum RuleCosts {
     /// A figure that somebody measured, or that the kernel counts.
     Measured(RuleCost),
-    /// Why there is none: `nobody has measured it`.
+    /// Why there is none: `planish has not measured it`.
     Unknown(String),
 }
 

@@ -117,7 +117,7 @@ fn finding(finding: &Finding, page: &mut Page<'_>) {
         Some(cost) => {
             page.fact("  costs", &format!("up to {:.1} % of {} ({})", cost.percent, cost.of, cost.by))
         }
-        None => page.fact("  costs", "not known: nobody has measured it"),
+        None => page.fact("  costs", "not known: planish has not measured it"),
     }
     page.fact("  cure", &finding.cure);
     page.fact("  class", class_word(finding.class).0);
