@@ -134,7 +134,12 @@ fn trim(facts: &mut Facts, host: &Host, mounts: &[Mount<'_>]) {
         .collect();
     let is_on = |mount: &Mount<'_>, disk: &String| {
         let rest = mount.source.strip_prefix("/dev/").and_then(|device| device.strip_prefix(disk.as_str()));
-        rest.is_some_and(|rest| rest.trim_start_matches('p').bytes().all(|byte| byte.is_ascii_digit()))
+        // Behind a name that ends with a digit a `p` stands before the number of a partition: nvme0n10 is a disk.
+        let number = match disk.ends_with(|c: char| c.is_ascii_digit()) {
+            true => rest.and_then(|rest| if rest.is_empty() { Some(rest) } else { rest.strip_prefix('p') }),
+            false => rest,
+        };
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let untold = |mount: &&Mount<'_>| {
         let is_told = mount.has("discard") || mount.has("ro");
@@ -224,8 +229,9 @@ mod tests {
     #[test]
     fn a_disk_is_told_what_is_free_by_the_mount_the_timer_or_cron() {
         let seen = |options: &str, more: &[(&str, &str)]| {
-            let mounts =
-                format!("/dev/nvme0n1p2 / ext4 rw,relatime{options} 0 0\n/dev/nvme0n12 /x ext4 rw 0 0\n");
+            let mounts = format!(
+                "/dev/nvme0n1p2 / ext4 rw,relatime{options} 0 0\n/dev/nvme0n1 /x ext4 rw 0 0\n/dev/nvme0n12 /y ext4 rw 0 0\n"
+            );
             let files: Vec<(&str, &str)> = [("/proc/mounts", mounts.as_str())]
                 .into_iter()
                 .chain(SSD)
