@@ -255,8 +255,14 @@ impl Routes {
             return self.default.clone();
         }
         let within = self.narrow.iter().filter(|(network, mask, _)| address & mask == *network);
-        let closest = within.max_by_key(|(_, mask, _)| mask.count_ones()).map(|(.., card)| card.clone());
-        closest.or_else(|| self.default.clone())
+        let within: Vec<_> = within.collect();
+        let Some(narrowest) = within.iter().map(|(_, mask, _)| mask.count_ones()).max() else {
+            return self.default.clone();
+        };
+        let closest = within.iter().filter(|(_, mask, _)| mask.count_ones() == narrowest);
+        let cards: BTreeSet<&String> = closest.map(|(.., card)| card).collect();
+        // Of two cards in one network either may carry it: that is no fact.
+        cards.first().filter(|_| cards.len() == 1).map(|card| (*card).clone())
     }
 
     /// The card of an address of sixteen bytes, which the kernel prints in words of four, each in its own order.
@@ -443,5 +449,20 @@ mod tests {
         assert_eq!(card("0000000000000000FFFF00000500000A"), "eth0");
         assert_eq!(card("B80D0120000000000000000005000000"), "eth1");
         assert_eq!((card("00000000000000000000000001000000"), card("x")), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn of_two_cards_in_one_network_none_is_told() {
+        let row = |mask: u32, card: &str| (0x0000_000a, mask, card.to_owned());
+        let routes = |narrow| Routes { narrow, default: Some("eth9".to_owned()), wide: Vec::new() };
+        let card = |narrow| routes(narrow).card_of("0500000A");
+        assert_eq!(card(vec![row(0xff, "eth0"), row(0xff, "eth1")]), None, "either may carry it");
+        assert_eq!(card(vec![row(0xff, "eth0"), row(0xff, "eth0")]).as_deref(), Some("eth0"));
+        assert_eq!(
+            card(vec![row(0xff, "eth0"), row(0x00ff_ffff, "eth1")]).as_deref(),
+            Some("eth1"),
+            "the closest"
+        );
+        assert_eq!(card(Vec::new()).as_deref(), Some("eth9"));
     }
 }
