@@ -29,7 +29,11 @@ impl Bench<'_> {
             running: reading.value.as_deref().map(|value| knob.r#type.normal(value)),
             persisted: persisted.map(|found| BootValue::new(knob.r#type.normal(&found.value), &found.source)),
             next_boot: self.value_at_boot(knob, reading, persisted),
-            overridden: persisted.map(|found| found.overridden.clone()).unwrap_or_default(),
+            overridden: persisted
+                .iter()
+                .flat_map(|found| &found.overridden)
+                .map(|lost| BootValue { value: knob.r#type.normal(&lost.value), ..lost.clone() })
+                .collect(),
             wanted: self.wanted(knob, reading, wish, persisted),
             state,
             because,

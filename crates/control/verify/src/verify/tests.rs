@@ -254,6 +254,19 @@ fn a_file_that_sets_the_twin_clears_ours_at_boot() {
 }
 
 #[test]
+fn values_of_files_have_one_form_whether_they_count_or_lose() {
+    let mut observation = host();
+    persist(&mut observation, SWAP, " 060 ");
+    let lost = planish_model::BootValue::new(" 007 ", "/etc/sysctl.d/10-x.conf:1");
+    observation.persisted.get_mut(SWAP).expect("it is there").overridden = vec![lost];
+    let drift = verify(&Catalogue::embedded().expect("sound"), None, &[], &observation);
+    let row = row(&drift, SWAP);
+    let values = (row.persisted.map(|found| found.value), row.overridden[0].value.as_str());
+    assert_eq!((values.0.as_deref(), values.1), (Some("60"), "7"));
+    assert_eq!(row.overridden[0].line, Some(1), "where it stands is left");
+}
+
+#[test]
 fn of_two_twins_in_files_the_later_line_counts() {
     let ours = |line, value: &str| Persisted {
         value: value.to_owned(),
