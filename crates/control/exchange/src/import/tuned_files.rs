@@ -133,7 +133,7 @@ impl Lines {
             return;
         }
         let Some(text) = files.and_then(|files| files(Asked::Variables(value))) else {
-            let why = "a file of variables that is not here".to_owned();
+            let why = "a file of variables that is not here, or not below a folder of tuned".to_owned();
             return self.refused.push((number, format!("[variables] include = {value}"), why));
         };
         for entry in entries(&text).iter().filter(|entry| ["", "variables"].contains(&entry.section)) {

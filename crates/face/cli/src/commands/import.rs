@@ -133,7 +133,13 @@ fn included(file: &Path, asked: Asked<'_>, session: &Session) -> Option<String> 
             let text = beside.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             text.or_else(|| TUNED.iter().find_map(|folder| on_host(&format!("{folder}/{name}/tuned.conf"))))
         }
-        Asked::Variables(path) => on_host(path),
+        // Its lines come back in what is refused: a file of anybody else's is not tuned's to show.
+        Asked::Variables(path) => {
+            let is_tuned = TUNED
+                .iter()
+                .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
+            (is_tuned && path.split('/').all(|part| part != "..")).then(|| on_host(path))?
+        }
     }
 }
 

@@ -25,6 +25,32 @@ fn typed(sandbox: &Path, line: &str) -> Run {
     on(sandbox, &words.split_whitespace().collect::<Vec<_>>())
 }
 
+/// A profile of tuned that somebody sent may name any file, and what is refused is printed with its values.
+#[test]
+fn a_profile_of_tuned_takes_variables_of_tuned_alone() {
+    let sandbox = sandbox();
+    let host = sandbox.path().join("host/etc");
+    std::fs::create_dir_all(host.join("tuned")).expect("a folder");
+    for file in ["tuned/v.conf", "secret"] {
+        std::fs::write(host.join(file), "own=5\npassword=swordfish\n").expect("a file");
+    }
+    for (path, is_read) in
+        [("/etc/tuned/v.conf", true), ("/etc/secret", false), ("/etc/tuned/../secret", false)]
+    {
+        let profile =
+            format!("[variables]\ninclude={path}\n[sysctl]\nvm.swappiness=${{own}}\nvm.x=${{password}}\n");
+        std::fs::write(sandbox.path().join("tuned.conf"), profile).expect("a profile");
+        let run = on(sandbox.path(), &["import", "tuned.conf", "--from", "tuned"]);
+        let accepted = run.stdout.contains("\"knob\": \"vm.swappiness\"");
+        assert_eq!(
+            (accepted, run.stdout.contains("swordfish")),
+            (is_read, is_read),
+            "{path}: {}",
+            run.stdout
+        );
+    }
+}
+
 #[test]
 fn what_import_proposes_to_type_is_taken() {
     let sandbox = sandbox();
