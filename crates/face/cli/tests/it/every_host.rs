@@ -31,7 +31,6 @@ const COMMANDS: &[&[&str]] = &[
     &["export", "node-tuning", "realtime"],
     &["import", "hosts/metal-2s/etc/sysctl.d/99-local.conf"],
     &["host", "diff", "hosts/metal-2s", "@"],
-    &["version"],
 ];
 
 /// The same for machines with a service that was recorded, and its process.
@@ -55,6 +54,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("host record", "writes a folder: a_recording_is_complete"),
     ("diff", "host diff by a shorter name"),
     ("topo", "kept in full"),
+    ("version", "tells of the program, which differs by processor and by how it was linked: surface"),
     ("latency", "measures the machine that it runs on"),
     ("run", "starts a program"),
     ("workload series", "measures the machine that it runs on"),
