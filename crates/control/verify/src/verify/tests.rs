@@ -373,6 +373,7 @@ fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
         impossible: false,
         hindered: false,
         when: When::Now,
+        not_to_keep: None,
     };
     let mut observation = host();
     for plan in [None, Some(&plan(vec![], vec![skipped]))] {
@@ -416,6 +417,7 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
         impossible: false,
         hindered: false,
         when: When::Now,
+        not_to_keep: None,
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
     assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
@@ -434,6 +436,7 @@ fn what_cannot_be_here_is_never_red() {
         impossible: false,
         hindered: false,
         when: When::Now,
+        not_to_keep: None,
     };
     let plan = plan(vec![], vec![skipped]);
     assert_eq!(check(Some(&plan), &[], &host(), pattern), (DriftState::NotHere, "a guest".to_owned()));
@@ -557,6 +560,7 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
         impossible: false,
         hindered: false,
         when: When::Now,
+        not_to_keep: None,
     };
     let plan =
         plan(vec![], vec![forbidden("vm.swappiness", SWAP, "10"), forbidden("boot.isolcpus", ISOLATED, "2")]);
