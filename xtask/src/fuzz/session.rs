@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// A machine that gives a target less than one part in this many is not waited for: the run ends short, and says so.
 const WALL_PER_CPU: u32 = 20;
+/// What one input may take. Wall time, since libFuzzer has no other: on a machine with a load of 20 a target waited for
+/// more than five seconds in the middle of an input of 20 ms.
+const INPUT_WALL_S: u32 = 60;
 
 /// What one run of a target came to.
 #[derive(Debug, PartialEq)]
@@ -49,7 +52,7 @@ pub fn run(program: &Path, corpus: &Path, seeds: &Path, talk: &Path, cpu_s: u32)
     fs::create_dir_all(corpus).with_context(|| format!("make {}", corpus.display()))?;
     let mut command = Command::new(program);
     command.arg(format!("-max_total_time={}", cpu_s.saturating_mul(WALL_PER_CPU)));
-    command.args(["-timeout=5", "-rss_limit_mb=1024", "-print_final_stats=1"]);
+    command.arg(format!("-timeout={INPUT_WALL_S}")).args(["-rss_limit_mb=1024", "-print_final_stats=1"]);
     command.arg(format!("-artifact_prefix={}/", corpus.display())).arg(corpus);
     if seeds.is_dir() {
         command.arg(seeds);
