@@ -53,8 +53,8 @@ pub fn spawn_detached(command: &mut Command) -> io::Result<()> {
     if middle.success() { Ok(()) } else { Err(io::Error::other("the middle process was killed")) }
 }
 
-/// Sessions of the helpers that were started here, each by the PID of its middle process: no other process is given that
-/// number while the session has a member.
+/// Sessions of the helpers that were started here, each by the PID of its middle process: no other process is given
+/// that number while the session has a member.
 static SESSIONS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 fn sessions() -> MutexGuard<'static, BTreeSet<u32>> {

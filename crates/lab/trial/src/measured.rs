@@ -16,8 +16,8 @@ const PROOFS_MAX: usize = 16;
 const ID_SHORT: usize = 12;
 
 impl Proofs {
-    /// The gain of every rung that set one knob to one value and nothing else, of the newest proofs of one host. A rung
-    /// that was never compared, one whose pairs could not tell, and one of a proof that was changed since, says nothing.
+    /// The gain of every rung that set one knob to one value and nothing else, of the newest proofs of one host. One
+    /// that was never compared, one whose pairs could not tell, and one of a proof that was changed since, say nothing.
     ///
     /// # Errors
     /// The folder is there and cannot be read.

@@ -230,7 +230,9 @@ mod tests {
     fn a_disk_is_told_what_is_free_by_the_mount_the_timer_or_cron() {
         let seen = |options: &str, more: &[(&str, &str)]| {
             let mounts = format!(
-                "/dev/nvme0n1p2 / ext4 rw,relatime{options} 0 0\n/dev/nvme0n1 /x ext4 rw 0 0\n/dev/nvme0n12 /y ext4 rw 0 0\n"
+                "/dev/nvme0n1p2 / ext4 rw,relatime{options} 0 0\n\
+                 /dev/nvme0n1 /x ext4 rw 0 0\n\
+                 /dev/nvme0n12 /y ext4 rw 0 0\n"
             );
             let files: Vec<(&str, &str)> = [("/proc/mounts", mounts.as_str())]
                 .into_iter()
