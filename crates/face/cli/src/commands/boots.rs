@@ -5,8 +5,8 @@ use planish_pipeline::Session;
 use planish_report::{
     Level, Message, Report, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport,
 };
-use planish_trial::boots::{self, After, BootOptions, Going, OwnHands};
-use planish_trial::{BootsState, RunOptions, TrialFile, TrialOutcome};
+use planish_trial::boots::{self, After, BootOptions, Going, Hands, OwnHands};
+use planish_trial::{BootsState, Progress, RunOptions, TrialError, TrialFile, TrialOutcome};
 
 use crate::answer::Answer;
 use crate::commands::{install, plan};
@@ -72,27 +72,32 @@ pub(crate) fn status(context: &Context) -> Result<Answer, Failure> {
 
 /// Ends one.
 pub(crate) fn stop(context: &Context) -> Result<Answer, Failure> {
-    refuse_recorded(context)?;
-    let session = context.session()?;
-    let (options, mut progress) = Running::of_begun(context)?;
-    let going = boots::stop(&session, &options, &mut OwnHands, &mut progress)?;
-    drop(progress);
-    Ok(match going {
-        Some(going) => answered(going, |outcome| TrialStopReport { trial: Some(outcome) }, context),
-        None => none(&TrialStopReport { trial: None }, context),
-    })
+    begun(boots::stop, |trial| TrialStopReport { trial }, context)
 }
 
 /// Goes on with one.
 pub(crate) fn resume(context: &Context) -> Result<Answer, Failure> {
+    begun(boots::resume, |trial| TrialResumeReport { trial }, context)
+}
+
+/// What is done with a trial that was begun before.
+type Carry =
+    fn(&Session, &RunOptions, &mut dyn Hands, &mut dyn Progress) -> Result<Option<Going>, TrialError>;
+
+/// Carries on with one that was begun before, if there is one.
+fn begun<R: Report>(
+    carry: Carry,
+    report: impl FnOnce(Option<TrialOutcome>) -> R,
+    context: &Context,
+) -> Result<Answer, Failure> {
     refuse_recorded(context)?;
     let session = context.session()?;
     let (options, mut progress) = Running::of_begun(context)?;
-    let going = boots::resume(&session, &options, &mut OwnHands, &mut progress)?;
+    let going = carry(&session, &options, &mut OwnHands, &mut progress)?;
     drop(progress);
     Ok(match going {
-        Some(going) => answered(going, |outcome| TrialResumeReport { trial: Some(outcome) }, context),
-        None => none(&TrialResumeReport { trial: None }, context),
+        Some(going) => answered(going, |outcome| report(Some(outcome)), context),
+        None => none(&report(None), context),
     })
 }
 
