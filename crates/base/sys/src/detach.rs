@@ -91,8 +91,7 @@ pub fn start_apart(command: &mut Command, unit: &str) -> io::Result<()> {
 }
 
 /// Whether PID 1 is systemd: sd_booted(3).
-#[must_use]
-pub fn systemd_runs() -> bool {
+fn systemd_runs() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 

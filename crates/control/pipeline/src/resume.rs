@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use planish_model::{Entry, EntryId};
-use planish_sys::detach::systemd_runs;
+use planish_observe::is_systemd;
 
 use crate::error::PipelineError;
 use crate::install::{Installed, UnitFile, install, is_plain, refuse_unless};
@@ -65,7 +65,7 @@ pub struct ResumeUnit {
 /// # Errors
 /// No systemd runs here.
 pub fn can_resume(session: &Session) -> Result<(), PipelineError> {
-    if !session.host().is_live() || systemd_runs() {
+    if !session.host().is_live() || is_systemd(session.host()) {
         return Ok(());
     }
     Err(PipelineError::Once {
@@ -228,7 +228,7 @@ pub fn reboot(session: &Session) -> Result<(), PipelineError> {
 /// # Errors
 /// As [`reboot`].
 pub fn stop_resume(session: &Session) -> Result<(), PipelineError> {
-    if !session.host().is_live() || !systemd_runs() {
+    if !session.host().is_live() || !is_systemd(session.host()) {
         return Ok(());
     }
     // One that was never loaded cannot be stopped, and that is no failure: whether one is at work is seen by its lock.
