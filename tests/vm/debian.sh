@@ -1,17 +1,30 @@
 #!/bin/sh
-# Makes a disk with a real Debian for `./x vm --disk`: partition table, ext4, GRUB, systemd, a cloud kernel, tuned and
-# irqbalance. Packages come from wherever this machine's apt gets its own.
+# Makes a disk with a real Debian for `./x vm --disk`. Packages come from wherever this machine's apt gets its own.
 #
-#     sudo tests/vm/debian.sh IMAGE
+#     sudo tests/vm/debian.sh KIND IMAGE
+#
+# | kind | suite | loader | file systems | besides |
+# |---|---|---|---|---|
+# | menu | that of this machine | GRUB, whose menu update-grub makes | / | tuned, irqbalance |
+# | entries | stable | under a BIOS GRUB, whose menu reads entries of files; under EFI systemd-boot | /, /boot, /boot/efi | |
+#
+# GRUB reads entries (`blscfg`) from 2.14 on, which no stable Debian has yet: that one package is of unstable.
 #
 # Leaves IMAGE, and beside it IMAGE.vmlinuz and IMAGE.initrd for the first boot, which runs `planish-prepare` from
 # inside (grub-install, update-grub: both want to see the disk that they are for). No disk of this machine is mounted or
 # written: the file system is filled by mke2fs. What is mounted is in a private namespace and vanishes with it.
 set -eu
 
-image=$1
+kind=$1 image=$2
+case $kind in
+    menu | entries) ;;
+    *)
+        echo "debian.sh: no kind $kind: menu or entries" >&2
+        exit 2
+        ;;
+esac
 if [ "$(id -u)" != 0 ]; then
-    echo "debian.sh: only root can unpack a Debian: sudo $0 IMAGE" >&2
+    echo "debian.sh: only root can unpack a Debian: sudo $0 $kind IMAGE" >&2
     exit 3
 fi
 if [ -z "${PLANISH_PRIVATE:-}" ]; then
@@ -32,6 +45,8 @@ found=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(CODENAME)|$(COMPONEN
     awk -F'|' '$1 == "Debian" && $2 == "Debian" && $3 !~ /-/ && $4 == "main" { print $3, $5; exit }')
 [ -n "$found" ] || { echo "debian.sh: apt knows no registry of Debian here" >&2; exit 4; }
 suite=${found% *} mirror=${found#* }
+own=$suite
+[ "$kind" = menu ] || suite=stable
 
 say "debootstrap $suite"
 debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" >&2
@@ -60,20 +75,42 @@ inside() {
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         $(env | grep -E '^(https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY)=') chroot "$root" "$@" </dev/null >&2
 }
+# Of the other suites nothing but their registry: how this machine reaches it stays in force.
+sources=
+if [ "$kind" = entries ]; then
+    signed=/usr/share/keyrings/debian-archive-keyring.gpg
+    for from in $(printf '%s\n' "$own" stable unstable | uniq); do
+        printf 'deb [signed-by=%s] %s %s main\n' "$signed" "$mirror" "$from"
+    done >"$root/run/sources.list"
+    # Of the others only what is asked for from there, and what that needs.
+    sources="-o Dir::Etc::sourcelist=/run/sources.list -o Dir::Etc::sourceparts=- -o APT::Default-Release=stable"
+fi
 apt() {
-    inside apt-get --quiet -o APT::Sandbox::User=root -o Acquire::https::CAInfo=/run/authority.crt "$@"
+    # shellcheck disable=SC2086
+    inside apt-get --quiet -o APT::Sandbox::User=root -o Acquire::https::CAInfo=/run/authority.crt $sources "$@"
 }
 get() {
     apt --yes --no-install-recommends -o Dpkg::Options::=--force-confold -o Dpkg::Options::=--force-unsafe-io \
         install "$@"
 }
 apt update
-get systemd-sysv udev dbus kmod procps initramfs-tools linux-image-cloud-amd64 grub-pc
-# It stops planish before a named system call, at which the power is cut.
-get strace
-# Without them the checks about them skip, aloud.
-get irqbalance || say "no irqbalance"
-get tuned || say "no tuned"
+get systemd-sysv udev dbus kmod procps initramfs-tools
+if [ "$kind" = menu ]; then
+    get linux-image-cloud-amd64 grub-pc
+    # It stops planish before a named system call, at which the power is cut.
+    get strace
+    # Without them the checks about them skip, aloud.
+    get irqbalance || say "no irqbalance"
+    get tuned || say "no tuned"
+else
+    # The kernel of this machine's own suite goes with its emulator: 6.12 dies under that of Debian 12.
+    get -t "$own" linux-image-cloud-amd64
+    get -t unstable grub-pc
+    get systemd-boot-efi dosfstools mtools
+fi
+
+size_mib=2560 boot_mib=192 esp_mib=128
+[ "$kind" = entries ] || size_mib=2048 boot_mib=0 esp_mib=0
 
 say "settings"
 inside apt-get clean
@@ -81,6 +118,10 @@ rm -rf "$root/usr/sbin/policy-rc.d" "$root/run/authority.crt" "$root/usr/share/d
 cat >"$root/etc/fstab" <<'FSTAB'
 /dev/vda1 / ext4 errors=remount-ro 0 1
 /dev/vdb /opt/planish ext4 ro,nofail,x-systemd.device-timeout=900 0 0
+FSTAB
+[ "$kind" = menu ] || cat >>"$root/etc/fstab" <<'FSTAB'
+/dev/vda2 /boot ext4 defaults 0 2
+/dev/vda3 /boot/efi vfat umask=0077 0 2
 FSTAB
 mkdir -p "$root/opt/planish" "$root/etc/planish/profiles" "$root/var/lib/planish-guest"
 ln -s /opt/planish/planish "$root/usr/bin/planish"
@@ -116,7 +157,7 @@ UNIT
 mkdir -p "$root/etc/systemd/journald.conf.d" "$root/etc/systemd/system.conf.d"
 printf '[Journal]\nStorage=volatile\n' >"$root/etc/systemd/journald.conf.d/planish.conf"
 # An emulated machine on a busy one is slow, and that is no failure.
-printf '[Manager]\nDefaultTimeoutStartSec=900s\nDefaultTimeoutStopSec=300s\n' \
+printf '[Manager]\nDefaultTimeoutStartSec=900s\nDefaultTimeoutStopSec=300s\nDefaultDeviceTimeoutSec=900s\n' \
     >"$root/etc/systemd/system.conf.d/planish.conf"
 inside systemd-machine-id-setup
 inside systemctl enable planish-guest.service
@@ -127,13 +168,20 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
     getty@tty1.service serial-getty@ttyS0.service systemd-timesyncd.service; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
+# Process 1 of the first boot, which QEMU starts without a loader: what an installer does last.
 cat >"$root/usr/local/sbin/planish-prepare" <<'PREPARE'
 #!/bin/sh
-# Process 1 of the first boot, which QEMU starts without a loader: what an installer does last.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 mount -o remount,rw /
-grub-install --target=i386-pc /dev/vda && update-grub && said=prepared || said=failed
+grep -q ' /boot ' /etc/fstab && mount /boot
+default=$(cat /etc/planish-guest.default 2>/dev/null)
+rm -f /etc/planish-guest.default
+grub-install --target=i386-pc /dev/vda && update-grub &&
+    { [ -z "$default" ] || grub-editenv /boot/grub/grubenv set saved_entry="$default" \
+        kernelopts="root=/dev/vda1 ro console=ttyS0 notsc no_timer_check mitigations=off"; } &&
+    said=prepared || said=failed
 sync
+umount /boot 2>/dev/null
 mount -o remount,ro /
 echo "PLANISH-PREPARED $said" >/dev/ttyS1
 sleep 1
@@ -142,16 +190,80 @@ sleep 60
 PREPARE
 chmod 755 "$root/usr/local/sbin/planish-prepare"
 
+if [ "$kind" = entries ]; then
+    say "entries"
+    release=$(ls "$root/lib/modules") machine=$(cat "$root/etc/machine-id")
+    name=$machine-$release
+    arguments="root=/dev/vda1 ro console=ttyS0 notsc no_timer_check mitigations=off"
+    # As kernel-install writes them: kernel and initrd in a folder of the machine on the partition of the firmware.
+    esp=$root/run/esp
+    mkdir -p "$esp/EFI/systemd" "$esp/EFI/BOOT" "$esp/loader/entries" "$esp/$machine/$release"
+    for to in EFI/systemd/systemd-bootx64.efi EFI/BOOT/BOOTX64.EFI; do
+        cp "$root/usr/lib/systemd/boot/efi/systemd-bootx64.efi" "$esp/$to"
+    done
+    cp "$root/boot/vmlinuz-$release" "$esp/$machine/$release/linux"
+    cp "$root/boot/initrd.img-$release" "$esp/$machine/$release/initrd.img"
+    printf 'timeout 0\nconsole-mode keep\n' >"$esp/loader/loader.conf"
+    entry() {
+        printf 'title      %s\nversion    %s\nmachine-id %s\n%soptions    %s\nlinux      %s\ninitrd     %s\n' \
+            "$1" "$release" "$machine" "$2" "$3" "$4" "$5"
+    }
+    at=/$machine/$release
+    entry "Debian GNU/Linux" "sort-key   debian
+" "$arguments" "$at/linux" "$at/initrd.img" >"$esp/loader/entries/$name.conf"
+    entry "Debian GNU/Linux, rescue" "sort-key   zz-rescue
+" "$arguments single" "$at/linux" "$at/initrd.img" >"$esp/loader/entries/$machine-0-rescue.conf"
+    # As Fedora writes them: of the kernels in /boot, one with the common arguments and one with its own.
+    folder=$root/boot/loader/entries
+    mkdir -p "$folder" "$root/boot/efi"
+    kernel="/vmlinuz-$release" initrd="/initrd.img-$release"
+    entry "Debian GNU/Linux" "" '$kernelopts quiet' "$kernel" "$initrd" >"$folder/$name.conf"
+    entry "Debian GNU/Linux, by itself" "" "$arguments" "$kernel" "$initrd" >"$folder/$machine-1.0-own.conf"
+    entry "Debian GNU/Linux, rescue" "" "$arguments single" "$kernel" "$initrd" >"$folder/$machine-0-rescue.conf"
+    # The script that Fedora's GRUB has in this one's place.
+    cat >"$root/etc/grub.d/10_linux" <<'SCRIPT'
+#!/bin/sh
+set -e
+. /usr/share/grub/grub-mkconfig_lib
+prepare_grub_to_access_device "$(grub-probe --target=device /boot)"
+echo blscfg
+SCRIPT
+    sed -i 's/^GRUB_DEFAULT=.*/GRUB_DEFAULT=saved/' "$root/etc/default/grub"
+    mkdir -p "$root/etc/kernel"
+    echo "$arguments quiet" >"$root/etc/kernel/cmdline"
+    # The first boot makes the environment block, and takes this away.
+    echo "$name" >"$root/etc/planish-guest.default"
+    truncate -s "$((esp_mib))M" "$root/run/esp.img"
+    inside mkfs.vfat -F 32 -n ESP /run/esp.img
+    inside mcopy -s -i /run/esp.img /run/esp/EFI /run/esp/loader "/run/esp/$machine" ::
+    rm -rf "$esp"
+fi
+
 say "image"
 cp "$root"/boot/vmlinuz-* "$image.vmlinuz"
 cp "$root"/boot/initrd.img-* "$image.initrd"
 for at in $mounted; do
     umount "$root$at"
 done
-start=2048 size_mib=2048
 rm -f "$image"
 truncate -s "${size_mib}M" "$image"
-echo "start=$start, type=83, bootable" | sfdisk --quiet "$image" >&2
-mke2fs -q -t ext4 -L planish -d "$root" -N 65536 \
-    -O '^metadata_csum_seed,^orphan_file' -E "offset=$((start * 512)),lazy_itable_init=0,lazy_journal_init=0" \
-    "$image" "$(((size_mib - 1) * 1024))k" >&2
+# Fills a partition with what is in a folder: first and number of MiB, label, folder.
+fill() {
+    mke2fs -q -t ext4 -L "$3" -d "$4" -N 65536 -O '^metadata_csum_seed,^orphan_file' \
+        -E "offset=$(($1 << 20)),lazy_itable_init=0,lazy_journal_init=0" "$image" "$(($2 * 1024))k" >&2
+}
+root_mib=$((size_mib - 1 - boot_mib - esp_mib))
+if [ "$kind" = menu ]; then
+    echo "start=1MiB, type=83, bootable" | sfdisk --quiet "$image" >&2
+else
+    boot_at=$((1 + root_mib))
+    efi_at=$((boot_at + boot_mib))
+    printf 'start=1MiB, size=%dMiB, type=83, bootable\nstart=%dMiB, size=%dMiB, type=83\nstart=%dMiB, type=ef\n' \
+        "$root_mib" "$boot_at" "$boot_mib" "$efi_at" | sfdisk --quiet "$image" >&2
+    dd if="$root/run/esp.img" of="$image" bs=1M seek="$efi_at" conv=notrunc,sparse status=none
+    mv "$root/boot" "$root/run/boot"
+    mkdir "$root/boot"
+    fill "$boot_at" "$boot_mib" boot "$root/run/boot"
+    rm -rf "$root/run/boot" "$root/run/esp.img" "$root/run/sources.list"
+fi
+fill 1 "$root_mib" planish "$root"

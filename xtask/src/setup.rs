@@ -72,6 +72,18 @@ pub const MKE2FS: Need = Need {
     required: true,
 };
 
+/// The EFI firmware of a guest: its code, and its variables as they are on a new machine.
+pub const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+pub const OVMF_VARIABLES: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+
+/// What the guest with systemd-boot is started by.
+pub const OVMF: Need = Need {
+    name: "OVMF",
+    found: || [OVMF_CODE, OVMF_VARIABLES].iter().all(|file| Path::new(file).exists()),
+    packages: &[&["ovmf"]],
+    required: true,
+};
+
 /// A browser without a window, for the report page.
 pub const BROWSER: Need = Need {
     name: "a headless Chromium",

@@ -14,7 +14,7 @@ use std::time::Duration;
 const DEVICE: &str = "/dev/cpu_dma_latency";
 const PROFILES: &str = "/etc/planish/profiles";
 /// What the device shows when nobody limits anything.
-const NO_LIMIT: i32 = 2_000_000_000;
+pub const NO_LIMIT: i32 = 2_000_000_000;
 /// Kills of an apply, each a little later than the one before.
 const KILLS: u64 = 6;
 
@@ -95,7 +95,7 @@ fn killed() -> Result<Outcome> {
 }
 
 /// The limit in force. To read it limits nothing.
-fn in_force() -> Result<i32> {
+pub fn in_force() -> Result<i32> {
     let mut bytes = [0; 4];
     let read = File::open(DEVICE).and_then(|mut device| device.read_exact(&mut bytes));
     read.with_context(|| format!("read {DEVICE}"))?;
@@ -103,7 +103,7 @@ fn in_force() -> Result<i32> {
 }
 
 /// Processes that have the device open.
-fn holders() -> Result<Vec<i32>> {
+pub fn holders() -> Result<Vec<i32>> {
     let processes = fs::read_dir("/proc").context("list /proc")?.flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let holds = |pid: &i32| {
@@ -129,7 +129,7 @@ fn journal_bytes() -> u64 {
     fs::metadata("/var/lib/planish/journal.jsonl").map_or(0, |file| file.len())
 }
 
-fn wanted(name: &str, limit_us: u32) -> Result<()> {
+pub fn wanted(name: &str, limit_us: u32) -> Result<()> {
     fs::create_dir_all(PROFILES).with_context(|| format!("make {PROFILES}"))?;
     let text = format!(
         "name = \"{name}\"\nsummary = \"A limit that is held.\"\n\n[want]\n\"cpu.dma_latency_us\" = {limit_us}\n"

@@ -29,14 +29,14 @@ pub struct Options {
     /// Boot only this kernel (6.1 or 6.12); may be given several times
     #[arg(long = "kernel", value_name = "VERSION")]
     pub kernels: Vec<String>,
-    /// Record each guest as a host tree below this folder
+    /// Record each guest as a host tree below this folder, as it was booted, and check nothing else in it
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
-    /// Reboot a Debian that GRUB starts from a disk instead: slow, and not a part of ci
+    /// Reboot a Debian that its loader starts from a disk instead: slow, and not a part of ci
     #[arg(long, conflicts_with_all = ["full", "kernels", "record"])]
     pub disk: bool,
-    /// Begin the guest with a disk at this stage: cut-N (the power cut of that number), once, third, services, knobs or
-    /// units
+    /// Begin the guest with a disk at this stage: cut-N (the power cut of that number), once, arms, left, third,
+    /// services, knobs or units; bls-persist (GRUB with entries) or efi-persist (systemd-boot)
     #[arg(long, requires = "disk", value_name = "STAGE")]
     pub from: Option<String>,
 }

@@ -7,10 +7,10 @@
 //! | the first of these that is a boot on trial | the arm | the power is cut, as for a machine that does not come up |
 //! | the one behind it | by the default entry | the trial takes in that it is lost, and reboots |
 //! | `arms-5` | what the trial asked for | `trial stop` |
-//! | `arms-gone` | by the default entry | every file and value as before |
+//! | `arms-gone` | by the default entry | every file and value as before; then [`super::left`] begins |
 
 use super::profiles;
-use super::{MEMORY, Next, boot, files, tool};
+use super::{MEMORY, Next, boot, files, left, tool};
 use crate::check::{Outcome, Report};
 use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
@@ -21,7 +21,7 @@ use std::path::Path;
 /// Boots in which the trial goes on by itself.
 const BOOTS: usize = 4;
 const MARKER: &str = "planish.trial=";
-const UNIT: &str = "/etc/systemd/system/planish-trial.service";
+pub const UNIT: &str = "/etc/systemd/system/planish-trial.service";
 /// Beside what is kept: outside of the folders that are compared.
 const FILE: &str = "/var/lib/planish-guest/arms.toml";
 const CUT: &str = "/var/lib/planish-guest/arms-cut";
@@ -57,7 +57,7 @@ pub fn stage(name: &str, report: &mut Report) -> Option<Next> {
         }
         "arms-gone" => {
             report.check("arms.gone", boot::as_before);
-            Some(Next::End)
+            left::stage("left", report)
         }
         _ => {
             let number = number()?;
@@ -87,7 +87,7 @@ fn cut() -> Option<usize> {
 }
 
 /// By the default entry, which is all that is looked at: the machine may go down any moment.
-fn back() -> Result<Outcome> {
+pub fn back() -> Result<Outcome> {
     let command_line = profiles::command_line()?;
     ensure!(!command_line.contains(MARKER), "it was booted twice: {command_line}");
     Ok(Outcome::Ok(command_line))
@@ -95,6 +95,13 @@ fn back() -> Result<Outcome> {
 
 fn is_on_trial() -> Result<bool> {
     Ok(profiles::command_line()?.contains(MARKER))
+}
+
+/// Fails in a boot by the default entry; else its command line.
+pub fn ensure_on_trial() -> Result<String> {
+    let command_line = profiles::command_line()?;
+    ensure!(is_on_trial()?, "this boot is by the default entry: {command_line}");
+    Ok(command_line)
 }
 
 fn begin() -> Result<Outcome> {
@@ -112,7 +119,7 @@ fn begin() -> Result<Outcome> {
 }
 
 /// What the trial says of itself.
-fn status() -> Result<Value> {
+pub fn status() -> Result<Value> {
     let envelope = planish::json(&["trial", "status"], &[0])?;
     Ok(envelope["result"]["trial"].clone())
 }

@@ -24,11 +24,16 @@ pub fn persist(report: &mut Report) -> Next {
 
 /// Second boot: everything is in force; undo.
 pub fn booted(report: &mut Report) -> Next {
-    report.check("reboot.cmdline", in_command_line);
-    report.check("reboot.values", values);
-    report.check("reboot.check", check);
-    report.check("reboot.undo", undo);
+    in_force(report, "reboot");
     Next::Reboot("gone".to_owned())
+}
+
+/// In a boot that was given all of it: looks, and takes it back.
+pub fn in_force(report: &mut Report, name: &str) {
+    report.check(&format!("{name}.cmdline"), in_command_line);
+    report.check(&format!("{name}.values"), values);
+    report.check(&format!("{name}.check"), check);
+    report.check(&format!("{name}.undo"), undo);
 }
 
 /// Third boot: as if nothing had been.
@@ -54,6 +59,11 @@ pub fn is_given() -> Result<bool> {
 fn system() -> Result<Outcome> {
     let command_line = profiles::command_line()?;
     ensure!(command_line.contains("BOOT_IMAGE=/boot/vmlinuz-"), "GRUB did not start this: {command_line}");
+    Ok(Outcome::Ok(format!("GRUB, {}", run_by_systemd()?)))
+}
+
+/// Run by systemd, on a disk, and nothing has failed; in a few words.
+pub fn run_by_systemd() -> Result<String> {
     let process_1 = settings::read("/proc/1/comm")?;
     ensure!(process_1 == "systemd", "process 1 is {process_1}");
     let mounts = settings::read("/proc/mounts")?;
@@ -63,7 +73,7 @@ fn system() -> Result<Outcome> {
     let failed = tool("systemctl", &["--failed", "--no-legend", "--plain"])?;
     ensure!(failed.trim().is_empty(), "{}, failed units: {failed}", state.trim());
     let kernel = settings::read("/proc/sys/kernel/osrelease")?;
-    Ok(Outcome::Ok(format!("GRUB, systemd, Linux {kernel}, {}", state.trim())))
+    Ok(format!("systemd, Linux {kernel}, {}", state.trim()))
 }
 
 /// Writes the profiles, and keeps everything that must be so again after each undo.
@@ -91,18 +101,24 @@ fn ensure_as_before() -> Result<()> {
 
 /// Applies, and looks at the menu that came of it.
 pub fn apply() -> Result<Outcome> {
+    let all = give()?;
+    let menu = settings::read(MENU)?;
+    let missing: Vec<&&str> = all.iter().filter(|arguments| !menu.contains(**arguments)).collect();
+    ensure!(missing.is_empty(), "{MENU} does not give {missing:?}");
+    Ok(Outcome::Ok(format!("update-grub was run: {}", all.join(" "))))
+}
+
+/// Applies; the arguments that the next boot is to be given.
+pub fn give() -> Result<Vec<&'static str>> {
     let envelope = planish::json(&APPLY, &[0])?;
     let messages = envelope["messages"].to_string();
     ensure!(messages.contains("reboot pending"), "no word of the reboot: {messages}");
-    let menu = settings::read(MENU)?;
     let all: Vec<&str> = profiles::lines().filter_map(|line| line.arguments).collect();
-    let missing: Vec<&&str> = all.iter().filter(|arguments| !menu.contains(**arguments)).collect();
-    ensure!(missing.is_empty(), "{MENU} does not give {missing:?}");
     let command_line = profiles::command_line()?;
     ensure!(!profiles::gives(&command_line, all[0]), "the running kernel cannot have it yet");
     let unpersisted = &envelope["result"]["unpersisted"];
     ensure!(unpersisted.as_array().is_none_or(Vec::is_empty), "not persisted: {unpersisted}");
-    Ok(Outcome::Ok(format!("update-grub was run: {}", all.join(" "))))
+    Ok(all)
 }
 
 /// The rows of `check` by knob: state, and what the next boot brings.
@@ -115,7 +131,8 @@ fn rows() -> Result<Vec<(String, String, String)>> {
     Ok(rows.iter().map(told).collect())
 }
 
-fn pending() -> Result<Outcome> {
+/// The boot parameters wait for the next boot, and everything else is in force.
+pub fn pending() -> Result<Outcome> {
     let rows = rows()?;
     for line in profiles::lines() {
         let row = rows.iter().find(|(knob, _, _)| knob == line.knob);

@@ -1,4 +1,4 @@
-//! The guest with a disk: a Debian that GRUB starts and systemd runs, whose boots planish changes for real.
+//! The guest with a disk: a Debian that its loader starts and systemd runs, whose boots planish changes for real.
 //!
 //! One program, started by a unit at every boot, does one *stage*: which one, the host side tells in the serial number
 //! of the machine. What a stage must remember for the next boot lies on the disk. The host side is
@@ -16,7 +16,10 @@
 mod arms;
 mod boot;
 mod files;
+mod holder;
 mod isolated;
+mod left;
+mod loaders;
 mod once;
 mod power;
 mod profiles;
@@ -75,7 +78,7 @@ pub fn run(stage: &str) {
         UNITS => {
             report.check("units.before", boot::before);
             systemd::run_all(&mut report);
-            Next::End
+            holder::begin(&mut report)
         }
         THIRD => {
             third::run_all(&mut report);
@@ -91,6 +94,9 @@ pub fn run(stage: &str) {
         }
         _ => once::stage(stage, &mut report)
             .or_else(|| arms::stage(stage, &mut report))
+            .or_else(|| holder::stage(stage, &mut report))
+            .or_else(|| left::stage(stage, &mut report))
+            .or_else(|| loaders::stage(stage, &mut report))
             .or_else(|| power::stage(stage, &mut report))
             .unwrap_or_else(|| {
                 report.fail("stage", &format!("no stage {stage}"));

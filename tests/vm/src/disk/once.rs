@@ -76,30 +76,41 @@ fn state(exits: &[i32]) -> Result<Option<String>> {
 }
 
 /// The default entry keeps its arguments, and GRUB is told.
-fn apply() -> Result<Outcome> {
+pub fn apply() -> Result<Outcome> {
     let menu = settings::read("/boot/grub/grub.cfg")?;
-    let envelope = planish::json(&APPLY, &[0])?;
+    let outcome = armed()?;
     ensure!(settings::read("/boot/grub/grub.cfg")? == menu, "the menu itself was changed");
     let block = settings::read(ENV)?;
     ensure!(block.contains("next_entry=planish-trial\n"), "GRUB was not told: {block}");
+    Ok(outcome)
+}
+
+/// Applies for one boot, and has check say so.
+pub fn armed() -> Result<Outcome> {
+    let envelope = planish::json(&APPLY, &[0])?;
     let state = state(&[0, 1])?;
     ensure!(state.as_deref() == Some("armed"), "check says {state:?}");
     Ok(Outcome::Ok(format!("entry {}, armed", envelope["result"]["entry"])))
 }
 
 /// This boot has every argument and the marker, and GRUB has taken the name away before it.
-fn running() -> Result<Outcome> {
-    let command_line = profiles::command_line()?;
-    ensure!(boot::is_given()? && command_line.contains(MARKER), "the command line is {command_line}");
+pub fn running() -> Result<Outcome> {
     let block = settings::read(ENV)?;
     ensure!(block.contains("next_entry=\n"), "GRUB did not take the name away: {block}");
+    on_trial()
+}
+
+/// This boot has every argument and the marker, and check says that it is the one.
+pub fn on_trial() -> Result<Outcome> {
+    let command_line = profiles::command_line()?;
+    ensure!(boot::is_given()? && command_line.contains(MARKER), "the command line is {command_line}");
     let state = state(&[0, 1])?;
     ensure!(state.as_deref() == Some("running"), "check says {state:?}");
     Ok(Outcome::Ok(command_line))
 }
 
 /// This boot is by the default entry; what is left of the trial boot goes, to the byte.
-fn over() -> Result<Outcome> {
+pub fn over() -> Result<Outcome> {
     let command_line = profiles::command_line()?;
     ensure!(!command_line.contains(MARKER), "it was booted twice: {command_line}");
     let state = state(&[1])?;

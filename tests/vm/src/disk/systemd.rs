@@ -37,7 +37,7 @@ fn watchers() -> Result<Vec<String>> {
     Ok(listed.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<Duration> {
+pub fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<Duration> {
     let begin = Instant::now();
     while !is_so()? {
         ensure!(begin.elapsed() < PATIENCE, "{what}: not within {} s", PATIENCE.as_secs());

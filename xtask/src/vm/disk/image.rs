@@ -1,5 +1,6 @@
-//! The disks: a Debian that is made once and kept in the cache, and a small one with what is tested.
+//! The disks: Debians that are made once and kept in the cache, and a small one with what is tested.
 
+use super::form::Form;
 use super::stage::{End, Machine};
 use crate::vm::Programs;
 use crate::{setup, shell};
@@ -11,25 +12,26 @@ use std::process::Command;
 
 const SCRIPT: &str = "tests/vm/debian.sh";
 
-/// The image that guests are copied from. One that an older script made is replaced.
-pub fn base(folder: &Path) -> Result<PathBuf> {
+/// The image that guests of a form are copied from. What an older script made is removed.
+pub fn base(folder: &Path, form: Form) -> Result<PathBuf> {
     setup::ensure(&[&setup::MKE2FS], setup::Without::Refused)?;
     let script = fs::read(SCRIPT).with_context(|| format!("read {SCRIPT}"))?;
     let mut hasher = DefaultHasher::new();
     script.hash(&mut hasher);
-    let image = folder.join(format!("debian-{:016x}.img", hasher.finish()));
+    let made_by = format!("debian-{:016x}-", hasher.finish());
+    let image = folder.join(format!("{made_by}{}.img", form.kind()));
     if image.exists() {
         return Ok(image);
     }
     setup::ensure(&[&setup::DEBOOTSTRAP, &setup::SFDISK], setup::Without::Refused)?;
     for old in fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?.flatten() {
         let name = old.file_name().to_string_lossy().into_owned();
-        if name.starts_with("debian-") {
+        if name.starts_with("debian-") && !name.starts_with(&made_by) {
             fs::remove_file(old.path()).with_context(|| format!("remove {name}"))?;
         }
     }
     let part = folder.join("debian-part.img");
-    shell::run(Command::new(SCRIPT).arg(&part))?;
+    shell::run(Command::new(SCRIPT).arg(form.kind()).arg(&part))?;
     install_loader(&part, folder)?;
     for end in ["vmlinuz", "initrd"] {
         let _ = fs::remove_file(part.with_extension(format!("img.{end}")));
@@ -42,7 +44,7 @@ pub fn base(folder: &Path) -> Result<PathBuf> {
 /// The first boot, with the kernel given by QEMU: the guest puts GRUB on its own disk.
 fn install_loader(disk: &Path, folder: &Path) -> Result<()> {
     let log = folder.join("debian-prepare.log");
-    let machine = Machine { disk, writes: None, tools: None, log: &log };
+    let machine = Machine { disk, writes: None, tools: None, variables: None, log: &log };
     let kernel = [disk.with_extension("img.vmlinuz"), disk.with_extension("img.initrd")];
     let words = "root=/dev/vda1 ro console=ttyS0 quiet tsc=reliable no_timer_check mitigations=off panic=-1 \
                  init=/usr/local/sbin/planish-prepare";

@@ -1,5 +1,5 @@
-//! `./x vm --disk`: a Debian that GRUB starts from a disk and systemd runs, that is rebooted for real, and whose power
-//! is cut.
+//! `./x vm --disk`: a Debian that its own loader starts from a disk and systemd runs, that is rebooted for real, and
+//! whose power is cut.
 //!
 //! The guest's side is `tests/vm/src/disk`: it does one stage at each boot and names the next. Every boot is a QEMU of
 //! its own, started afresh, on a copy of the disk as the boot before left it. After a reboot the copy is the disk;
@@ -7,6 +7,7 @@
 //! at the end.
 
 mod flushed;
+mod form;
 mod image;
 mod stage;
 
@@ -14,6 +15,7 @@ use super::Programs;
 use crate::shell;
 use crate::tally::Tally;
 use anyhow::{Context, Result};
+use form::Form;
 use stage::{End, Machine};
 use std::fs;
 use std::io::ErrorKind;
@@ -28,11 +30,14 @@ const FIRST: &str = "persist";
 /// Boots stage after stage from the first one or from this one, and counts the results.
 pub fn run(folder: &Path, programs: &Programs, from: Option<&str>) -> Result<Tally> {
     let begin = Instant::now();
-    let base = image::base(folder)?;
+    let form = Form::of(from.unwrap_or(FIRST));
+    let base = image::base(folder, form)?;
     let at = |name: &str| folder.join(name);
     let (disk, live, writes) = (at("disk.img"), at("disk-live.img"), at("disk-live.writes"));
     let tools = at("disk-programs.img");
     copy(&base, &disk)?;
+    // What the firmware keeps has no cache that a power cut could empty.
+    let variables = form.variables(folder)?;
     image::of_programs(programs, folder, &tools)?;
     let mut tally = Tally::default();
     let mut next = Some(from.unwrap_or(FIRST).to_owned());
@@ -41,7 +46,13 @@ pub fn run(folder: &Path, programs: &Programs, from: Option<&str>) -> Result<Tal
         boot_count += 1;
         copy(&disk, &live)?;
         let log = at(&format!("{NAME}-{boot_count:02}-{name}.log"));
-        let machine = Machine { disk: &live, writes: Some(&writes), tools: Some(&tools), log: &log };
+        let machine = Machine {
+            disk: &live,
+            writes: Some(&writes),
+            tools: Some(&tools),
+            variables: variables.as_deref(),
+            log: &log,
+        };
         match machine.run(&name, &mut tally)? {
             End::Next(name) => {
                 fs::rename(&live, &disk).with_context(|| format!("name {}", disk.display()))?;
@@ -59,7 +70,7 @@ pub fn run(folder: &Path, programs: &Programs, from: Option<&str>) -> Result<Tal
             }
         }
     }
-    for path in [&disk, &live, &writes] {
+    for path in [&disk, &live, &writes].into_iter().chain(&variables) {
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(error).with_context(|| format!("remove {}", path.display()));

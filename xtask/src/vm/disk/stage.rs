@@ -1,9 +1,9 @@
 //! One boot of the guest with a disk: QEMU is started, the guest's second serial port read, its end judged.
 
 use super::NAME;
-use crate::shell;
 use crate::tally::Tally;
 use crate::vm::guest::count;
+use crate::{setup, shell};
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -42,6 +42,8 @@ pub struct Machine<'a> {
     pub writes: Option<&'a Path>,
     /// The disk with the programs; only read.
     pub tools: Option<&'a Path>,
+    /// What the EFI firmware keeps, where the machine has one.
+    pub variables: Option<&'a Path>,
     /// Where the first serial port goes: loader, kernel, systemd.
     pub log: &'a Path,
 }
@@ -116,6 +118,11 @@ impl Machine<'_> {
         command.args(cpus_and_nodes);
         // The disk is thrown away with the last boot: this machine need not bring it to its own.
         let drive = |path: &Path, more: &str| format!("file={},format=raw,if=virtio,{more}", path.display());
+        if let Some(variables) = self.variables {
+            for (path, more) in [(Path::new(setup::OVMF_CODE), "unit=0,readonly=on"), (variables, "unit=1")] {
+                command.args(["-drive", &format!("if=pflash,format=raw,file={},{more}", path.display())]);
+            }
+        }
         if let Some(writes) = self.writes {
             File::create(writes).with_context(|| format!("make {}", writes.display()))?;
             let file = |name: &str, path: &Path| {

@@ -311,3 +311,13 @@ fn typed_twice_it_boots_the_same_arm() {
     assert_eq!((campaign.boots.len(), lost(&campaign)), (6, 0));
     assert_as_before(&machine, "at the end");
 }
+
+/// The stages of the guest with a disk are written for these draws (`tests/vm/src/disk/left.rs`).
+#[test]
+fn the_seed_of_the_guest_draws_the_arm_last_and_then_first() {
+    let mut campaign = Campaign::new(7, 1, 8, 0);
+    assert_eq!(campaign.due, [1, 0, 2], "the next one is the last");
+    campaign.block = 1;
+    campaign.draw();
+    assert_eq!(campaign.due, [0, 2, 1]);
+}
