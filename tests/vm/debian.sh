@@ -146,6 +146,8 @@ After=systemd-sysctl.service systemd-tmpfiles-setup.service dbus.service
 [Service]
 Type=exec
 ExecStart=/opt/planish/init
+# What starts the machine anew waits until the stage has told what it saw.
+KillSignal=SIGCONT
 StandardInput=null
 StandardOutput=tty
 StandardError=journal+console

@@ -47,10 +47,16 @@ fn quoted(text: &str) -> String {
     inner.unwrap_or_else(|| text.split_whitespace().next().unwrap_or_default()).to_owned()
 }
 
-/// Whether the menu is made at boot from entries of the Boot Loader Specification.
+/// Whether the menu is made at boot from all entries of the Boot Loader Specification, where that has them. GRUB 2.14
+/// can be told of another folder, or of a part of them: then it is not known here what is booted.
 #[must_use]
 pub fn reads_entries(text: &str) -> bool {
-    text.lines().any(|line| line.trim() == "blscfg")
+    let is_usual = |folder: &str| folder.trim_end_matches('/').ends_with("/loader/entries");
+    text.lines().any(|line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+        ["blscfg"] => true,
+        ["blscfg", "-p" | "--path", folder] => is_usual(folder),
+        _ => false,
+    })
 }
 
 /// The script whose lines a menu begins and does not end: the rest of it was cut off.

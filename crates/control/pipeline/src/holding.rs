@@ -50,6 +50,8 @@ pub(crate) fn steps(host: &Host, limit: &str) -> Result<[EntryStep; 2], (&'stati
     let service = format!(
         "[Unit]
 Description=Keep CPUs out of sleep states that take longer to leave than planish was told
+# A boot does not wait for every disk, and this program may lie on one of those.
+RequiresMountsFor={program}
 [Service]
 Type=exec
 ExecStart={program}{HOLDS}{limit}

@@ -18,7 +18,6 @@ use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -139,8 +138,7 @@ fn killed() -> Result<Outcome> {
     };
     ensure!(Path::new(BACK).exists(), "nothing would leave this boot");
     let kill = format!("sleep 3; kill -KILL {pid}");
-    let child = Command::new("sh").args(["-c", &kill]).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-    child.context("start what kills it")?;
+    tool("systemd-run", &["--quiet", "--collect", "--", "sh", "-c", &kill])?;
     Ok(Outcome::Ok(format!("process {pid} of the trial will be killed: {command_line}")))
 }
 

@@ -118,12 +118,13 @@ fn started_by(loader: Loader) -> Result<Outcome> {
 /// Every source of an ordinary entry has the arguments, and nothing else has.
 fn apply(loader: Loader) -> Result<Outcome> {
     let menu = settings::read(MENU)?;
-    let all = boot::give()?.join(" ");
+    let all = boot::give()?;
     let sources = loader.sources()?;
     ensure!(sources.len() > 1, "the sources are {sources:?}");
     for path in &sources {
         let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-        ensure!(text.contains(&all), "{} does not give {all}: {text}", path.display());
+        let missing: Vec<_> = all.iter().filter(|arguments| !text.contains(**arguments)).collect();
+        ensure!(missing.is_empty(), "{} does not give {missing:?}: {text}", path.display());
     }
     for entry in fs::read_dir(loader.entries()).context("list the entries")?.flatten() {
         let path = entry.path();
@@ -136,7 +137,7 @@ fn apply(loader: Loader) -> Result<Outcome> {
     }
     ensure!(settings::read(MENU)? == menu, "{MENU} was changed");
     let names: Vec<String> = sources.iter().map(|path| path.display().to_string()).collect();
-    Ok(Outcome::Ok(format!("{all} in {}", names.join(", "))))
+    Ok(Outcome::Ok(format!("{} in {}", all.join(" "), names.join(", "))))
 }
 
 fn apply_once(loader: Loader) -> Result<Outcome> {

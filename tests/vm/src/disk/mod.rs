@@ -110,18 +110,14 @@ pub fn run(stage: &str) {
     match next {
         Next::Reboot(_) => leave("reboot"),
         Next::End => leave("poweroff"),
-        // Until systemd ends it with everything else.
-        Next::ByItself(_) => wait(),
+        // systemd waits for the end of this program before it takes anything down.
+        Next::ByItself(_) => {}
         Next::PowerCut(next) => {
             println!("PLANISH-CUT {next}");
-            wait();
+            loop {
+                std::thread::park();
+            }
         }
-    }
-}
-
-fn wait() -> ! {
-    loop {
-        std::thread::park();
     }
 }
 

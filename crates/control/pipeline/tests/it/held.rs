@@ -52,9 +52,11 @@ fn a_limit_is_held_for_the_next_boot_too_and_goes_with_its_entry() {
     assert_eq!(tree.get(PLACE), "20\n");
     assert_eq!(starts(&tree), ["ExecStart=/usr/bin/planish hold cpu-dma-latency 20"]);
     assert!(tree.get(STARTS).ends_with("[Unit]\nWants=planish-hold.service\n"));
+    let after = "\nRequiresMountsFor=/usr/bin/planish\n";
+    assert!(tree.get(UNIT).contains(after), "a program on a disk of its own would be looked for too soon");
     let checked = check(&tree.session(), None).expect("checked");
     let row = checked.drift.knobs.iter().find(|row| row.place == PLACE).expect("a row");
-    let brought = BootValue::new("20", "/etc/systemd/system/planish-hold.service:6");
+    let brought = BootValue::new("20", "/etc/systemd/system/planish-hold.service:8");
     assert_eq!(row.persisted, Some(brought));
     assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift);
     let whole = tree.get(UNIT);
