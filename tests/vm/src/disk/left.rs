@@ -95,7 +95,7 @@ fn begin() -> Result<Outcome> {
     fs::write(HANG, hang).with_context(|| format!("write {HANG}"))?;
     symlink(HANG, PULLED_IN).with_context(|| format!("link {PULLED_IN}"))?;
     fs::create_dir_all(SOONER).with_context(|| format!("make {SOONER}"))?;
-    let sooner = "[Timer]\nOnBootSec=\nOnBootSec=300\n";
+    let sooner = "[Timer]\nOnBootSec=\nOnBootSec=600\n";
     fs::write(format!("{SOONER}/sooner.conf"), sooner).context("write the drop-in of the timer")?;
     let begun = planish::json(&["trial", "run", FILE, "--allow", "reboot"], &[0])?;
     let boots = &begun["result"]["boots"];

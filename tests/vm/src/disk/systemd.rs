@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const WANTED: &str = "11";
-/// Long enough for an apply under emulation, and for the looks at it.
-const CONFIRM_SECONDS: &str = "30";
+/// Long enough for an apply under emulation, and for the looks at it, on a busy machine.
+const CONFIRM_SECONDS: &str = "90";
 /// The deadline, and an undo under emulation behind it.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// All of it; each check leaves the guest as it was.
 pub fn run_all(report: &mut Report) {
