@@ -32,6 +32,19 @@ pub(crate) fn body(text: &str) -> Result<&str, Odd> {
     Ok(body)
 }
 
+/// What a disk writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
+
+/// Whether a block is partly one text and partly another, as a power cut leaves it that comes between two sectors: the
+/// block is written where it lies, by GRUB as by Linux.
+#[must_use]
+pub fn is_torn(now: &str, one: &str, other: &str) -> bool {
+    let [now, one, other] = [now, one, other].map(str::as_bytes);
+    let is_mixed = now.len() == one.len() && now.len() == other.len() && now != one && now != other;
+    let sectors = now.chunks(SECTOR_BYTES).zip(one.chunks(SECTOR_BYTES).zip(other.chunks(SECTOR_BYTES)));
+    is_mixed && sectors.into_iter().all(|(now, (one, other))| now == one || now == other)
+}
+
 /// A block without any variable.
 pub(crate) fn fresh() -> String {
     padded(HEAD, BLOCK_BYTES).expect("the head is shorter than a block")

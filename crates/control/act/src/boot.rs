@@ -64,6 +64,27 @@ pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
     generate(outcome, step.generator, Some(&step.wanted), sink)
 }
 
+/// Writes GRUB's environment block as it was before a step, where a power cut came in the middle of the step's write of
+/// it or of its undo: half of it is of each. Whatever else it is, it is left alone. Whether it was so.
+///
+/// # Errors
+/// The file and what the kernel says.
+pub fn mend(step: &EntryStep, sink: &dyn Sink) -> Result<bool, SinkError> {
+    let Some(before) = step.original().map(|original| original.value.as_str()) else { return Ok(false) };
+    let ours = match (OnceFormat::of_knob(step.knob.as_str()), format(step)) {
+        (Some(OnceFormat::Block), _) => planish_boot::once::arm(Some(before)).ok(),
+        (None, Some(Format::GrubEnv)) => planish_boot::insert(Format::GrubEnv, before, &step.wanted).ok(),
+        _ => None,
+    };
+    let Some(ours) = ours else { return Ok(false) };
+    let now = sink.read_file(&step.place)?;
+    let is_torn = now.is_some_and(|now| planish_boot::is_env_torn(&now, before, &ours));
+    if is_torn {
+        sink.edit_file(&step.place, before)?;
+    }
+    Ok(is_torn)
+}
+
 /// Whether a text has the arguments of a step in it already, put there by this step.
 #[must_use]
 pub fn is_in(step: &EntryStep, text: &str) -> bool {

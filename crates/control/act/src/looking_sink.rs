@@ -57,6 +57,10 @@ impl Sink for LookingSink<'_> {
         refused(Operation::Replace, path)
     }
 
+    fn sweep(&self, path: &str) -> Result<(), SinkError> {
+        refused(Operation::Replace, path)
+    }
+
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
         let real = self.host.real_path(path);
         variable::read(&real.map_err(|error| SinkError::new(Operation::Read, path, error))?, path)
@@ -108,6 +112,7 @@ mod tests {
             sink.replace_file(conf, None),
             sink.replace_file("/etc/sysctl.d/y.conf", Some("b = 2\n")),
             sink.edit_file(conf, "b = 2\n"),
+            sink.sweep(conf),
             sink.remove_folder("/etc/sysctl.d"),
             sink.generate(Generator::UpdateGrub).map(drop),
             sink.set_variable(ONCE_VARIABLE, Some("a.conf")),

@@ -19,7 +19,9 @@ use rustix::io::Errno;
 use crate::error::{ActError, Operation, SinkError};
 use crate::holders;
 use crate::sink::edit::edit;
-use crate::sink::{Sink, in_bounds, read_own, remove, remove_own_folder, replace_own, variable};
+use crate::sink::{
+    Sink, in_bounds, read_own, remove, remove_own_folder, replace_own, sweep_beside, variable,
+};
 
 /// A writable recorded host.
 #[derive(Debug)]
@@ -199,6 +201,10 @@ impl Sink for ModelSink<'_> {
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
         let real = self.host.real_path(path);
         edit(&real.map_err(|error| SinkError::new(Operation::Replace, path, error))?, path, content)
+    }
+
+    fn sweep(&self, path: &str) -> Result<(), SinkError> {
+        sweep_beside(self.folder, path)
     }
 
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {

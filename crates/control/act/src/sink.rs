@@ -58,6 +58,12 @@ pub trait Sink {
     /// The file and what the kernel says; then its old content is still there.
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError>;
 
+    /// Removes what a kill left beside a file that was being replaced. The file itself is not looked at.
+    ///
+    /// # Errors
+    /// The file and what the kernel says.
+    fn sweep(&self, path: &str) -> Result<(), SinkError>;
+
     /// The variable of the firmware that names the entry to be booted once; `None` where it is not set.
     ///
     /// # Errors
@@ -130,6 +136,12 @@ impl Sink for LiveSink {
         edit::write_out(path)
     }
 
+    fn sweep(&self, path: &str) -> Result<(), SinkError> {
+        // A generator outlives a planish that is killed, and what it writes is not left behind yet.
+        let is_menu = path.ends_with("/grub.cfg");
+        if is_menu && menu::is_at_work() { Ok(()) } else { sweep_beside(Path::new("/"), path) }
+    }
+
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
         variable::read(Path::new(path), path)
     }
@@ -196,7 +208,8 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
     let (folder, name) = path.rsplit_once('/').expect("our files have a folder and a name");
     // The folder may lie behind links; a link with the name of our file is what the rename replaces.
     let folder = in_root(root, folder).map_err(|error| SinkError::new(Operation::Replace, path, error))?;
-    let (target, fresh) = (folder.join(name), folder.join(format!(".{name}.new")));
+    let target = folder.join(name);
+    let fresh = edit::own_beside(&target);
     let replaced = || -> io::Result<()> {
         remove(&fresh)?;
         let Some(content) = content else {
@@ -216,6 +229,18 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
         let _ = remove(&fresh);
         SinkError::new(Operation::Replace, path, error)
     })
+}
+
+/// Removes what a kill left beside a file below a root. The folder may lie behind links, and a menu of a boot loader may
+/// be one itself.
+pub(crate) fn sweep_beside(root: &Path, path: &str) -> Result<(), SinkError> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+    let Ok(folder) = in_root(root, folder) else { return Ok(()) };
+    edit::sweep(&folder.join(name), path)?;
+    match in_root(root, path) {
+        Ok(real) => edit::sweep(&real, path),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Makes a folder and those above it, with their names on the disk.

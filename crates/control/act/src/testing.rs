@@ -98,6 +98,10 @@ impl Sink for Kernel {
         Ok(())
     }
 
+    fn sweep(&self, _: &str) -> Result<(), SinkError> {
+        Ok(())
+    }
+
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
         Ok(self.places.borrow().get(path).cloned())
     }

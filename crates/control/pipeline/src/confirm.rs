@@ -66,6 +66,7 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
     settle::files(&mut journal, &boot_id, &*sink)?;
+    settle::sweep(&journal, &*sink);
 
     // After this point the dead-man timer waits for us, and finds the entry confirmed.
     let waits = |entry: &&Entry| entry.state == EntryState::Unconfirmed && entry.boot_id == boot_id;

@@ -7,6 +7,28 @@ use planish_model::{EntryId, EntryStep, Outcome, OutcomeKind, Undo};
 
 use crate::contents::Contents;
 
+/// Removes what a kill left beside files that entries of this journal have replaced or were to replace: half of a new
+/// one, which nobody reads and nobody else would ever remove. And puts together what a power cut tore: the one file that
+/// is written where it lies. What cannot be swept is no reason to keep a host from going back; the next command tries
+/// again.
+pub(crate) fn sweep(journal: &Journal, sink: &dyn Sink) {
+    let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());
+    let steps: Vec<&EntryStep> =
+        open.flat_map(|entry| &entry.steps).filter(|step| step.undo.outlives_boot()).collect();
+    // Of several that changed the block, the newest was at work last.
+    for step in steps.iter().rev() {
+        let _ = planish_act::boot::mend(step, sink);
+    }
+    let places = steps.iter().flat_map(|step| {
+        [Some(step.place.as_str()), step.generator.map(planish_model::Generator::output)]
+            .into_iter()
+            .flatten()
+    });
+    for place in places.collect::<std::collections::BTreeSet<_>>() {
+        let _ = sink.sweep(place);
+    }
+}
+
 /// Counts the pages of every pool whose last write was interrupted, before this process writes any pool: once the
 /// pool has changed for another reason, its size no longer tells how far the interrupted write came.
 pub(crate) fn pools(journal: &mut Journal, boot_id: &str, sink: &dyn Sink) -> Result<(), JournalError> {

@@ -26,10 +26,36 @@ pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
     })
 }
 
+/// Writes GRUB's environment block where it lies, as grub-editenv(1) and GRUB itself do: its blocks on the disk stay.
+///
+/// GRUB knows nothing of a file system's journal. After a power cut it may find the folder as it was before a rename,
+/// and write into the blocks of the old file (`save_env`), which are somebody else's by then. Written in place, there is
+/// no other file to be found. The write is one, of two sectors: a kill cannot come between them, a power cut can, and the
+/// next command knows such a mixture by what it is made of ([`crate::boot::mend`]).
+fn edit_in_place(real: &Path, content: &str) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(real)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    if metadata.len() != content.len() as u64 {
+        return Err(io::Error::other("its size must stay: GRUB cannot make it longer"));
+    }
+    let mut file = OpenOptions::new().write(true).open(real)?;
+    let written = file.write(content.as_bytes())?;
+    if written != content.len() {
+        return Err(io::ErrorKind::WriteZero.into());
+    }
+    file.sync_all()
+}
+
 /// Replaces the content of a file that is there, and keeps its mode, its owner and its label: a new file beside it,
-/// synced, then one rename. A file system without owners or labels keeps none.
+/// synced, then one rename. A file system without owners or labels keeps none. GRUB's environment block is the one that
+/// is written where it lies.
 pub(crate) fn edit(real: &Path, path: &str, content: &str) -> Result<(), SinkError> {
     in_bounds(path)?;
+    if path.ends_with("/grubenv") {
+        return edit_in_place(real, content).map_err(|error| SinkError::new(Operation::Replace, path, error));
+    }
     let fresh = beside(real);
     let edited = || -> io::Result<()> {
         let metadata = fs::symlink_metadata(real)?;
@@ -76,6 +102,31 @@ pub(super) fn take_place(file: &File, fresh: &Path, real: &Path, old: &Metadata)
 pub(super) fn beside(real: &Path) -> PathBuf {
     let name = real.file_name().unwrap_or_default().to_string_lossy();
     real.with_file_name(format!(".{name}.planish-new"))
+}
+
+/// Removes what a kill left beside a file between the beginning of a new one and its rename: by every name that a new
+/// one has here, also where the program that makes a menu collects it. The host-wide lock keeps them to one writer.
+pub(crate) fn sweep(real: &Path, path: &str) -> Result<(), SinkError> {
+    let fresh = beside(real);
+    let scraps = [own_beside(real), super::menu::named_after(&fresh), fresh];
+    let swept = || -> io::Result<()> {
+        let mut is_there = false;
+        for scrap in &scraps {
+            // A folder of such a name is nobody's leaving.
+            if fs::symlink_metadata(scrap).is_ok_and(|found| !found.is_dir()) {
+                fs::remove_file(scrap)?;
+                is_there = true;
+            }
+        }
+        if is_there { real.parent().map_or(Ok(()), sync_folder) } else { Ok(()) }
+    };
+    swept().map_err(|error| SinkError::new(Operation::Replace, path, error))
+}
+
+/// The name of the new file where one of ours is replaced.
+pub(super) fn own_beside(real: &Path) -> PathBuf {
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    real.with_file_name(format!(".{name}.new"))
 }
 
 /// Copies the label of SELinux, where there is one: a new file gets that of its folder, which is nearly always it.
@@ -125,15 +176,56 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "plays the file that is changed")]
     fn mode_stays_and_a_kill_is_no_hindrance() {
         let root = tempfile::tempdir().expect("a folder");
-        let real = root.path().join("grubenv");
+        let (real, path) = (root.path().join("custom.cfg"), "/boot/grub2/custom.cfg");
         fs::write(&real, "before").expect("ours");
         fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).expect("ours");
         fs::write(beside(&real), "half a fi").expect("ours");
-        edit(&real, "/boot/grub2/grubenv", "after").expect("it is there");
+        edit(&real, path, "after").expect("it is there");
         assert_eq!(fs::read_to_string(&real).expect("ours"), "after");
         assert_eq!(fs::metadata(&real).expect("ours").mode() & 0o7777, 0o600);
         assert!(!beside(&real).exists());
-        let gone = edit(&root.path().join("none"), "/boot/grub2/grubenv", "x").expect_err("never made");
+        let gone = edit(&root.path().join("none"), path, "x").expect_err("never made");
         assert_eq!(gone.refusal, Refusal::Vanished);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "plays the file that is changed")]
+    fn a_block_of_grub_stays_the_file_that_it_is_and_as_long() {
+        let root = tempfile::tempdir().expect("a folder");
+        let (real, path) = (root.path().join("grubenv"), "/boot/grub2/grubenv");
+        let text =
+            |last: &str| format!("# GRUB Environment Block\n{last}\n{}", "#".repeat(1024 - 26 - last.len()));
+        fs::write(&real, text("a=1")).expect("ours");
+        let before = fs::metadata(&real).expect("ours").ino();
+        edit(&real, path, &text("next_entry=planish-trial")).expect("it is there");
+        assert_eq!(fs::read_to_string(&real).expect("ours"), text("next_entry=planish-trial"));
+        assert_eq!(fs::metadata(&real).expect("ours").ino(), before, "GRUB may know it by its blocks");
+        for wrong in ["", "short", &(text("a=1") + "#")] {
+            let error = edit(&real, path, wrong).expect_err("another size");
+            assert!(error.in_full().contains("size must stay"), "{}", error.in_full());
+        }
+        assert_eq!(fs::read_to_string(&real).expect("ours"), text("next_entry=planish-trial"));
+        let gone = edit(&root.path().join("none"), path, "x").expect_err("never made");
+        assert_eq!(gone.refusal, Refusal::Vanished);
+        std::os::unix::fs::symlink("grubenv", root.path().join("link")).expect("ours");
+        assert!(edit(&root.path().join("link"), path, &text("a=1")).is_err(), "a link leads elsewhere");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "plays what a kill left")]
+    fn what_a_kill_left_beside_a_file_is_swept_and_nothing_else() {
+        let root = tempfile::tempdir().expect("a folder");
+        let real = root.path().join("grub.cfg");
+        let scraps = [".grub.cfg.new", ".grub.cfg.planish-new", ".grub.cfg.planish-new.new"];
+        for name in scraps.iter().chain(&["grub.cfg", ".other.new", "grub.cfg.new"]) {
+            fs::write(root.path().join(name), "x").expect("ours");
+        }
+        sweep(&real, "/boot/grub/grub.cfg").expect("ours");
+        sweep(&real, "/boot/grub/grub.cfg").expect("nothing is left to be swept");
+        assert!(scraps.iter().all(|name| !root.path().join(name).exists()));
+        for name in ["grub.cfg", ".other.new", "grub.cfg.new"] {
+            assert!(root.path().join(name).exists(), "{name}");
+        }
+        sweep(&root.path().join("none/at/all"), "/boot/x").expect("a folder that is not there holds nothing");
     }
 }

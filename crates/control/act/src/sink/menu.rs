@@ -69,7 +69,7 @@ fn make(program: &Path, arguments: &[&str], menu: &Path, turn: File) -> io::Resu
 }
 
 /// Where `grub-mkconfig -o FILE` collects its output.
-fn named_after(fresh: &Path) -> PathBuf {
+pub(super) fn named_after(fresh: &Path) -> PathBuf {
     let mut name = fresh.as_os_str().to_owned();
     name.push(".new");
     PathBuf::from(name)
@@ -111,6 +111,14 @@ fn turn(path: &Path) -> io::Result<File> {
             }
             taken => return taken.map(|()| file).map_err(io::Error::from),
         }
+    }
+}
+
+/// Whether a generator runs that a planish started; where that cannot be told, it may.
+pub(super) fn is_at_work() -> bool {
+    match OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(TURN) {
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
     }
 }
 

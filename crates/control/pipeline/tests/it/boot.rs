@@ -41,7 +41,11 @@ fn suse() -> Tree {
 fn rocky() -> Tree {
     let tree = Tree::new();
     tree.put("/boot/grub2/grub.cfg", "insmod blscfg\nblscfg\n");
-    let body = "# GRUB Environment Block\nsaved_entry=m-6.12\nkernelopts=root=UUID=1 ro\n";
+    // Longer than a sector, so that a power cut can come in the middle of it.
+    let body = format!(
+        "# GRUB Environment Block\nsaved_entry=m-6.12\nboot_note={}\nkernelopts=root=UUID=1 ro\n",
+        "x".repeat(430)
+    );
     tree.put(ENV, &format!("{body}{}", "#".repeat(1024 - body.len())));
     tree.put(
         ENTRY,

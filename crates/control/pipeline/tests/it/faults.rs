@@ -5,7 +5,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,13 +20,51 @@ use rustix::io::Errno;
 pub enum Moment {
     /// Before it.
     Before,
-    /// In its middle: half of the bytes of an append are in the file. Any other operation is whole.
+    /// In its middle: half of the bytes of an append are in the file, half of a new file lies beside the one that it is
+    /// to replace, and of GRUB's environment block one sector is written. Any other operation is whole.
     Torn,
     /// After it.
     After,
 }
 
 pub const MOMENTS: [Moment; 3] = [Moment::Before, Moment::Torn, Moment::After];
+
+/// What an operation does, as far as kills of it may leave something else behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A line of the journal.
+    Line,
+    /// What of the journal is brought to the disk, cut or archived.
+    Journal,
+    /// A value of the kernel.
+    Value,
+    /// The pages of a pool.
+    Pool,
+    /// A file of ours that a boot reads.
+    File,
+    /// A file of systemd.
+    Unit,
+    /// A file of a boot loader, or what its menu is made from.
+    Boot,
+    /// Anything else: a folder, a call of a trial.
+    Other,
+}
+
+impl Kind {
+    fn of_value(place: &str) -> Self {
+        if place.ends_with("/nr_hugepages") { Self::Pool } else { Self::Value }
+    }
+
+    fn of_file(path: &str) -> Self {
+        let is_boot =
+            ["/boot/", "/efi/", "/etc/default/", "/etc/kernel/"].iter().any(|at| path.starts_with(at));
+        match path.starts_with("/etc/systemd/") {
+            true => Self::Unit,
+            false if is_boot => Self::Boot,
+            false => Self::File,
+        }
+    }
+}
 
 /// Counts operations and kills at one of them.
 #[derive(Debug)]
@@ -38,6 +76,10 @@ pub struct Fuse {
     refusal: Option<(usize, Errno)>,
     /// What was to be written on the host, in order.
     places: RefCell<Vec<String>>,
+    /// What each operation was.
+    kinds: RefCell<Vec<Kind>>,
+    /// Operations before the moment that a test asked for.
+    mark: Cell<Option<usize>>,
 }
 
 /// What a kill unwinds with. Nothing catches it but [`until_killed`]: no code of the pipeline runs after it.
@@ -65,6 +107,8 @@ impl Fuse {
             operations: Cell::default(),
             refusal: None,
             places: RefCell::default(),
+            kinds: RefCell::default(),
+            mark: Cell::default(),
         }
     }
 
@@ -85,8 +129,29 @@ impl Fuse {
         self.operations.get()
     }
 
+    /// Remembers how many operations there were by now, the first time.
+    pub fn mark(&self) {
+        self.mark.set(self.mark.get().or(Some(self.operations.get())));
+    }
+
+    /// What was remembered.
+    pub fn marked(&self) -> Option<usize> {
+        self.mark.get()
+    }
+
+    /// What each operation was so far, in order.
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.kinds.borrow().clone()
+    }
+
     /// Runs an operation, or as much of it as comes before the kill.
     pub fn pass<T>(&self, whole: impl FnOnce() -> T, half: impl FnOnce()) -> T {
+        self.pass_as(Kind::Other, whole, half)
+    }
+
+    /// The same of an operation of a kind.
+    fn pass_as<T>(&self, kind: Kind, whole: impl FnOnce() -> T, half: impl FnOnce()) -> T {
+        self.kinds.borrow_mut().push(kind);
         self.operations.set(self.operations.get() + 1);
         let left = self.left.get();
         self.left.set(left.and_then(|left| left.checked_sub(1)));
@@ -120,7 +185,8 @@ pub fn fused(options: SessionOptions, fuse: &Rc<Fuse>) -> Session {
 
 /// The same on a disk that keeps only what was synced.
 pub fn losing(options: SessionOptions, fuse: &Rc<Fuse>, synced: &Rc<Synced>) -> Session {
-    let seams = FusedSeams { fuse: Rc::clone(fuse), synced: Rc::clone(synced) };
+    let root = options.root.clone().expect("a host that may be harmed");
+    let seams = FusedSeams { fuse: Rc::clone(fuse), synced: Rc::clone(synced), root };
     Session::with_seams(options, Box::new(seams)).expect("a host")
 }
 
@@ -137,6 +203,7 @@ impl Synced {
 struct FusedSeams {
     fuse: Rc<Fuse>,
     synced: Rc<Synced>,
+    root: PathBuf,
 }
 
 impl Seams for FusedSeams {
@@ -145,7 +212,7 @@ impl Seams for FusedSeams {
     }
 
     fn sink<'a>(&'a self, inner: Box<dyn Sink + 'a>) -> Box<dyn Sink + 'a> {
-        Box::new(FusedSink { inner, fuse: &self.fuse })
+        Box::new(FusedSink { inner, fuse: &self.fuse, root: &self.root })
     }
 }
 
@@ -169,14 +236,14 @@ impl Storage for FusedStorage {
             let beside = self.inner.path().with_file_name(format!("journal.torn-{length}"));
             put(&beside, &bytes[usize::try_from(length).expect("short")..]);
         };
-        self.fuse.pass(|| self.inner.cut(length), half)
+        self.fuse.pass_as(Kind::Journal, || self.inner.cut(length), half)
     }
     fn reserve(&self, bytes: u64) -> io::Result<()> {
-        self.fuse.pass(|| self.inner.reserve(bytes), || ())
+        self.fuse.pass_as(Kind::Journal, || self.inner.reserve(bytes), || ())
     }
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let half = || self.inner.append(&bytes[..bytes.len() / 2]).expect("room");
-        self.fuse.pass(|| self.inner.append(bytes), half)
+        self.fuse.pass_as(Kind::Line, || self.inner.append(bytes), half)
     }
     fn sync(&self) -> io::Result<()> {
         let whole = || {
@@ -184,16 +251,20 @@ impl Storage for FusedStorage {
             self.synced.0.set(self.inner.read()?.len() as u64);
             Ok(())
         };
-        self.fuse.pass(whole, || ())
+        self.fuse.pass_as(Kind::Journal, whole, || ())
     }
     /// The steps that an archiving makes, each an operation of its own: the new journal beside the old one, a second
     /// name for the old one, and the change of names. The last one does all of it, over what the others left.
     fn archive(&self, name: &str, next: &[u8], reserve: u64) -> io::Result<()> {
         let (journal, beside) = (self.inner.path(), self.inner.path().with_file_name("journal.next"));
-        self.fuse.pass(|| put(&beside, next), || put(&beside, &next[..next.len() / 2]));
+        self.fuse.pass_as(Kind::Journal, || put(&beside, next), || put(&beside, &next[..next.len() / 2]));
         // A name that is taken stays: the archiving itself has to look whose it is.
-        self.fuse.pass(|| drop(std::fs::hard_link(journal, journal.with_file_name(name))), || ());
-        self.fuse.pass(|| self.inner.archive(name, next, reserve), || ())
+        self.fuse.pass_as(
+            Kind::Journal,
+            || drop(std::fs::hard_link(journal, journal.with_file_name(name))),
+            || (),
+        );
+        self.fuse.pass_as(Kind::Journal, || self.inner.archive(name, next, reserve), || ())
     }
 }
 
@@ -205,6 +276,28 @@ fn put(path: &Path, bytes: &[u8]) {
 struct FusedSink<'a> {
     inner: Box<dyn Sink + 'a>,
     fuse: &'a Fuse,
+    root: &'a Path,
+}
+
+impl FusedSink<'_> {
+    /// What lies beside a file of the host while it is being replaced.
+    fn half_beside(&self, path: &str, ending: &str, content: &str) {
+        let (folder, name) = path.rsplit_once('/').expect("a file has a folder");
+        let folder = self.root.join(folder.trim_start_matches('/'));
+        if folder.is_dir() {
+            put(&folder.join(format!(".{name}.{ending}")), &content.as_bytes()[..content.len() / 2]);
+        }
+    }
+
+    /// GRUB's environment block of which the first sector is new.
+    fn half_of_block(&self, path: &str, content: &str) {
+        let old = self.inner.read_file(path).expect("readable").expect("it is there");
+        assert_eq!(old.len(), content.len(), "GRUB cannot make it longer");
+        put(
+            &self.root.join(path.trim_start_matches('/')),
+            format!("{}{}", &content[..512], &old[512..]).as_bytes(),
+        );
+    }
 }
 
 impl Sink for FusedSink<'_> {
@@ -213,14 +306,15 @@ impl Sink for FusedSink<'_> {
     }
     fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Write, place)?;
-        self.fuse.pass(|| self.inner.write(place, value), || ())
+        self.fuse.pass_as(Kind::of_value(place), || self.inner.write(place, value), || ())
     }
     fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_file(path)
     }
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
-        self.fuse.pass(|| self.inner.replace_file(path, content), || ())
+        let half = || content.into_iter().for_each(|content| self.half_beside(path, "new", content));
+        self.fuse.pass_as(Kind::of_file(path), || self.inner.replace_file(path, content), half)
     }
     fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
@@ -228,17 +322,31 @@ impl Sink for FusedSink<'_> {
     }
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
-        self.fuse.pass(|| self.inner.edit_file(path, content), || ())
+        let half = || match path.ends_with("/grubenv") {
+            true => self.half_of_block(path, content),
+            false => self.half_beside(path, "planish-new", content),
+        };
+        self.fuse.pass_as(Kind::of_file(path), || self.inner.edit_file(path, content), half)
+    }
+    fn sweep(&self, path: &str) -> Result<(), SinkError> {
+        // No write that a kill could come between: what it removes, nobody reads.
+        self.inner.sweep(path)
     }
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_variable(path)
     }
     fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Write, path)?;
-        self.fuse.pass(|| self.inner.set_variable(path, name), || ())
+        self.fuse.pass_as(Kind::Boot, || self.inner.set_variable(path, name), || ())
     }
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
-        self.fuse.pass(|| self.inner.generate(generator), || ())
+        // The program writes beside the menu, and beside that.
+        let half = || {
+            for ending in ["planish-new", "planish-new.new"] {
+                self.half_beside(generator.output(), ending, "menuentry 'a' {");
+            }
+        };
+        self.fuse.pass_as(Kind::Boot, || self.inner.generate(generator), half)
     }
     fn pause(&self, time: Duration) {
         self.inner.pause(time);

@@ -7,7 +7,7 @@ use planish_model::{Class, Entry, EntryStep, Exit, Knob, OutcomeKind, Profile};
 use planish_pipeline::{ApplyOptions, PlanOptions, Service, Session, Source, Target, apply, plan, undo};
 use rustix::io::Errno;
 
-use crate::faults::{Fuse, MOMENTS, fused, until_killed};
+use crate::faults::{Fuse, Kind, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
 
 /// What a kernel refuses a write with. Where there are many writes, each of them meets one of these by turns.
@@ -17,9 +17,9 @@ const ERRORS: [Errno; 5] = [Errno::PERM, Errno::IO, Errno::NOSPC, Errno::BUSY, E
 const EVERY: &str = "PLANISH_EVERY_OPERATION";
 
 /// Of the operations of an apply, every so manieth is killed, at one of the moments: each profile and each machine
-/// begins at another one.
+/// begins at another one. Beside these each kind of operation is killed at each moment, wherever it comes first.
 fn killed_of() -> usize {
-    if is_whole() { 1 } else { 37 }
+    if is_whole() { 1 } else { 41 }
 }
 
 /// Each profile is refused its writes on every so manieth machine: on one of the five, and on each machine others.
@@ -168,9 +168,39 @@ fn every_profile_comes_and_goes_on_every_machine() {
     assert_eq!(never, [""; 0], "wanted by shipped profiles, and set on no machine");
 }
 
+/// Kinds of operations that profiles come to on the machines.
+const KINDS: [Kind; 7] =
+    [Kind::Line, Kind::Journal, Kind::Value, Kind::Pool, Kind::File, Kind::Unit, Kind::Boot];
+
+/// What is killed of an apply, and when: every so manieth operation, and where a kind of operation was not killed at
+/// each moment yet, one of that kind for each moment that is missing.
+fn stops(
+    kinds: &[Kind],
+    first: usize,
+    index: usize,
+    done: &mut BTreeSet<(Kind, usize)>,
+) -> Vec<(usize, Moment)> {
+    let all = 0..MOMENTS.len();
+    let mut stops = Vec::new();
+    for at in (first..kinds.len()).step_by(killed_of()) {
+        let one = all.clone().find(|moment| !done.contains(&(kinds[at], *moment)));
+        let one = one.unwrap_or((at + index) % MOMENTS.len());
+        let moments = if is_whole() { all.clone().collect() } else { vec![one] };
+        done.extend(moments.iter().map(|moment| (kinds[at], *moment)));
+        stops.extend(moments.into_iter().map(|moment| (at, MOMENTS[moment])));
+    }
+    for (at, moment) in (0..kinds.len()).flat_map(|at| all.clone().map(move |moment| (at, moment))) {
+        if done.insert((kinds[at], moment)) {
+            stops.push((at, MOMENTS[moment]));
+        }
+    }
+    stops
+}
+
 #[test]
 fn every_profile_survives_kills_on_every_machine() {
     let mut kills = 0;
+    let mut done = BTreeSet::new();
     for (shift, machine) in machines().into_iter().enumerate() {
         for (index, profile) in profiles(&machine.tree.session()).into_iter().enumerate() {
             let counter = Fuse::counting();
@@ -178,12 +208,7 @@ fn every_profile_survives_kills_on_every_machine() {
             undo(&machine.tree.session(), Target::All, false).expect("undone");
             machine.is_back(&profile);
             let first = (shift * 7 + index * 5) % killed_of();
-            let one = |operation: usize| vec![MOMENTS[(operation + index) % MOMENTS.len()]];
-            let moments = |operation| if is_whole() { MOMENTS.to_vec() } else { one(operation) };
-            let stops = (first..counter.operations()).step_by(killed_of());
-            for (operation, moment) in
-                stops.flat_map(|at| moments(at).into_iter().map(move |moment| (at, moment)))
-            {
+            for (operation, moment) in stops(&counter.kinds(), first, index, &mut done) {
                 let session = fused(machine.tree.options(), &Fuse::at(operation, moment));
                 let ended = until_killed(|| apply_profile(&session, &profile, true));
                 assert!(
@@ -202,6 +227,9 @@ fn every_profile_survives_kills_on_every_machine() {
         }
     }
     assert!(kills > 100, "{kills} kills");
+    let missing = KINDS.iter().flat_map(|kind| (0..MOMENTS.len()).map(move |moment| (*kind, moment)));
+    let missing: Vec<_> = missing.filter(|pair| !done.contains(pair)).collect();
+    assert_eq!(missing, [], "kinds of operations that were not killed at a moment");
 }
 
 /// The first and the last write of each kind: to a setting of 16 CPUs the kernel may say no at any of them, and what
