@@ -175,6 +175,33 @@ pub struct Copy {
     pub text: String,
 }
 
+/// The command of a line of an entry, where it starts a kernel.
+fn is_kernel(line: &str) -> bool {
+    matches!(line.split_whitespace().next(), Some("linux" | "linux16" | "linuxefi"))
+}
+
+/// Title of the entry that a menu boots by default, and its kernel with what that is given. `saved` is the variable
+/// `saved_entry`. `None` where nobody can tell.
+#[must_use]
+pub fn default_in_menu(menu: &str, saved: Option<&str>) -> Option<(String, String)> {
+    let all = items(&mut menu.lines(), &mut false, false);
+    let item = find(&all, default_of(menu, saved)?)?;
+    let words: Vec<&str> =
+        item.body.iter().find(|line| is_kernel(line))?.split_whitespace().skip(1).collect();
+    Some((item.title().to_owned(), words.join(" ")))
+}
+
+/// The same of an entry of a file.
+#[must_use]
+pub fn default_in_entry(text: &str) -> Option<(String, String)> {
+    let all = |wanted: &'static str| {
+        let values = fields(text).filter(move |(_, key, _)| *key == wanted);
+        values.flat_map(|(_, _, value)| value.split_whitespace())
+    };
+    let words: Vec<&str> = all("linux").chain(all("options")).collect();
+    Some((Entry::parse(text)?.title, words.join(" ")))
+}
+
 /// A copy of the entry that a menu boots by default. `saved` is the variable `saved_entry`.
 ///
 /// # Errors
@@ -190,12 +217,11 @@ pub fn of_menu(menu: &str, saved: Option<&str>, arguments: &str) -> Result<Copy,
     let mut body = String::new();
     let mut kernels = 0;
     for line in &item.body {
-        let first = line.split_whitespace().next().unwrap_or_default();
-        if first == "savedefault" {
+        if line.split_whitespace().next() == Some("savedefault") {
             continue;
         }
         body += line.trim_end();
-        if matches!(first, "linux" | "linux16" | "linuxefi") {
+        if is_kernel(line) {
             kernels += 1;
             refuse_behind(line)?;
             body = body + " " + arguments;

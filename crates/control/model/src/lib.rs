@@ -66,7 +66,10 @@ pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, UnitSetting,
     Verdict, VerdictKind, fitting,
 };
-pub use once::{OnceBoot, OnceFormat, OnceRefusal, OnceWrite, TrialBoot, TrialBootState, marked, marker};
+pub use once::{
+    CarriedOver, DefaultEntry, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, TrialBoot, TrialBootState,
+    marked, marker,
+};
 pub use persist::{Persist, PersistFile};
 pub use placement::{
     FarDevice, Interrupts, Isolation, MemoryPolicy, Others, PlacedIrq, PlacedPartition, PlacedService,

@@ -71,6 +71,69 @@ pub struct OnceRefusal {
     pub cure: String,
 }
 
+/// The entry that a boot loader takes when nothing names one for once, as its own files have it now.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DefaultEntry {
+    /// The title in its menu.
+    pub title: String,
+    /// The file that it is in.
+    pub path: String,
+    /// Its kernel, and what that is given.
+    pub line: String,
+}
+
+impl DefaultEntry {
+    /// Whether it gives the kernel the mark of a trial boot, which only the entry for once should.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        marked(&self.line).next().is_some()
+    }
+}
+
+impl std::fmt::Display for DefaultEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { title, path, line } = self;
+        write!(f, "`{title}` of {path} (`{line}`)")
+    }
+}
+
+/// The mark of a trial boot in a file that outlives it: who installs a kernel may copy the command line that runs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct CarriedOver {
+    /// The file and its line.
+    pub source: String,
+    /// The name of the trial boot.
+    pub name: String,
+    /// What the trial boot gave the kernel besides what it always is; empty where nobody knows it any more.
+    pub arguments: String,
+}
+
+impl CarriedOver {
+    /// What to take out of the line.
+    #[must_use]
+    pub fn copied(&self) -> String {
+        format!("{} {}", self.arguments, marker(&self.name)).trim_start().to_owned()
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> String {
+        let unknown =
+            if self.arguments.is_empty() { ", and the arguments of its boot beside it," } else { "" };
+        format!("take `{}`{unknown} out of {}", self.copied(), self.source)
+    }
+}
+
+impl std::fmt::Display for CarriedOver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (source, copied) = (&self.source, self.copied());
+        write!(
+            f,
+            "{source} gives `{copied}` to later boots: a package has copied a trial boot's command line"
+        )
+    }
+}
+
 /// The argument that tells a trial boot from any other. The kernel takes a name with a dot for a parameter of a module
 /// of that name, and passes it on to nobody (`kernel/params.c`, `init/main.c`).
 const MARKER: &str = "planish.trial=";

@@ -169,10 +169,7 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
             "a unified kernel image holds its arguments: change /etc/kernel/cmdline and build it anew",
         );
     };
-    let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
-    let wanted = planish_boot::fields(&config).find(|(_, key, _)| *key == "default");
-    let wanted = wanted.map(|(_, _, value)| value.to_owned());
-    let wanted = once::default_of_systemd(host, wanted).unwrap_or(None);
+    let wanted = once::wanted_of_systemd(host, root).unwrap_or(None);
     // What no entry is called stands for the first one.
     let next =
         entries::by_systemd(&entries, wanted.as_deref()).or_else(|| entries::by_systemd(&entries, None));
@@ -187,11 +184,14 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     Boot { loader: BootLoader::Known(BootFiles { name, own: None, edited, generator: None }), next }
 }
 
-/// What kernels that are installed later are given, where a file says so.
+/// What kernels that are installed later are given.
+const CMDLINE: &str = "/etc/kernel/cmdline";
+
+/// The same, where the file is there.
 fn cmdline_file(host: &Host) -> Vec<BootFile> {
-    const PATH: &str = "/etc/kernel/cmdline";
-    let there =
-        host.exists(PATH).then(|| BootFile { path: PATH.to_owned(), format: BootFormat::KernelCmdline });
+    let there = host
+        .exists(CMDLINE)
+        .then(|| BootFile { path: CMDLINE.to_owned(), format: BootFormat::KernelCmdline });
     there.into_iter().collect()
 }
 

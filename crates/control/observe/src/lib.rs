@@ -40,7 +40,7 @@ mod units;
 mod versions;
 mod writers;
 
-pub use boot::once::{look as once, seen as once_seen};
+pub use boot::once::{carried_over, default_entry, look as once, seen as once_seen};
 pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Drift, Entry, EntryId, EntryStep, Exit, Persisted, TrialBoot, Unpersisted};
+use planish_model::{CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, Persisted, TrialBoot, Unpersisted};
 
 use crate::apply::held_against;
 use crate::error::PipelineError;
@@ -31,6 +31,8 @@ pub struct Checked {
     pub unconfirmed: Vec<Unconfirmed>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
     pub trial_boots: Vec<TrialBoot>,
+    /// Lines of the boot loader's files that give the arguments of a trial boot to later boots.
+    pub carried_over: Vec<CarriedOver>,
     /// Done, or findings.
     pub exit: Exit,
 }
@@ -53,13 +55,15 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
         drift.knobs.iter().filter_map(|knob| persist::kept_by_no_file(session.host(), knob)).collect();
     let strange_files = strange_files(&drift, &entries);
     let trial_boots = once::trial_boots(session, &entries);
-    let is_clean = drift.is_clean() && !trial_boots.iter().any(TrialBoot::is_finding);
+    let carried_over = once::named(session, &entries);
+    let is_clean =
+        drift.is_clean() && carried_over.is_empty() && !trial_boots.iter().any(TrialBoot::is_finding);
     let exit = if is_clean { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
     let unconfirmed = unconfirmed::all(session, &entries);
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
-    Ok(Checked { drift, unkept, strange_files, profile, open, unconfirmed, trial_boots, exit })
+    Ok(Checked { drift, unkept, strange_files, profile, open, unconfirmed, trial_boots, carried_over, exit })
 }
 
 /// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart,

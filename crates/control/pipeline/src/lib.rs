@@ -60,7 +60,7 @@ pub use export::{LeftOut, Outgoing, outgoing};
 pub use install::{InstallCheck, Installed, UnitFile, check_units, install_check};
 pub use intent::{refuse_elsewhere, refuse_impossible};
 pub use log::{in_force, log};
-pub use once::{apply_once, boot_alone, boots_on_trial, once_preview};
+pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};
 pub use preview::{Preview, persisted, preview};
 pub use resume::{

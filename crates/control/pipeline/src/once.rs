@@ -14,8 +14,9 @@ use std::time::Duration;
 use planish_act::Sink;
 use planish_journal::Intent;
 use planish_model::{
-    Class, Drift, Entry, EntryId, EntryStep, Exit, KnobId, OnceBoot, OnceFormat, OnceWrite, Original,
-    Outcome, Persist, PersistFile, Plan, Skipped, TrialBoot, TrialBootState, Undo, ValueType, marked, marker,
+    CarriedOver, Class, DefaultEntry, Drift, Entry, EntryId, EntryStep, Exit, KnobId, OnceBoot, OnceFormat,
+    OnceWrite, Original, Outcome, Persist, PersistFile, Plan, Skipped, TrialBoot, TrialBootState, Undo,
+    ValueType, marked, marker,
 };
 use tracing::info_span;
 
@@ -61,6 +62,7 @@ fn look(session: &Session, plan: &Plan, entries: &[Entry]) -> Result<OnceBoot, P
         let cure = format!("planish undo {entry}, or keep it where it runs: planish confirm");
         return Err(refused(format!("entry {entry} is a trial boot already"), cure));
     }
+    refuse_carried_over(session, entries)?;
     // Twelve digits of the hash of the plan, which is for this boot of this host.
     let arguments = format!("{arguments} {}", marker(&format!("{:.12}", plan.hash)));
     planish_observe::once(session.host(), &session.observe().boot, &arguments)
@@ -118,6 +120,7 @@ pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Resul
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, &boot_id, &*sink)?;
     settle::files(&mut journal, &boot_id, &*sink)?;
+    settle::sweep(&journal, &*sink);
     unconfirmed::refuse(session, &journal.ledger().entries, plan, true)?;
     let once = look(session, plan, &journal.ledger().entries)?;
     let files = shown(&once, &*sink)?;
@@ -240,7 +243,42 @@ fn is_named(session: &Session, step: &EntryStep) -> bool {
     seen.as_deref() == Some(step.wanted.as_str())
 }
 
-/// The same, for those who look.
+/// The entry that the boot loader takes when nothing names one for once; `None` where nobody can tell.
+#[must_use]
+pub fn default_entry(session: &Session) -> Option<DefaultEntry> {
+    planish_observe::default_entry(session.host(), &session.observe().boot)
+}
+
+/// Lines of the boot loader's files that give a trial boot's arguments to later boots, since somebody copied its
+/// command line: see [`planish_observe::carried_over`].
+///
+/// # Errors
+/// A journal that cannot be read.
+pub fn carried_over(session: &Session) -> Result<Vec<CarriedOver>, PipelineError> {
+    Ok(named(session, &session.ledger()?.entries))
+}
+
+/// The same, with what their trial boots gave, where these entries know it.
+pub(crate) fn named(session: &Session, entries: &[Entry]) -> Vec<CarriedOver> {
+    let mut found = planish_observe::carried_over(session.host());
+    for line in &mut found {
+        let is_it = |entry: &&Entry| entry.trial_boot() == Some(line.name.as_str());
+        let plan = entries.iter().rev().find(is_it).and_then(|entry| entry.on_confirm.as_deref());
+        line.arguments = plan.and_then(|plan| arguments(session, plan).ok().flatten()).unwrap_or_default();
+    }
+    found
+}
+
+/// Refuses to go on with boots on trial where one of them has become an ordinary boot: what is told of a boot by its
+/// mark, and that the next one is as ever, would be untrue.
+fn refuse_carried_over(session: &Session, entries: &[Entry]) -> Result<(), PipelineError> {
+    match named(session, entries).first() {
+        None => Ok(()),
+        Some(line) => Err(PipelineError::Once { reason: line.to_string(), cure: line.cure() }),
+    }
+}
+
+/// Every trial boot that is neither confirmed nor undone, for those who look.
 ///
 /// # Errors
 /// A journal that cannot be read.
@@ -269,6 +307,7 @@ pub(crate) fn keep(session: &Session) -> Result<Option<Kept>, PipelineError> {
     let Some(TrialBoot { entry: id, .. }) = running else { return Ok(None) };
     let entry = entries.iter().find(|entry| entry.id == id).expect("it was found in them");
     let Some(tried) = entry.on_confirm.as_deref() else { return Ok(None) };
+    refuse_carried_over(session, &entries)?;
     let row = |step: &planish_model::Step| {
         Skipped::satisfied(step.knob.clone(), step.place.clone(), step.wanted.clone(), step.verdict.clone())
     };

@@ -8,10 +8,18 @@ use super::{BY_HAND, Boot, Given, NextBoot, cmdline_file, entries};
 
 /// Where the menu is.
 pub(super) const MENUS: [&str; 2] = ["/boot/grub2/grub.cfg", "/boot/grub/grub.cfg"];
-const DEFAULTS: &str = "/etc/default/grub";
-const DROP_INS: &str = "/etc/default/grub.d";
+pub(super) const DEFAULTS: &str = "/etc/default/grub";
+pub(super) const DROP_INS: &str = "/etc/default/grub.d";
 pub(super) const ENTRIES: &str = "/boot/loader/entries";
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// The environment block beside a menu, behind its links. One that is not there yet will be where its folder leads.
+pub(super) fn block_beside(host: &Host, menu: &str) -> String {
+    let (folder, _) = menu.rsplit_once('/').unwrap_or_default();
+    let env = format!("{folder}/grubenv");
+    let beside = || Some(format!("{}/grubenv", host.canonical(folder)?));
+    host.canonical(&env).or_else(beside).unwrap_or(env)
+}
 
 /// GRUB, whose menu is at `menu`.
 pub(super) fn look(host: &Host, menu: &str) -> Boot {
@@ -41,8 +49,7 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
             BY_HAND,
         );
     }
-    let beside = menu.replace("grub.cfg", "grubenv");
-    let env = host.canonical(&beside).unwrap_or(beside);
+    let env = block_beside(host, menu);
     let block = host.read(&env).unwrap_or_default();
     let mut edited = Vec::new();
     if host.exists(DEFAULTS) {

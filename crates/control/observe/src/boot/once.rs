@@ -8,9 +8,11 @@ use planish_boot::Entry;
 use planish_boot::once::{self, Copy, FILE_ID};
 use planish_boot::order;
 use planish_host::Host;
-use planish_model::{BootLoader, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, place};
+use planish_model::{
+    BootLoader, CarriedOver, DefaultEntry, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, marked, place,
+};
 
-use super::{BY_HAND, ROOTS, entries, folder_of_entries, grub, has_systemd_boot};
+use super::{BY_HAND, CMDLINE, ROOTS, entries, folder_of_entries, grub, has_systemd_boot};
 
 /// Variables of systemd-boot: <https://systemd.io/BOOT_LOADER_INTERFACE>.
 const VARIABLES: &str = "/sys/firmware/efi/efivars";
@@ -65,6 +67,69 @@ pub fn seen(host: &Host, format: OnceFormat, path: &str) -> Option<String> {
     }
 }
 
+/// The entry that the loader takes when nothing names one for once; `None` where nobody can tell.
+#[must_use]
+pub fn default_entry(host: &Host, loader: &BootLoader) -> Option<DefaultEntry> {
+    let BootLoader::Known(files) = loader else { return None };
+    let of_file = |found: &entries::Found| {
+        let (title, line) = once::default_in_entry(&host.read(&found.path).ok()?)?;
+        Some(DefaultEntry { title, path: found.path.clone(), line })
+    };
+    if !files.name.starts_with("GRUB") {
+        let root = ROOTS.into_iter().find(|root| has_systemd_boot(host, root))?;
+        let (_, found) = folder_of_entries(host, root)?;
+        let wanted = wanted_of_systemd(host, root).ok()?;
+        let named = entries::by_systemd(&found, wanted.as_deref());
+        return of_file(named.or_else(|| entries::by_systemd(&found, None))?);
+    }
+    let menu = grub::MENUS.into_iter().find(|path| host.exists(path))?;
+    let text = host.read(menu).ok()?;
+    let block = host.read(&grub::block_beside(host, menu)).unwrap_or_default();
+    let saved = planish_boot::env_value(&block, "saved_entry").map(|(value, _)| value);
+    if !planish_boot::generated::reads_entries(&text) {
+        let (title, line) = once::default_in_menu(&text, saved)?;
+        return Some(DefaultEntry { title, path: menu.to_owned(), line });
+    }
+    let found = entries::read(host, grub::ENTRIES);
+    let default = once::default_of(&text, saved).or(saved).unwrap_or("0");
+    // A name that no entry has stands for the first one.
+    let entry = entries::by_grub(&found, default).or_else(|| entries::by_grub(&found, "0"))?;
+    let DefaultEntry { title, path, line } = of_file(entry)?;
+    let given = planish_boot::env_value(&block, "kernelopts").map_or("", |(value, _)| value);
+    Some(DefaultEntry { title, path, line: line.replace("$kernelopts", given) })
+}
+
+/// Every line of a boot loader's files, or of what they are made from, that gives the mark of a trial boot: all but the
+/// entry for once itself. A kernel that is installed in such a boot gets `/proc/cmdline` from kernel-install(8) where
+/// no `/etc/kernel/cmdline` is, and with it the arguments, for as long as that kernel is there.
+#[must_use]
+pub fn carried_over(host: &Host) -> Vec<CarriedOver> {
+    let named = |folder: &str, ending: &str| {
+        let names = host.list(folder).into_iter().filter(|name| name.ends_with(ending));
+        names.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
+    };
+    let mut paths: Vec<String> = grub::MENUS.map(str::to_owned).into();
+    paths.extend(grub::MENUS.map(|menu| grub::block_beside(host, menu)));
+    paths.extend([grub::DEFAULTS, CMDLINE].map(str::to_owned));
+    paths.extend(named(grub::DROP_INS, ".cfg"));
+    paths.extend(ROOTS.iter().flat_map(|root| named(&format!("{root}/loader/entries"), ".conf")));
+    paths.retain(|path| !path.ends_with(&format!("/{FILE_ID}.conf")));
+    let mut found = Vec::new();
+    for path in paths {
+        let text = host.read(&path).unwrap_or_default();
+        for (index, line) in text.lines().enumerate() {
+            // A shell's quotes end where the arguments do.
+            let plain = line.replace(['"', '\''], " ");
+            found.extend(marked(&plain).last().map(|name| CarriedOver {
+                source: format!("{path}:{}", index + 1),
+                name: name.to_owned(),
+                arguments: String::new(),
+            }));
+        }
+    }
+    found
+}
+
 fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceRefusal> {
     let text =
         host.read(menu).map_err(|error| refused(error.to_string(), "ask as root: sudo planish ..."))?;
@@ -77,11 +142,7 @@ fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceR
         let cure = "have /etc/grub.d/41_custom write its part of the menu again";
         return Err(refused(format!("{menu} does not read custom.cfg behind its entries"), cure));
     }
-    let (folder, _) = menu.rsplit_once('/').unwrap_or_default();
-    let env = format!("{folder}/grubenv");
-    // One that is not there yet will be where its folder leads.
-    let beside = || Some(format!("{}/grubenv", host.canonical(folder)?));
-    let env = host.canonical(&env).or_else(beside).unwrap_or(env);
+    let env = grub::block_beside(host, menu);
     is_writable_by_grub(host, &env)?;
     let block = match host.read(&env) {
         Err(error) if error.is_absent() => String::new(),
@@ -223,9 +284,7 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
     let root = root.ok_or_else(|| refused("systemd-boot is not where it is looked for", BY_HAND))?;
     let (folder, entries) = folder_of_entries(host, root)
         .ok_or_else(|| refused(format!("{root} has no entries of files"), BY_HAND))?;
-    let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
-    let in_file = planish_boot::fields(&config).find(|(_, key, _)| *key == "default");
-    let wanted = default_of_systemd(host, in_file.map(|(_, _, value)| value.to_owned()))?;
+    let wanted = wanted_of_systemd(host, root)?;
     let file = format!("{FILE_ID}.conf");
     let takes_ours = |pattern: &str| {
         [&file, FILE_ID].iter().any(|name| place::matches(&pattern.to_lowercase(), &name.to_lowercase()))
@@ -261,6 +320,16 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
         write(OnceFormat::Firmware, variable("LoaderEntryOneShot"), file),
     ];
     Ok(OnceBoot { copied: copy.title, writes })
+}
+
+/// The same, with the file of this root.
+///
+/// # Errors
+/// As [`default_of_systemd`].
+pub(super) fn wanted_of_systemd(host: &Host, root: &str) -> Result<Option<String>, OnceRefusal> {
+    let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
+    let in_file = planish_boot::fields(&config).find(|(_, key, _)| *key == "default");
+    default_of_systemd(host, in_file.map(|(_, _, value)| value.to_owned()))
 }
 
 /// What systemd-boot is told to take: by the firmware, else by its file, `@saved` being the entry that it took last.

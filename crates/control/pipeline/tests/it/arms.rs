@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use planish_model::{Exit, TrialBootState};
-use planish_pipeline::{PipelineError, Session, boots_on_trial};
+use planish_model::{EntryState, Exit, TrialBootState};
+use planish_pipeline::{PipelineError, Session, boots_on_trial, check, confirm};
 use planish_trial::boots::{self, After, BootOptions, Going, Hands};
 use planish_trial::{RunOptions, RungVerdict, Silent, Stop, TrialError, TrialFile, TrialOutcome};
 
@@ -16,6 +16,7 @@ use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::once::{able, reboot};
 use crate::tree::*;
 
+const STATE: &str = "/var/lib/planish/trial-boots.json";
 const SERVICE: &str = "/etc/systemd/system/planish-trial.service";
 const BACK: &str = "/etc/systemd/system/planish-trial-back.service";
 const TIMER: &str = "/etc/systemd/system/planish-trial-back.timer";
@@ -31,8 +32,11 @@ impl Hands for Played {
     fn now(&self) -> Option<u64> {
         Some(1_763_600_000)
     }
-    fn before(&mut self, _call: &'static str) {
+    fn before(&mut self, call: &'static str) {
         if let Some(fuse) = &self.0 {
+            if call == "conclude" {
+                fuse.mark();
+            }
             fuse.pass(|| (), || ());
         }
     }
@@ -112,7 +116,9 @@ fn default_entry(tree: &Tree) -> BTreeMap<String, String> {
     };
     files.retain(|path, _| {
         let of_loader = ["/boot/", "/efi/", "/etc/default/", "/etc/kernel/"];
-        of_loader.iter().any(|folder| path.starts_with(folder)) && !is_for_once(path)
+        // What a kill left beside a file, no loader reads.
+        let is_read = !path.contains("/.");
+        of_loader.iter().any(|folder| path.starts_with(folder)) && is_read && !is_for_once(path)
     });
     files
 }
@@ -221,6 +227,102 @@ fn kept_behind(tree: &Tree, start: &BTreeMap<String, String>, fuse: &Rc<Fuse>) -
     }
 }
 
+/// A machine whose trial has all of its boots but the last behind it, and keeps what pays.
+fn near_its_end(named: Named) -> (Tree, BTreeMap<String, String>) {
+    let (tree, start) = machine(named);
+    begin(&tree, &tree.session(), &mut Played(None), true).expect("begun");
+    for _ in 1..24 {
+        reboot(&tree, &start, true);
+        assert_eq!(resume(&tree.session(), &mut Played(None)).expect("under way").after, After::Reboot);
+    }
+    (tree, start)
+}
+
+/// Another machine like this one, with the same trial. The workload looks at the machine by its whole path.
+fn twin(tree: &Tree) -> Tree {
+    let twin = tree.twin();
+    let state =
+        tree.get(STATE).replace(&tree.root().display().to_string(), &twin.root().display().to_string());
+    twin.put(STATE, &state);
+    twin
+}
+
+/// The last boots of a trial, each with a fuse, until it has ended or the fuse has blown.
+fn ended(tree: &Tree, start: &BTreeMap<String, String>, fuse: &Rc<Fuse>) -> Option<TrialOutcome> {
+    for _ in 0..4 {
+        reboot(tree, start, true);
+        let session = fused(tree.options(), fuse);
+        let going = until_killed(|| resume(&session, &mut Played(Some(Rc::clone(fuse)))))?;
+        let going = going.expect("it has a state until it ends");
+        if going.after == After::Ended {
+            return Some(going.outcome);
+        }
+    }
+    panic!("it does not end");
+}
+
+/// The power is cut at the operations from the last boot on, and at every one of the conclusion, in which what was found is
+/// kept. Somebody switches the machine on, and it ends as if nothing had been: persisted once and whole, gone by an undo.
+#[test]
+fn a_power_cut_at_the_end_of_a_trial_keeps_what_pays_once_and_leaves_nothing_else() {
+    for (number, named) in all().into_iter().enumerate() {
+        let (tree, start) = near_its_end(named);
+        let counter = Fuse::counting();
+        let whole = twin(&tree);
+        let outcome = ended(&whole, &start, &counter).expect("it ends");
+        assert_eq!(outcome.exit, Exit::Done.code(), "{}: {:?}", named.0, outcome.notes);
+        let wanted = whole.snapshot();
+        assert!(counter.operations() > 60, "{}: {} operations", named.0, counter.operations());
+        let concludes = counter.marked().expect("it concludes");
+        assert!(counter.operations() - concludes > 30, "{}: {concludes}", named.0);
+        // What comes before is as in any other boot.
+        let before = (number..concludes).step_by(all().len());
+        for at in before.chain(concludes..counter.operations()) {
+            // Of three moments at four loaders each operation has one a loader, another at the next.
+            let moment = MOMENTS[(at + number) % MOMENTS.len()];
+            let when = format!("{}: cut {moment:?} operation {at} of {}", named.0, counter.operations());
+            let tree = twin(&tree);
+            assert!(ended(&tree, &start, &Fuse::at(at, moment)).is_none(), "{when}: never reached");
+            // A cut behind the last operation leaves nothing to go on with.
+            let mut told = None;
+            while tree.root().join(&STATE[1..]).exists() {
+                reboot(&tree, &start, true);
+                told = resume(&tree.session(), &mut Played(None)).map(|going| going.outcome);
+            }
+            if let Some(told) = &told {
+                assert!(told.refused.is_empty(), "{when}: {:?}", told.refused);
+                assert!(
+                    told.notes.iter().any(|note| note.contains("persisted as entry")),
+                    "{when}: {told:?}"
+                );
+            }
+            resume(&tree.session(), &mut Played(None));
+            assert_kept(&tree, &start, &wanted, &when);
+        }
+    }
+}
+
+/// The default entry has what was kept, once, by entries that are whole; and an undo takes it out to the byte.
+fn assert_kept(tree: &Tree, start: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>, when: &str) {
+    let of_loader = |files: &BTreeMap<String, String>| {
+        let mut files = files.clone();
+        files.retain(|path, _| ["/boot/", "/efi/", "/etc/"].iter().any(|folder| path.starts_with(folder)));
+        files
+    };
+    let left = differences(&of_loader(wanted), &of_loader(&tree.snapshot()));
+    assert_eq!(left, [""; 0], "{when}: {:#?}", left.iter().map(|path| tree.get(path)).collect::<Vec<_>>());
+    let open: Vec<_> = tree.entries().into_iter().filter(planish_model::Entry::is_open).collect();
+    assert!(open.len() <= 2 && open.iter().all(|entry| entry.state == EntryState::Open), "{when}: {open:#?}");
+    reboot(tree, start, true);
+    let given = tree.get(CMDLINE);
+    assert!(given.contains("skew_tick=1") && !given.contains("planish.trial"), "{when}: {given}");
+    let undone =
+        planish_pipeline::undo(&tree.session(), planish_pipeline::Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Done, "{when}: {undone:#?}");
+    reboot(tree, start, true);
+    assert_gone(tree, start, when);
+}
+
 /// The exit code tells what became of `--keep`, as that of any other trial does.
 #[test]
 fn what_cannot_be_kept_or_does_not_last_is_told_by_the_exit_code() {
@@ -315,14 +417,92 @@ fn a_default_entry_that_somebody_changes_ends_the_trial_and_says_so() {
         }
     };
     assert_eq!(default_entry(&tree), entry, "what somebody gave every boot stays");
-    let boots = outcome.boots.expect("of boots").boots;
-    let lost = boots.iter().filter_map(|boot| boot.lost.as_deref());
-    assert!(lost.clone().count() >= 2 && lost.clone().all(|why| why.contains("default entry")), "{boots:?}");
+    let boots = outcome.boots.expect("of boots");
+    // The boot that was asked for already, and no other.
+    assert!(boots.asked == 1 && boots.boots.len() == 1, "{boots:?}");
+    let told = outcome.notes.join("\n");
+    assert!(
+        told.contains("the default entry was `R`") && told.contains("rcupdate.rcu_normal_after_boot=1`) now"),
+        "{told}"
+    );
     assert!(
         outcome.rungs.iter().all(|rung| rung.verdict == RungVerdict::Inconclusive),
         "{:?}",
         outcome.rungs
     );
+}
+
+/// What kernel-install(8) does where no `/etc/kernel/cmdline` is: the entry of a new kernel gets the command line that
+/// runs. On systems of Red Hat's kind it becomes the default, too.
+fn install_kernel(tree: &Tree, folder: &str, is_default: bool) -> String {
+    let path = format!("{folder}/m-6.13.conf");
+    let running = tree.get(CMDLINE);
+    tree.put(&path, &format!("title N\nversion 6.13\nlinux /vmlinuz-6.13\noptions {running}"));
+    let env = "/boot/grub2/grubenv";
+    if is_default && !tree.get(env).is_empty() {
+        let text = tree.get(env).replace("saved_entry=m-6.12\n", "saved_entry=m-6.13\n");
+        tree.put(env, &text);
+    }
+    path
+}
+
+#[test]
+fn a_kernel_that_is_installed_in_a_boot_on_trial_ends_the_trial_and_says_what_to_take_out() {
+    // Under systemd-boot the newer name is shown first.
+    for (named, folder, is_default) in [
+        (all()[2], "/boot/loader/entries", false),
+        (all()[2], "/boot/loader/entries", true),
+        (all()[3], "/efi/loader/entries", true),
+    ] {
+        let (name, (tree, start)) = (named.0, machine(named));
+        begin(&tree, &tree.session(), &mut Played(None), true).expect("begun");
+        for _ in 0..4 {
+            reboot(&tree, &start, true);
+            if tree.get(CMDLINE).contains("planish.trial=") {
+                break;
+            }
+            resume(&tree.session(), &mut Played(None)).expect("under way");
+        }
+        tree.remove_if_there("/etc/kernel/cmdline");
+        let entry = install_kernel(&tree, folder, is_default);
+        let cure = format!("take `skew_tick=1 planish.trial=");
+        let checked = check(&tree.session(), None).expect("checked");
+        assert_eq!((checked.exit, checked.carried_over.len()), (Exit::Findings, 1), "{name}");
+        assert_eq!(checked.carried_over[0].source, format!("{entry}:4"), "{name}");
+        assert!(checked.carried_over[0].cure().starts_with(&cure), "{name}: {:?}", checked.carried_over);
+        let told = boots::status(&tree.session()).expect("readable").expect("under way").notes.join("\n");
+        assert!(told.contains(&cure) && told.contains(&entry), "{name}: {told}");
+        let error = confirm(&tree.session()).expect_err("what runs is no boot on trial any more");
+        assert_eq!(error.exit(), Exit::Refused, "{name}: {error}");
+
+        let asked =
+            boots::status(&tree.session()).expect("readable").expect("it").boots.expect("of boots").asked;
+        let mut going = resume(&tree.session(), &mut Played(None)).expect("under way");
+        // To the default entry it goes back, unless that has become one on trial.
+        assert_eq!(going.after == After::Reboot, !is_default, "{name}: {:?}", going.outcome.notes);
+        let told = going.outcome.notes.join("\n");
+        assert_eq!(told.contains("the next one has its arguments too"), is_default, "{name}: {told}");
+        if !is_default {
+            reboot(&tree, &start, true);
+            assert!(!tree.get(CMDLINE).contains("skew_tick"), "{name}");
+            going = resume(&tree.session(), &mut Played(None)).expect("it has a state until it ends");
+        }
+        assert_eq!(going.after, After::Ended, "{name}");
+        assert!(going.outcome.notes.join("\n").contains(&cure), "{name}: {:?}", going.outcome.notes);
+        assert_eq!(going.outcome.boots.expect("of boots").asked, asked, "{name}: no boot more");
+        let error = begin(&tree, &tree.session(), &mut Played(None), false).expect_err("refused");
+        assert_eq!(error.exit(), Exit::Refused, "{name}: {error}");
+
+        // The cure, as it was told.
+        let copied = checked.carried_over[0].copied();
+        tree.put(&entry, &tree.get(&entry).replace(&format!(" {copied}"), ""));
+        assert_eq!(check(&tree.session(), None).expect("checked").carried_over, [], "{name}");
+        let left = differences(&start, &tree.snapshot());
+        let is_theirs = |path: &String| {
+            [CMDLINE, "/boot/grub2/grubenv", "/etc/kernel/cmdline", &entry].contains(&path.as_str())
+        };
+        assert!(left.iter().all(is_theirs), "{name}: {left:?}");
+    }
 }
 
 #[test]
@@ -340,7 +520,8 @@ fn it_is_stopped_in_a_boot_on_trial_and_in_any_other() {
             let is_on_trial = tree.get(CMDLINE).contains("planish.trial=");
             let going = stop(&tree.session(), &mut Played(None)).expect("it was under way");
             assert_eq!(going.after, After::Ended);
-            let is_told = going.outcome.notes.iter().any(|note| note.contains("systemctl reboot"));
+            let by_default = "the next one is by the default entry, `";
+            let is_told = going.outcome.notes.iter().any(|note| note.contains(by_default));
             assert_eq!(is_told, is_on_trial, "{name}: {:?}", going.outcome.notes);
             assert_gone(&tree, &start, name);
             assert!(stop(&tree.session(), &mut Played(None)).is_none(), "{name}: there is none any more");

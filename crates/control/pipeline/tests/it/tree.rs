@@ -137,6 +137,13 @@ impl Tree {
         Self { folder }
     }
 
+    /// Another machine just like this one.
+    pub fn twin(&self) -> Self {
+        let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("a temporary folder");
+        copy(self.root(), folder.path());
+        Self { folder }
+    }
+
     /// A copy of a machine of `hosts/` that may be written, whatever its description says.
     pub fn writable_copy_of(name: &str) -> Self {
         let tree = Self::copy_of(name);
@@ -182,6 +189,10 @@ impl Tree {
 
     pub fn remove(&self, path: &str) {
         fs::remove_file(self.real(path)).expect("it was there");
+    }
+
+    pub fn remove_if_there(&self, path: &str) {
+        let _ = fs::remove_file(self.real(path));
     }
 
     /// What an administrator does with another tool: a write through the same kernel.

@@ -45,8 +45,9 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let session = context.session()?;
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
-        let (knobs, trial_boots) = (checked.drift.knobs, checked.trial_boots);
-        let report = CheckReport { against: args.source.clone(), knobs, trial_boots };
+        let Checked { drift, trial_boots, carried_over, .. } = checked;
+        let against = args.source.clone();
+        let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over };
         // A named profile needs no journal.
         let hidden = source.is_none() && session.hidden_state().is_some();
         Ok::<_, Failure>(monitor::line(&report, session.catalogue(), hidden))
@@ -66,6 +67,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         against: args.source.clone(),
         knobs: std::mem::take(&mut checked.drift.knobs),
         trial_boots: std::mem::take(&mut checked.trial_boots),
+        carried_over: std::mem::take(&mut checked.carried_over),
     };
     let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
@@ -75,6 +77,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(on_trial(waiting, context));
     }
     answer = once::notes(answer, &report.trial_boots, context);
+    for line in &report.carried_over {
+        answer = answer.note(format!("{line}: {}", line.cure()));
+    }
     let is_on_trial = !checked.unconfirmed.is_empty()
         || report.trial_boots.iter().any(|boot| boot.state == TrialBootState::Running);
     let cure = keeping(args.source.as_deref(), &checked).map(|line| context.root_line(&line));

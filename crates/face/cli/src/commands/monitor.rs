@@ -53,6 +53,8 @@ pub(crate) fn line(report: &CheckReport, catalogue: &Catalogue, hidden: bool) ->
         (Level::Unknown, "what root applied is in a journal that only root may read".to_owned())
     } else if !lost.is_empty() {
         (Level::Warning, format!("{} will be lost at the next boot: {}", counted(&lost), named(&lost)))
+    } else if let Some(line) = report.carried_over.first() {
+        (Level::Warning, line.to_string())
     } else if let Some(boot) = report.trial_boots.iter().find(|boot| boot.is_finding()) {
         (Level::Warning, format!("a trial boot came to nothing: planish undo {}", boot.entry))
     } else if !pending.is_empty() {
@@ -152,7 +154,12 @@ mod tests {
             state: *state,
             because: None,
         };
-        CheckReport { against: None, knobs: states.iter().map(knob).collect(), trial_boots: Vec::new() }
+        CheckReport {
+            against: None,
+            knobs: states.iter().map(knob).collect(),
+            trial_boots: Vec::new(),
+            carried_over: Vec::new(),
+        }
     }
 
     #[test]
@@ -208,8 +215,11 @@ mod tests {
             (0..12).map(|cpu| lost("cpu.governor", governor(cpu), None, "no file persists it")).collect();
         let file = "/etc/sysctl.d/99-local.conf:2 will set 60";
         knobs.push(lost("vm.swappiness", "/proc/sys/vm/swappiness".to_owned(), Some("60"), file));
-        let (text, level) =
-            super::line(&CheckReport { against: None, knobs, trial_boots: Vec::new() }, &catalogue, false);
+        let (text, level) = super::line(
+            &CheckReport { against: None, knobs, trial_boots: Vec::new(), carried_over: Vec::new() },
+            &catalogue,
+            false,
+        );
         assert_eq!(level, Level::Warning);
         assert_eq!(
             text,

@@ -1,7 +1,7 @@
 //! `planish check`: what runs, what is persisted, what the next boot brings, and whether that is what was wanted.
 
 use anstyle::Style;
-use planish_model::{BootValue, DriftState, KnobCheck, TrialBoot};
+use planish_model::{BootValue, CarriedOver, DriftState, KnobCheck, TrialBoot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,6 +18,9 @@ pub struct CheckReport {
     /// Boots on trial that are neither confirmed nor undone, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trial_boots: Vec<TrialBoot>,
+    /// Lines of the boot loader's files that give the arguments of a trial boot to later boots, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried_over: Vec<CarriedOver>,
 }
 
 impl Report for CheckReport {
@@ -164,7 +167,8 @@ mod tests {
             let knobs = vec![check(0, sources[0]), check(1, sources[1])];
             let catalogue = Catalogue::embedded().expect("sound");
             let mut page = Page::new(PageOptions { width: 200, detailed }, &catalogue);
-            CheckReport { against: None, knobs, trial_boots: Vec::new() }.text(&mut page);
+            CheckReport { against: None, knobs, trial_boots: Vec::new(), carried_over: Vec::new() }
+                .text(&mut page);
             page.into_text()
         };
         let one = told(["/etc/a.conf:4", "/etc/a.conf:5"], false);
@@ -198,7 +202,8 @@ mod tests {
             state: DriftState::Drift,
             because: Some("changed since entry 1".to_owned()),
         };
-        CheckReport { against: None, knobs: vec![check], trial_boots: Vec::new() }.text(&mut page);
+        CheckReport { against: None, knobs: vec![check], trial_boots: Vec::new(), carried_over: Vec::new() }
+            .text(&mut page);
         let text = page.into_text();
         let row = text.lines().nth(1).expect("a row");
         let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();

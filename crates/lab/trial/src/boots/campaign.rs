@@ -16,7 +16,8 @@
 //! Invariants, each held by a test that cuts the power at every call: the state is on the disk before the machine is
 //! told anything, and the last thing that goes; a block is every arm once, in an order drawn from the seed and its own
 //! number, so that a resumed one draws the same; nothing is measured in a boot that is not the arm's; a boot is
-//! measured once or not at all; no more boots are asked for than were told.
+//! measured once or not at all; no more boots are asked for than were told, and none once the default entry is another
+//! one than at the beginning.
 
 use std::collections::BTreeMap;
 
@@ -50,6 +51,11 @@ pub(crate) trait Machine {
     fn take_back(&mut self) -> Result<(), String>;
     /// Why this boot, which is marked with an arm, is not what was asked for; `None` where it is.
     fn shortfall(&self, arm: usize) -> Option<String>;
+    /// Why no boot says any more what it was asked for: the default entry is another one than at the beginning, or
+    /// somebody has copied the arguments of an arm to where later boots get them. `None` as long as nothing is so.
+    fn spoilt(&self) -> Option<String>;
+    /// Whether the default entry, as the loader has it now, is none on trial: whether a boot by it leads back.
+    fn leads_back(&self) -> bool;
     /// Measures every inner arm in this boot.
     fn measure(&mut self, boot: usize) -> Result<Vec<Inner>, Unmeasured>;
     /// Whether every rung has a verdict by now.
@@ -277,6 +283,9 @@ impl Campaign {
             Err(why) => self.set_end(End::Stopped(why), machine),
         }
         loop {
+            if let Some(why) = machine.spoilt() {
+                self.set_end(End::Stopped(why), machine);
+            }
             if let Some(end) = self.ended(machine) {
                 self.set_end(end, machine);
                 return self.leave(machine);
@@ -402,9 +411,10 @@ impl Campaign {
         Ok(true)
     }
 
-    /// Leaves a boot on trial for the default entry, and concludes there; at once where this is by the default entry.
+    /// Leaves a boot on trial for the default entry, and concludes there; at once where this is by the default entry,
+    /// and where the default entry has become one on trial: another boot would change nothing.
     fn leave(&mut self, machine: &mut dyn Machine) -> Next {
-        if machine.marked().is_none() {
+        if machine.marked().is_none() || !machine.leads_back() {
             return self.conclude(machine);
         }
         self.at = At::Home { after: machine.boot_id() };

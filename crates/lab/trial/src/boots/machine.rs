@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use planish_model::{Exit, Plan, Profile, Step, gone_at_boot, marked};
+use planish_model::{Entry, EntryId, EntryState, Exit, KnobId, Plan, Profile, Step, gone_at_boot, marked};
 use planish_pipeline::{
-    ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Undone, apply, apply_once,
-    boot_alone, end_boots, install_resume, log, plan, remove_resume,
+    ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Target, Undone, apply, apply_once,
+    boot_alone, carried_over, default_entry, end_boots, install_resume, log, plan, remove_resume, undo,
 };
 
 use super::campaign::{Campaign, End, Inner, Machine, Unmeasured};
@@ -54,6 +54,49 @@ pub(super) fn take_back(session: &Session) -> Result<(), String> {
 /// Takes out the unit that goes on.
 pub(super) fn remove_unit(session: &Session) -> Result<(), String> {
     left(remove_resume(session))
+}
+
+/// Why no boot of a trial says any more what it was asked for: its arguments have come into what later boots are given,
+/// or the default entry is another one than at the beginning. Whoever installs a kernel does either.
+pub(super) fn spoilt(session: &Session, saved: &Saved) -> Option<String> {
+    if let Some((what, cure)) = copied(session, saved) {
+        return Some(format!("{what}: {cure}"));
+    }
+    let (was, is) = (saved.default.as_ref()?, default_entry(session));
+    match is {
+        Some(is) if is == *was => None,
+        Some(is) => Some(format!("the default entry was {was} when it began, and is {is} now")),
+        None => {
+            Some(format!("the default entry was {was} when it began, and nobody can tell what it is now"))
+        }
+    }
+}
+
+/// Where the arguments of a boot on trial have come into what later boots are given, and what to do about it.
+fn copied(session: &Session, saved: &Saved) -> Option<(String, String)> {
+    let mut line = carried_over(session).ok()?.into_iter().next()?;
+    if line.arguments.is_empty() {
+        // An entry that is taken back says no more what it gave; its reason says of which arm it was.
+        let entries = log(session).unwrap_or_default();
+        let is_it = |entry: &&Entry| entry.trial_boot() == Some(line.name.as_str());
+        let entry = entries.iter().rev().find(is_it);
+        let name = entry.and_then(|entry| entry.reason.as_deref()?.strip_prefix(REASON)?.split(':').next());
+        let arm = name.and_then(|name| name.rsplit('-').next()?.parse::<usize>().ok());
+        let given = arm.and_then(|arm| saved.arguments.get(arm.checked_sub(1)?));
+        line.arguments = given.cloned().unwrap_or_default();
+    }
+    Some((line.to_string(), line.cure()))
+}
+
+/// What the next boot is by, as the loader has it now.
+pub(super) fn next_boot(session: &Session) -> String {
+    match default_entry(session) {
+        Some(entry) if entry.is_marked() => {
+            format!("the next one has its arguments too, by the default entry {entry}")
+        }
+        Some(entry) => format!("the next one is by the default entry, {entry}"),
+        None => "what the next one is by cannot be told".to_owned(),
+    }
 }
 
 /// The profile of a boot: its boot parameters, and what else its profile wants, of which nothing is given.
@@ -133,6 +176,7 @@ impl Real<'_> {
         let nested = nested.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(recipe, _)| recipe);
         let proof = outcome.proof_id.clone().unwrap_or_default();
         let reason = format!("trial {}, proof {proof}", outcome.trial);
+        self.take_back_half(&reason)?;
         if best.is_none() && nested.is_none() {
             outcome.notes.push("nothing was kept, so nothing was persisted".to_owned());
         }
@@ -145,10 +189,48 @@ impl Real<'_> {
         Ok(())
     }
 
+    /// Takes back what a kill has left half persisted. What is half there would pass for the whole: the next boot gives
+    /// the arguments as soon as one of the loader's files does.
+    fn take_back_half(&self, reason: &str) -> Result<(), TrialError> {
+        let host = |detail| TrialError::Host { detail, restored: false };
+        let entries = log(self.session).map_err(|error| host(chain(&error)))?;
+        let is_half = |entry: &&Entry| {
+            entry.state == EntryState::Interrupted && entry.reason.as_deref() == Some(reason)
+        };
+        for entry in entries.iter().rev().filter(is_half) {
+            left(undo(self.session, Target::Entry(entry.id), false)).map_err(host)?;
+        }
+        Ok(())
+    }
+
+    /// The entry that has persisted a boot: of a conclusion that a kill has cut behind it.
+    fn persisted_as(&self, plan: &Plan, reason: &str) -> Option<EntryId> {
+        let entries = log(self.session).unwrap_or_default();
+        let is_it = |entry: &&Entry| {
+            entry.is_open() && entry.reason.as_deref() == Some(reason) && entry.profile == plan.profile
+        };
+        entries.iter().rev().find(is_it).map(|entry| entry.id)
+    }
+
+    /// What every boot is to give for an arm: also what the running kernel was given, as it is where a kill came behind
+    /// an apply that has not said so, and the machine was started anew since.
+    fn plan_to_keep(&self, arm: usize) -> Result<Plan, String> {
+        let due = self.plan_of(arm)?;
+        let boot = self.boot(arm).ok_or_else(|| "no boot of the trial has this number".to_owned())?;
+        let source = Source::Inline(Box::new(profile(self.trial, boot)));
+        let whole = plan(self.session, &source, &self.saved.allowed()).map_err(|error| chain(&error))?;
+        let catalogue = self.session.catalogue();
+        let is_at_boot = |id: &KnobId| catalogue.knob(id).is_ok_and(|knob| knob.boot_parameter().is_some());
+        let running = whole.skipped.into_iter().filter(|row| row.satisfied && is_at_boot(&row.knob));
+        let rows = due.skipped.iter().cloned().chain(running).collect();
+        let (host_id, boot_id) = (due.host_id.clone(), due.boot_id.clone());
+        Ok(Plan::new(due.profile.clone(), host_id, boot_id, Vec::new(), rows).with_boot(due.boot))
+    }
+
     /// Gives the default entry the boot parameters of an arm, by the usual way.
     fn persist_boot(&self, arm: usize, reason: &str) -> Result<Kept, TrialError> {
         let refused = |what| TrialError::Refused { what, cure: String::new() };
-        let plan = self.plan_of(arm).map_err(refused)?;
+        let plan = self.plan_to_keep(arm).map_err(refused)?;
         let options =
             ApplyOptions { persist: true, reason: Some(reason.to_owned()), ..ApplyOptions::default() };
         let done = apply(self.session, &plan, &options).map_err(|error| not_persisted(&error))?;
@@ -159,7 +241,11 @@ impl Real<'_> {
         // Of the plan of now, and not of what each boot was given: somebody may have changed the default meanwhile.
         let is_given = |step: &&Step| !done.unpersisted.iter().any(|left| left.place == step.place);
         let given = arguments(self.session, plan.boot.iter().filter(is_given));
-        let mut notes = vec![match done.entry {
+        let earlier = || self.persisted_as(&plan, reason);
+        let mut notes = vec![match done.entry.or_else(earlier) {
+            Some(entry) if given.is_empty() => {
+                format!("persisted as entry {entry}, for every boot: planish undo {entry}")
+            }
             Some(entry) => {
                 format!(
                     "persisted as entry {entry}, for every boot from the next one on: {given}; planish undo {entry}"
@@ -220,6 +306,10 @@ impl Machine for Real<'_> {
     }
 
     fn shortfall(&self, arm: usize) -> Option<String> {
+        let (kernel, first) = (self.host.facts().kernel, &self.saved.host.kernel);
+        if kernel != *first {
+            return Some(format!("its kernel is {kernel}, and was {first} at the beginning"));
+        }
         if self.boot(arm).is_none() {
             let now = self.session.host().read("/proc/cmdline").unwrap_or_default();
             let why = "the default entry is another one than at the beginning: its command line is";
@@ -231,6 +321,14 @@ impl Machine for Real<'_> {
         };
         let missing: Vec<&str> = plan.boot.iter().map(|step| step.knob.as_str()).collect();
         (!missing.is_empty()).then(|| format!("it came up without {}", missing.join(", ")))
+    }
+
+    fn spoilt(&self) -> Option<String> {
+        spoilt(self.session, &self.saved)
+    }
+
+    fn leads_back(&self) -> bool {
+        default_entry(self.session).is_none_or(|entry| !entry.is_marked())
     }
 
     fn measure(&mut self, boot: usize) -> Result<Vec<Inner>, Unmeasured> {
@@ -265,6 +363,10 @@ impl Machine for Real<'_> {
         let is_stopped = matches!(campaign.end(), Some((End::Stopped(_), _)));
         if self.saved.keep && is_stopped {
             outcome.notes.push("it was stopped, so nothing was persisted".to_owned());
+        } else if self.saved.keep
+            && let Some((what, cure)) = copied(self.session, &self.saved)
+        {
+            not_kept(&mut outcome, &TrialError::Refused { what, cure });
         } else if self.saved.keep
             && let Err(error) = self.persist(&mut outcome)
         {

@@ -16,7 +16,8 @@ use std::path::Path;
 
 use planish_model::{Class, Exit, HostFacts, KnobId, Step as PlanStep, marked};
 use planish_pipeline::{
-    PipelineError, PlanOptions, Session, can_persist, can_resume, once_preview, resume_units, stop_resume,
+    PipelineError, PlanOptions, Session, can_persist, can_resume, default_entry, once_preview, resume_units,
+    stop_resume,
 };
 
 use self::campaign::{Campaign, Machine, Next};
@@ -152,6 +153,7 @@ pub fn begin(
             unit,
             host: facts,
             cmdline: session.host().read("/proc/cmdline").unwrap_or_default(),
+            default: default_entry(session),
             arguments,
             campaign: Campaign::new(seed, trial.boot.len(), boots.blocks, 0),
         },
@@ -224,7 +226,12 @@ pub fn status(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
 fn status_of_state(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
     let Some(saved) = state::load(session)? else { return Ok(None) };
     let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
-    Ok(Some(told::outcome(&trial, &saved, &saved.campaign)))
+    let mut outcome = told::outcome(&trial, &saved, &saved.campaign);
+    if saved.campaign.end().is_none() {
+        let ends = |why| format!("it ends at its next boot, or by planish trial stop: {why}");
+        outcome.notes.extend(machine::spoilt(session, &saved).map(ends));
+    }
+    Ok(Some(outcome))
 }
 
 /// Refuses a machine that could not go on after a boot, and a boot that is none of the baseline.
@@ -409,9 +416,12 @@ fn on(
         }
     };
     if after == After::Ended && real.marked().is_some() {
-        let note =
-            "this boot is still the one on trial, and the next one is by the default entry: systemctl reboot";
-        outcome.notes.push(note.to_owned());
+        let next = machine::next_boot(real.session);
+        let note = format!(
+            "this boot is still the one on trial, and {next}: systemctl reboot, before a package that installs a kernel \
+             copies its command line"
+        );
+        outcome.notes.push(note);
     }
     Going { outcome, after }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Class, HostFacts, KnobId};
+use planish_model::{Class, DefaultEntry, HostFacts, KnobId};
 use planish_pipeline::Session;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,9 @@ pub(super) struct Saved {
     pub(super) host: HostFacts,
     /// The command line of the default entry, as it was when it began.
     pub(super) cmdline: String,
+    /// The default entry, as the loader had it then. Who wrote the state without it did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) default: Option<DefaultEntry>,
     /// What each boot gives the kernel.
     pub(super) arguments: Vec<String>,
     /// Where it is.

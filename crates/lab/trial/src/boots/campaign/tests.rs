@@ -26,6 +26,8 @@ struct Fake {
     broken: Vec<usize>,
     /// Arms that the loader refuses.
     refused: Vec<usize>,
+    /// The boot from which on the default entry is another one, and whether it is one on trial.
+    spoilt_from: Option<(usize, bool)>,
     measured: Vec<usize>,
     /// Boots at all, also those by somebody who switches it on.
     reboots: usize,
@@ -44,6 +46,7 @@ impl Fake {
             is_done: false,
             broken: Vec::new(),
             refused: Vec::new(),
+            spoilt_from: None,
             measured: Vec::new(),
             reboots: 0,
             decided_after: usize::MAX,
@@ -113,6 +116,12 @@ impl Machine for Fake {
     }
     fn shortfall(&self, _arm: usize) -> Option<String> {
         None
+    }
+    fn spoilt(&self) -> Option<String> {
+        self.spoilt_from.filter(|(boot, _)| self.boot >= *boot).map(|_| "another default".to_owned())
+    }
+    fn leads_back(&self) -> bool {
+        !self.spoilt_from.is_some_and(|(boot, is_on_trial)| self.boot >= boot && is_on_trial)
     }
     fn measure(&mut self, boot: usize) -> Result<Vec<Inner>, Unmeasured> {
         let was_dead = self.is_dead();
@@ -320,4 +329,35 @@ fn the_seed_of_the_guest_draws_the_arm_last_and_then_first() {
     campaign.block = 1;
     campaign.draw();
     assert_eq!(campaign.due, [0, 2, 1]);
+    }
+
+/// A package that installs a kernel may make another entry the default one, and give it the arguments of the arm.
+#[test]
+fn no_boot_is_asked_for_once_the_default_entry_is_another_one() {
+    for is_on_trial in [false, true] {
+        for boot in 0..8 {
+            let mut machine = Fake { spoilt_from: Some((boot, is_on_trial)), ..Fake::new() };
+            let mut campaign = Campaign::new(3, 1, 3, 0);
+            let mut next = campaign.go_on(&mut machine);
+            while next == Next::Reboot && machine.boot < boot {
+                machine.come_up();
+                next = campaign.go_on(&mut machine);
+            }
+            let when = format!("in boot {boot}, the default on trial {is_on_trial}");
+            // It leaves a boot on trial for a default entry that leads back, and no other.
+            assert_eq!(next == Next::Reboot, machine.running.is_some() && !is_on_trial, "{when}");
+            if next == Next::Reboot {
+                machine.come_up();
+                next = campaign.go_on(&mut machine);
+            }
+            assert_eq!(next, Next::Ended(None), "{when}");
+            assert_eq!(
+                campaign.end().map(|(end, _)| end.clone()),
+                Some(End::Stopped("another default".into()))
+            );
+            assert!(campaign.asked() <= boot, "{when}: {} boots", campaign.asked());
+            machine.running = None;
+            assert_as_before(&machine, &when);
+        }
+    }
 }
