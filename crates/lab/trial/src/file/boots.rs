@@ -223,6 +223,10 @@ mod tests {
             (format!("{HEAD}[boots]\nboot_seconds = -1\n{BOOT}"), "`boot_seconds` is a time"),
             (format!("{HEAD}[boots]\n{BOOT}min_gain = 2\n"), "`min_gain` is a fraction"),
             (format!("{HEAD}[boots]\n{BOOT}{BOOT}"), "the name `a` is taken"),
+            (
+                format!("{HEAD}[boots]\n{BOOT}[[rung]]\nname = \"r\"\n[[rung]]\nname = \"a + r\"\n"),
+                "t.toml:8:8: `a + r` is how rung `r` inside this boot is told, and is taken",
+            ),
             (format!("{HEAD}[boots]\n[[boot]]\nname = \"a\"\n"), "sets no boot parameter"),
             (
                 format!("{HEAD}[boots]\n[[boot]]\nname = \"a\"\nwant = {{ \"vm.swappiness\" = 1 }}\n"),

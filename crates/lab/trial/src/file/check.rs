@@ -19,6 +19,7 @@ use crate::control::is_time;
 use crate::error::{TrialError, did_you_mean};
 use crate::hooks::SettleSpec;
 use crate::ladder::PAIRS_MAX;
+use crate::ladder::boots::inside;
 use crate::outcome::{Better, LadderMode, MetricSpec, TrialOutcome};
 
 /// Metrics of a slice, in the order in which one is taken as primary.
@@ -377,7 +378,11 @@ fn is_latency(name: &str) -> bool {
 }
 
 fn names(trial: &TrialFile) -> Found {
-    let mut seen = BTreeSet::from([trial.baseline.name(), TrialOutcome::PLACEBO, TrialOutcome::STACK]);
+    let mut seen = BTreeSet::from([TrialOutcome::PLACEBO, TrialOutcome::STACK]);
+    if !seen.insert(trial.baseline.name()) {
+        let name = trial.baseline.name.as_ref().expect("only a name that was given can be one of these");
+        return Err((name.span().into(), format!("the name `{}` is taken", name.get_ref())));
+    }
     for (index, rung) in trial.rung.iter().enumerate() {
         let Some(name) = &rung.name else {
             return wrong(&format!("rung.{index}"), "a [[rung]] has no `name`");
@@ -389,6 +394,15 @@ fn names(trial: &TrialFile) -> Found {
     for boot in &trial.boot {
         if !seen.insert(boot.name.get_ref()) {
             return Err((boot.name.span().into(), format!("the name `{}` is taken", boot.name.get_ref())));
+        }
+    }
+    // A rung inside a boot is told by both names.
+    for (boot, rung) in trial.boot.iter().flat_map(|boot| trial.rung.iter().map(move |rung| (boot, rung))) {
+        let inside = inside(boot.name.get_ref(), rung.name());
+        if seen.contains(inside.as_str()) {
+            let message =
+                format!("`{inside}` is how rung `{}` inside this boot is told, and is taken", rung.name());
+            return Err((boot.name.span().into(), message));
         }
     }
     Ok(())
@@ -612,6 +626,11 @@ mod tests {
         assert_eq!(wrong, no("speed"), "no random one");
         let wrong = error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n[[rung]]\nname = \"a\"\n"));
         assert_eq!(wrong, "t.toml:9:8: the name `a` is taken");
+        for taken in ["placebo", "stack"] {
+            let wrong =
+                error(&format!("{HEAD}{COMMAND}[baseline]\nname = \"{taken}\"\n[[rung]]\nname = \"a\"\n"));
+            assert_eq!(wrong, format!("t.toml:6:8: the name `{taken}` is taken"));
+        }
         let rung = |rest: &str| error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n{rest}\n"));
         let wrong = rung("profile = \"postgers\"");
         assert!(wrong.starts_with("t.toml:8:11: no profile `postgers`"), "{wrong}");

@@ -83,8 +83,13 @@ impl BootRungs {
 
     /// The name of a rung inside a boot.
     pub(crate) fn inside(&self, boot: &str, rung: &str) -> String {
-        format!("{boot} + {rung}")
+        inside(boot, rung)
     }
+}
+
+/// How a rung inside a boot is told.
+pub(crate) fn inside(boot: &str, rung: &str) -> String {
+    format!("{boot} + {rung}")
 }
 
 /// Whether every rung but the placebo has a verdict by its pairs so far.
