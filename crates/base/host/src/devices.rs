@@ -212,11 +212,10 @@ fn has_latency() -> bool {
 /// Who holds a shorter limit than we do: the processes, or the kernel where no process does. Nobody where ours is in
 /// force. Not known to a user who may not open the device.
 fn others() -> io::Result<String> {
-    let (in_force, ours) = (hold::in_force_us()?, hold::held_us(Path::new(PROC))?);
-    if in_force >= ours {
+    let in_force = hold::in_force_us()?;
+    let Some(mut names) = hold::shorter_than_ours(Path::new(PROC), in_force)? else {
         return Ok(String::new());
-    }
-    let mut names = hold::others(Path::new(PROC))?;
+    };
     if names.is_empty() {
         names.push("a driver of the kernel".to_owned());
     }

@@ -3,6 +3,8 @@
 //! Both kinds of files are for programs that run with all rights, and administrators write passwords and serial numbers
 //! into them. Every other line is left empty, so that a line has the number that it has on the host.
 
+use planish_sys::hold;
+
 /// Directives of units that an observation reads. Their values are numbers and words.
 const UNIT_DIRECTIVES: [&str; 17] = [
     "AllowedCPUs",
@@ -75,17 +77,12 @@ pub(crate) fn of_unit(text: &str) -> String {
     out
 }
 
-/// What has a boot start our unit that holds a limit.
-const HOLDER_WANTED: &str = "Wants=planish-hold.service";
-
 fn of_unit_line(line: &str) -> Option<String> {
-    if line.starts_with('[') || line.starts_with("EnvironmentFile=") || line == HOLDER_WANTED {
+    if line.starts_with('[') || line.starts_with("EnvironmentFile=") || line == hold::WANTED {
         return Some(line.to_owned());
     }
     if let Some(command) = line.strip_prefix("ExecStart=") {
-        if let [_, "hold", "cpu-dma-latency", limit] = command.split(' ').collect::<Vec<_>>()[..]
-            && limit.bytes().all(|b| b.is_ascii_digit())
-        {
+        if hold::limit_in_unit(command).is_some() {
             return Some(line.to_owned());
         }
         let mut words = command.split_whitespace();

@@ -33,6 +33,22 @@ pub const NO_LIMIT_US: u32 = 2_000_000_000;
 /// The words behind the program that make a process a holder, but for the number.
 pub const WORDS: [&str; 2] = ["hold", "cpu-dma-latency"];
 
+/// The unit of systemd that has a boot start a holder, where it lies, and the drop-in by which every boot pulls it in.
+pub const UNIT: &str = "planish-hold.service";
+/// Its file.
+pub const UNIT_FILE: &str = "/etc/systemd/system/planish-hold.service";
+/// The drop-in of the target of every boot.
+pub const PULLED_IN: &str = "/etc/systemd/system/multi-user.target.d/90-planish-hold.conf";
+/// The line of the drop-in that does it.
+pub const WANTED: &str = "Wants=planish-hold.service";
+
+/// The limit that a command of a unit has held, in its own words; `None` for any other command.
+#[must_use]
+pub fn limit_in_unit(command: &str) -> Option<&str> {
+    let [_, first, second, limit] = command.split(' ').collect::<Vec<_>>()[..] else { return None };
+    ([first, second] == WORDS && limit.bytes().all(|byte| byte.is_ascii_digit())).then_some(limit)
+}
+
 /// The name that a holder gives itself when it holds; the kernel keeps 15 bytes of one.
 const NAME: &str = "planish-holder";
 
@@ -62,14 +78,24 @@ pub struct Holder {
 /// # Errors
 /// The processes cannot be listed.
 pub fn holders(proc: &Path) -> io::Result<Vec<Holder>> {
-    Ok(look(proc, None)?.0)
+    Ok(look(proc, None)?.holders)
 }
 
-/// The holders, and whether a process of the program of this name is about to become one.
-fn look(proc: &Path, program: Option<&str>) -> io::Result<(Vec<Holder>, bool)> {
+/// What one walk over the processes has seen.
+struct Walk {
+    /// Our holders, by their numbers.
+    holders: Vec<Holder>,
+    /// Whether a process of our program is about to become one.
+    starts: bool,
+    /// Every process.
+    pids: Vec<u32>,
+}
+
+/// Walks over the processes once. `program` is the name of the program that may be about to become a holder.
+fn look(proc: &Path, program: Option<&str>) -> io::Result<Walk> {
     let own = namespace(&proc.join("self"));
-    let (mut found, mut starts) = (Vec::new(), false);
-    for pid in pids(proc)? {
+    let mut walk = Walk { holders: Vec::new(), starts: false, pids: pids(proc)? };
+    for pid in walk.pids.iter().copied() {
         let folder = proc.join(pid.to_string());
         // A process that ends meanwhile holds nothing.
         let name = file::read_text(&folder.join("comm")).unwrap_or_default();
@@ -82,14 +108,31 @@ fn look(proc: &Path, program: Option<&str>) -> io::Result<(Vec<Holder>, bool)> {
         }
         let words = file::read_up_to(&folder.join("cmdline"), file::BYTES_MAX).unwrap_or_default();
         let Some(limit_us) = limit_of(&words) else { continue };
-        starts |= !is_holder;
+        walk.starts |= !is_holder && is_starting(&folder);
         let open = has_open(&folder);
         if is_holder && open.unwrap_or_else(|| is_of_root(&folder)) {
-            found.push(Holder { pid, limit_us, is_seen: open.is_some() });
+            walk.holders.push(Holder { pid, limit_us, is_seen: open.is_some() });
         }
     }
-    found.sort_by_key(|holder| holder.pid);
-    Ok((found, starts))
+    walk.holders.sort_by_key(|holder| holder.pid);
+    Ok(walk)
+}
+
+/// Whether a process may still be on its way to what it was started for. One that is stopped, or that has ended, is not;
+/// nor is one that has had all the time that it is waited for: nobody's read is held up by it.
+fn is_starting(process: &Path) -> bool {
+    // proc_pid_stat(5): the name may hold anything but ends with the last bracket; the state follows, and the moment of
+    // its start, in ticks since the boot, is the twentieth word from there.
+    let stat = file::read_text(&process.join("stat")).unwrap_or_default();
+    let mut words = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+    let Some(state) = words.next() else { return true };
+    let began = words.nth(18).and_then(|ticks| ticks.parse::<u64>().ok());
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec;
+    let is_new = began.is_none_or(|ticks| {
+        let began = ticks / rustix::param::clock_ticks_per_second().max(1);
+        u64::try_from(now).unwrap_or(0).saturating_sub(began) <= STARTING.as_secs()
+    });
+    is_new && !["T", "t", "Z", "X"].contains(&state)
 }
 
 /// The limit that our holders keep together, in microseconds: the smallest, or [`NO_LIMIT_US`].
@@ -100,6 +143,15 @@ fn look(proc: &Path, program: Option<&str>) -> io::Result<(Vec<Holder>, bool)> {
 /// # Errors
 /// As [`holders`].
 pub fn held_us(proc: &Path) -> io::Result<u32> {
+    Ok(limit(&settled(proc)?))
+}
+
+fn limit(walk: &Walk) -> u32 {
+    walk.holders.iter().map(|holder| holder.limit_us).min().unwrap_or(NO_LIMIT_US)
+}
+
+/// The walk after which no holder of ours is starting any more.
+fn settled(proc: &Path) -> io::Result<Walk> {
     // What the kernel calls a program after exec: the first 15 bytes of its file's name.
     let program = std::env::current_exe().ok();
     let program =
@@ -107,32 +159,38 @@ pub fn held_us(proc: &Path) -> io::Result<u32> {
     let program = program.map(|name| name.chars().take(15).collect::<String>());
     let start = Instant::now();
     loop {
-        let (found, starts) = look(proc, program.as_deref())?;
-        if !starts || start.elapsed() > STARTING {
-            return Ok(found.iter().map(|holder| holder.limit_us).min().unwrap_or(NO_LIMIT_US));
+        let walk = look(proc, program.as_deref())?;
+        if !walk.starts || start.elapsed() > STARTING {
+            return Ok(walk);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Names of processes that have the device open and are no holders of ours, with their numbers.
+/// Who holds a shorter limit than our holders do, where `in_force_us` is the one that counts: names of processes that
+/// have the device open and are no holders of ours, with their numbers. `None` where ours is the one in force.
 ///
-/// This looks at every descriptor of every process, so that it is asked only where something is known to be held.
+/// The processes are gone through once. That looks at every descriptor of every one, so that it is done only where
+/// something of others is known to be held.
 ///
 /// # Errors
 /// As [`holders`].
-pub fn others(proc: &Path) -> io::Result<Vec<String>> {
-    let ours = holders(proc)?;
+pub fn shorter_than_ours(proc: &Path, in_force_us: u32) -> io::Result<Option<Vec<String>>> {
+    let walk = settled(proc)?;
+    Ok((in_force_us < limit(&walk)).then(|| others(proc, &walk)))
+}
+
+fn others(proc: &Path, walk: &Walk) -> Vec<String> {
     let mut found = Vec::new();
-    for pid in pids(proc)? {
+    for pid in &walk.pids {
         let folder = proc.join(pid.to_string());
-        let is_other = pid != std::process::id() && !ours.iter().any(|holder| holder.pid == pid);
+        let is_other = *pid != std::process::id() && !walk.holders.iter().any(|holder| holder.pid == *pid);
         if is_other && has_open(&folder) == Some(true) {
             let name = file::read_text(&folder.join("comm")).unwrap_or_default();
             found.push(format!("{} ({pid})", name.trim_end()));
         }
     }
-    Ok(found)
+    found
 }
 
 /// The limit that is in force, whoever holds it. Reading it limits nothing.
@@ -322,7 +380,10 @@ mod tests {
             holders(proc).unwrap().iter().map(|holder| (holder.pid, holder.limit_us)).collect();
         assert_eq!(found, [(9, 0), (20, 20)]);
         assert_eq!(held_us(proc).unwrap(), 0, "of several the smallest counts");
-        let mut others = others(proc).unwrap();
+        assert_eq!(shorter_than_ours(proc, 0).unwrap(), None, "ours is in force");
+        std::fs::remove_dir_all(proc.join("9")).unwrap();
+        assert_eq!(shorter_than_ours(proc, 20).unwrap(), None, "ours is in force");
+        let mut others = shorter_than_ours(proc, 5).unwrap().expect("somebody holds a shorter one");
         others.sort();
         let strangers: Vec<String> = [11, 13, 14, 15, 16].map(|pid| format!("{NAME} ({pid})")).into();
         assert_eq!(others, [strangers, vec!["tuned (12)".to_owned()]].concat());
@@ -334,10 +395,26 @@ mod tests {
         let proc = proc.path();
         process(proc, "self", "cargo", &[], &[], "pid:[1]");
         process(proc, "10", "planish", &["planish", "check"], &[], "pid:[1]");
-        assert_eq!(look(proc, Some("planish")).unwrap(), (Vec::new(), false));
+        let looked = |name: &str| {
+            let walk = look(proc, Some(name)).unwrap();
+            (walk.holders, walk.starts)
+        };
+        assert_eq!(looked("planish"), (Vec::new(), false));
         process(proc, "11", "planish", &["planish", "hold", "cpu-dma-latency", "20"], &[DEVICE], "pid:[1]");
-        assert_eq!(look(proc, Some("planish")).unwrap(), (Vec::new(), true));
-        assert_eq!(look(proc, Some("other")).unwrap(), (Vec::new(), false));
+        assert_eq!(looked("planish"), (Vec::new(), true));
+        assert_eq!(looked("other"), (Vec::new(), false));
+        // Of those that get no further, nobody waits for one.
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec as u64;
+        let tick = rustix::param::clock_ticks_per_second();
+        let stat = |state: &str, began: u64| {
+            let rest = ["0"; 18].join(" ");
+            let text = format!("11 (a ) S name) {state} {rest} {} 0 0\n", began * tick);
+            File::create(proc.join("11/stat")).unwrap().write_all(text.as_bytes()).unwrap();
+            looked("planish").1
+        };
+        assert!(stat("S", now) && stat("R", now.saturating_sub(1)));
+        assert!(!stat("T", now) && !stat("t", now) && !stat("Z", now), "stopped, traced, ended");
+        assert!(!stat("S", now.saturating_sub(60)), "it has had its time");
     }
 
     #[test]

@@ -38,9 +38,12 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
 }
 
-/// What a line sets: everything before its value.
+/// What a line sets: everything before its value. What has a limit held is that, wherever the program lies by then.
 fn key(line: &str) -> &str {
-    if udev::is_rule(line) || line.starts_with("ExecStart=") && line.contains(place::HOLDS) {
+    if line.starts_with("ExecStart=") && line.contains(place::HOLDS) {
+        return place::HOLDS;
+    }
+    if udev::is_rule(line) {
         return line.rsplit_once(' ').map_or(line, |(key, _)| key);
     }
     let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
@@ -235,8 +238,13 @@ mod tests {
     #[test]
     fn a_line_is_known_by_what_it_sets() {
         assert_eq!(key("vm.swappiness = 10"), "vm.swappiness");
-        let unit = "ExecStart=/usr/bin/planish hold cpu-dma-latency";
-        assert_eq!(key(&format!("{unit} 20")), unit);
+        // The program may have moved since: two lines would be two commands of one unit.
+        let moved = |program: &str, limit: u32| {
+            let line = format!("ExecStart={program} hold cpu-dma-latency {limit}");
+            EntryStep { wanted: line, ..file_step("persist.hold", SYSCTL_FILE, String::new()) }
+        };
+        let held = content([moved("/opt/planish", 20), moved("/usr/bin/planish", 50)].iter()).expect("lines");
+        assert_eq!(held, format!("{HEAD}ExecStart=/usr/bin/planish hold cpu-dma-latency 50\n"));
         assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
         let set = |line| place_of(line).expect("it sets a place");
         assert_eq!(set("vm.swappiness = 10"), "/proc/sys/vm/swappiness");

@@ -11,11 +11,6 @@ use planish_sys::hold;
 
 use crate::persist::file_step;
 
-/// The unit.
-const SERVICE: &str = "/etc/systemd/system/planish-hold.service";
-/// What makes a boot start it.
-const PULLED_IN: &str = "/etc/systemd/system/multi-user.target.d/90-planish-hold.conf";
-
 /// Where packages put the program: what a recorded host is taken to have.
 const PACKAGED: &str = "/usr/bin/planish";
 
@@ -64,6 +59,24 @@ DevicePolicy=closed
 DeviceAllow=/dev/cpu_dma_latency rw
 "
     );
-    let pulled_in = "[Unit]\nWants=planish-hold.service\n".to_owned();
-    Ok([file_step("persist.hold", SERVICE, service), file_step("persist.hold_start", PULLED_IN, pulled_in)])
+    let pulled_in = format!("[Unit]\n{}\n", hold::WANTED);
+    let start = file_step("persist.hold_start", hold::PULLED_IN, pulled_in);
+    Ok([file_step("persist.hold", hold::UNIT_FILE, service), start])
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::Persisted;
+
+    use super::*;
+
+    /// Names and words of the holder stand in `planish_sys::hold`; the model, which links nothing, has two of them again.
+    #[test]
+    fn the_model_calls_the_holder_as_the_system_does() {
+        assert_eq!(HOLDS, format!(" {} ", hold::WORDS.join(" ")));
+        assert_eq!(Persisted::OWN_HOLDER, hold::UNIT);
+        assert!(hold::UNIT_FILE.ends_with(&format!("/{}", hold::UNIT)));
+        assert_eq!(hold::WANTED, format!("Wants={}", hold::UNIT));
+        assert_eq!(hold::limit_in_unit(&format!("/usr/bin/planish{HOLDS}20")), Some("20"));
+    }
 }

@@ -329,7 +329,7 @@ fn the_seed_of_the_guest_draws_the_arm_last_and_then_first() {
     campaign.block = 1;
     campaign.draw();
     assert_eq!(campaign.due, [0, 2, 1]);
-    }
+}
 
 /// A package that installs a kernel may make another entry the default one, and give it the arguments of the arm.
 #[test]
