@@ -465,13 +465,13 @@ fn a_kernel_that_is_installed_in_a_boot_on_trial_ends_the_trial_and_says_what_to
         }
         tree.remove_if_there("/etc/kernel/cmdline");
         let entry = install_kernel(&tree, folder, is_default);
-        let cure = format!("take `skew_tick=1 planish.trial=");
+        let cure = "take `skew_tick=1 planish.trial=";
         let checked = check(&tree.session(), None).expect("checked");
         assert_eq!((checked.exit, checked.carried_over.len()), (Exit::Findings, 1), "{name}");
         assert_eq!(checked.carried_over[0].source, format!("{entry}:4"), "{name}");
-        assert!(checked.carried_over[0].cure().starts_with(&cure), "{name}: {:?}", checked.carried_over);
+        assert!(checked.carried_over[0].cure().starts_with(cure), "{name}: {:?}", checked.carried_over);
         let told = boots::status(&tree.session()).expect("readable").expect("under way").notes.join("\n");
-        assert!(told.contains(&cure) && told.contains(&entry), "{name}: {told}");
+        assert!(told.contains(cure) && told.contains(&entry), "{name}: {told}");
         let error = confirm(&tree.session()).expect_err("what runs is no boot on trial any more");
         assert_eq!(error.exit(), Exit::Refused, "{name}: {error}");
 
@@ -488,7 +488,7 @@ fn a_kernel_that_is_installed_in_a_boot_on_trial_ends_the_trial_and_says_what_to
             going = resume(&tree.session(), &mut Played(None)).expect("it has a state until it ends");
         }
         assert_eq!(going.after, After::Ended, "{name}");
-        assert!(going.outcome.notes.join("\n").contains(&cure), "{name}: {:?}", going.outcome.notes);
+        assert!(going.outcome.notes.join("\n").contains(cure), "{name}: {:?}", going.outcome.notes);
         assert_eq!(going.outcome.boots.expect("of boots").asked, asked, "{name}: no boot more");
         let error = begin(&tree, &tree.session(), &mut Played(None), false).expect_err("refused");
         assert_eq!(error.exit(), Exit::Refused, "{name}: {error}");
