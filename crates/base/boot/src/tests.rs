@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::generated;
-use crate::{Entry, Format, Odd, Shell, env_value, insert, refuse_odd, remove};
+use crate::{Entry, Format, Odd, Shell, env_value, insert, is_env_torn, refuse_odd, remove};
 
 const FORMATS: [Format; 4] = [Format::GrubDefaults, Format::GrubEnv, Format::Entry, Format::KernelCmdline];
 
@@ -17,6 +17,21 @@ fn env(lines: &str) -> String {
     let body = format!("# GRUB Environment Block\n{lines}");
     let padding = "#".repeat(1024 - body.len());
     body + &padding
+}
+
+#[test]
+fn a_block_that_a_power_cut_tore_is_known_by_its_sectors() {
+    let before = env(&format!("note={}\nkernelopts=root=x\n", "y".repeat(462)));
+    let after = insert(Format::GrubEnv, &before, "nosmt").expect("a whole block");
+    let mixed = |first: &str, second: &str| format!("{}{}", &first[..512], &second[512..]);
+    assert_ne!(before[..512], after[..512], "the line that changes lies in both sectors");
+    for torn in [mixed(&before, &after), mixed(&after, &before)] {
+        assert!(is_env_torn(&torn, &before, &after) && is_env_torn(&torn, &after, &before));
+    }
+    assert!(!is_env_torn(&before, &before, &after) && !is_env_torn(&after, &before, &after), "whole");
+    let theirs = mixed(&before, &after).replace("note=", "mine=");
+    assert!(!is_env_torn(&theirs, &before, &after), "somebody else has written since");
+    assert!(!is_env_torn(&before[..512], &before, &after), "cut off");
 }
 
 #[test]

@@ -207,3 +207,37 @@ fn no_loader_is_no_trial_boot() {
     let unknown = BootLoader::Unknown { reason: reason.clone(), cure: cure.clone() };
     assert_eq!(look(&host, &unknown, "nosmt"), Err(OnceRefusal { reason, cure }));
 }
+
+#[test]
+fn the_default_is_told_as_it_is_now_and_the_mark_of_a_trial_boot_wherever_it_has_come() {
+    let menu = format!("{HEAD}{LINUX}{CUSTOM}");
+    let marked = format!("ro quiet {}", planish_model::marker("a1"));
+    let default = format!("GRUB_CMDLINE_LINUX=\"{marked}\"\n");
+    let entry = format!("title N\nlinux /vmlinuz-2\noptions {marked}\n");
+    let files: [(&str, &[u8]); 7] = [
+        (MENU, menu.as_bytes()),
+        ("/boot/grub/custom.cfg", entry.as_bytes()),
+        ("/efi/loader/entries/AAA-planish-trial.conf", entry.as_bytes()),
+        ("/boot/loader/entries/new.conf", entry.as_bytes()),
+        ("/etc/kernel/cmdline", marked.as_bytes()),
+        ("/etc/default/grub", b"GRUB_DEFAULT=0\n"),
+        ("/etc/default/grub.d/x.cfg", default.as_bytes()),
+    ];
+    let (_root, host) = host(&files);
+    let found = carried_over(&host);
+    let told: Vec<(&str, &str)> =
+        found.iter().map(|line| (line.source.as_str(), line.name.as_str())).collect();
+    // The entry for once itself is none that later boots get.
+    assert_eq!(
+        told,
+        [
+            ("/etc/kernel/cmdline:1", "a1"),
+            ("/etc/default/grub.d/x.cfg:1", "a1"),
+            ("/boot/loader/entries/new.conf:3", "a1"),
+        ]
+    );
+    let entry = default_entry(&host, &loader("GRUB")).expect("a menu tells it");
+    assert_eq!((entry.title.as_str(), entry.line.as_str()), ("Debian", "/vmlinuz root=1 ro"));
+    assert!(!entry.is_marked() && entry.to_string().contains(MENU), "{entry}");
+    assert_eq!(default_entry(&host, &BootLoader::default()), None);
+}
