@@ -629,7 +629,7 @@ mod tests {
         for taken in ["placebo", "stack"] {
             let wrong =
                 error(&format!("{HEAD}{COMMAND}[baseline]\nname = \"{taken}\"\n[[rung]]\nname = \"a\"\n"));
-            assert_eq!(wrong, format!("t.toml:6:8: the name `{taken}` is taken"));
+            assert_eq!(wrong, format!("t.toml:7:8: the name `{taken}` is taken"));
         }
         let rung = |rest: &str| error(&format!("{HEAD}{COMMAND}[[rung]]\nname = \"a\"\n{rest}\n"));
         let wrong = rung("profile = \"postgers\"");
