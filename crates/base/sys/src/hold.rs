@@ -118,8 +118,8 @@ fn look(proc: &Path, program: Option<&str>) -> io::Result<Walk> {
     Ok(walk)
 }
 
-/// Whether a process may still be on its way to what it was started for. One that is stopped, or that has ended, is not;
-/// nor is one that has had all the time that it is waited for: nobody's read is held up by it.
+/// Whether a process may still be on its way to what it was started for. One that is stopped, or that has ended, is
+/// not; nor is one that has had all the time that it is waited for: nobody's read is held up by it.
 fn is_starting(process: &Path) -> bool {
     // proc_pid_stat(5): the name may hold anything but ends with the last bracket; the state follows, and the moment of
     // its start, in ticks since the boot, is the twentieth word from there.

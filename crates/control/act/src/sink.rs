@@ -231,8 +231,8 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
     })
 }
 
-/// Removes what a kill left beside a file below a root. The folder may lie behind links, and a menu of a boot loader may
-/// be one itself.
+/// Removes what a kill left beside a file below a root. The folder may lie behind links, and a menu of a boot loader
+/// may be one itself.
 pub(crate) fn sweep_beside(root: &Path, path: &str) -> Result<(), SinkError> {
     let (folder, name) = path.rsplit_once('/').unwrap_or_default();
     let Ok(folder) = in_root(root, folder) else { return Ok(()) };

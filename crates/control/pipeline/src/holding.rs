@@ -70,7 +70,8 @@ mod tests {
 
     use super::*;
 
-    /// Names and words of the holder stand in `planish_sys::hold`; the model, which links nothing, has two of them again.
+    /// Names and words of the holder stand in `planish_sys::hold`; the model, which links nothing, has two of them
+    /// again.
     #[test]
     fn the_model_calls_the_holder_as_the_system_does() {
         assert_eq!(HOLDS, format!(" {} ", hold::WORDS.join(" ")));

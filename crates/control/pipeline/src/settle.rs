@@ -8,9 +8,9 @@ use planish_model::{EntryId, EntryStep, Outcome, OutcomeKind, Undo};
 use crate::contents::Contents;
 
 /// Removes what a kill left beside files that entries of this journal have replaced or were to replace: half of a new
-/// one, which nobody reads and nobody else would ever remove. And puts together what a power cut tore: the one file that
-/// is written where it lies. What cannot be swept is no reason to keep a host from going back; the next command tries
-/// again.
+/// one, which nobody reads and nobody else would ever remove. And puts together what a power cut tore: the one file
+/// that is written where it lies. What cannot be swept is no reason to keep a host from going back; the next command
+/// tries again.
 pub(crate) fn sweep(journal: &Journal, sink: &dyn Sink) {
     let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());
     let steps: Vec<&EntryStep> =

@@ -29,9 +29,9 @@ pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
 /// Writes GRUB's environment block where it lies, as grub-editenv(1) and GRUB itself do: its blocks on the disk stay.
 ///
 /// GRUB knows nothing of a file system's journal. After a power cut it may find the folder as it was before a rename,
-/// and write into the blocks of the old file (`save_env`), which are somebody else's by then. Written in place, there is
-/// no other file to be found. The write is one, of two sectors: a kill cannot come between them, a power cut can, and the
-/// next command knows such a mixture by what it is made of ([`crate::boot::mend`]).
+/// and write into the blocks of the old file (`save_env`), which are somebody else's by then. Written in place, there
+/// is no other file to be found. The write is one, of two sectors: a kill cannot come between them, a power cut can,
+/// and the next command knows such a mixture by what it is made of ([`crate::boot::mend`]).
 fn edit_in_place(real: &Path, content: &str) -> io::Result<()> {
     let metadata = fs::symlink_metadata(real)?;
     if !metadata.is_file() {

@@ -261,8 +261,9 @@ fn ended(tree: &Tree, start: &BTreeMap<String, String>, fuse: &Rc<Fuse>) -> Opti
     panic!("it does not end");
 }
 
-/// The power is cut at the operations from the last boot on, and at every one of the conclusion, in which what was found is
-/// kept. Somebody switches the machine on, and it ends as if nothing had been: persisted once and whole, gone by an undo.
+/// The power is cut at the operations from the last boot on, and at every one of the conclusion, in which what was
+/// found is kept. Somebody switches the machine on, and it ends as if nothing had been: persisted once and whole,
+/// gone by an undo.
 #[test]
 fn a_power_cut_at_the_end_of_a_trial_keeps_what_pays_once_and_leaves_nothing_else() {
     for (number, named) in all().into_iter().enumerate() {

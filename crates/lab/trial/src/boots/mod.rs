@@ -418,8 +418,8 @@ fn on(
     if after == After::Ended && real.marked().is_some() {
         let next = machine::next_boot(real.session);
         let note = format!(
-            "this boot is still the one on trial, and {next}: systemctl reboot, before a package that installs a kernel \
-             copies its command line"
+            "this boot is still the one on trial, and {next}: systemctl reboot, before a package that installs a \
+             kernel copies its command line"
         );
         outcome.notes.push(note);
     }
