@@ -3,7 +3,7 @@
 //! What cannot be understood is left at its default, under which nothing is done: a preload must never end the
 //! program that it was put into.
 
-use crate::wire::VARIABLE;
+use super::wire::VARIABLE;
 
 /// Nodes that a mask holds: as many as Linux can be built for (CONFIG_NODES_SHIFT is at most 10).
 pub const NODES_MAX: usize = 1024;
@@ -104,6 +104,8 @@ impl Settings {
     }
 
     fn take_name(&mut self, name: Text) {
+        // Of several the last counts: all of them together may be longer than there is room for.
+        self.name_bytes = 0;
         for (place, byte) in self.name.iter_mut().zip(name) {
             *place = byte;
             self.name_bytes += 1;

@@ -63,6 +63,15 @@ fn policies_or_skip(test: &str) -> bool {
 }
 
 #[test]
+fn of_several_places_for_the_answer_the_last_counts() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // Each is as long as there is room for, and both together are not.
+    let other = "x".repeat(60);
+    let placed = placed("anonymous", &format!("threads=1:spare=0:answer={other}:answer={other}"));
+    assert_eq!(placed.notices.len(), 1, "{}", placed.said);
+}
+
+#[test]
 fn shared_segments_have_their_policy_and_all_their_pages_before_the_program_sees_them() {
     if !policies_or_skip("shared_segments_have_their_policy") {
         return;
