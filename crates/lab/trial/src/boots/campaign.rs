@@ -204,7 +204,24 @@ impl Campaign {
     #[cfg(test)]
     pub(crate) fn played(others: usize, blocks_max: usize, boots: Vec<Boot>, end: Option<End>) -> Self {
         let end = end.map(|end| (end, 10));
-        Self { boots, end, ..Self::new(1, others, blocks_max, 0) }
+        let block = boots.iter().map(|boot| boot.block).max().unwrap_or_default();
+        Self { boots, end, block, ..Self::new(1, others, blocks_max, 0) }
+    }
+
+    /// Whether a trial of so many other boots and blocks can have come to this. Each number of a state is a size or a
+    /// place in a list somewhere, and a disk may give back any.
+    pub(crate) fn is_of(&self, others: usize, blocks_max: usize) -> bool {
+        let is_arm = |arm: &usize| *arm < self.arms;
+        let is_ours = |boot: &Boot| is_arm(&boot.arm) && boot.block <= self.block;
+        (self.arms, self.blocks_max) == (others + 2, blocks_max)
+            && self.boots_max == Self::most(others, blocks_max)
+            && self.asked <= self.boots_max
+            && self.boots.len() <= self.boots_max
+            && self.block < blocks_max.max(1)
+            && self.due.len() <= self.arms
+            && self.due.iter().all(is_arm)
+            && self.boots.iter().all(is_ours)
+            && self.waits_for().is_none_or(|arm| is_arm(&arm))
     }
 
     /// The most boots that it may ask for: those of all blocks, and for each arm two that were asked for twice.

@@ -225,7 +225,7 @@ pub fn status(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
 /// The same of one that is under way.
 fn status_of_state(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
     let Some(saved) = state::load(session)? else { return Ok(None) };
-    let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
+    let trial = state::trial_of(session, &saved)?;
     let mut outcome = told::outcome(&trial, &saved, &saved.campaign);
     if saved.campaign.end().is_none() {
         let ends = |why| format!("it ends at its next boot, or by planish trial stop: {why}");
@@ -378,7 +378,7 @@ fn with_saved(
         planish_pipeline::remove_resume(session).map_err(control)?;
         return Ok(None);
     };
-    let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
+    let trial = state::trial_of(session, &saved)?;
     let mut host = PipelineHost::new(session, &run.command);
     host.take_back_left().map_err(host_error)?;
     host.begin()?;
@@ -455,5 +455,89 @@ mod tests {
         };
         // Three units of two arms.
         assert_eq!(seconds("warmup = 600\n") - seconds("warmup = 0\n"), 3600);
+    }
+
+    const TRIAL: &str = "name = \"t\"\nsummary = \"s\"\nguards = []\n[workload]\nadapter = \"slices\"\n\
+        command = [\"x\"]\n[boots]\nblocks = 8\nunits = 3\n[[boot]]\nname = \"b\"\n\
+        want = { \"boot.skew_tick\" = 1 }\n";
+
+    /// What is told of a trial whose state was changed on the disk.
+    #[expect(clippy::disallowed_methods, reason = "the test writes the state that it reads")]
+    fn told_of(change: impl Fn(&mut serde_json::Value)) -> Result<Option<TrialOutcome>, TrialError> {
+        let folder = tempfile::tempdir().expect("room for a folder");
+        std::fs::create_dir_all(folder.path().join("root/proc")).expect("room for a folder");
+        let options = planish_pipeline::SessionOptions {
+            root: Some(folder.path().join("root")),
+            state: Some(folder.path().join("state")),
+            ..planish_pipeline::SessionOptions::default()
+        };
+        let session = Session::open(options).expect("a host");
+        let boot = |arm| campaign::Boot { block: 0, arm, inner: Err("it did not come up".to_owned()) };
+        let saved = Saved {
+            version: VERSION,
+            command: "planish trial run t.toml".to_owned(),
+            trial: TRIAL.to_owned(),
+            classes: Vec::new(),
+            knobs: Vec::new(),
+            keep: false,
+            unit: SavedUnit {
+                program: "/usr/bin/planish".to_owned(),
+                state: None,
+                folder: "/".to_owned(),
+                path: "/usr/bin".to_owned(),
+                seconds_max: 900,
+            },
+            host: HostFacts::default(),
+            cmdline: String::new(),
+            arguments: vec!["skew_tick=1".to_owned()],
+            campaign: Campaign::played(1, 8, vec![boot(1), boot(0)], None),
+        };
+        let mut state = serde_json::to_value(saved).expect("plain data");
+        change(&mut state["campaign"]);
+        std::fs::create_dir_all(session.state_folder()).expect("room for a folder");
+        let file = session.state_folder().join("trial-boots.json");
+        std::fs::write(file, state.to_string()).expect("room for a file");
+        status(&session)
+    }
+
+    /// A number in it is a size somewhere: one that no trial comes to would end the program, or all memory of a machine
+    /// that has just come up.
+    #[test]
+    fn a_state_that_no_trial_came_to_is_refused() {
+        assert!(told_of(|_| ()).is_ok_and(|outcome| outcome.is_some()));
+        let set = |names: &'static [&'static str], value: u64| {
+            move |campaign: &mut serde_json::Value| {
+                let place = names.iter().fold(campaign, |at, name| match name.parse::<usize>() {
+                    Ok(index) => &mut at[index],
+                    Err(_) => &mut at[*name],
+                });
+                *place = value.into();
+            }
+        };
+        for names in [
+            &["arms"][..],
+            &["blocks_max"],
+            &["boots_max"],
+            &["block"],
+            &["asked"],
+            &["due", "0"],
+            &["boots", "0", "arm"],
+            &["boots", "1", "block"],
+        ] {
+            let error = told_of(set(names, 1 << 40)).expect_err("no trial has so many");
+            assert!(chain(&error).contains("no trial of boots"), "{names:?}: {error}");
+        }
+        assert!(told_of(set(&["arms"], 0)).is_err() && told_of(set(&["arms"], 2)).is_err());
+        // More boots than were asked for, and one that is waited for of an arm that is none.
+        let many = |campaign: &mut serde_json::Value| {
+            let boot = campaign["boots"][0].clone();
+            campaign["boots"] = vec![boot; 1000].into();
+        };
+        assert!(told_of(many).is_err());
+        let waits = |campaign: &mut serde_json::Value| {
+            campaign["at"] =
+                serde_json::json!({"Expected": {"arm": 3, "name": null, "after": "", "begun": false}});
+        };
+        assert!(told_of(waits).is_err());
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
 use crate::error::TrialError;
+use crate::file::TrialFile;
 use crate::proof::write_whole;
 
 /// The file, and how the drafts of it begin that a kill has left.
@@ -81,6 +82,17 @@ pub(super) fn load(session: &Session) -> Result<Option<Saved>, TrialError> {
         return Err(malformed(other));
     }
     Ok(Some(saved))
+}
+
+/// The trial of a state, whose numbers are those of it.
+pub(super) fn trial_of(session: &Session, saved: &Saved) -> Result<TrialFile, TrialError> {
+    let trial = TrialFile::parse_with("the trial of boots", &saved.trial, session.catalogue())?;
+    let blocks = trial.boots.as_ref().map(|boots| boots.blocks);
+    if blocks.is_some_and(|blocks| saved.campaign.is_of(trial.boot.len(), blocks)) {
+        return Ok(trial);
+    }
+    let source = io::Error::new(io::ErrorKind::InvalidData, "no trial of boots comes to the numbers in it");
+    Err(TrialError::File { path: path(session), source })
 }
 
 /// Brings a state to the disk.
