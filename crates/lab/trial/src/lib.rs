@@ -21,6 +21,8 @@ mod port;
 pub mod postgres;
 mod proof;
 pub mod prove;
+#[doc(hidden)]
+pub mod raw;
 mod resident;
 mod run;
 mod sample;

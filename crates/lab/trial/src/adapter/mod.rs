@@ -30,6 +30,7 @@ pub(crate) use latency::{LATENCIES, put as put_latency};
 pub use number::Number;
 pub(crate) use pgbench::reports_progress;
 pub use slices::SliceArm;
+pub(crate) use slices::{read as read_slice, read_ready};
 
 use crate::child::{Finished, Launch, run_once};
 use crate::collect::{Snapshot, add_counts, add_memory};
@@ -141,8 +142,7 @@ impl Load {
             }
             Self::Pgbench(launch) => {
                 let (mut sample, done) = run_measured(launch, unit)?;
-                pgbench::read(&done.stdout, &mut sample)
-                    .and_then(|()| pgbench::read_progress(&done.stderr, unit.left_out, &mut sample))
+                pgbench::read_both(&done.stdout, &done.stderr, unit.left_out, &mut sample)
                     .map_err(ArmError::crashed)?;
                 Ok(sample)
             }
@@ -154,6 +154,18 @@ impl Load {
             Self::Http(load) => load.run(unit.windows, unit.limit, unit.stop),
         }
     }
+}
+
+/// What pgbench said of a unit, without the unit.
+pub(crate) fn read_pgbench(report: &str, progress: &str, left_out: Duration) -> Result<Sample, String> {
+    let mut sample = Sample::default();
+    pgbench::read_both(report, progress, left_out, &mut sample).map(|()| sample)
+}
+
+/// What a measurement of jitter said, without the measurement.
+pub(crate) fn read_jitter(output: &str) -> Result<Sample, String> {
+    let mut sample = Sample::default();
+    jitter::read(output, &mut sample).map(|()| sample)
 }
 
 /// Runs a program to its end; its cost from outside, and what it said.

@@ -21,10 +21,22 @@ pub(crate) fn reports_progress(command: &[String]) -> bool {
     command.iter().any(|word| word.starts_with("-P") || word.starts_with("--progress"))
 }
 
+/// Reads the report at the end, and the progress reports before it.
+pub(super) fn read_both(
+    report: &str,
+    progress: &str,
+    left_out: Duration,
+    sample: &mut Sample,
+) -> Result<(), String> {
+    read(report, sample)?;
+    read_progress(progress, left_out, sample)
+}
+
 /// Reads the progress reports: the throughput of each as a window, and what all but the first add up to where some of
 /// the time is left out. Rates of the whole program, such as its CPU time, stay as they are.
 pub(super) fn read_progress(progress: &str, left_out: Duration, sample: &mut Sample) -> Result<(), String> {
-    let intervals: Vec<Interval> = progress.lines().filter_map(Interval::parse).collect();
+    let intervals: Vec<Interval> =
+        progress.lines().filter_map(Interval::parse).filter(|interval| interval.tps.is_finite()).collect();
     let Some(first) = intervals.first() else { return Ok(()) };
     sample.windows = intervals.iter().map(|interval| interval.tps).collect();
     let length = Duration::try_from_secs_f64(first.end).unwrap_or_default();
@@ -42,8 +54,12 @@ pub(super) fn read_progress(progress: &str, left_out: Duration, sample: &mut Sam
     // Nobody waited in a report without transactions, whose latency pgbench before 12 gives as NaN.
     let busy = measured.iter().filter(|interval| interval.tps > 0.0);
     let waited: f64 = busy.map(|interval| interval.tps * interval.latency_ms).sum();
-    sample.put("tps", "1/s", Better::Higher, tps / measured.len() as f64);
-    sample.put("latency_ms", "ms", Better::Lower, waited / tps);
+    let (rate, latency) = (tps / measured.len() as f64, waited / tps);
+    if !(rate.is_finite() && latency.is_finite()) {
+        return Err("pgbench reports a progress that is no number".to_owned());
+    }
+    sample.put("tps", "1/s", Better::Higher, rate);
+    sample.put("latency_ms", "ms", Better::Lower, latency);
     Ok(())
 }
 
@@ -91,7 +107,7 @@ fn tps(report: &str) -> Option<f64> {
 fn after(report: &str, label: &str) -> Option<f64> {
     let rest = report.lines().find_map(|line| line.strip_prefix(label))?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    rest[..end].parse().ok()
+    rest[..end].parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 #[cfg(test)]
@@ -161,6 +177,33 @@ tps = 41000.5 (excluding connections establishing)
                 && reports_progress(&command(&["--progress=1"]))
         );
         assert!(!reports_progress(&command(&["pgbench", "-S"])));
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_figure() {
+        let whole = |tps: &str, latency: &str| {
+            format!(
+                "number of transactions actually processed: 9\nlatency average = {latency} ms\ntps = {tps} (x)\n"
+            )
+        };
+        assert!(read(&whole("5.5", "1"), &mut Sample::default()).is_ok());
+        let long = "9".repeat(400);
+        for (tps, latency) in [(long.as_str(), "1"), ("5.5", long.as_str())] {
+            assert!(read(&whole(tps, latency), &mut Sample::default()).is_err());
+        }
+        for line in ["1.0 s, NaN tps, lat 1.0 ms", "1.0 s, inf tps, lat 1.0 ms", "1.0 s, 5.0 tps, lat NaN ms"]
+        {
+            let mut sample = Sample::default();
+            let progress = format!("progress: {line}\nprogress: 2.0 s, 7.0 tps, lat 1.0 ms\n");
+            read_progress(&progress, Duration::ZERO, &mut sample).expect("the report has the figures");
+            assert!(sample.windows.iter().all(|window| window.is_finite()), "{line}: {:?}", sample.windows);
+            let left_out = read_progress(&progress, Duration::from_millis(1), &mut sample);
+            let figures = ["tps", "latency_ms"].map(|name| sample.value(name));
+            assert!(
+                left_out.is_err() || figures.iter().flatten().all(|value| value.is_finite()),
+                "{figures:?}"
+            );
+        }
     }
 
     #[test]

@@ -123,12 +123,7 @@ impl ResidentArm for SliceArm {
         self.pids = talker.pid().map(tree).unwrap_or_default();
         let bound = talker.pid().map_or(Ok(None), |pid| self.launch.bound(pid));
         self.talker = Some(talker);
-        let ready: Ready = serde_json::from_str(&line).map_err(|error| {
-            ArmError::crashed(format!("its first line is not understood: {error}: {}", beginning(&line)))
-        })?;
-        let backing = ready.achieved.get("backing").and_then(Value::as_str).map(str::to_owned);
-        let mut achieved =
-            Achieved { backing, facts: ready.achieved.into_iter().collect(), ..Achieved::default() };
+        let mut achieved = read_ready(&line)?;
         self.check(&achieved)?;
         achieved.verify(self.backing.is_some().then_some(Some(true)), bound?);
         Ok(achieved)
@@ -139,10 +134,7 @@ impl ResidentArm for SliceArm {
         let window = Window::open(self.pids.clone());
         let line = format!("slice {} {seed}", duration.as_millis());
         let reply = talker.ask(&line, duration + PATIENCE, &self.stop)?;
-        let answer: Answer = serde_json::from_str(&reply).map_err(|error| {
-            ArmError::crashed(format!("its answer is not understood: {error}: {}", beginning(&reply)))
-        })?;
-        let mut sample = answer.sample()?;
+        let mut sample = read(&reply)?;
         window.close(&mut sample);
         Ok(sample)
     }
@@ -152,6 +144,23 @@ impl ResidentArm for SliceArm {
             talker.stop(GRACE);
         }
     }
+}
+
+/// Reads the first line.
+pub(crate) fn read_ready(line: &str) -> Result<Achieved, ArmError> {
+    let ready: Ready = serde_json::from_str(line).map_err(|error| {
+        ArmError::crashed(format!("its first line is not understood: {error}: {}", beginning(line)))
+    })?;
+    let backing = ready.achieved.get("backing").and_then(Value::as_str).map(str::to_owned);
+    Ok(Achieved { backing, facts: ready.achieved.into_iter().collect(), ..Achieved::default() })
+}
+
+/// Reads the answer to a slice.
+pub(crate) fn read(line: &str) -> Result<Sample, ArmError> {
+    let answer: Answer = serde_json::from_str(line).map_err(|error| {
+        ArmError::crashed(format!("its answer is not understood: {error}: {}", beginning(line)))
+    })?;
+    answer.sample()
 }
 
 /// As much of a line as a message can take.
@@ -181,7 +190,14 @@ impl Answer {
         }
         self.add_latencies(&mut sample);
         sample.collect("faults", "", self.faults.ok_or_else(|| "the program does not tell".to_owned()));
-        Ok(sample)
+        // Each number that it told is one. A quotient of two may be none, and what is none is kept in no file either.
+        match sample.metrics.iter().find(|(_, metric)| !metric.value.is_finite()) {
+            Some((name, metric)) => Err(ArmError::crashed(format!(
+                "of its answer `{name}` is {}, which is no number",
+                metric.value
+            ))),
+            None => Ok(sample),
+        }
     }
 
     /// Latencies under the names that other adapters use. Of a quantile with fewer than ten operations beyond it only
@@ -209,6 +225,25 @@ done"#;
     fn arm(script: &str) -> SliceArm {
         let launch = Launch::of(["sh", "-c", script].map(str::to_owned).to_vec());
         SliceArm::new("thp", launch, Duration::from_secs(60), &Stop::default())
+    }
+
+    #[test]
+    fn an_answer_whose_quotients_are_no_numbers_is_none() {
+        for answer in [
+            r#"{"ops":1e308,"wall_ns":1e-308}"#,
+            r#"{"ops":1,"wall_ns":1,"cpu_ns":1e308,"user_ns":1e308,"system_ns":1e308}"#,
+            r#"{"ops":1e308,"wall_ns":1,"errors":1e308}"#,
+            r#"{"ops":1e-308,"wall_ns":1e300}"#,
+            r#"{"ops":9,"wall_ns":9,"errors":-9}"#,
+        ] {
+            match read(answer) {
+                Ok(sample) => {
+                    let values: Vec<f64> = sample.metrics.values().map(|metric| metric.value).collect();
+                    assert!(values.iter().all(|value| value.is_finite()), "{answer}: {values:?}");
+                }
+                Err(error) => assert!(error.to_string().contains("number"), "{error}"),
+            }
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use self::layout::{Allocation, Backend, Cached, Layout, layout};
 use self::arm::{ServerArm, SharedHost};
 use self::budget::{Budget, Wish};
 use self::room::{Account, Room};
-use self::script::Script;
+pub(crate) use self::script::Script;
 use self::server::{Pages, make_seed};
 use self::work::Work;
 use crate::control::{Phase, Stop, Tick};
