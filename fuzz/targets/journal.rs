@@ -7,6 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use planish_journal::Storage;
+use planish_model::Entry;
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
@@ -50,13 +51,24 @@ fuzz_target!(|text: &str| {
             None => journal.extend_from_slice(line.strip_prefix('!').unwrap_or(line).as_bytes()),
         }
     }
-    if let Ok(ledger) = planish_journal::read(&Bytes(journal)) {
-        // What undo asks of every entry.
-        for entry in &ledger.entries {
-            let _ = entry.is_open();
-            for step in &entry.steps {
-                let _ = (step.is_undone(), step.pages_held(), step.original());
-            }
-        }
+    let journal = Bytes(journal);
+    let ledger = planish_journal::read(&journal);
+    if let Ok(ledger) = &ledger {
+        asked(&ledger.entries);
+    }
+    // What is left of a damaged one, for an undo that goes on regardless.
+    if let Ok(entries) = planish_journal::sound_entries(&journal) {
+        asked(&entries);
+        assert!(entries.is_sorted_by_key(|entry| entry.id), "{entries:?}");
     }
 });
+
+/// What undo asks of every entry.
+fn asked(entries: &[Entry]) {
+    for entry in entries {
+        let _ = entry.is_open();
+        for step in &entry.steps {
+            let _ = (step.is_undone(), step.pages_held(), step.original());
+        }
+    }
+}

@@ -110,6 +110,23 @@ pub enum Event {
 }
 
 impl Event {
+    /// The entry that it speaks of.
+    pub(crate) fn entry(&self) -> EntryId {
+        match self {
+            Self::Continued { last, .. } => *last,
+            Self::Carried { whole } => whole.id,
+            Self::Intent { entry, .. }
+            | Self::Pool { entry, .. }
+            | Self::Outcome { entry, .. }
+            | Self::Applied { entry }
+            | Self::Confirmed { entry }
+            | Self::Undo { entry, .. }
+            | Self::Undone { entry, .. }
+            | Self::LeftOpen { entry }
+            | Self::Closed { entry, .. } => *entry,
+        }
+    }
+
     /// Whether the line must be on disk before anything else happens.
     pub(crate) fn is_synced(&self) -> bool {
         !matches!(self, Self::Pool { .. } | Self::Outcome { .. } | Self::Undone { .. })

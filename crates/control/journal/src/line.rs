@@ -42,6 +42,9 @@ pub struct Torn {
     pub bytes: u64,
 }
 
+/// Lines and entries are numbered one by one: no journal comes to so many. Behind the last number there is none.
+const NUMBER_MAX: u64 = 1 << 62;
+
 /// What a journal holds.
 #[derive(Debug)]
 pub(crate) struct Scan {
@@ -109,6 +112,10 @@ pub(crate) fn decode(bytes: &[u8], due: Option<u64>) -> Result<Line, Fault> {
     }
     if head.0 > FORMAT_VERSION {
         return Err(Fault::Newer(format!("format {} (this one knows up to {FORMAT_VERSION})", head.0)));
+    }
+    let entry = line.as_ref().map_or(0, |line| line.event.entry().0);
+    if head.1 > NUMBER_MAX || entry > NUMBER_MAX {
+        return Err(Fault::Damaged("its numbers are none that a journal comes to".to_owned()));
     }
     // The checksum holds, so that what cannot be understood was written so, and not damaged.
     line.map_err(|error| Fault::Newer(format!("an event that it does not know ({error})")))
@@ -245,6 +252,27 @@ mod tests {
         let newer = Line { v: FORMAT_VERSION + 1, ..line(1) };
         let error = scan_here(&encode(&newer)).expect_err("not ours");
         assert!(error.to_string().contains("was written by a newer planish: format 2"), "{error}");
+    }
+
+    /// Behind the last number there is none, and an undo must come to an end all the same.
+    #[test]
+    fn numbers_that_no_journal_comes_to_are_damage() {
+        let last = EntryId(u64::MAX);
+        let continued = |seq| Line { event: Event::Continued { archive: "a".to_owned(), last }, ..line(seq) };
+        let far = Line { seq: u64::MAX, event: Event::Applied { entry: EntryId(1) }, ..line(1) };
+        for (lines, is_scanned) in [
+            ([continued(1), line(2)], true),
+            ([continued(7), line(8)], false),
+            ([line(1), Line { event: Event::Applied { entry: last }, ..line(2) }], true),
+            ([line(1), far], false),
+        ] {
+            let bytes: Vec<u8> = lines.iter().flat_map(encode).collect();
+            let error = scan_here(&bytes).expect_err("it is damage").to_string();
+            assert!(!is_scanned || error.contains("none that a journal comes to"), "{error}");
+            let found = crate::salvage::salvage(&bytes, &[]).expect("no newer planish wrote it");
+            let told = found.lost.iter().any(|lost| lost.contains("none that a journal comes to"));
+            assert!(told && found.last < EntryId(100), "{found:?}");
+        }
     }
 
     #[test]

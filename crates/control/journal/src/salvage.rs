@@ -43,7 +43,7 @@ pub(crate) fn salvage(bytes: &[u8], known: &[Entry]) -> Result<Salvage, (usize, 
             lose(&format!("number {} was there before", line.seq));
             continue;
         }
-        let (seq, id) = (line.seq, entry_of(&line.event));
+        let (seq, id) = (line.seq, line.event.entry());
         named = named.max(id.0);
         if let Event::Continued { last, .. } = &line.event {
             archived = last.0;
@@ -78,23 +78,6 @@ fn make_way(ledger: &mut Ledger, line: &Line) {
         Event::Intent { entry, .. } if *entry > ledger.next_id() => ledger.last_archived = entry.0 - 1,
         Event::Carried { whole } => ledger.last_archived = ledger.last_archived.max(whole.id.0),
         _ => {}
-    }
-}
-
-/// The entry that an event speaks of.
-fn entry_of(event: &Event) -> EntryId {
-    match event {
-        Event::Continued { last, .. } => *last,
-        Event::Carried { whole } => whole.id,
-        Event::Intent { entry, .. }
-        | Event::Pool { entry, .. }
-        | Event::Outcome { entry, .. }
-        | Event::Applied { entry }
-        | Event::Confirmed { entry }
-        | Event::Undo { entry, .. }
-        | Event::Undone { entry, .. }
-        | Event::LeftOpen { entry }
-        | Event::Closed { entry, .. } => *entry,
     }
 }
 
