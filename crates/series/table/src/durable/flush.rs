@@ -211,8 +211,7 @@ impl<'d, 'a> Writing<'d, 'a> {
         if blocks.is_empty() {
             return Ok(());
         }
-        let (group, span) = place;
-        let name = format!("{:012}-g{group}-s{span}.parquet", self.manifest.next_file);
+        let name = Manifest::file_name(self.manifest.next_file, place);
         let Durable { schema, codecs, storage, .. } = self.durable;
         let time_unit = self.manifest.time_unit;
         let source = Source { schema, place, blocks, dictionaries, time_unit, codecs };

@@ -3,7 +3,7 @@
 //! One file, replaced as a whole: written beside the old one, synced, renamed. Its first line names the format and the
 //! checksum of the rest, which is JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,10 @@ pub const FORMAT_VERSION: u32 = 2;
 pub(crate) const MANIFEST: &str = "manifest";
 const NEXT: &str = "manifest.new";
 const TITLE: &str = "planish-table";
+/// Batches and files are numbered one by one: there never were so many.
+const NUMBER_MAX: u64 = 1 << 62;
+/// Batches that the log alone may have: more are in no log, and a salvage could not even count them.
+const UNFLUSHED_MAX: u64 = u32::MAX as u64;
 
 /// What the folder is at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -183,8 +187,63 @@ impl Manifest {
         if version > FORMAT_VERSION {
             return Err(TableError::Newer { path, version, known: FORMAT_VERSION });
         }
-        let manifest = serde_json::from_slice(body).map_err(|error| damaged(end + 1, &error.to_string()))?;
+        let manifest: Self =
+            serde_json::from_slice(body).map_err(|error| damaged(end + 1, &error.to_string()))?;
+        manifest.check().map_err(|reason| damaged(end + 1, &reason))?;
         Ok(Some(manifest))
+    }
+
+    /// Looks for what no table writes. The checksum tells that the manifest is as somebody wrote it, and not who that
+    /// was; what it says is taken on trust from here on: as sizes, and as names of files that are copied and removed.
+    fn check(&self) -> Result<(), String> {
+        self.schema().map_err(|error| error.to_string())?;
+        let symbols = self.columns.iter().filter(|column| column.kind == KindEntry::Symbol).count();
+        if self.dictionaries.len() != symbols {
+            return Err(format!(
+                "{} columns of symbols have {} dictionaries",
+                symbols,
+                self.dictionaries.len()
+            ));
+        }
+        let is_numbered = self.applied < NUMBER_MAX && self.next_file < NUMBER_MAX && self.replay_from > 0;
+        if !is_numbered || self.replay_from > self.applied + 1 {
+            return Err("its numbers of batches and files are none that a table comes to".to_owned());
+        }
+        if self.applied + 1 - self.replay_from > UNFLUSHED_MAX {
+            return Err("more batches are in no file than a log can hold".to_owned());
+        }
+        let places = self.flushed.iter().map(|it| (it.group, it.span));
+        let is_known = self.flushed.iter().all(|it| it.through <= self.applied);
+        if !places.is_sorted_by(|one, next| one < next) || !is_known {
+            return Err("its flushed partitions are not in order".to_owned());
+        }
+        let mut names = HashSet::new();
+        let mut rows = 0_u64;
+        for file in &self.files {
+            let wrong = |what: &str| Err(format!("of the file {:?} {what}", file.name));
+            if !self.is_own(file) || !names.insert(&file.name) {
+                return wrong("the name is none that it gives, or is there twice");
+            }
+            if file.columns.len() != self.columns.len() || !file.gone.is_sound(file.rows) {
+                return wrong("columns or rows that are gone are not those of the table");
+            }
+            let Some(sum) = rows.checked_add(file.rows) else { return wrong("there are too many rows") };
+            rows = sum;
+        }
+        Ok(())
+    }
+
+    /// The name of a file: its number comes first, so that no two have one name.
+    pub(crate) fn file_name(number: u64, (group, span): Place) -> String {
+        format!("{number:012}-g{group}-s{span}.parquet")
+    }
+
+    /// Whether this table gave a file its name. Any other could lead out of the folder.
+    fn is_own(&self, file: &TableFile) -> bool {
+        let number = file.name.split('-').next().and_then(|number| number.parse().ok());
+        number.is_some_and(|number: u64| {
+            number < self.next_file && file.name == Self::file_name(number, file.place())
+        })
     }
 
     /// Puts it in the place of the one before. After an error the old one, or the new one, is there.
