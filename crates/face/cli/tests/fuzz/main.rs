@@ -5,6 +5,10 @@
 //! crate `libfuzzer_sys` is this program.
 
 #![expect(clippy::disallowed_methods, reason = "seeds are files of this checkout")]
+#![expect(
+    clippy::duplicate_mod,
+    reason = "a target has what it shares with others in itself, being a program"
+)]
 #![expect(unused_attributes, reason = "each target is a program of its own under libFuzzer: `no_main`")]
 
 extern crate self as libfuzzer_sys;
@@ -14,6 +18,10 @@ use std::path::Path;
 
 #[path = "../../../../../fuzz/targets/boot.rs"]
 mod boot;
+#[path = "../../../../../fuzz/targets/boots.rs"]
+mod boots;
+#[path = "../../../../../fuzz/targets/calendar.rs"]
+mod calendar;
 #[path = "../../../../../fuzz/targets/call_profile.rs"]
 mod call_profile;
 #[path = "../../../../../fuzz/targets/cards.rs"]
@@ -32,14 +40,26 @@ mod host;
 mod import;
 #[path = "../../../../../fuzz/targets/journal.rs"]
 mod journal;
+#[path = "../../../../../fuzz/targets/loader.rs"]
+mod loader;
 #[path = "../../../../../fuzz/targets/log.rs"]
 mod log;
+#[path = "../../../../../fuzz/targets/output.rs"]
+mod output;
+#[path = "../../../../../fuzz/targets/preload.rs"]
+mod preload;
 #[path = "../../../../../fuzz/targets/proc.rs"]
 mod proc;
+#[path = "../../../../../fuzz/targets/program.rs"]
+mod program;
 #[path = "../../../../../fuzz/targets/redact.rs"]
 mod redact;
 #[path = "../../../../../fuzz/targets/salvage.rs"]
 mod salvage;
+#[path = "../../../../../fuzz/targets/script.rs"]
+mod script;
+#[path = "../../../../../fuzz/targets/table.rs"]
+mod table;
 #[path = "../../../../../fuzz/targets/trial.rs"]
 mod trial;
 #[path = "../../../../../fuzz/targets/words.rs"]
@@ -103,6 +123,8 @@ mod seeds {
 
     targets!(
         boot,
+        boots,
+        calendar,
         call_profile,
         cards,
         catalogue,
@@ -112,10 +134,16 @@ mod seeds {
         host,
         import,
         journal,
+        loader,
         log,
+        output,
+        preload,
         proc,
+        program,
         redact,
         salvage,
+        script,
+        table,
         trial,
         words
     );
