@@ -6,12 +6,15 @@
 //! /planish/session_nics                 the cards through which this machine is reached, one name a line
 //! /planish/held/cpu_dma_latency_us      the limit that our holders keep, in microseconds    0644
 //! /planish/held/cpu_dma_latency_others  who else keeps a shorter one, one name a line       0444
+//! /planish/resctrl/default              what the default group has of the caches            0644
+//! /planish/resctrl/groups/planish-NAME  a group of ours with its CPUs and its share, or none 0644
 //! ```
 //!
 //! No such folder exists on a machine. On the live one, reading a file of it asks the kernel over netlink
 //! ([`planish_sys::ethtool`]); a recording has it as a plain folder, so that places below it are found, read, copied,
 //! refused and rounded like any other. Only cards that hang on a device are there: bridges, tunnels and the ends of
-//! containers come and go with their makers. What is held is asked of the processes ([`planish_sys::hold`]).
+//! containers come and go with their makers. What is held is asked of the processes ([`planish_sys::hold`]). A group of
+//! resctrl is a folder with several files: see [`crate::resctrl`].
 
 use std::io;
 use std::path::Path;
@@ -24,7 +27,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::access::Access;
 use crate::host::Host;
-use crate::routes;
+use crate::{resctrl, routes};
 
 /// The folder that no machine has.
 const FOLDER: &str = "/planish";
@@ -54,6 +57,11 @@ enum Place<'a> {
     Held,
     Limit,
     Others,
+    /// Of resctrl: the folder, the default group, the folder of groups, a group of ours.
+    Shares,
+    Default,
+    Groups,
+    Group(&'a str),
     Nothing,
 }
 
@@ -64,7 +72,13 @@ fn place(path: &str) -> Option<Place<'_>> {
         SESSION_NICS => return Some(Place::SessionNics),
         DMA_LATENCY => return Some(Place::Limit),
         DMA_LATENCY_OTHERS => return Some(Place::Others),
+        resctrl::FOLDER => return Some(Place::Shares),
+        resctrl::DEFAULT => return Some(Place::Default),
+        resctrl::GROUPS => return Some(Place::Groups),
         _ => {}
+    }
+    if let Some(name) = resctrl::group_at(path) {
+        return Some(Place::Group(name));
     }
     let parts: Vec<&str> = rest.split('/').skip(1).collect();
     let setting = |name: &str| Setting::by_name(name);
@@ -119,7 +133,11 @@ impl Devices {
             Place::Limit if has_latency() => hold::held_us(Path::new(PROC)).map(|limit| format!("{limit}\n")),
             Place::Others if has_latency() => others(),
             Place::Limit | Place::Others => Err(Errno::NOENT.into()),
-            Place::Whole | Place::Held | Place::Cards | Place::Card(_) => Err(Errno::ISDIR.into()),
+            Place::Default => resctrl::schemata(host, resctrl::MOUNT).map(|text| text + "\n"),
+            Place::Group(name) => resctrl::group(host, name).map(|text| text + "\n"),
+            Place::Whole | Place::Held | Place::Cards | Place::Card(_) | Place::Shares | Place::Groups => {
+                Err(Errno::ISDIR.into())
+            }
             Place::Nothing => Err(Errno::NOENT.into()),
         })
     }
@@ -127,7 +145,9 @@ impl Devices {
     /// Names in a folder of the folder; `None` for a path outside.
     pub(crate) fn list(&self, host: &Host, path: &str) -> Option<Vec<String>> {
         Some(match place(path)? {
-            Place::Whole => ["ethtool", "held", "session_nics"].map(str::to_owned).into(),
+            Place::Whole => ["ethtool", "held", "resctrl", "session_nics"].map(str::to_owned).into(),
+            Place::Shares if resctrl::is_there(host) => ["default", "groups"].map(str::to_owned).into(),
+            Place::Groups if resctrl::is_there(host) => resctrl::own_groups(host),
             Place::Held if has_latency() => [DMA_LATENCY_OTHERS, DMA_LATENCY]
                 .iter()
                 .filter_map(|path| path.rsplit('/').next())
@@ -144,6 +164,7 @@ impl Devices {
         Some(match place(path)? {
             Place::Whole | Place::Held | Place::Cards | Place::SessionNics => true,
             Place::Limit | Place::Others => has_latency(),
+            Place::Shares | Place::Groups | Place::Default | Place::Group(_) => resctrl::is_there(host),
             Place::Card(nic) => is_card(host, nic),
             Place::Setting(..) | Place::Largest(..) => self.read(host, path).is_some_and(|text| text.is_ok()),
             Place::Nothing => false,
@@ -153,9 +174,14 @@ impl Devices {
     /// Who may write a file of the folder; `None` for a path outside.
     pub(crate) fn access(&self, host: &Host, path: &str) -> Option<Access> {
         let mode = self.mode(host, path)?;
-        if path == DMA_LATENCY {
+        let roots = match place(path)? {
+            Place::Limit => Some("only root may hold the device open"),
+            Place::Default | Place::Group(_) => Some("only root may change it"),
+            _ => None,
+        };
+        if let Some(why) = roots {
             let may = rustix::process::geteuid().is_root();
-            let allowed = if may { Ok(()) } else { Err("only root may hold the device open".to_owned()) };
+            let allowed = if may { Ok(()) } else { Err(why.to_owned()) };
             return Some(mode.map_or(Access::Absent, |mode| Access::of(mode, false, allowed)));
         }
         let may = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
@@ -172,6 +198,7 @@ impl Devices {
                 value.map(|value| if value.fixed { 0o444 } else { 0o644 })
             }
             Place::Limit => has_latency().then_some(0o644),
+            Place::Default | Place::Group(_) => resctrl::is_there(host).then_some(0o644),
             Place::Largest(..) | Place::SessionNics | Place::Others => {
                 self.exists(host, path).is_some_and(|exists| exists).then_some(0o444)
             }

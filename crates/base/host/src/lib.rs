@@ -30,6 +30,7 @@ mod natural;
 mod pattern;
 mod record;
 mod redact;
+pub mod resctrl;
 mod resolve;
 mod routes;
 mod shell;

@@ -68,7 +68,16 @@ impl Refusal {
             Some(Errno::OPNOTSUPP) => Self::Unsupported,
             Some(Errno::NOSPC | Errno::NOMEM) => Self::NoRoom,
             Some(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Self::Vanished,
-            _ => Self::Other,
+            Some(_) => Self::Other,
+            // One of the kernel with words of its own beside the number.
+            None => match error.kind() {
+                io::ErrorKind::PermissionDenied => Self::NotPermitted,
+                io::ErrorKind::ResourceBusy => Self::Busy,
+                io::ErrorKind::InvalidInput => Self::Invalid,
+                io::ErrorKind::StorageFull => Self::NoRoom,
+                io::ErrorKind::NotFound => Self::Vanished,
+                _ => Self::Other,
+            },
         }
     }
 }

@@ -17,6 +17,7 @@ mod cards;
 pub(crate) mod edit;
 mod held;
 mod menu;
+mod resctrl;
 pub(crate) mod variable;
 
 /// A host that can be written. Crash tests put themselves between act and the host here.
@@ -98,7 +99,8 @@ pub struct LiveSink;
 
 impl Sink for LiveSink {
     fn read(&self, place: &str) -> Result<String, SinkError> {
-        if let Some(text) = cards::read(place).or_else(|| held::read(place)) {
+        if let Some(text) = cards::read(place).or_else(|| held::read(place)).or_else(|| resctrl::read(place))
+        {
             return text.map_err(|error| SinkError::new(Operation::Read, place, error));
         }
         read_text(Path::new(place)).map_err(|error| SinkError::new(Operation::Read, place, error))
@@ -107,7 +109,8 @@ impl Sink for LiveSink {
     fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
         in_bounds(place)?;
         let failed = |error| SinkError::new(Operation::Write, place, error);
-        if let Some(written) = cards::write(place, value).or_else(|| held::write(place, value)) {
+        let written = cards::write(place, value).or_else(|| held::write(place, value));
+        if let Some(written) = written.or_else(|| resctrl::write(place, value)) {
             return written.map_err(failed);
         }
         // Without O_CREAT and O_TRUNC: what is not there is not made. std adds O_CLOEXEC.
@@ -178,7 +181,7 @@ pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
         place: place.to_owned(),
         refusal: Refusal::OutOfBounds,
         source: io::Error::other(
-            "knobs live in /proc/sys, /proc/irq, /sys, /planish/ethtool and /planish/held",
+            "knobs live in /proc/sys, /proc/irq, /sys, /planish/ethtool, /planish/held and /planish/resctrl",
         ),
     })
 }

@@ -53,6 +53,18 @@ pub enum DecideError {
         /// Those that are.
         here: Cpus,
     },
+    /// Ways of a cache, or a bandwidth, that this machine does not have.
+    #[error("{knob}: {resource} of cache {domain}: {reason}")]
+    NoShare {
+        /// The knob.
+        knob: KnobId,
+        /// `L3`, `MB`.
+        resource: String,
+        /// The number of the cache.
+        domain: u32,
+        /// Why not.
+        reason: String,
+    },
     /// Two rows that set one place, both of them wanted.
     #[error("{place} is wanted twice, as {} and as {}", knobs[0], knobs[1])]
     OnePlace {
@@ -95,6 +107,11 @@ impl DecideError {
             }
             Self::NoCpu { knob, .. } => {
                 format!("name CPUs that `planish topo` shows, or leave it out: --exclude {knob}")
+            }
+            Self::NoShare { knob, resource, .. } => {
+                format!(
+                    "see what it may be: ls /sys/fs/resctrl/info/{resource}; or leave it out: --exclude {knob}"
+                )
             }
             Self::OnePlace { knobs, .. } => {
                 format!("take one of the two out of the profile, or leave it: --exclude {}", knobs[1])

@@ -19,6 +19,7 @@
 mod boot;
 mod bounds;
 mod budget;
+mod caches;
 mod cards;
 mod cpus;
 mod error;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
-    Knob, KnobId, NOT_GIVEN, Nodes, Observation, Overlay, Plan, Profile, Reading, Sizing, Skipped, Step,
-    Undo, Verdict, VerdictKind, Want, place,
+    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Overlay, Plan, Profile, Reading, Sizing, Skipped,
+    Step, Undo, Verdict, VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;
@@ -13,7 +13,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, bounds, cards, cpus, names, order, units, verdict, writers};
+use crate::{boot, bounds, caches, cards, cpus, names, order, units, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +60,7 @@ pub fn plan(
         names::refuse(knob, want, catalogue, observation)?;
         if !options.exclude.iter().any(|name| name == id.as_str()) {
             cpus::refuse(knob, want, observation)?;
+            caches::refuse(knob, want, observation)?;
         }
         match (asks.iter().any(|ask| ask.knob == *id), knob.undo) {
             (false, _) => draft.add(knob, want),
@@ -253,8 +254,9 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let verdict = verdict(knob, self.observation, reading);
-        let as_good = units::as_good(&knob.r#type, reading.value.as_deref(), wanted);
-        let wanted = as_good.as_deref().unwrap_or(wanted);
+        let whole = knob.r#type.completed(reading.value.as_deref(), wanted);
+        let as_good = units::as_good(&knob.r#type, reading.value.as_deref(), &whole);
+        let wanted = as_good.as_deref().unwrap_or(&whole);
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
             // What the running kernel was given counts too, beside what comes to it.
             let _ = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
@@ -410,15 +412,19 @@ impl<'a> Draft<'a> {
         Ok(refused.is_none())
     }
 
-    /// What a place shows. A file of ours that is not there yet can be made.
+    /// What a place shows. A file of ours that is not there yet can be made, and so can a group of the caches.
     fn reading_of(&self, knob: &Knob, place: &str) -> Option<Reading> {
         let seen = self.observation.reading(&knob.id, place).cloned();
         let seen = seen.filter(|reading| !(knob.is_own_file() && reading.access == Access::Absent));
         let access = if self.observation.host.root { Access::Writable } else { Access::NeedsRoot };
+        let caches = self.observation.caches.as_ref();
+        let is_group =
+            place.starts_with(place::RESCTRL_GROUPS) && caches.is_some_and(|found| found.hindered.is_none());
+        let nothing = if is_group { NO_GROUP } else { NOT_GIVEN };
         seen.or_else(|| {
-            knob.is_own_file().then(|| Reading {
+            (is_group || knob.is_own_file()).then(|| Reading {
                 place: place.to_owned(),
-                value: Some(NOT_GIVEN.to_owned()),
+                value: Some(nothing.to_owned()),
                 unread: None,
                 offered: Vec::new(),
                 max: None,

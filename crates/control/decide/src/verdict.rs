@@ -181,6 +181,13 @@ fn absent(knob: &Knob, observation: &Observation) -> Verdict {
     if observation.not_recorded.contains(&knob.id) {
         return Verdict::new(VerdictKind::NotRecorded, NOT_LOOKED_FOR);
     }
+    if knob.path.starts_with(place::RESCTRL) {
+        let nothing = match knob.has_holes() {
+            true => "planish has made no group, and without resctrl it can make none: see docs/cache.md",
+            false => "no resctrl that shares out caches is mounted: mount -t resctrl resctrl /sys/fs/resctrl",
+        };
+        return Verdict::new(VerdictKind::Absent, nothing);
+    }
     if knob.path.starts_with("/sys/fs/cgroup/") {
         let nothing = "no group of version 2 below the root of /sys/fs/cgroup has the cpuset controller";
         return Verdict::new(VerdictKind::Absent, nothing);

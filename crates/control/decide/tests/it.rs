@@ -154,6 +154,7 @@ fn one_a_node(observation: &Observation) -> PlacementRequest {
         isolate: *node == 0,
         devices: Vec::new(),
         pools: [(planish_model::KnobId::new("hugepages.2m"), 64 << 20)].into(),
+        cache: None,
     };
     let service = observation.host.cpu_nodes.iter().map(service).collect();
     PlacementRequest { service, ..PlacementRequest::default() }

@@ -1,6 +1,6 @@
 //! From the name that another tool gives a setting to the knob and the places of it that are meant.
 
-use planish_model::{Catalogue, Class, Knob, KnobId, nearest};
+use planish_model::{Catalogue, Class, Knob, KnobId, nearest, place};
 
 /// A value for some places of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,11 @@ pub(crate) fn of_path(catalogue: &Catalogue, path: &str) -> Result<Address, Stri
 /// Other names of the same files.
 fn canonical(path: &str) -> String {
     let path = path.trim_matches(['"', '\'']);
-    let twins = [("/sys/class/block/", "/sys/block/"), ("/proc/sys/vm/nr_hugepages", "")];
+    let twins = [
+        ("/sys/class/block/", "/sys/block/"),
+        ("/sys/fs/resctrl/schemata", place::RESCTRL_DEFAULT),
+        ("/proc/sys/vm/nr_hugepages", ""),
+    ];
     match twins.iter().find_map(|(from, to)| Some(format!("{to}{}", path.strip_prefix(from)?))) {
         Some(other) if !other.is_empty() && other.starts_with('/') => other,
         _ => path.to_owned(),

@@ -1,6 +1,6 @@
 //! What goes out: one value for one place, or for the places of a shell pattern.
 
-use planish_model::{Knob, KnobId, cards};
+use planish_model::{Knob, KnobId, cards, place};
 
 use crate::error::ExchangeError;
 
@@ -62,6 +62,12 @@ impl Item {
     /// What sets it where it is a setting of network cards, which are no files.
     pub(crate) fn of_card(&self) -> Option<cards::Command<'_>> {
         cards::command(&self.place, &self.value)
+    }
+
+    /// Whether it is what the default group of resctrl has, which is several lines of one file.
+    #[must_use]
+    pub fn is_share(&self) -> bool {
+        self.place == place::RESCTRL_DEFAULT
     }
 
     /// Whether it is a file that neither the kernel command line nor `sysctl` sets.

@@ -26,6 +26,6 @@ mod import;
 mod item;
 
 pub use error::ExchangeError;
-pub use export::{ExportFormat, ExportedFile, export};
+pub use export::{ExportFormat, ExportedFile, beyond, export};
 pub use import::{Asked, Files, ImportFormat, Imported, ImportedLine, import, import_with, recognise};
 pub use item::Item;

@@ -18,6 +18,7 @@
 
 mod boot;
 mod bound;
+mod cache;
 pub mod cards;
 mod catalogue;
 mod cpus;
@@ -47,6 +48,7 @@ mod writer;
 
 pub use boot::{BootFile, BootFiles, BootFormat, BootLoader, Generator};
 pub use bound::{Bound, Demand};
+pub use cache::{CacheControl, CacheResource, OtherGroup};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use cpus::Cpus;
 pub use drift::{BootValue, Drift, DriftState, KnobCheck};
@@ -72,8 +74,8 @@ pub use once::{
 };
 pub use persist::{Persist, PersistFile};
 pub use placement::{
-    FarDevice, Interrupts, Isolation, MemoryPolicy, Others, PlacedIrq, PlacedPartition, PlacedService,
-    Placement, PlacementRequest, ServiceRequest,
+    FarDevice, Interrupts, Isolation, MemoryPolicy, Others, PlacedCache, PlacedIrq, PlacedPartition,
+    PlacedService, Placement, PlacementRequest, ServiceRequest,
 };
 pub use plan::{Coupled, Coupling, Overlay, Plan, PlanHash, Skipped, Step};
 pub use profile::{
@@ -86,5 +88,7 @@ pub use service::{
 pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
-pub use value::{CpuForm, LimitPair, ValueError, ValueType};
+pub use value::{
+    CacheGroup, CpuForm, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType, is_cache,
+};
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BootLoader, BootValue, Cpus, Demand, KnobId, Machine, SeenWriter, Vendor};
+use crate::{BootLoader, BootValue, CacheControl, Cpus, Demand, KnobId, Machine, SeenWriter, Vendor};
 
 /// Who may read and write a place, found by asking and never by writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -327,6 +327,9 @@ pub struct Observation {
     /// What the machine is made of, where a placement asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
+    /// How its caches can be shared out, where a profile asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<CacheControl>,
 }
 
 impl Observation {

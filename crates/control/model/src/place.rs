@@ -55,9 +55,29 @@ pub const CARDS: &str = "/planish/ethtool/";
 /// ending others (`planish_sys::hold`).
 pub const HELD: &str = "/planish/held/";
 
+/// Folder of the shares of the caches: what resctrl has as folders and several files each is one text here
+/// (`planish_host::resctrl`).
+pub const RESCTRL: &str = "/planish/resctrl/";
+
+/// What the default group of resctrl has: all that no group is for.
+pub const RESCTRL_DEFAULT: &str = "/planish/resctrl/default";
+
+/// Folder of the groups of resctrl that we make.
+pub const RESCTRL_GROUPS: &str = "/planish/resctrl/groups/";
+
+/// What the name of a group of ours begins with.
+pub const RESCTRL_OWN: &str = "planish-";
+
+/// Whether a text is a name that a group of ours may have.
+#[must_use]
+pub fn is_own_group(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._@:-".contains(c);
+    name.strip_prefix(RESCTRL_OWN).is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain))
+}
+
 /// Folders below which a place is a setting of the kernel. The rest of /proc leads elsewhere: `/proc/self/root` is the
 /// whole disk.
-const KERNEL_FOLDERS: [&str; 5] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS, HELD];
+const KERNEL_FOLDERS: [&str; 6] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS, HELD, RESCTRL];
 
 /// Whether a path, or the pattern of one, is a file of the kernel that a knob may be.
 #[must_use]

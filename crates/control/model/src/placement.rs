@@ -112,6 +112,9 @@ pub struct ServiceRequest {
     /// Bytes of huge pages on its node, by the knob of the pool: `{ "hugepages.2m" = 1073741824 }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<KnobId, u64>,
+    /// Percent of the third-level caches of its CPUs that nobody else may fill, in whole ways.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<u32>,
 }
 
 /// Where the memory of a service comes from.
@@ -139,6 +142,28 @@ pub struct Placement {
     /// What isolates CPUs before the next boot; `None` where nobody asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<PlacedPartition>,
+    /// Ways of caches that services have to themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache: Vec<PlacedCache>,
+}
+
+/// The share of the caches that a service has to itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlacedCache {
+    /// Its unit.
+    pub unit: String,
+    /// The group of resctrl that has its CPUs.
+    pub group: String,
+    /// Its ways of each third-level cache that its CPUs have, as bits.
+    pub ways: BTreeMap<u32, u64>,
+    /// How many ways such a cache has.
+    pub of: u32,
+    /// Why the kernel does not keep later groups off these ways; `None` where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shareable: Option<String>,
+    /// Whose tasks keep the share of another group, wherever they run: the groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
 }
 
 /// A partition of control groups that takes the CPUs of isolated services away from all others.

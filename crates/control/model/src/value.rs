@@ -4,16 +4,18 @@
 //! something other than what was written: `always [madvise] never` for `madvise`, `Y` for `1`, tabs for spaces.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 mod cpus;
 mod directives;
 mod read;
 mod setting;
+mod share;
 
 pub use cpus::CpuForm;
 pub use setting::LimitPair;
+pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
 
 /// The type of a knob's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -85,11 +87,39 @@ pub enum ValueType {
         #[serde(default)]
         at_least: bool,
     },
+    /// `{ share = "schemata" }` is `L3:0=7f0;1=7ff MB:0=100;1=100`, `{ share = "group" }` is
+    /// `cpus=1,5 mode=exclusive L3:0=00f;1=7ff`, or `none`: ways of caches and bandwidth of the memory.
+    Share {
+        /// Of all that no group is for, or of a group.
+        share: ShareOf,
+    },
     /// `{ text = true }`: anything; white space is folded for comparison.
     Text {
         /// Always true; marks the type.
         text: bool,
     },
+}
+
+/// Whose share of the caches a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ShareOf {
+    /// Of the default group: a schemata.
+    Schemata,
+    /// Of a group with CPUs of its own.
+    Group,
+}
+
+impl ShareOf {
+    /// What its text is, for people.
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Schemata => "ways of caches and bandwidth, such as L3:0=7f0;1=7ff MB:0=50;1=50",
+            Self::Group => {
+                "a group of CPUs and its ways, such as cpus=1,5 mode=shareable L3:0=f;1=7ff, or none"
+            }
+        }
+    }
 }
 
 /// Why a text is not a legal value.
@@ -162,6 +192,14 @@ pub enum ValueError {
         /// The settings that there are.
         known: String,
     },
+    /// Not ways of a cache.
+    #[error("`{value}` is not {what}")]
+    NotAShare {
+        /// The text.
+        value: String,
+        /// What it should be, for people.
+        what: &'static str,
+    },
     /// Empty, or with a line break that the kernel would cut at.
     #[error("the value is empty or has a line break")]
     NotOneLine,
@@ -187,6 +225,7 @@ impl ValueType {
                 directives::normal(raw).or_else(|| directives::normal(&folded)).unwrap_or(folded)
             }
             Self::Setting { directive, .. } => setting::normal(directive, raw).unwrap_or(folded),
+            Self::Share { .. } => share::normal(raw).unwrap_or(folded),
             Self::Ints { .. } | Self::Text { .. } => folded,
         }
     }
@@ -200,8 +239,13 @@ impl ValueType {
     /// Why the kernel does not keep to a word that it took: `isolated invalid (cpuset.cpus is empty)` shows the word
     /// `isolated` and the reason. `cpuset.cpus.partition` reads so (Documentation/admin-guide/cgroup-v2.rst), right
     /// after the write or any time later, when a CPU goes offline. `None` for a word that is kept, and for another one.
+    ///
+    /// A group of resctrl that was not finished, or whose CPUs went offline, is such a one, too.
     #[must_use]
     pub fn unkept<'a>(&self, word: &str, shown: &'a str) -> Option<&'a str> {
+        if let Self::Share { share: ShareOf::Group } = self {
+            return share::unkept(word, shown);
+        }
         let (kept, reason) = split_unkept(shown)?;
         (matches!(self, Self::Choice { .. }) && self.same(kept, word)).then_some(reason)
     }
@@ -213,6 +257,16 @@ impl ValueType {
         match self {
             Self::Choice { .. } => self.normal(split_unkept(shown).map_or(shown, |(word, _)| word)),
             _ => shown.trim_end().to_owned(),
+        }
+    }
+
+    /// A wanted value in full: of a schemata, what it does not name stays as it is now.
+    #[must_use]
+    pub fn completed(&self, now: Option<&str>, wanted: &str) -> String {
+        let whole = || Some(Schemata::parse(wanted)?.over(&Schemata::parse(now?)?).to_string());
+        match self {
+            Self::Share { share: ShareOf::Schemata } => whole().unwrap_or_else(|| wanted.to_owned()),
+            _ => wanted.to_owned(),
         }
     }
 
@@ -289,6 +343,13 @@ impl ValueType {
                     _ => Err(ValueError::SoftAboveHard { value }),
                 }
             }
+            Self::Share { share } => {
+                let is_one = match share {
+                    ShareOf::Schemata => Schemata::parse(&value).is_some(),
+                    ShareOf::Group => value == NO_GROUP || CacheGroup::parse(&value).is_some(),
+                };
+                is_one.then_some(()).ok_or(ValueError::NotAShare { value, what: share.describe() })
+            }
             Self::Text { .. } => Ok(()),
         }
     }
@@ -309,6 +370,7 @@ impl ValueType {
                 let pair = if setting::is_pair(directive) { ", or SOFT:HARD" } else { "" };
                 format!("{directive}= of a unit: whole number ({unit}), {}{words}{pair}", range(*min, *max))
             }
+            Self::Share { share } => share.describe().to_owned(),
             Self::Text { .. } => "text".to_owned(),
         }
     }

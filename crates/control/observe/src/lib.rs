@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`facts`] | the named facts of finding rules; the list is there |
 //! | `knobs` | every place of every knob: value, offered words, who may write |
+//! | `caches` | how the caches can be shared out, when a profile asks for it by [`caches()`] |
 //! | `layout` | CPUs, devices, interrupts and units, when a placement asks for them by [`machine()`] |
 //! | `pools` | huge-page pools and free blocks |
 //! | `machine` | kernel, CPUs, nodes, memory; guest and container by evidence |
@@ -26,6 +27,7 @@
 
 mod boot;
 mod bootline;
+mod caches;
 mod demand;
 pub mod facts;
 mod knobs;
@@ -41,6 +43,7 @@ mod versions;
 mod writers;
 
 pub use boot::once::{carried_over, default_entry, look as once, seen as once_seen};
+pub use caches::caches;
 pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};

@@ -88,5 +88,6 @@ fn places(
         writers: Vec::new(),
         units: BTreeMap::new(),
         machine: None,
+        caches: None,
     }
 }

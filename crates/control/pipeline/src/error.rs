@@ -404,7 +404,10 @@ fn of_decide(error: &DecideError) -> Exit {
         | DecideError::Word { .. }
         | DecideError::Pattern { .. }
         | DecideError::OnePlace { .. } => Exit::Usage,
-        DecideError::NoNode { .. } | DecideError::NoCpu { .. } | DecideError::Placement(_) => Exit::Refused,
+        DecideError::NoNode { .. }
+        | DecideError::NoCpu { .. }
+        | DecideError::NoShare { .. }
+        | DecideError::Placement(_) => Exit::Refused,
     }
 }
 

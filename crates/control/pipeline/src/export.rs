@@ -123,6 +123,11 @@ fn beyond_export(knob: &Knob) -> Option<&'static str> {
     if knob.path.starts_with(planish_model::place::HELD) {
         return Some("counts while a process holds a file open: planish apply starts one");
     }
+    if knob.path.starts_with(planish_model::place::RESCTRL_GROUPS) {
+        return Some(
+            "a group with the CPUs of a service, which follows from a placement: planish apply makes it",
+        );
+    }
     let made_anew = knob.path.starts_with("/sys/fs/cgroup/");
     made_anew.then_some("systemd makes the control group anew at each start: planish apply writes it then")
 }

@@ -286,6 +286,12 @@ fn route(place: &str, value: &str) -> Route {
                    isolcpus= (boot.isolcpus) isolates from the boot on",
         };
     }
+    if place.starts_with(planish_model::place::RESCTRL) {
+        return Route::Nothing {
+            reason: "resctrl is mounted empty at each boot, and no file that is read at boot makes its groups",
+            cure: "have it mounted at boot (a line of /etc/fstab), and apply again after each boot",
+        };
+    }
     if place.starts_with("/sys/") || place == "/proc/irq/default_smp_affinity" {
         return tmpfiles(place, value);
     }
@@ -350,7 +356,13 @@ mod tests {
         assert_eq!(line("/sys/x", "50%"), "w /sys/x - - - - 50%%\n");
         let partition = "/sys/fs/cgroup/planish.slice/cpuset.cpus.partition";
         assert_eq!(line(partition, "isolated"), "");
-        for place in ["/proc/irq/24/smp_affinity_list", "/dev/cpu_dma_latency", "/sys/a b"] {
+        for place in [
+            "/proc/irq/24/smp_affinity_list",
+            "/dev/cpu_dma_latency",
+            "/sys/a b",
+            "/planish/resctrl/default",
+            "/planish/resctrl/groups/planish-a",
+        ] {
             assert_eq!(line(place, "1"), "", "{place}");
         }
         assert_eq!(line("cmdline:nosmt", "1"), "boot");

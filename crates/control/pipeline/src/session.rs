@@ -10,7 +10,9 @@ use planish_host::Host;
 use planish_journal::{
     Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
 };
-use planish_model::{Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile};
+use planish_model::{
+    Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile, place,
+};
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -152,7 +154,7 @@ impl Session {
     /// Reads of the host, once, what a plan of a profile asks for: its knobs and those that are coupled with them, and
     /// no facts. What a placement needs is known only when it is solved: then all of it.
     pub(crate) fn observe_to_plan(&self, profile: &Profile) -> Observation {
-        if profile.placement.is_some() || self.wants_of_units(profile) {
+        if profile.placement.is_some() || self.wants_of_units(profile) || self.wants_of_caches(profile) {
             return self.observe_for(profile);
         }
         self.observe_some(profile.want.keys())
@@ -175,12 +177,26 @@ impl Session {
         profile.want.keys().any(|id| self.catalogue.knob(id).is_ok_and(Knob::is_own_file))
     }
 
+    /// Whether a profile wants to share out the caches.
+    fn wants_of_caches(&self, profile: &Profile) -> bool {
+        let is_share = |knob: &Knob| knob.path.starts_with(place::RESCTRL);
+        let by_placement = || {
+            let services = profile.placement.iter().flat_map(|placement| &placement.service);
+            services.into_iter().any(|service| service.cache.is_some())
+        };
+        profile.want.keys().any(|id| self.catalogue.knob(id).is_ok_and(is_share)) || by_placement()
+    }
+
     /// Reads what only a profile asks for: units whose settings it wants, and the machine that it places services on.
     pub(crate) fn observe_more(&self, profile: &Profile, observation: &mut Observation) {
-        if !self.wants_of_units(profile) && profile.placement.is_none() {
+        let caches = self.wants_of_caches(profile);
+        if !self.wants_of_units(profile) && profile.placement.is_none() && !caches {
             return;
         }
         let _stage = info_span!("observe").entered();
+        if caches {
+            observation.caches = Some(planish_observe::caches(&self.host));
+        }
         planish_observe::unit_settings(&self.host, &self.catalogue, &profile.want, observation);
         let Some(placement) = &profile.placement else { return };
         let units: Vec<&str> = placement.service.iter().map(|service| service.unit.as_str()).collect();

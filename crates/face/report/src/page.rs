@@ -182,6 +182,7 @@ fn legal(kind: &ValueType) -> String {
             let words: String = words.iter().map(|word| format!("|{word}")).collect();
             format!("{directive}={}..{}{words}", end(min), end(max))
         }
+        ValueType::Share { .. } => "ways of caches".to_owned(),
         ValueType::Text { .. } => "text".to_owned(),
     }
 }

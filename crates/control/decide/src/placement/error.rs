@@ -174,6 +174,16 @@ pub enum PlacementError {
         /// Why not.
         reason: String,
     },
+    /// Ways of a cache that nobody can give to the service alone.
+    #[error("{unit} cannot have a share of the cache: {reason}")]
+    NoCache {
+        /// The unit.
+        unit: String,
+        /// Why not.
+        reason: String,
+        /// What to do about it.
+        cure: String,
+    },
     /// A unit that is not there.
     #[error("this host has no unit {unit}: its service would not be pinned")]
     NoUnit {
@@ -243,6 +253,7 @@ impl PlacementError {
                 "pin the service where it is started: planish run --cpus LIST -- CMD".to_owned()
             }
             Self::NoPartition { .. } => profile("set isolation = \"boot\""),
+            Self::NoCache { cure, .. } => cure.clone(),
             Self::NoUnit { unit } => {
                 format!("see what it is called: systemctl list-units '*{}*'", stem(unit))
             }

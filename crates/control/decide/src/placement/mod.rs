@@ -10,6 +10,7 @@
 //!
 //! Non-goals: threads of a service among themselves, and processes that no unit starts (`planish run --cpus` does).
 
+mod cache;
 mod error;
 mod irqs;
 mod partition;
@@ -68,7 +69,7 @@ pub(crate) enum What {
 }
 
 /// The knobs that a placement sets, besides the pools of its services.
-const SETS: [&str; 11] = [
+const SETS: [&str; 13] = [
     "boot.irqaffinity",
     "boot.isolcpus",
     "boot.nohz_full",
@@ -76,6 +77,8 @@ const SETS: [&str; 11] = [
     "cpuset.partition",
     "irq.affinity",
     "irq.default_affinity",
+    "resctrl.default",
+    "resctrl.group",
     "systemd.cpu_affinity",
     "unit.placement",
     "unit.slice",
@@ -103,8 +106,10 @@ pub(crate) fn place(
         return Err(PlacementError::NoUnit { unit: service.unit.clone() });
     }
     let partition = partition::partition(observation, request, &placement)?;
-    let placement = Placement { partition, ..placement };
-    let asks = asks(machine, request, &placement);
+    let (cache, shares) = cache::shares(observation, request, &placement)?;
+    let placement = Placement { partition, cache, ..placement };
+    let mut asks = asks(machine, request, &placement);
+    asks.extend(shares);
     Ok((placement, asks))
 }
 

@@ -53,7 +53,8 @@ pub(crate) fn solve(machine: &Machine, request: &PlacementRequest) -> Result<Pla
     let all = services.iter().fold(Cpus::default(), |all, service| all.union(&service.cpus));
     let housekeeping = online.without(&all);
     refuse_memory(machine, request, &services)?;
-    let placement = Placement { housekeeping, services, interrupts: Vec::new(), partition: None };
+    let placement =
+        Placement { housekeeping, services, interrupts: Vec::new(), partition: None, cache: Vec::new() };
     let interrupts = irqs::interrupts(machine, request, &placement)?;
     Ok(Placement { interrupts, ..placement })
 }

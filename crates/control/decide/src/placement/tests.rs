@@ -77,6 +77,7 @@ fn on_cpus(unit: &str, cpus: &str) -> ServiceRequest {
         isolate: false,
         devices: Vec::new(),
         pools: BTreeMap::new(),
+        cache: None,
     }
 }
 

@@ -63,6 +63,15 @@ pub struct ExportedFile {
     pub text: String,
 }
 
+/// Why a format cannot hold an item; `None` where it can.
+#[must_use]
+pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
+    let is_script = format == ExportFormat::Script;
+    (item.is_share() && !is_script).then_some(
+        "resctrl takes several lines in one write, which only a script does: export script, or planish apply",
+    )
+}
+
 /// Writes items for another tool, in order: of two that mean one place the later wins.
 ///
 /// # Errors

@@ -5,6 +5,9 @@ use planish_model::quoted;
 use super::{ExportedFile, Head, arguments};
 use crate::item::Item;
 
+/// What the default group of resctrl has.
+const SCHEMATA: &str = "/sys/fs/resctrl/schemata";
+
 pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
     let mut text = format!("#!/bin/sh\n{}set -u\nfailed=0\n\n", head.comment());
     for item in items.iter().filter(|item| !item.is_boot()) {
@@ -22,6 +25,14 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
 pub(super) fn line(item: &Item) -> String {
     if let Some(command) = item.of_card() {
         return command.line();
+    }
+    if item.is_share() {
+        // The kernel takes a resource a line, and all of them in one write.
+        let lines: Vec<String> = item.value.split(' ').map(quoted).collect();
+        return format!(
+            "[ ! -e {SCHEMATA} ] || printf '%s\\n' {} > {SCHEMATA} || failed=1\n",
+            lines.join(" ")
+        );
     }
     let (place, value) = (&item.place, quoted(&item.value));
     if place.contains(['*', '?']) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Catalogue;
-use crate::{Class, Computation, Knob, KnobId, Profile, Undo, ValueType, Want, When, place};
+use crate::{Class, Computation, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When, place};
 
 /// The files of its own that a plan writes: what systemd adds to a unit, the slice of services whose CPUs are isolated,
 /// and what systemd adds to its own configuration.
@@ -85,9 +85,12 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
         }
     } else if !place::is_of_the_kernel(&knob.path) {
         return Some(
-            "a place is a file below /proc/sys, /proc/irq or /sys, a setting of a card in /planish/ethtool, or what a \
-             process holds in /planish/held",
+            "a place is a file below /proc/sys, /proc/irq or /sys, a setting of a card in /planish/ethtool, what a \
+             process holds in /planish/held, or a share of the caches in /planish/resctrl",
         );
+    }
+    if let Some(rule) = wrongly_shared(knob) {
+        return Some(rule);
     }
     if let Some(rule) = wrongly_undone(knob) {
         return Some(rule);
@@ -103,6 +106,20 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
         return Some("why, cost, source and proof are said");
     }
     None
+}
+
+/// The rule that a place of resctrl breaks: each has one type, and no other place has it.
+fn wrongly_shared(knob: &Knob) -> Option<&'static str> {
+    let is_so = match knob.r#type {
+        ValueType::Share { share: ShareOf::Schemata } => knob.path == place::RESCTRL_DEFAULT,
+        ValueType::Share { share: ShareOf::Group } => {
+            knob.path.strip_prefix(place::RESCTRL_GROUPS).is_some_and(|hole| !hole.contains('/'))
+        }
+        _ => !knob.path.starts_with(place::RESCTRL),
+    };
+    (!is_so).then_some(
+        "a share of the caches is of /planish/resctrl/default or of /planish/resctrl/groups/{group}",
+    )
 }
 
 /// The rule that the way back of a row breaks. What is called safe is taken back, and by the way that its file needs.
@@ -154,6 +171,9 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
         _ if knob.is_own_file() && !is_setting(&knob.path) => {
             Some("is a file of ours: it follows from the table [placement]")
         }
+        _ if knob.path.starts_with(place::RESCTRL_GROUPS) => Some(
+            "is a group that has the CPUs of a service: it follows from `cache` of a service in the table [placement]",
+        ),
         Want::Int(_) | Want::Text(_) if knob.is_own_file() => Some(OF_SOME),
         Want::Case(case) if knob.is_own_file() && case.only.is_none() => Some(OF_SOME),
         Want::Cases(cases) if knob.is_own_file() && cases.iter().any(|case| case.only.is_none()) => {

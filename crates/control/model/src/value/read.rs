@@ -4,7 +4,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::{CpuForm, ValueType};
+use super::{CpuForm, ShareOf, ValueType};
 
 /// The keys of all types.
 #[derive(Deserialize)]
@@ -21,6 +21,7 @@ struct Keys {
     empty: Option<bool>,
     flag: Option<bool>,
     text: Option<bool>,
+    share: Option<ShareOf>,
     directives: Option<Vec<String>>,
     directive: Option<String>,
     unit: Option<String>,
@@ -39,6 +40,7 @@ impl Keys {
             self.cpus.is_some(),
             self.flag.is_some(),
             self.text.is_some(),
+            self.share.is_some(),
             self.directives.is_some(),
             self.directive.is_some(),
         ];
@@ -59,7 +61,8 @@ impl<'de> Deserialize<'de> for ValueType {
                               { ints = UNIT, count = N }, { choice = [WORD, ...] }, \
                               { cpus = \"list\" or \"mask\", empty = true }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
-                              max = N, words = [WORD, ...], at_least = true } and { text = true }";
+                              max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" } \
+                              and { text = true }";
         let keys = Keys::deserialize(deserializer)?;
         if !keys.go_together() {
             return Err(D::Error::custom(WANTED));
@@ -72,6 +75,7 @@ impl<'de> Deserialize<'de> for ValueType {
             Keys { cpus: Some(cpus), empty, .. } => Ok(Self::Cpus { cpus, empty: empty.unwrap_or_default() }),
             Keys { flag: Some(flag), .. } => Ok(Self::Flag { flag }),
             Keys { text: Some(text), .. } => Ok(Self::Text { text }),
+            Keys { share: Some(share), .. } => Ok(Self::Share { share }),
             Keys { directives: Some(directives), .. } => Ok(Self::Directives { directives }),
             Keys { directive: Some(directive), unit: Some(unit), min, max, words, at_least, .. } => {
                 let (words, at_least) = (words.unwrap_or_default(), at_least.unwrap_or_default());

@@ -2,6 +2,7 @@
 
 mod arms;
 mod boot;
+mod caches;
 mod cards;
 mod crash;
 mod damage;

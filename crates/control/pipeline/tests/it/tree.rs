@@ -232,7 +232,7 @@ impl Tree {
         let last: u64 = self.get(BOOT_ID)[..8].parse().expect("the fixture counts boots");
         for (path, text) in start {
             let folder = path.ends_with('/');
-            let made = ["/proc/", "/sys/", "/planish/ethtool/", "/planish/held/"];
+            let made = ["/proc/", "/sys/", "/planish/ethtool/", "/planish/held/", "/planish/resctrl/"];
             if !folder && made.iter().any(|root| path.starts_with(root)) {
                 self.put(path, text);
             }

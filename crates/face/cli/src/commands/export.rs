@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{ExportFormat, export};
+use planish_exchange::{ExportFormat, beyond, export};
 use planish_model::quoted;
 use planish_pipeline::{Source, outgoing};
 use planish_report::{ExportReport, ExportRow, LeftOutRow};
@@ -67,7 +67,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let out = outgoing(&session, &Source::named(&args.source), &args.choice.options())?;
     let format = args.format.format();
-    let files = export(format, &out.name, &out.summary, &out.items).map_err(|error| {
+    let (items, odd): (Vec<_>, Vec<_>) =
+        out.items.into_iter().partition(|item| beyond(format, item).is_none());
+    let odd = odd.iter().filter_map(|item| {
+        let reason = beyond(format, item)?.to_owned();
+        Some(LeftOutRow { knob: item.knob.clone(), reason })
+    });
+    let files = export(format, &out.name, &out.summary, &items).map_err(|error| {
         let cure = error.cure();
         Failure::usage(error).hint(cure)
     })?;
@@ -75,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let report = ExportReport {
         format: format.name().to_owned(),
         files: files.into_iter().map(|file| ExportRow { path: file.path, text: file.text }).collect(),
-        left_out: left_out.collect(),
+        left_out: left_out.chain(odd).collect(),
     };
     let mut answer = context.answer(&report, session.catalogue());
     for row in &report.left_out {

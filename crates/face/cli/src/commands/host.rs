@@ -74,6 +74,8 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
     // Reading is what makes the list of files: the same stages run as for every read-only command.
     let seen = planish_observe::observe(&host, &catalogue);
     planish_topo::Topology::read(&host);
+    // What shares of the caches are held against: some thousand small files, and so not a part of every look.
+    let _ = planish_observe::caches(&host);
     let name = args.folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let meta = Meta {
         name: name.unwrap_or_default(),

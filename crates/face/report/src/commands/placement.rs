@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_model::{Cpus, MemoryPolicy, PlacedIrq, PlacedPartition, PlacedService, Placement};
+use planish_model::{Cpus, MemoryPolicy, PlacedCache, PlacedIrq, PlacedPartition, PlacedService, Placement};
 
 use crate::page::Page;
 use crate::table::Table;
@@ -28,6 +28,12 @@ pub(crate) fn text(placement: &Placement, page: &mut Page<'_>) {
     if let Some(partition) = &placement.partition {
         page.fact("isolated", &isolated(partition));
     }
+    for cache in &placement.cache {
+        page.fact("cache", &share(cache));
+        for group in &cache.beside {
+            page.fact("remark", &format!("tasks of the group {group} keep its ways, wherever they run"));
+        }
+    }
     for device in placement.services.iter().flat_map(|service| &service.far) {
         page.fact("remark", &device.remark());
     }
@@ -47,6 +53,20 @@ fn isolated(partition: &PlacedPartition) -> String {
         (None, Some(waits)) => format!("CPU {cpus} by a partition of {slice}: {waits}"),
         (None, None) => format!("CPU {cpus} by a partition of {slice}"),
     }
+}
+
+/// The ways of a service, and whether the kernel keeps later groups off them.
+fn share(cache: &PlacedCache) -> String {
+    let PlacedCache { unit, group, ways, of, shareable, .. } = cache;
+    let ways: Vec<String> = ways
+        .iter()
+        .map(|(domain, ways)| format!("{} of {of} ways of cache {domain} ({ways:x})", ways.count_ones()))
+        .collect();
+    let kept = match shareable {
+        None => "exclusive".to_owned(),
+        Some(reason) => format!("not exclusive: {reason}"),
+    };
+    format!("{unit} alone fills {} by the group {group}, {kept}", ways.join(", "))
 }
 
 fn memory(service: &PlacedService) -> String {
