@@ -106,6 +106,15 @@ pub(crate) fn moot(needs: &Conditions, host: &HostFacts) -> Option<String> {
         let (here, most) = (bytes(host.page_bytes), bytes(most));
         return Some(format!("for base pages of {most} at most, here they have {here}"));
     }
+    if let (Some(most), Some(here)) = (needs.thp_max, host.thp_bytes)
+        && here > most
+    {
+        return Some(format!(
+            "for transparent huge pages of {} at most, here they have {}",
+            bytes(most),
+            bytes(here)
+        ));
+    }
     if let Some(dead) = needs.dead_since.as_deref().filter(|dead| !is_older(&host.kernel, dead)) {
         return Some(format!("the kernel ignores it since Linux {dead}, this is {}", host.kernel));
     }
@@ -283,6 +292,11 @@ mod tests {
 
     #[test]
     fn an_absent_file_names_the_kernel_that_has_it() {
+        let huge = Conditions { thp_max: Some(2 << 20), ..Conditions::default() };
+        let with = |thp_bytes| HostFacts { thp_bytes, ..HostFacts::default() };
+        assert_eq!([None, Some(2 << 20)].map(|size| unmet(&huge, &with(size))), [None, None]);
+        let reason = unmet(&huge, &with(Some(512 << 20))).expect("too large");
+        assert_eq!(reason, "for transparent huge pages of 2 MiB at most, here they have 512 MiB");
         let small = Conditions { base_page_max: Some(4096), ..Conditions::default() };
         assert_eq!(unmet(&small, &HostFacts { page_bytes: 4096, ..HostFacts::default() }), None);
         let large = HostFacts { page_bytes: 65536, ..HostFacts::default() };

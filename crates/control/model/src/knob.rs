@@ -122,6 +122,9 @@ pub struct Conditions {
     /// Moot with larger base pages, in bytes: a transparent huge page has 2 MiB with 4 KiB ones, and 512 MiB with
     /// 64 KiB.
     pub base_page_max: Option<u64>,
+    /// Moot with larger transparent huge pages, in bytes (`hpage_pmd_size`): advice that was measured with 2 MiB says
+    /// nothing of 32 MiB or 512 MiB, which is what base pages of 16 and 64 KiB come to.
+    pub thp_max: Option<u64>,
     /// First kernel that has it, such as `5.14`. Whether a file is there is probed: then this only explains.
     pub kernel_min: Option<String>,
     /// First kernel that no longer has it.

@@ -113,6 +113,9 @@ pub struct HostFacts {
     pub container: Option<String>,
     /// Base page size in bytes.
     pub page_bytes: u64,
+    /// Bytes of a transparent huge page; `None` for a kernel without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thp_bytes: Option<u64>,
     /// Huge-page sizes that the kernel offers, in bytes, ascending.
     pub huge_page_bytes: Vec<u64>,
     /// `MemTotal` in bytes.

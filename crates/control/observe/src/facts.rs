@@ -114,6 +114,7 @@ pub const FACTS: &[(&str, &str)] = &[
     ("thp.enabled", "the knob's word"),
     ("thp.fallback_percent", "huge-page faults that got small pages, since boot"),
     ("thp.shmem_bytes", "shared memory on transparent huge pages"),
+    ("thp.page_bytes", "bytes of a transparent huge page"),
     ("thp.stalls", "times that a thread compacted memory itself, since boot"),
     ("vm.swappiness", "the knob"),
 ];
@@ -198,7 +199,7 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
         "memory.min_free_percent",
         min_free.zip(total).and_then(|(part, whole)| percent(part, whole)),
     );
-    let own = min_free_of_kernel(host, observation);
+    let own = min_free_of_kernel(observation);
     facts.number("memory.min_free_own_percent", min_free.and_then(|min_free| percent(min_free, own)));
     let pressure = host.read("/proc/pressure/memory").ok();
     facts.number("memory.stall_percent", pressure.as_deref().and_then(tables::pressure_some_percent));
@@ -218,11 +219,10 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
 /// blocks for each zone and at most a twentieth of memory (`mm/khugepaged.c`,
 /// `set_recommended_min_free_kbytes`): megabytes with 4 KiB pages, gigabytes with 64 KiB ones. Without them
 /// it grows with the square root of memory (`mm/page_alloc.c`, `calculate_min_free_kbytes`).
-fn min_free_of_kernel(host: &Host, observation: &Observation) -> u64 {
+fn min_free_of_kernel(observation: &Observation) -> u64 {
     let memory = observation.host.memory_bytes;
     let plain = ((memory / 1024).saturating_mul(16).isqrt().clamp(128, 262_144)) * 1024;
-    let block = host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").unwrap_or_default();
-    let block: u64 = block.trim().parse().unwrap_or(0);
+    let block = observation.host.thp_bytes.unwrap_or(0);
     let zones = observation.buddy.len() as u64;
     plain.max(block.saturating_mul(11).saturating_mul(zones).min(memory / 20))
 }
@@ -238,6 +238,7 @@ fn counters(facts: &mut Facts, host: &Host, observation: &Observation) {
     facts.number("thp.fallback_percent", refused.zip(tried).and_then(|(part, whole)| percent(part, whole)));
     facts.bytes("numa.hint_faults", get("numa_hint_faults"));
     facts.number("vm.swappiness", number_of(observation, "vm.swappiness"));
+    facts.bytes("thp.page_bytes", observation.host.thp_bytes);
     facts.text("thp.enabled", word_of(observation, "thp.enabled"));
     facts.text("thp.defrag", word_of(observation, "thp.defrag"));
 }

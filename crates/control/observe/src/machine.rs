@@ -33,6 +33,7 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         guest: guest(host, cpuinfo),
         container: container(host),
         page_bytes: host.page_bytes(),
+        thp_bytes: thp_bytes(host),
         huge_page_bytes: huge_page_bytes(host, memory.get("Hugepagesize").copied()),
         memory_bytes: bytes("MemTotal"),
         available_bytes: bytes("MemAvailable"),
@@ -113,6 +114,11 @@ fn huge_page_bytes(host: &Host, default: Option<u64>) -> Vec<u64> {
     }
     sizes.sort_unstable();
     sizes
+}
+
+/// Bytes of a transparent huge page: 2 MiB as a rule, and 512 MiB with base pages of 64 KiB.
+pub(crate) fn thp_bytes(host: &Host) -> Option<u64> {
+    host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").ok()?.trim().parse().ok()
 }
 
 /// Root with `CAP_SYS_ADMIN`. A recorded machine is observed with the rights that it was recorded with.

@@ -13,6 +13,7 @@ mod faults;
 mod foreign;
 mod held;
 mod hosts;
+mod huge;
 mod install;
 mod kill;
 mod life;
