@@ -28,6 +28,10 @@ pub const FACTS: &[(&str, &str)] = &[
     ("disk.untrimmed", "mounts on disks that nobody tells what is free"),
     ("disk.untrimmed_count", "how many those are"),
     ("firmware.energy_bias", "0 for speed to 15 for saving, of CPU 0"),
+    (
+        "firmware.frequency_lost_percent",
+        "the frequency that the firmware withholds, of what the CPU could have",
+    ),
     ("firmware.frequency_percent", "the frequency that the firmware allows, of what the CPU could have"),
     ("firmware.holds_frequency", "1 where the kernel may not set the frequency, else 0"),
     ("firmware.l3_as_node", "1 where each cache of the third level is a node, else 0"),

@@ -159,7 +159,9 @@ fn frequency(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Obse
         text.split_whitespace().filter_map(|word| word.parse::<f64>().ok()).reduce(f64::max)
     };
     let limited = khz("bios_limit").zip(khz("scaling_available_frequencies")).filter(|(_, most)| *most > 0.0);
-    facts.number("firmware.frequency_percent", limited.map(|(limit, most)| 100.0 * limit / most));
+    let allowed = limited.map(|(limit, most)| 100.0 * limit / most);
+    facts.number("firmware.frequency_percent", allowed);
+    facts.number("firmware.frequency_lost_percent", allowed.map(|percent| (100.0 - percent).max(0.0)));
     // 0 is for speed and 15 for saving (`Documentation/admin-guide/pm/intel_epb.rst`).
     let bias = text(host, &format!("{CPU}/cpu0/power/energy_perf_bias"));
     facts.number("firmware.energy_bias", bias.and_then(|bias| bias.parse().ok()));
@@ -283,6 +285,7 @@ mod tests {
             ("firmware.sleep_states_count", 0.0),
             ("firmware.holds_frequency", 0.0),
             ("firmware.frequency_percent", 50.0),
+            ("firmware.frequency_lost_percent", 50.0),
             ("firmware.x2apic", 1.0),
         ] {
             assert_eq!(number(&seen, name), Some(value), "{name}");
