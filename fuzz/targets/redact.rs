@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use planish_host::{Redactions, Redactor};
 
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 16] = [
     "/proc/cmdline",
     "/proc/mounts",
     "/proc/1/cgroup",
@@ -21,6 +21,8 @@ const PATHS: [&str; 14] = [
     "/sys/class/dmi/id/product_serial",
     "/etc/systemd/system/a.service",
     "/etc/udev/rules.d/70-a.rules",
+    "/run/udev/data/b8:0",
+    "/var/lib/dpkg/status",
 ];
 
 /// A name, a card, a disk, a machine-id, and addresses of both kinds.

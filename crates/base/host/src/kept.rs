@@ -4,6 +4,7 @@
 //! into them. Every other line is left empty, so that a line has the number that it has on the host.
 
 use planish_sys::hold;
+use planish_udev::{Command, DISK_KEYS, Part, Rule};
 
 /// Directives of units that an observation reads. Their values are numbers and words.
 const UNIT_DIRECTIVES: [&str; 17] = [
@@ -29,9 +30,56 @@ const UNIT_DIRECTIVES: [&str; 17] = [
 /// How names of directives begin that are amounts throughout: rows of users may name each of them.
 const UNIT_AMOUNTS: [&str; 4] = ["DefaultLimit", "DefaultTasksMax", "Limit", "Memory"];
 
-/// What a rule of udev may ask of a card, for planish to know whether it means the card.
-const RULE_CONDITIONS: [&str; 8] =
-    ["ACTION", "ATTR{address}", "ATTR{type}", "DRIVERS", "ENV{INTERFACE}", "KERNEL", "NAME", "SUBSYSTEM"];
+/// What a rule of udev may ask of a device that holds no secret: names, kinds and settings of the kernel.
+const RULE_CONDITIONS: [&str; 20] = [
+    "ACTION",
+    "ATTR{address}",
+    "ATTR{removable}",
+    "ATTR{ro}",
+    "ATTR{type}",
+    "CONST{arch}",
+    "CONST{virt}",
+    "DRIVERS",
+    "ENV{DEVTYPE}",
+    "ENV{ID_BUS}",
+    "ENV{ID_MODEL}",
+    "ENV{ID_NET_DRIVER}",
+    "ENV{ID_TYPE}",
+    "ENV{ID_VENDOR}",
+    "ENV{INTERFACE}",
+    "KERNEL",
+    "KERNELS",
+    "NAME",
+    "SUBSYSTEM",
+    "SUBSYSTEMS",
+];
+
+/// What stands for a condition that a record does not keep: nobody can tell whether it is met.
+const UNKNOWN_CONDITION: &str = "ENV{redacted}==\"redacted\"";
+
+/// Properties that udev has given a device, of which a record keeps the value. Those of [`planish_udev::DISK_KEYS`] are
+/// kept, too, and replaced.
+const PROPERTIES: [&str; 6] = ["DEVTYPE", "ID_BUS", "ID_MODEL", "ID_NET_DRIVER", "ID_TYPE", "ID_VENDOR"];
+
+/// How the files are called that a rule sets and that may be knobs, from the folder of its device on.
+const RULE_ATTRIBUTES: [&str; 16] = [
+    "bdi/read_ahead_kb",
+    "cache_type",
+    "cpufreq/",
+    "cpuidle/",
+    "device/queue_depth",
+    "gro_flush_timeout",
+    "mtu",
+    "napi_defer_hard_irqs",
+    "online",
+    "parameters/",
+    "power/energy_perf_bias",
+    "power/pm_qos_resume_latency_us",
+    "queue/",
+    "queues/",
+    "threaded",
+    "tx_queue_len",
+];
 
 /// Options of ethtool that set what planish reads of a card. Another one, `-s`, takes a password.
 const RULE_OPTIONS: [&str; 11] = [
@@ -105,47 +153,171 @@ fn is_variable(word: &str) -> bool {
 /// The rules that planish writes.
 const OWN_RULES: &str = "/etc/udev/rules.d/90-planish.rules";
 
-/// Whether a file holds rules of udev that planish did not write.
+/// Whether a file holds rules of udev.
+pub(crate) fn is_rules(path: &str) -> bool {
+    path.contains("/udev/rules.d/")
+}
+
+/// Whether it holds those that planish did not write.
 pub(crate) fn is_foreign_rules(path: &str) -> bool {
-    path.contains("/udev/rules.d/") && path != OWN_RULES
+    is_rules(path) && path != OWN_RULES
 }
 
-/// Of rules the parts that set a network card by `ethtool`, and what they ask of it. Whatever else a rule asks, runs or
-/// sets may hold a serial number or a password.
+/// The database of dpkg.
+pub(crate) const DPKG: &str = "/var/lib/dpkg/status";
+
+/// Of the database of dpkg the versions of some packages, and whether they are installed. What else is on a machine is
+/// told to nobody.
+pub(crate) fn of_packages(text: &str, packages: &[String]) -> String {
+    let mut out = String::new();
+    for paragraph in text.split("\n\n") {
+        let field = |name: &str| {
+            paragraph.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+        };
+        let Some(name) = field("Package").filter(|name| packages.iter().any(|package| package == name))
+        else {
+            continue;
+        };
+        out += &format!("Package: {name}\n");
+        for kept in ["Status", "Version"] {
+            out += &field(kept).map(|value| format!("{kept}: {value}\n")).unwrap_or_default();
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Whether a path is the link to the program of a process.
+pub(crate) fn is_program_link(path: &str) -> bool {
+    let pid = path.strip_prefix("/proc/").and_then(|rest| rest.strip_suffix("/exe"));
+    pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether a program lies where packages and their makers put it, so that its path names nobody.
+pub(crate) fn is_program(target: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.+".contains(c);
+    ["/usr/", "/opt/", "/u01/app/"].iter().any(|folder| target.starts_with(folder))
+        && target.chars().all(is_plain)
+        && !target.contains("..")
+}
+
+/// Whether a file is udev's own of what it gave a device.
+pub(crate) fn is_properties(path: &str) -> bool {
+    path.starts_with("/run/udev/data/")
+}
+
+/// Of such a file the properties that rules may ask for.
+pub(crate) fn of_properties(text: &str) -> String {
+    let is_kept = |line: &&str| {
+        let property = line.strip_prefix("E:").and_then(|rest| rest.split_once('='));
+        property.is_some_and(|(key, _)| PROPERTIES.contains(&key) || DISK_KEYS.contains(&key))
+    };
+    text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
+}
+
+/// Of rules the parts that set what a knob may be, and what they ask of a device. Whatever else a rule asks, runs or
+/// sets may hold a serial number or a password: a condition that is not kept leaves it open whether the rule is met.
+/// Each rule stays in its first line.
 pub(crate) fn of_rules(text: &str) -> String {
-    text.lines().map(|line| of_rule(line).unwrap_or_default() + "\n").collect()
+    let mut lines = vec![String::new(); text.lines().count()];
+    for rule in planish_udev::rules(text) {
+        lines[rule.line - 1] = of_rule(&rule).unwrap_or_default();
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn of_rule(line: &str) -> Option<String> {
-    let (mut kept, mut is_for_cards, mut runs) = (Vec::new(), false, false);
-    for (key, operator, value) in pairs(line)? {
-        let known = RULE_CONDITIONS.contains(&key);
-        match operator {
-            "==" | "!=" if known => {
-                is_for_cards |= key == "SUBSYSTEM" && value == "net";
-                kept.push(condition(key, operator, value)?);
-            }
-            // What planish does not know of a card is never met, and the rule sets nothing.
-            "==" => return None,
-            "+=" if key == "RUN" && is_setting_of_card(value) => {
-                runs = true;
-                kept.push(format!("RUN+=\"{value}\""));
-            }
-            _ => {}
+fn of_rule(rule: &Rule) -> Option<String> {
+    let (mut kept, mut sets, mut is_open): (Vec<String>, bool, bool) = (Vec::new(), false, false);
+    for part in &rule.parts {
+        let asks = !part.operator.is_given() || matches!(part.key.as_str(), "PROGRAM" | "IMPORT");
+        if asks {
+            let known = is_condition(part);
+            is_open |= !known;
+            kept.extend(known.then(|| part.text()));
+        } else if let Some(text) = of_assignment(part) {
+            is_open |= part.is_odd;
+            sets = true;
+            kept.push(text);
         }
     }
-    (is_for_cards && runs).then(|| kept.join(", "))
+    if is_open {
+        kept.insert(0, UNKNOWN_CONDITION.to_owned());
+    }
+    sets.then(|| kept.join(", "))
 }
 
-/// A condition that may be kept. A part of an address would not be replaced, and would match no replaced one; one in
-/// capitals matches no card, and would match the replaced one.
-fn condition(key: &str, operator: &str, value: &str) -> Option<String> {
-    let is_whole = |address: &str| {
+/// Whether a condition may be kept. A part of an address would not be replaced, and would match no replaced one; one in
+/// capitals matches no card, and would match the replaced one. The same goes for what tells a disk from others.
+fn is_condition(part: &Part) -> bool {
+    let (name, value) = (part.name(), part.value.as_str());
+    let is_address = |address: &str| {
         address.chars().all(|c| "*?".contains(c))
             || address.len() == 17 && address.bytes().all(|b| b":0123456789abcdef".contains(&b))
     };
-    let may_stay = key != "ATTR{address}" || value.split('|').all(is_whole);
-    may_stay.then(|| format!("{key}{operator}\"{value}\""))
+    if part.is_odd || value.contains('"') {
+        return false;
+    }
+    if DISK_KEYS.iter().any(|key| name == format!("ENV{{{key}}}")) {
+        return !value.is_empty() && value.chars().all(is_plain);
+    }
+    if matches!(part.key.as_str(), "ATTR" | "TEST") && name != "ATTR{address}" {
+        let file = if part.key == "TEST" { value } else { part.attribute.as_deref().unwrap_or_default() };
+        let is_setting = file.starts_with("queue/") || RULE_CONDITIONS.contains(&name.as_str());
+        return is_setting && value.chars().all(|c| is_plain(c) || "*?|[]".contains(c));
+    }
+    RULE_CONDITIONS.contains(&name.as_str()) && (name != "ATTR{address}" || value.split('|').all(is_address))
+}
+
+/// What a rule gives, as far as it is kept.
+fn of_assignment(part: &Part) -> Option<String> {
+    let value = part.value.as_str();
+    let is_value = |extra: &str| value.len() <= 64 && value.chars().all(|c| is_plain(c) || extra.contains(c));
+    let is_kept = match (part.key.as_str(), part.attribute.as_deref()) {
+        ("GOTO" | "LABEL", None) => is_value(""),
+        ("ENV", Some(key)) => PROPERTIES.contains(&key) && is_value(""),
+        ("ATTR", Some(file)) => {
+            RULE_ATTRIBUTES.iter().any(|known| file.starts_with(known)) && is_value(" *?$%{}")
+        }
+        ("SYSCTL", Some(key)) => key.chars().all(is_plain) && is_value(" $%{}"),
+        ("RUN", kind) if kind != Some("builtin") => {
+            return of_command(value).map(|command| format!("RUN{}\"{command}\"", part.operator.text()));
+        }
+        _ => false,
+    };
+    is_kept.then(|| Part { is_odd: false, ..part.clone() }.text())
+}
+
+/// Of a command what sets a card by ethtool, or what it writes; where it may write it, that it may.
+fn of_command(command: &str) -> Option<String> {
+    if is_setting_of_card(command) {
+        return Some(command.to_owned());
+    }
+    let is_word = |word: &str| word.len() <= 128 && word.chars().all(|c| is_plain(c) || "$%{} ".contains(c));
+    // Names that udev and its shell fill in are known when it is followed.
+    const NAMES: [&str; 6] = ["${DEVPATH}", "$DEVPATH", "$devpath", "$kernel", "$name", "$sys"];
+    let named = NAMES.iter().fold(command.to_owned(), |text, name| text.replace(name, "%k"));
+    let mut kept = Vec::new();
+    for one in planish_udev::commands(&named) {
+        match one {
+            Command::Sysctl(key, value) if is_word(&key) && is_word(&value) => {}
+            Command::Write(path, value, true) if is_word(&path) && is_word(&value) => {}
+            Command::Write(path, value, false) if is_word(&path) => {
+                let value = if value != "?" && is_word(&value) { value } else { "`x`".to_owned() };
+                kept.push(format!("echo {value} > {path}"));
+                continue;
+            }
+            _ => return None,
+        }
+        // All that it does is known, and its words are settings of the kernel.
+        let is_short = command.chars().all(|c| is_plain(c) || " \t$%{}'=>".contains(c));
+        return is_short.then(|| command.to_owned());
+    }
+    (!kept.is_empty()).then(|| format!("/bin/sh -c 'may; {}'", kept.join("; ")))
+}
+
+/// What names and values of the kernel are made of.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.,:/".contains(c)
 }
 
 /// Whether a command is ethtool's and sets what planish reads: `/usr/sbin/ethtool -G $name rx 4096`.
@@ -157,24 +329,6 @@ fn is_setting_of_card(command: &str) -> bool {
     program == Some("ethtool")
         && option.is_some_and(|option| RULE_OPTIONS.contains(&option))
         && command.chars().all(is_plain)
-}
-
-/// `KEY=="value", KEY+="value"`: keys, operators and values; `None` for a comment and what is no rule.
-fn pairs(line: &str) -> Option<Vec<(&str, &str, &str)>> {
-    let mut rest = line.trim();
-    let mut found = Vec::new();
-    while !rest.is_empty() {
-        let at = rest.find(['=', '!', '+', '-', ':']).filter(|_| !rest.starts_with('#'))?;
-        let (key, after) = rest.split_at(at);
-        let (operator, after) = after.split_once('"')?;
-        let (value, after) = after.split_once('"')?;
-        if !["==", "!=", "=", "+=", "-=", ":="].contains(&operator.trim()) {
-            return None;
-        }
-        found.push((key.trim(), operator.trim(), value));
-        rest = after.trim_start_matches([',', ' ', '\t']);
-    }
-    Some(found)
 }
 
 #[cfg(test)]
@@ -226,26 +380,69 @@ mod tests {
     }
 
     #[test]
-    fn of_rules_what_sets_a_card_stays() {
+    fn of_rules_what_sets_a_device_stays() {
         let ring = r#"RUN+="/usr/sbin/ethtool -G $name rx 512""#;
         let of_card = format!(r#"SUBSYSTEM=="net", KERNEL=="ens*|eth*", {ring}"#);
         let own = format!(r#"ACTION=="add", SUBSYSTEM=="net", ATTR{{address}}=="52:54:00:12:34:56", {ring}"#);
+        let open = format!("{UNKNOWN_CONDITION}, {of_card}");
+        let part = format!("{UNKNOWN_CONDITION}, SUBSYSTEM==\"net\", {ring}");
+        let none = r#"ATTR{queue/scheduler}="none""#;
+        let disk = r#"SUBSYSTEM=="block", ENV{ID_WWN}=="0x5000", ATTR{queue/rotational}=="0""#;
+        let disk = &format!("{disk}, {none}");
         for (rule, kept) in [
             (of_card.clone(), of_card.as_str()),
             (own.clone(), &own),
             (format!(r#"{of_card},RUN+="/bin/mail --pass hunter2", ENV{{KEY}}="hunter2""#), &of_card),
-            (format!(r#"{of_card}, PROGRAM="/bin/key hunter2", ATTRS{{serial}}!="hunter2""#), &of_card),
-            (format!(r#"{of_card}, ENV{{ID_SERIAL}}=="hunter2""#), ""),
-            (format!(r#"ATTRS{{serial}}=="hunter2", {of_card}"#), ""),
-            (format!(r#"SUBSYSTEM=="net", ATTR{{address}}=="52:54:00:12:34:*", {ring}"#), ""),
+            (format!(r#"{of_card}, PROGRAM="/bin/key hunter2", ATTRS{{serial}}!="hunter2""#), &open),
+            (format!(r#"{of_card}, ENV{{OF_ANN}}=="hunter2""#), &open),
+            (format!(r#"ATTRS{{serial}}=="hunter2", {of_card}"#), &open),
+            (format!(r#"SUBSYSTEM=="net", ATTR{{address}}=="52:54:00:12:34:*", {ring}"#), &part),
             (format!("# {of_card}"), ""),
             (r#"SUBSYSTEM=="net", RUN+="/sbin/ethtool -s $name wol g sopass hunter2""#.to_owned(), ""),
-            (r#"SUBSYSTEM=="block", ATTR{queue/scheduler}="none", ENV{ID_SERIAL}="hunter2""#.to_owned(), ""),
+            (r#"SUBSYSTEM=="block", ATTR{secret}="hunter2", ENV{ID_SERIAL}="hunter2""#.to_owned(), ""),
+            (disk.clone(), disk),
+            (format!(r#"{disk}, ENV{{ID_SERIAL}}="hunter2", OWNER="ann""#), disk),
+            (
+                r#"KERNEL=="sda", RUN+="/bin/sh -c 'key hunter2; echo none > /sys%p/queue/scheduler'""#
+                    .to_owned(),
+                r#"KERNEL=="sda", RUN+="/bin/sh -c 'may; echo none > /sys%p/queue/scheduler'""#,
+            ),
+            (
+                r#"SUBSYSTEM!="block", IMPORT{program}="hunter2", GOTO="end""#.to_owned(),
+                r#"ENV{redacted}=="redacted", SUBSYSTEM!="block", GOTO="end""#,
+            ),
             (r#"SUBSYSTEM=="net", RUN+="/bin/sh -c 'ethtool -G $name rx 512 #hunter2'""#.to_owned(), ""),
             (String::new(), ""),
         ] {
             assert_eq!(of_rules(&rule).trim_end(), kept, "{rule}");
         }
+    }
+
+    #[test]
+    fn of_packages_only_those_are_kept_that_are_asked_for() {
+        let text = "Package: redis-server\nStatus: install ok installed\nMaintainer: ann\nVersion: 5:7.0.1-4\n\n\
+                    Package: hunter2\nStatus: install ok installed\nVersion: 1\n\n\
+                    Package: postgresql-16\nVersion: 16.4-1\nDescription: x\n Version: y\n";
+        let names = ["redis-server".to_owned(), "postgresql-16".to_owned()];
+        let kept = "Package: redis-server\nStatus: install ok installed\nVersion: 5:7.0.1-4\n\n\
+                    Package: postgresql-16\nVersion: 16.4-1\n\n";
+        assert_eq!(of_packages(text, &names), kept);
+        assert_eq!(of_packages(kept, &names), kept);
+        assert_eq!(of_packages(text, &[]), "");
+    }
+
+    #[test]
+    fn a_program_of_somebody_is_not_told() {
+        for (target, is_told) in [
+            ("/usr/lib/postgresql/16/bin/postgres", true),
+            ("/opt/mongodb-7.0.14/bin/mongod", true),
+            ("/home/ann/bin/mongod", false),
+            ("/usr/bin/x (deleted)", false),
+            ("/opt/../home/ann/x", false),
+        ] {
+            assert_eq!(is_program(target), is_told, "{target}");
+        }
+        assert!(is_program_link("/proc/12/exe") && !is_program_link("/proc/self/exe"));
     }
 
     proptest! {

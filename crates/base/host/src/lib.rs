@@ -28,6 +28,7 @@ mod kept;
 mod meta;
 mod natural;
 mod pattern;
+mod properties;
 mod record;
 mod redact;
 pub mod resctrl;

@@ -18,6 +18,7 @@ use crate::access::Access;
 use crate::answers::name_of_errno;
 use crate::error::{ReadError, RecordError};
 use crate::host::{Host, KEEP};
+use crate::kept;
 use crate::meta::{Meta, Origin};
 use crate::redact::{Redactions, Redactor};
 use crate::resolve::resolve;
@@ -40,12 +41,13 @@ pub struct Recorded {
 ///
 /// Of `meta`, the name, the note, the date and the virtualisation count; the rest is filled in from the
 /// machine. `paths` is usually [`Host::reads`] after everything was observed; paths that are not there are
-/// left out.
+/// left out. Of the database of packages only the versions of `packages` are copied.
 pub fn record(
     host: &Host,
     paths: &[String],
     dest: &Path,
     redactions: Redactions,
+    packages: &[String],
     meta: Meta,
 ) -> Result<Recorded, RecordError> {
     prepare(dest)?;
@@ -53,7 +55,7 @@ pub fn record(
     let mut copy = Copy {
         host,
         dest,
-        redactor: Redactor::new(redactions, &name),
+        redactor: Redactor::new(redactions, &name).keeping(packages),
         modes: BTreeMap::new(),
         unreadable: BTreeMap::new(),
         read_only: BTreeSet::new(),
@@ -118,6 +120,12 @@ impl Copy<'_> {
             let real = self.dest.join(path.trim_start_matches('/'));
             return mode.map_or(Ok(()), |_| self.file(path, path, &real));
         }
+        if kept::is_program_link(path) {
+            // Where it leads is told, and the program itself is not copied.
+            let target = self.host.read_link(path).and_then(|target| self.redactor.redact_program(&target));
+            let at = Path::new(path.trim_start_matches('/'));
+            return target.map_or(Ok(()), |target| self.link(at, Path::new(&target)));
+        }
         let Ok(resolved) = self.host.resolve(path) else { return Ok(()) };
         let metadata = self.host.real_path(path).and_then(fs::metadata);
         if metadata.is_ok() || resolved.path == Path::new(NOTHING) {
@@ -173,12 +181,15 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Takes away links that lead to nothing that was copied, but for those that mask a file, and puts a file into the
-    /// folders that stayed empty.
+    /// Takes away links that lead to nothing that was copied, but for those that mask a file and those to programs, and
+    /// puts a file into the folders that stayed empty.
     fn tidy(&self) -> Result<(), RecordError> {
         for link in &self.links {
             // Not by the system's own look-up, which would follow an absolute link out of the copy.
             let path = link.to_string_lossy();
+            if kept::is_program_link(&format!("/{path}")) {
+                continue;
+            }
             let leads = |found: PathBuf| found == Path::new(NOTHING) || self.dest.join(found).exists();
             if !resolve(self.dest, &path).is_ok_and(|found| leads(found.path)) {
                 let link = self.dest.join(link);
@@ -279,7 +290,7 @@ mod tests {
         let live = Host::live();
         let before = look_at(&live);
         let none = Redactions { serials: false, macs: false, ids: false, addresses: false, names: false };
-        let recorded = record(&live, &live.reads(), &dest, none, meta()).unwrap();
+        let recorded = record(&live, &live.reads(), &dest, none, &[], meta()).unwrap();
         assert!(recorded.files >= 3 && recorded.bytes > 0);
 
         let copy = Host::open(&dest).unwrap();
@@ -303,10 +314,10 @@ mod tests {
         let (first, second) = (folder.path().join("1"), folder.path().join("2"));
         let live = Host::live();
         look_at(&live);
-        record(&live, &live.reads(), &first, Redactions::default(), meta()).unwrap();
+        record(&live, &live.reads(), &first, Redactions::default(), &[], meta()).unwrap();
         let copy = Host::open(&first).unwrap();
         look_at(&copy);
-        record(&copy, &copy.reads(), &second, Redactions::default(), meta()).unwrap();
+        record(&copy, &copy.reads(), &second, Redactions::default(), &[], meta()).unwrap();
         let meta = |folder: &Path| fs::read_to_string(folder.join("meta.toml")).unwrap();
         assert_eq!(meta(&first), meta(&second));
     }
@@ -329,7 +340,7 @@ mod tests {
         for name in host.list("/etc/sysctl.d") {
             let _ = host.read(&format!("/etc/sysctl.d/{name}"));
         }
-        record(&host, &host.reads(), &dest, Redactions::default(), meta()).unwrap();
+        record(&host, &host.reads(), &dest, Redactions::default(), &[], meta()).unwrap();
         let copy = Host::open(&dest).unwrap();
         assert_eq!(copy.list("/etc/sysctl.d"), ["99-s.conf", "mask.conf"]);
         assert_eq!(copy.read_link("/etc/sysctl.d/mask.conf").as_deref(), Some("/dev/null"));
@@ -338,10 +349,38 @@ mod tests {
     }
 
     #[test]
+    fn a_program_is_told_by_its_path_and_not_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, dest) = (folder.path().join("root"), folder.path().join("copy"));
+        for (path, text) in [
+            ("proc/version", "Linux version 6.12.0 x\n"),
+            ("proc/7/comm", "postgres\n"),
+            ("proc/8/comm", "mongod\n"),
+            ("usr/lib/postgresql/16/bin/postgres", "ELF"),
+            ("home/ann/mongod", "ELF"),
+        ] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        }
+        symlink("/usr/lib/postgresql/16/bin/postgres", root.join("proc/7/exe")).unwrap();
+        symlink("/home/ann/mongod", root.join("proc/8/exe")).unwrap();
+        let host = Host::open(&root).unwrap();
+        for pid in [7, 8] {
+            assert!(host.exists(&format!("/proc/{pid}/comm")));
+            host.read_link(&format!("/proc/{pid}/exe")).unwrap();
+        }
+        record(&host, &host.reads(), &dest, Redactions::default(), &[], meta()).unwrap();
+        let copy = Host::open(&dest).unwrap();
+        assert_eq!(copy.read_link("/proc/7/exe").as_deref(), Some("/usr/lib/postgresql/16/bin/postgres"));
+        assert_eq!(copy.read_link("/proc/8/exe"), None);
+        assert!(!dest.join("usr").exists() && !dest.join("home").exists());
+    }
+
+    #[test]
     fn a_folder_with_something_in_it_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("precious"), "x").unwrap();
-        let outcome = record(&Host::live(), &[], folder.path(), Redactions::default(), meta());
+        let outcome = record(&Host::live(), &[], folder.path(), Redactions::default(), &[], meta());
         assert!(matches!(outcome, Err(RecordError::Occupied { .. })));
     }
 }

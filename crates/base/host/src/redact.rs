@@ -12,6 +12,8 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use planish_udev::DISK_KEYS;
+
 use crate::arguments::{in_line, without_unknown};
 use crate::kept;
 
@@ -69,6 +71,7 @@ const UUID_BYTES: usize = 36;
 pub struct Redactor {
     redactions: Redactions,
     host_name: String,
+    packages: Vec<String>,
     known: HashMap<(Kind, String), usize>,
 }
 
@@ -80,6 +83,8 @@ enum Kind {
     PartId,
     Ipv4,
     Ipv6,
+    /// Of a disk: a serial number or a world-wide name.
+    Serial,
 }
 
 impl Redactor {
@@ -88,7 +93,19 @@ impl Redactor {
         let host_name = host_name.trim();
         let generic = matches!(host_name, "localhost" | "(none)");
         let host_name = if generic { String::new() } else { host_name.to_owned() };
-        Self { redactions, host_name, known: HashMap::new() }
+        Self { redactions, host_name, packages: Vec::new(), known: HashMap::new() }
+    }
+
+    /// The same, which keeps the versions of these packages of a distribution. Of others nothing is told.
+    #[must_use]
+    pub fn keeping(mut self, packages: &[String]) -> Self {
+        self.packages = packages.to_vec();
+        self
+    }
+
+    /// Where the link to the program of a process leads, in a recording; `None` for a folder of somebody's own.
+    pub(crate) fn redact_program(&mut self, target: &str) -> Option<String> {
+        kept::is_program(target).then(|| self.redact_words(target))
     }
 
     /// The content of the file at `path` without what identifies the machine.
@@ -112,7 +129,16 @@ impl Redactor {
                 if path.ends_with("/grubenv") { as_long_as(text, &redacted) } else { redacted }
             }
             _ if kept::is_unit_file(path) => self.redact_words(&kept::of_unit(text)),
-            _ if kept::is_foreign_rules(path) => self.redact_words(&kept::of_rules(text)),
+            kept::DPKG => kept::of_packages(text, &self.packages),
+            _ if kept::is_properties(path) => {
+                let kept = self.redact_disks(&kept::of_properties(text), "E:", "=", '\n');
+                self.redact_words(&kept)
+            }
+            _ if kept::is_rules(path) => {
+                let kept = if kept::is_foreign_rules(path) { kept::of_rules(text) } else { text.to_owned() };
+                let kept = self.redact_disks(&kept, "ENV{", "}==\"", '"');
+                self.redact_words(&kept)
+            }
             _ if is_variables(path) => self.redact_words(&without_values(text)),
             _ if self.redactions.names && path.starts_with("/proc/") && path.ends_with("/cgroup") => {
                 self.redact_words(&without_groups(text))
@@ -146,6 +172,28 @@ impl Redactor {
             rest = after;
         }
         out + rest
+    }
+
+    /// A text with the values replaced that tell a disk from others, so that rules still mean the disk that they mean.
+    /// A value stands between what is behind its name, and its end.
+    fn redact_disks(&mut self, text: &str, before: &str, behind: &str, end: char) -> String {
+        if !self.redactions.serials {
+            return text.to_owned();
+        }
+        let mut out = text.to_owned();
+        for key in DISK_KEYS {
+            let begin = format!("{before}{key}{behind}");
+            let (mut done, mut rest) = (String::new(), out.as_str());
+            while let Some((head, after)) = rest.split_once(&begin) {
+                let value = after.split(end).next().unwrap_or_default();
+                done += head;
+                done += &begin;
+                done += &replace(Kind::Serial, self.number_of(Kind::Serial, value));
+                rest = &after[value.len()..];
+            }
+            out = done + rest;
+        }
+        out
     }
 
     /// The text with every word replaced that identifies something.
@@ -238,6 +286,7 @@ impl Redactor {
             Kind::Mac => self.redactions.macs,
             Kind::Uuid | Kind::Id | Kind::PartId => self.redactions.ids,
             Kind::Ipv4 | Kind::Ipv6 => self.redactions.addresses,
+            Kind::Serial => self.redactions.serials,
         };
         wanted.then(|| replace(kind, self.number_of(kind, token)))
     }
@@ -435,6 +484,7 @@ fn replace(kind: Kind, number: usize) -> String {
         Kind::PartId => format!("{number:08x}-01"),
         Kind::Ipv4 => format!("192.0.2.{}", number.min(254)),
         Kind::Ipv6 => format!("2001:db8::{number:x}"),
+        Kind::Serial => format!("disk-{number:04}"),
     }
 }
 
@@ -489,6 +539,17 @@ mod tests {
         assert_eq!(redactor.redact("/etc/udev/rules.d/90-planish.rules", &ours), told);
         let others = format!("ATTRS{{serial}}==\"S3CR3T\", RUN+=\"/bin/key hunter2\"\n{ours}");
         assert_eq!(redactor.redact("/etc/udev/rules.d/70-own.rules", &others), format!("\n{told}"));
+        let disk = |wwn: &str| {
+            format!("SUBSYSTEM==\"block\", ENV{{ID_WWN}}==\"{wwn}\", ATTR{{queue/scheduler}}=\"none\"\n")
+        };
+        let data =
+            "I:1234\nE:ID_SERIAL=S3CR3T\nE:ID_WWN=0x5000c500\nE:ID_BUS=ata\nE:ID_FS_LABEL=ann\nS:ann\n";
+        let data = redactor.redact("/run/udev/data/b8:0", data);
+        assert_eq!(data, "E:ID_SERIAL=disk-0002\nE:ID_WWN=disk-0001\nE:ID_BUS=ata\n");
+        for file in ["70-own", "90-planish"] {
+            let path = format!("/etc/udev/rules.d/{file}.rules");
+            assert_eq!(redactor.redact(&path, &disk("0x5000c500")), disk("disk-0001"), "{path}");
+        }
     }
 
     #[test]

@@ -438,6 +438,22 @@ impl Catalogue {
         self.naming(program).into_iter().flat_map(|profile| profile.packages.iter().cloned()).collect()
     }
 
+    /// All packages that tell a version of a program.
+    #[must_use]
+    pub fn packages(&self) -> Vec<String> {
+        let profiles = self.profiles.values().map(|found| &found.profile);
+        let mut all: Vec<String> = profiles.flat_map(|profile| profile.packages.iter().cloned()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Whether any profile is made for a program.
+    #[must_use]
+    pub fn has_profile_for(&self, program: &str) -> bool {
+        self.profiles.values().any(|found| found.profile.is_for(program))
+    }
+
     /// The profile to take in the place of one that a version does not suit: for the same program, and for it.
     #[must_use]
     pub fn profile_instead(&self, profile: &Profile, version: &str) -> Option<&str> {

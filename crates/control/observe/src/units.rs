@@ -329,7 +329,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let dest = folder.path().join("copy");
         let (redactions, meta) = (planish_host::Redactions::default(), planish_host::Meta::default());
-        planish_host::record(&live, &live.reads(), &dest, redactions, meta).expect("a copy");
+        planish_host::record(&live, &live.reads(), &dest, redactions, &[], meta).expect("a copy");
         let copy = Host::open(&dest).expect("a tree");
         assert_eq!(seen(&copy), before);
         assert!(!copy.read(UNIT).expect("kept").contains("hunter2"));

@@ -1,10 +1,13 @@
 //! Which version of a program this host has: by the path of a process, and by the database of packages.
 //!
 //! No program is asked (`--version` would run somebody else's code as root), and the database of rpm is none that can
-//! be read without it: on such hosts the path alone tells, as `/usr/pgsql-16/bin/postgres` does.
+//! be read without it (SQLite, whose newest pages may lie in a log beside it): on such hosts the path alone tells, as
+//! `/usr/pgsql-16/bin/postgres` does.
 
 use planish_host::Host;
-use planish_model::{ProgramVersion, version_numbers};
+use planish_model::{Catalogue, ProgramVersion, version_numbers};
+
+use crate::writers::unremembered;
 
 /// The database of dpkg (`dpkg(1)`, `deb-control(5)`).
 const DPKG: &str = "/var/lib/dpkg/status";
@@ -78,6 +81,21 @@ pub fn running(host: &Host, is_meant: &dyn Fn(&str) -> bool) -> Vec<ProgramVersi
     });
     let paths = meant.filter_map(|pid| host.read_link(&format!("/proc/{pid}/exe")));
     paths.filter_map(|path| of_path(&path)).collect()
+}
+
+/// Looks at the programs that profiles are for, so that a recording of the host tells their versions, and nothing of
+/// what else runs or is installed. Programs in Java are known by their arguments, which a recording has none of.
+pub fn look_at_programs(host: &Host, catalogue: &Catalogue) {
+    // What is read is what a recording has; the answer is not asked for here.
+    let _ = installed(host, &catalogue.packages());
+    for pid in host.list("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
+        let path = format!("/proc/{pid}/comm");
+        let name = unremembered(host, &path).unwrap_or_default();
+        if catalogue.has_profile_for(name.trim()) {
+            host.exists(&path);
+            host.read_link(&format!("/proc/{pid}/exe"));
+        }
+    }
 }
 
 /// The name of a program as profiles have it: that of the kernel, and of Java the main class behind `java:`.
@@ -154,6 +172,45 @@ mod tests {
         assert_eq!(found[0].version, "7.0.14");
         assert!(found[0].by.ends_with("package mongodb-org-server"), "{}", found[0].by);
         assert!(installed(&host, &[]).is_empty());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
+    fn a_record_has_the_versions_that_the_machine_has_and_no_other_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (root, dest) = (folder.path().join("root"), folder.path().join("copy"));
+        for (path, text) in [
+            ("proc/version", "Linux version 6.12.0 x\n"),
+            ("proc/7/comm", "postgres\n"),
+            ("proc/8/comm", "secret-agent\n"),
+            (
+                "var/lib/dpkg/status",
+                "Package: mongodb-org-server\nStatus: install ok installed\nVersion: 7.0.14\n\n\
+                 Package: secret-agent\nStatus: install ok installed\nVersion: 1\n",
+            ),
+        ] {
+            std::fs::create_dir_all(root.join(path).parent().expect("below it")).expect("ours");
+            std::fs::write(root.join(path), text).expect("ours");
+        }
+        std::os::unix::fs::symlink("/usr/lib/postgresql/16/bin/postgres", root.join("proc/7/exe"))
+            .expect("ours");
+        let (host, catalogue) = (Host::open(&root).expect("a tree"), Catalogue::embedded().expect("sound"));
+        assert!(catalogue.packages().iter().any(|name| name == "mongodb-org-server"));
+        look_at_programs(&host, &catalogue);
+        let (redactions, meta) = (planish_host::Redactions::default(), planish_host::Meta::default());
+        planish_host::record(&host, &host.reads(), &dest, redactions, &catalogue.packages(), meta)
+            .expect("recorded");
+        let copy = Host::open(&dest).expect("a record");
+        let is_meant = |program: &str| catalogue.has_profile_for(program);
+        for found in [&host, &copy] {
+            let of_path: Vec<String> =
+                running(found, &is_meant).into_iter().map(|found| found.version).collect();
+            let of_package = installed(found, &catalogue.packages());
+            assert_eq!((of_path, of_package[0].version.as_str()), (vec!["16".to_owned()], "7.0.14"));
+        }
+        assert!(!dest.join("proc/8").exists());
+        let kept = std::fs::read_to_string(dest.join("var/lib/dpkg/status")).expect("kept");
+        assert!(!kept.contains("secret"), "{kept}");
     }
 
     #[test]

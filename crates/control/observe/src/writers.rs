@@ -66,7 +66,7 @@ fn processes(host: &Host, names: &BTreeSet<&str>) -> BTreeMap<String, u32> {
 }
 
 /// The text of a file that no recording is to keep because of us.
-fn unremembered(host: &Host, path: &str) -> Option<String> {
+pub(crate) fn unremembered(host: &Host, path: &str) -> Option<String> {
     let real = if host.is_live() { PathBuf::from(path) } else { host.real_path(path).ok()? };
     file::read_text(&real).ok()
 }

@@ -76,6 +76,7 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
     planish_topo::Topology::read(&host);
     // What shares of the caches are held against: some thousand small files, and so not a part of every look.
     let _ = planish_observe::caches(&host);
+    planish_observe::look_at_programs(&host, &catalogue);
     let name = args.folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let meta = Meta {
         name: name.unwrap_or_default(),
@@ -85,7 +86,8 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
         virtualisation: Some(seen.host.guest.unwrap_or_else(|| "none".to_owned())),
         ..Meta::default()
     };
-    let recorded = record(&host, &host.reads(), &args.folder, Redactions::default(), meta)?;
+    let recorded =
+        record(&host, &host.reads(), &args.folder, Redactions::default(), &catalogue.packages(), meta)?;
     let report = HostRecordReport {
         folder: args.folder.display().to_string(),
         files: recorded.files,
