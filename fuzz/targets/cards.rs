@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_model::udev::{Card, settings};
 use planish_sys::ethtool::{Group, decode};
+use planish_udev::{Action, Device, File, Holds, Known, Parent, follow, rules};
 
 fuzz_target!(|bytes: &[u8]| {
     for group in Group::ALL {
@@ -14,14 +14,52 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(!setting.is_switch() || value.value <= 1);
         }
     }
-    let card = || Card {
-        name: "eth0".to_owned(),
-        address: "52:54:00:00:00:01".to_owned(),
-        driver: "igb".to_owned(),
-    };
-    for line in std::str::from_utf8(bytes).unwrap_or_default().lines() {
-        for (knob, _) in settings(line, &card()) {
-            assert!(knob.starts_with("net."));
+    let text = String::from_utf8_lossy(bytes);
+    let file = File { name: "/etc/udev/rules.d/x.rules".to_owned(), rules: rules(&text) };
+    for action in [Action::Add, Action::Change] {
+        for effect in follow(std::slice::from_ref(&file), &Card, action) {
+            assert!(effect.source.starts_with(&file.name));
         }
     }
 });
+
+/// A card of which some things are known.
+struct Card;
+
+impl Device for Card {
+    fn subsystem(&self) -> Known {
+        Known::Is("net".to_owned())
+    }
+    fn kernel(&self) -> Known {
+        Known::Is("eth0".to_owned())
+    }
+    fn attribute(&self, path: &str) -> Known {
+        match path {
+            "address" => Known::Is("52:54:00:00:00:01".to_owned()),
+            "type" => Known::Absent,
+            _ => Known::Unknown,
+        }
+    }
+    fn property(&self, key: &str) -> Known {
+        Known::or_unknown((key == "INTERFACE").then(|| "eth0".to_owned()))
+    }
+    fn parents(&self) -> Vec<Parent> {
+        let driver = Known::Is("igb".to_owned());
+        vec![Parent { kernel: Known::Unknown, subsystem: Known::Unknown, driver }]
+    }
+    fn has_all_parents(&self) -> bool {
+        false
+    }
+    fn sysctl(&self, _: &str) -> Known {
+        Known::Unknown
+    }
+    fn has_file(&self, _: &str) -> Holds {
+        Holds::Maybe
+    }
+    fn constant(&self, _: &str) -> Known {
+        Known::Unknown
+    }
+    fn folder(&self) -> Option<String> {
+        Some("/class/net/eth0".to_owned())
+    }
+}

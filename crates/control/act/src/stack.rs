@@ -253,6 +253,7 @@ mod tests {
                 folders: Vec::new(),
                 pools: Vec::new(),
                 rules: Vec::new(),
+                device: None,
                 generator: None,
                 outcome: Some(outcome),
                 begun: None,

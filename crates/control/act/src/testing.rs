@@ -159,6 +159,7 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         folders: Vec::new(),
         pools: Vec::new(),
         rules: Vec::new(),
+        device: None,
         generator: None,
         outcome: None,
         begun: None,

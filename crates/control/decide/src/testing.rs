@@ -222,6 +222,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             folders: Vec::new(),
             pools: Vec::new(),
             rules: Vec::new(),
+            device: None,
             generator: None,
             outcome: Some(outcome),
             begun: None,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Coupling, Generator, KnobId, Plan, PlanHash, Undo, ValueType, place};
+use crate::{Class, Coupling, DeviceId, Generator, KnobId, Plan, PlanHash, Undo, ValueType, place};
 
 /// The number of a journal entry, counted from 1 on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -175,6 +175,9 @@ pub struct RuleLine {
     pub place: String,
     /// The value.
     pub value: String,
+    /// What the device was told by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceId>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -195,6 +198,9 @@ pub struct EntryStep {
     pub class: Class,
     /// How it is taken back.
     pub undo: Undo,
+    /// Of a card or a disk: what it was told by. Its name in the place is that of then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceId>,
     /// For pools: pages asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise_pages: Option<u64>,
@@ -244,6 +250,7 @@ impl EntryStep {
             wanted,
             class,
             undo,
+            device: None,
             raise_pages: None,
             service: None,
             originals: Vec::new(),
@@ -282,7 +289,7 @@ impl EntryStep {
     /// For a file of ours that is read at boot: the places that its lines set, and the values.
     pub fn lines(&self) -> impl Iterator<Item = (String, String)> {
         let lines = if self.undo == Undo::File { self.wanted.as_str() } else { "" };
-        let rules = self.rules.iter().map(|RuleLine { place, value }| (place.clone(), value.clone()));
+        let rules = self.rules.iter().map(|RuleLine { place, value, .. }| (place.clone(), value.clone()));
         lines.lines().filter_map(place::of_line).chain(rules)
     }
 

@@ -22,6 +22,7 @@ mod cache;
 pub mod cards;
 mod catalogue;
 mod cpus;
+mod device;
 mod drift;
 mod entry;
 mod exit;
@@ -40,7 +41,6 @@ mod profile;
 mod service;
 mod shell;
 mod sizing;
-pub mod udev;
 pub mod units;
 mod unpersisted;
 mod value;
@@ -51,6 +51,7 @@ pub use bound::{Bound, Demand};
 pub use cache::{CacheControl, CacheResource, OtherGroup};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use cpus::Cpus;
+pub use device::DeviceId;
 pub use drift::{BootValue, Drift, DriftState, KnobCheck};
 pub use entry::{
     Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, PoolLine,

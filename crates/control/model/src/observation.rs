@@ -319,6 +319,10 @@ pub struct Observation {
     pub facts: BTreeMap<String, FactValue>,
     /// What files and the kernel command line set at boot, by place.
     pub persisted: BTreeMap<String, Persisted>,
+    /// What may be set at boot besides, by place: nobody can tell by the files of the host whether it is, or whether it
+    /// comes before what is persisted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub undecided: BTreeMap<String, Vec<BootValue>>,
     /// What brings arguments to the kernel.
     pub boot: BootLoader,
     /// Other programs that set knobs here.

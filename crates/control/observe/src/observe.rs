@@ -53,7 +53,8 @@ fn with_next_boot(
 ) -> Observation {
     observation.writers = writers::read(host, catalogue);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
-    observation.persisted = persisted::read(host, shared, catalogue, &observation, &boot);
+    (observation.persisted, observation.undecided) =
+        persisted::read(host, shared, catalogue, &observation, &boot);
     observation.boot = boot.loader;
     observation
 }
@@ -84,6 +85,7 @@ fn places(
         knobs,
         facts: BTreeMap::new(),
         persisted: BTreeMap::new(),
+        undecided: BTreeMap::new(),
         boot: BootLoader::default(),
         writers: Vec::new(),
         units: BTreeMap::new(),

@@ -39,7 +39,7 @@ pub(crate) fn carry_out(
     }
     let Some(source) = written.journal_failure.take() else { return Ok(written) };
     mark_unreached(&mut written.entry);
-    let back = undo::take_back(journal, &written.entry, false, &session.host().boot_id(), sink);
+    let back = undo::take_back(session, journal, &written.entry, false, sink);
     Err(PipelineError::JournalHalfWay { entry: id, restored: back.is_restored(&written.entry), source })
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn put_back(
     mark_unreached(&mut entry);
     let failed = outcomes.last().expect("a step failed").clone();
     let command = format!("{} (put back)", session.options.command);
-    let back = undo::undo_entry(journal, &entry, &command, false, &session.host().boot_id(), sink);
+    let back = undo::undo_entry(session, journal, &entry, &command, false, sink);
     let restored = back.is_restored(&entry);
     if let Some(source) = back.journal_failure {
         return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });

@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use planish_act::{Sink, boot, files};
-use planish_model::{
-    Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place, udev,
-};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -35,6 +33,8 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
             put(format!("w {place} - - - - {}", sum.saturating_add(*others)));
         }
     }
+    // The kernel makes the queue of a disk anew for a scheduler, and forgets what was set of it.
+    lines.sort_by_key(|line| planish_udev::is_own(line) && !line.contains("ATTR{queue/scheduler}="));
     (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
 }
 
@@ -43,8 +43,8 @@ fn key(line: &str) -> &str {
     if line.starts_with("ExecStart=") && line.contains(place::HOLDS) {
         return place::HOLDS;
     }
-    if udev::is_rule(line) {
-        return line.rsplit_once(' ').map_or(line, |(key, _)| key);
+    if let Some(key) = planish_udev::key(line) {
+        return key;
     }
     let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
     &line[..end]
@@ -246,6 +246,10 @@ mod tests {
         let held = content([moved("/opt/planish", 20), moved("/usr/bin/planish", 50)].iter()).expect("lines");
         assert_eq!(held, format!("{HEAD}ExecStart=/usr/bin/planish hold cpu-dma-latency 50\n"));
         assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
+        let disk =
+            planish_udev::disk_rule(&planish_udev::DiskKey::Name("sda".to_owned()), "queue/x", "write back");
+        let disk = disk.expect("plain");
+        assert_eq!(key(disk.trim_end()), disk.trim_end().strip_suffix("=\"write back\"").expect("its end"));
         let set = |line| place_of(line).expect("it sets a place");
         assert_eq!(set("vm.swappiness = 10"), "/proc/sys/vm/swappiness");
         assert_eq!(set("net/ipv4/conf/eth0.1/rp_filter = 0"), "/proc/sys/net/ipv4/conf/eth0.1/rp_filter");

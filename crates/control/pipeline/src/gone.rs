@@ -1,13 +1,24 @@
 //! Entries of an earlier boot: a reboot takes run-time values with it, and nobody has to, save those that a file of
 //! ours brought back. What is left of them is decided by [`planish_model::in_boot`].
 
+use planish_host::Host;
 use planish_journal::{Journal, JournalError};
 use planish_model::{Closure, Entry, EntryState, EntryStep, OutcomeKind};
 
-/// The entries as they are in this boot; `read` gives the text of a place.
-pub(crate) fn in_boot(entries: &[Entry], boot_id: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<Entry> {
+use crate::devices;
+
+/// The entries as they are in this boot, with their steps where their devices are now; `read` gives the text of a
+/// place.
+pub(crate) fn in_boot(
+    entries: &[Entry],
+    boot_id: &str,
+    host: &Host,
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Vec<Entry> {
     let number = |place: &str| read(place)?.trim().parse::<u64>().ok();
-    planish_model::in_boot(entries, boot_id, &|place| {
+    let mut entries = entries.to_vec();
+    devices::follow(host, &mut entries);
+    planish_model::in_boot(&entries, boot_id, &|place| {
         let lent = place.strip_suffix("nr_hugepages").map(|folder| format!("{folder}surplus_hugepages"));
         Some(number(place)?.saturating_sub(lent.and_then(|place| number(&place)).unwrap_or(0)))
     })
@@ -20,7 +31,7 @@ pub(crate) fn is_gone(step: &EntryStep) -> bool {
 
 /// The entries that are open and have nothing left but what a reboot took. How large pools are does not matter.
 fn all_gone(entries: &[Entry], boot_id: &str) -> Vec<Entry> {
-    let mut gone = in_boot(entries, boot_id, &|_| None);
+    let mut gone = planish_model::in_boot(entries, boot_id, &|_| None);
     gone.retain(|entry| entry.is_open() && entry.steps.iter().all(EntryStep::is_undone));
     gone
 }

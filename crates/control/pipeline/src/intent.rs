@@ -9,6 +9,7 @@ use planish_model::{
     Skipped, Step, Undo, VerdictKind, place,
 };
 
+use crate::devices;
 use crate::error::PipelineError;
 use crate::session::Session;
 
@@ -252,7 +253,8 @@ pub(crate) fn steps(
             }
         }
         stack::link(&mut originals, open);
-        steps.push(entry_step(step, originals));
+        let device = devices::id(session.host(), &step.place);
+        steps.push(EntryStep { device, ..entry_step(step, originals) });
     }
     look_at_satisfied(session, plan, &observation, persist, sink, &mut moved)?;
     let pages_bytes = look_at_pools(plan, &observation, &mut moved)?;

@@ -25,6 +25,7 @@ mod check;
 mod confirm;
 mod contents;
 mod deed;
+mod devices;
 mod doctor;
 mod error;
 mod export;

@@ -3,8 +3,8 @@
 //! Each place is either written, or named with the reason and what to do instead: nothing that somebody wants to keep
 //! is left out in silence. `/proc/sys` values go into `sysctl.d`; those of `/sys`, and the one of `/proc/irq` that
 //! keeps its name, into `tmpfiles.d`. systemd reads both at boot, and so do others. Settings of network cards, which
-//! are no files, go into a rule of udev: see [`crate::rules`]; a limit that a process holds into a unit that starts it:
-//! see [`crate::holding`]. Boot parameters go to the boot loader: see
+//! are no files, and those of disks, which come and go, go into rules of udev: see [`crate::rules`]; a limit that a
+//! process holds into a unit that starts it: see [`crate::holding`]. Boot parameters go to the boot loader: see
 //! [`crate::boot`].
 
 use planish_act::Sink;
@@ -15,6 +15,7 @@ use planish_model::{
 };
 
 use crate::boot;
+use crate::devices;
 use crate::error::PipelineError;
 use crate::holding;
 use crate::rules;
@@ -38,6 +39,8 @@ enum Route {
     Holder,
     /// A rule of udev, which sets a network card when it appears.
     Rule,
+    /// A rule of udev, which sets a disk when it appears; this line of `tmpfiles.d` where there can be none.
+    Disk(String),
     /// An argument of the kernel, from the boot loader.
     Boot,
     /// Nothing more: it is a file that is read at boot.
@@ -94,21 +97,23 @@ impl Persistence {
         let mut left_out = nobody_named(session, plan)?;
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in to_keep(plan) {
-            let route = if plan.boot.iter().any(|step| step.place == *place) {
-                Route::Boot
-            } else {
-                route(place, value)
-            };
-            match route {
+            let at_boot = plan.boot.iter().any(|step| step.place == *place);
+            match if at_boot { Route::Boot } else { route(place, value) } {
                 Route::Sysctl(line) => sysctl += &line,
                 Route::Tmpfiles(line) => tmpfiles += &line,
                 Route::Rule => match rules::rule(session.host(), place, value) {
                     Ok(line) => {
                         rules += &line;
-                        ruled.push(RuleLine { place: place.clone(), value: value.to_owned() });
+                        ruled.push(rule_line(session.host(), place, value));
                     }
                     Err(why) => left_out.push(unpersisted(knob, place, value, why)),
                 },
+                Route::Disk(line) => {
+                    let (rule, line) = for_disk(session.host(), entries, (place, value), line);
+                    ruled.extend(rule.is_some().then(|| rule_line(session.host(), place, value)));
+                    rules.extend(rule);
+                    tmpfiles.extend(line);
+                }
                 Route::Holder => match holding::steps(session.host(), value) {
                     Ok(files) => holders.extend(files),
                     Err(why) => left_out.push(unpersisted(knob, place, value, why)),
@@ -149,6 +154,30 @@ impl Persistence {
         }
         Ok((Self { steps, left_out, pending }, refusal))
     }
+}
+
+fn rule_line(host: &Host, place: &str, value: &str) -> RuleLine {
+    RuleLine { place: place.to_owned(), value: value.to_owned(), device: devices::id(host, place) }
+}
+
+/// The rule for a value of a disk, and the line of `tmpfiles.d`: where there is no rule, and where an older planish had
+/// the value there, since the two must not be at odds.
+fn for_disk(
+    host: &Host,
+    entries: &[Entry],
+    (place, value): (&str, &str),
+    line: String,
+) -> (Option<String>, Option<String>) {
+    let rule = rules::disk_rule(host, place, value);
+    let line = (rule.is_none() || has_line(entries, TMPFILES_FILE, place)).then_some(line);
+    (rule, line)
+}
+
+/// Whether a file of ours has a line for a place, by an entry that is there.
+fn has_line(entries: &[Entry], file: &str, place: &str) -> bool {
+    let steps = entries.iter().filter(|entry| entry.is_open()).flat_map(|entry| &entry.steps);
+    let mut steps = steps.filter(|step| step.place == file && step.is_in_file() && !step.is_undone());
+    steps.any(|step| step.lines().any(|(other, _)| other == place))
 }
 
 /// What is to be so at the next boot too: what is written now, what is there as it is wanted, and boot parameters.
@@ -293,7 +322,10 @@ fn route(place: &str, value: &str) -> Route {
         };
     }
     if place.starts_with("/sys/") || place == "/proc/irq/default_smp_affinity" {
-        return tmpfiles(place, value);
+        return match tmpfiles(place, value) {
+            Route::Tmpfiles(line) if rules::is_of_disk(place) => Route::Disk(line),
+            route => route,
+        };
     }
     if place.starts_with("/proc/irq/") {
         return Route::Nothing {
@@ -341,6 +373,7 @@ mod tests {
             Route::Boot => "boot".to_owned(),
             Route::Pool => "pool".to_owned(),
             Route::Rule => "rule".to_owned(),
+            Route::Disk(line) => format!("rule or {line}"),
             Route::Holder => "holder".to_owned(),
             Route::Itself => "itself".to_owned(),
             Route::Nothing { reason, cure } => {
@@ -367,6 +400,8 @@ mod tests {
         }
         assert_eq!(line("cmdline:nosmt", "1"), "boot");
         assert_eq!(line("/planish/ethtool/eth0/rings_rx", "1"), "rule");
+        let disk = "/sys/block/sda/queue/scheduler";
+        assert_eq!(line(disk, "none"), format!("rule or w {disk} - - - - none\n"));
         assert_eq!(line("/planish/held/cpu_dma_latency_us", "20"), "holder");
         assert_eq!(line("/planish/held/cpu_dma_latency_us", "2000000000"), "");
         assert_eq!(line("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1"), "pool");

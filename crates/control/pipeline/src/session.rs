@@ -348,7 +348,7 @@ impl Session {
 
     /// The entries as they are in this boot: see [`planish_model::in_boot`].
     pub(crate) fn in_boot(&self, entries: &[Entry]) -> Vec<Entry> {
-        gone::in_boot(entries, &self.host.boot_id(), &|place| self.host.read(place).ok())
+        gone::in_boot(entries, &self.host.boot_id(), &self.host, &|place| self.host.read(place).ok())
     }
 
     /// Entries that hold run-time values in this boot, also those that a file of ours brought back.

@@ -10,7 +10,7 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{gone, install, settle, units, until_reboot};
+use crate::{devices, gone, install, settle, units, until_reboot};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +126,9 @@ pub(crate) fn undo_selected(
     let recorded = !journal.is_unrecorded();
     let mut undone = Undone { entries: Vec::new(), exit, recorded, hints: hints_of_journal, kept: None };
     for id in select(&journal)? {
-        let entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
-        let back = undo_entry(&mut journal, &entry, &session.options.command, force, &boot_id, &*sink);
+        let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
+        devices::follow(session.host(), std::slice::from_mut(&mut entry));
+        let back = undo_entry(session, &mut journal, &entry, &session.options.command, force, &*sink);
         let restored = back.is_restored(&entry);
         if let Some(source) = back.journal_failure {
             return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
@@ -213,17 +214,17 @@ fn is_back(entry: &Entry, back: &Outcome) -> bool {
 
 /// Takes an entry back, with its beginning and its end in the journal.
 pub(crate) fn undo_entry(
+    session: &Session,
     journal: &mut Journal,
     entry: &Entry,
     command: &str,
     force: bool,
-    boot_id: &str,
     sink: &dyn Sink,
 ) -> Back {
     // A disk that is full now must not keep the host from coming back: the failure is told at the end.
     let _stage = info_span!("act").entered();
     let unannounced = journal.begin_undo(entry.id, command, force).err();
-    let mut back = take_back(journal, entry, force, boot_id, sink);
+    let mut back = take_back(session, journal, entry, force, sink);
     let gone = |outcome: &Outcome| outcome.outcome == OutcomeKind::GoneWithReboot;
     let ended = if back.left {
         journal.left_open(entry.id)
@@ -238,17 +239,20 @@ pub(crate) fn undo_entry(
 
 /// Takes the steps of an entry back, the last one first. A journal that fails does not keep values from going
 /// back; it keeps pools from being written, since after a kill nobody could tell whose the pages were.
+///
+/// The entry has its steps at the places where their devices are now.
 pub(crate) fn take_back(
+    session: &Session,
     journal: &mut Journal,
     entry: &Entry,
     force: bool,
-    boot_id: &str,
     sink: &dyn Sink,
 ) -> Back {
+    let (host, boot_id) = (session.host(), &session.host().boot_id());
     let mut back = Back { outcomes: Vec::new(), left: false, journal_failure: None };
-    let mut known = gone::in_boot(&journal.ledger().entries, boot_id, &|place| sink.read(place).ok());
+    let mut known = gone::in_boot(&journal.ledger().entries, boot_id, host, &|place| sink.read(place).ok());
     let of_boot = known.iter().position(|other| other.id == entry.id).expect("it is in the journal");
-    if entry.boot_id == boot_id {
+    if entry.boot_id == *boot_id {
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
@@ -274,7 +278,7 @@ pub(crate) fn take_back(
                 None => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let outcome = take_back_step(&resolved, force, sink, record);
-                    if entry.boot_id == boot_id { outcome } else { told_of_reboot(outcome, &resolved.step) }
+                    if entry.boot_id == *boot_id { outcome } else { told_of_reboot(outcome, &resolved.step) }
                 }
             }
         };

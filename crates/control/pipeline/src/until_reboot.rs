@@ -19,6 +19,7 @@ pub(crate) fn values(session: &Session, entries: &[Entry], entry: &Entry, back: 
         return Vec::new();
     }
     let seen = session.in_boot(entries);
+    let entry = seen.iter().find(|other| other.id == entry.id).unwrap_or(entry);
     // A step that holds the place, or was taken back from it by now, has the last word.
     let is_of_a_step = |place: &str| {
         let steps = seen.iter().filter(|other| other.boot_id == boot_id).flat_map(|other| &other.steps);

@@ -23,6 +23,8 @@ impl Bench<'_> {
     pub(crate) fn check(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> KnobCheck {
         let persisted = self.observation.persisted.get(&reading.place);
         let (state, because) = self.judge(knob, reading, wish, persisted);
+        let because =
+            [because, self.may_be(reading)].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         KnobCheck {
             knob: knob.id.clone(),
             place: reading.place.clone(),
@@ -38,6 +40,16 @@ impl Bench<'_> {
             state,
             because,
         }
+    }
+
+    /// What may set it at a boot besides, for all that can be told.
+    fn may_be(&self, reading: &Reading) -> Option<String> {
+        let may = self.observation.undecided.get(&reading.place)?;
+        let one = |may: &BootValue| match may.value.as_str() {
+            "?" => format!("may be set at a boot by {}", may.source),
+            value => format!("may be set to {value} at a boot by {}", may.source),
+        };
+        may.iter().map(one).reduce(|a, b| format!("{a}; {b}"))
     }
 
     /// Why there is nothing to compare.

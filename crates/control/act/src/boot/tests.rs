@@ -34,6 +34,7 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         folders: Vec::new(),
         pools: Vec::new(),
         rules: Vec::new(),
+        device: None,
         generator: None,
         outcome: None,
         begun: None,

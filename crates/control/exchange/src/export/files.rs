@@ -1,5 +1,7 @@
 //! `sysctl.d` for /proc/sys, `tmpfiles.d` for everything else, and a unit that applies both again: at boot the modules
-//! whose files they name may be loaded late.
+//! whose files they name may be loaded late. Disks have rules of udev besides: they come and go.
+
+use planish_udev::DiskKey;
 
 use super::{ExportedFile, Head};
 use crate::item::Item;
@@ -16,6 +18,15 @@ pub(super) fn tmpfiles(items: &[Item]) -> String {
     others.map(|item| format!("w {} - - - - {}\n", item.place, item.value)).collect()
 }
 
+/// The rules for disks.
+fn rules(items: &[Item]) -> String {
+    let rule = |item: &Item| {
+        let (disks, file) = item.place.strip_prefix("/sys/block/")?.split_once('/')?;
+        planish_udev::disk_rule(&DiskKey::Names(disks.to_owned()), file, &item.value)
+    };
+    items.iter().filter_map(rule).collect()
+}
+
 pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
     let file = |folder: &str| format!("/etc/{folder}/90-{}.conf", head.name);
     let (sysctl, tmpfiles) = (sysctl(items), tmpfiles(items));
@@ -30,6 +41,11 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
         let path = file("tmpfiles.d");
         starts += &format!("ExecStart=/usr/bin/systemd-tmpfiles --create {path}\n");
         files.push(ExportedFile { path, text: head.comment() + &tmpfiles });
+    }
+    let rules = rules(items);
+    if !rules.is_empty() {
+        let path = format!("/etc/udev/rules.d/90-{}.rules", head.name);
+        files.push(ExportedFile { path, text: head.comment() + &rules });
     }
     for command in items.iter().filter_map(Item::of_card) {
         // systemd takes `$` for a variable of its own.

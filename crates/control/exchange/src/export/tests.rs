@@ -50,6 +50,9 @@ fn files_of_systemd_come_with_a_unit() {
         "== /etc/tmpfiles.d/90-mine.conf",
         "w /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor - - - - performance",
         "ExecStart=/usr/bin/systemd-tmpfiles --create /etc/tmpfiles.d/90-mine.conf",
+        "== /etc/udev/rules.d/90-mine.rules",
+        "ACTION==\"add|change\", SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", KERNEL==\"nvme*\", \
+         ATTR{queue/scheduler}=\"none\"",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }

@@ -1,13 +1,16 @@
 //! What the next boot will set, and which file says so.
 //!
 //! Five sources are read: the kernel command line, `tmpfiles.d` (which writes to /sys), `sysctl.d` (which writes to
-//! /proc/sys), the rules of udev that set network cards, and our unit that holds a limit. The last one wins; the others
-//! are kept as overridden, so that a user who edits the wrong file learns which one is right.
+//! /proc/sys), rules of udev (which write either when a device appears), and our unit that holds a limit. The last one
+//! wins; the others are kept as overridden, so that a user who edits the wrong file learns which one is right.
+//!
+//! What a rule may set, and nobody can decide, is kept apart. So is a line of tmpfiles.d or sysctl.d beside a rule for
+//! the same place: systemd runs their programs while udev goes through the devices, in no order.
 //!
 //! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
 //! and line that gives it; where they cannot, that of the running kernel.
 //!
-//! Non-goals: other rules of udev, and daemons that write later.
+//! Non-goals: daemons that write later.
 
 mod cmdline;
 mod holder;
@@ -73,7 +76,7 @@ pub(crate) fn read(
     catalogue: &Catalogue,
     observation: &Observation,
     boot: &Boot,
-) -> BTreeMap<String, Persisted> {
+) -> (BTreeMap<String, Persisted>, BTreeMap<String, Vec<BootValue>>) {
     let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
     let arguments = |given: &[Given]| cmdline::settings(given, default_page, catalogue);
     let mut settings = match &boot.next {
@@ -82,7 +85,8 @@ pub(crate) fn read(
     };
     settings.extend(tmpfiles::settings(host));
     settings.extend(sysctl::settings(host));
-    settings.extend(udev::settings(host, observation));
+    let rules = udev::settings(host, observation);
+    settings.extend(rules.settings);
     settings.extend(holder::settings(host));
     for setting in &mut settings {
         setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
@@ -122,7 +126,37 @@ pub(crate) fn read(
             }
         }
     }
-    persisted
+    let undecided = undecided(&rules.undecided, &persisted, catalogue, observation);
+    (persisted, undecided)
+}
+
+/// What may be set besides what is known: by rules of which it cannot be told, and by lines that a rule competes with.
+/// What would come to the same is not told.
+fn undecided(
+    maybe: &[Setting],
+    persisted: &BTreeMap<String, Persisted>,
+    catalogue: &Catalogue,
+    observation: &Observation,
+) -> BTreeMap<String, Vec<BootValue>> {
+    let mut undecided = BTreeMap::new();
+    for (id, readings) in &observation.knobs {
+        let Ok(knob) = catalogue.knob(id) else { continue };
+        for reading in readings {
+            let found = persisted.get(&reading.place);
+            let other = |value: &str| found.is_none_or(|found| !knob.r#type.same(&found.value, value));
+            let by_rule = maybe.iter().filter(|setting| setting.covers(&reading.place));
+            let by_rule = by_rule.map(|setting| BootValue::new(&setting.value, &setting.source));
+            let beside = found.filter(|found| udev::is_rule(&found.source)).and_then(|found| {
+                let is_line = |lost: &&BootValue| lost.line.is_some() && !udev::is_rule(&lost.source);
+                found.overridden.iter().rfind(is_line).cloned()
+            });
+            let all: Vec<BootValue> = by_rule.chain(beside).filter(|may| other(&may.value)).collect();
+            if !all.is_empty() {
+                undecided.insert(reading.place.clone(), all);
+            }
+        }
+    }
+    undecided
 }
 
 /// What a boot parameter lacks: the file that no longer gives what the running kernel was given, and a menu that says

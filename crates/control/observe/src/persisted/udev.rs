@@ -1,115 +1,225 @@
-//! `udev(7)`: rules that start `ethtool` when a network card appears.
+//! `udev(7)`: rules that set network cards, disks, CPUs, modules or the kernel itself when a device appears.
 //!
-//! Only the folders of an administrator are read, since what packages ship for their own devices sets no rings, and is
-//! long. Files are sorted by name over both folders. The commands of all rules that mean a card run in their order, so
-//! that the last one counts.
+//! The four folders of rules are read, whoever wrote them; of one name only the file of the first folder. The rules are
+//! followed ([`planish_udev::follow`]) for every device that a knob has a place on, once as at a boot and once as when
+//! udev is asked to look again. What nobody can decide by the files of the host (what a program answers, who has which
+//! property) sets nothing for sure: it is told beside, as what may be set.
+
+mod device;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
-use planish_model::udev::{self, Card};
 use planish_model::{Observation, cards, place};
+use planish_udev::{Action, Command, Effect, File, Rule, Target, assigns_to, commands, follow, matches};
 
+use self::device::{Any, Class, Seen};
 use super::{Setting, files};
 
-const FOLDERS: [&str; 2] = ["/etc/udev/rules.d", "/run/udev/rules.d"];
+const FOLDERS: [&str; 4] =
+    ["/etc/udev/rules.d", "/run/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d"];
 
-/// The settings of cards that were seen.
-pub(crate) fn settings(host: &Host, observation: &Observation) -> Vec<Setting> {
-    let texts: Vec<(String, String)> = files(host, &FOLDERS, ".rules")
-        .into_iter()
-        .filter_map(|file| host.read(&file).ok().map(|text| (file, text)))
-        .filter(|(_, text)| text.contains("ethtool"))
-        .collect();
-    if texts.is_empty() {
-        return Vec::new();
+/// What rules come to.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// What they set, in their order.
+    pub(crate) settings: Vec<Setting>,
+    /// What they may set behind that.
+    pub(crate) undecided: Vec<Setting>,
+}
+
+/// Whether a source is a line of a file of rules.
+pub(crate) fn is_rule(source: &str) -> bool {
+    FOLDERS.iter().any(|folder| source.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// What the rules of a host set at the places that were seen.
+pub(crate) fn settings(host: &Host, observation: &Observation) -> Found {
+    let places = Places::of(observation);
+    let devices: Vec<Seen<'_>> =
+        places.devices.iter().map(|((class, name), _)| Seen::of(host, *class, name, &places)).collect();
+    let files = relevant(host, &places);
+    let mut found = Found::default();
+    if files.is_empty() {
+        return found;
     }
-    let mut settings = Vec::new();
-    for card in seen(host, observation) {
-        for (file, text) in &texts {
-            for (index, line) in text.lines().enumerate() {
-                let source = format!("{file}:{}", index + 1);
-                for (knob, value) in udev::settings(line, &card) {
-                    let place = cards::place_of(knob, &card.name);
-                    settings.extend(place.map(|place| Setting::new(place, &value, &source)));
+    let rules: Vec<&Rule> = files.iter().flat_map(|file| &file.rules).collect();
+    for seen in &devices {
+        let tails = &places.devices[&(seen.class, seen.name.clone())];
+        if !rules.iter().any(|rule| sets(rule, tails, seen.class == Class::Net)) {
+            continue;
+        }
+        let event = |action| {
+            let effects = follow(&files, seen, action);
+            effects.iter().flat_map(|effect| of_effect(effect, seen, tails)).collect::<Vec<_>>()
+        };
+        found.take(event(Action::Add), event(Action::Change));
+    }
+    // A device of another kind, or one that is not there now, may set the kernel too.
+    let any = follow(&files, &Any, Action::Add);
+    let of_any =
+        any.iter().filter(|effect| !matches!(effect.target, Target::Attribute(_) | Target::Ethtool(_)));
+    // What is called after the device is looked at with the devices that are there.
+    let of_any = of_any.flat_map(everywhere).filter(|setting| !setting.path.contains('?'));
+    let of_any = of_any.map(|setting| (setting, false));
+    found.take(of_any.collect(), Vec::new());
+    found
+}
+
+impl Found {
+    /// Takes in what one device had set when it appeared, and what it would have when udev looks again: of what is not
+    /// sure only what comes behind what is.
+    fn take(&mut self, add: Vec<(Setting, bool)>, change: Vec<(Setting, bool)>) {
+        let mut touched: BTreeSet<&str> = add.iter().map(|(setting, _)| setting.path.as_str()).collect();
+        touched.extend(change.iter().map(|(setting, _)| setting.path.as_str()));
+        for path in touched {
+            let of = |event: &[(Setting, bool)]| {
+                let all: Vec<(Setting, bool)> =
+                    event.iter().filter(|(setting, _)| setting.path == path).cloned().collect();
+                let last = all.iter().rposition(|(_, is_sure)| *is_sure);
+                let behind = all[last.map_or(0, |last| last + 1)..].to_vec();
+                (all, last, behind)
+            };
+            let (all, last, behind) = of(&add);
+            let certain = last.map(|last| all[last].0.clone());
+            let (again, last, behind_again) = of(&change);
+            let again = last.map(|last| again[last].0.clone());
+            let again = again.filter(|again| certain.as_ref().is_none_or(|one| one.value != again.value));
+            for (setting, _) in all.into_iter().filter(|(_, is_sure)| *is_sure) {
+                if !self.settings.contains(&setting) {
+                    self.settings.push(setting);
+                }
+            }
+            let behind = behind.into_iter().chain(behind_again).map(|(setting, _)| setting);
+            for setting in behind.chain(again) {
+                if !self.undecided.contains(&setting) && !self.settings.contains(&setting) {
+                    self.undecided.push(setting);
                 }
             }
         }
     }
-    settings
 }
 
-/// The cards that settings were seen of.
-fn seen(host: &Host, observation: &Observation) -> Vec<Card> {
-    let readings = observation.knobs.values().flatten();
-    let names = readings.filter_map(|reading| reading.place.strip_prefix(place::CARDS)?.split('/').next());
-    let mut names: Vec<&str> = names.filter(|name| !name.starts_with('{')).collect();
-    names.sort_unstable();
-    names.dedup();
-    let card = |name: &str| {
-        let read = |file: &str| host.read(&format!("/sys/class/net/{name}/{file}")).ok();
-        let address = read("bonding_slave/perm_hwaddr").or_else(|| read("address")).unwrap_or_default();
-        let driver = host.read_link(&format!("/sys/class/net/{name}/device/driver")).unwrap_or_default();
-        Card {
-            name: name.to_owned(),
-            address: address.trim().to_ascii_lowercase(),
-            driver: driver.rsplit('/').next().unwrap_or_default().to_owned(),
+/// The places that were seen, by the device that they are of, and what of their paths is behind its folder. A setting
+/// of a card over netlink has nothing there.
+pub(super) struct Places {
+    devices: BTreeMap<(Class, String), BTreeSet<String>>,
+    /// All that a knob sets in the folder of any device.
+    pub(super) tails: BTreeSet<String>,
+}
+
+impl Places {
+    fn of(observation: &Observation) -> Self {
+        let mut devices: BTreeMap<(Class, String), BTreeSet<String>> = BTreeMap::new();
+        let readings = observation.knobs.values().flatten();
+        for place in readings.map(|reading| reading.place.as_str()) {
+            let card = place.strip_prefix(place::CARDS).map(|rest| (Class::Net, rest, ""));
+            let file = || {
+                Class::ALL.iter().find_map(|class| Some((*class, place.strip_prefix(class.folder())?, "/")))
+            };
+            let Some((class, rest, kind)) = card.or_else(file) else { continue };
+            let Some((name, tail)) = rest.split_once('/') else { continue };
+            if name.contains('{') || !class.is_device(name) {
+                continue;
+            }
+            let tails = devices.entry((class, name.to_owned())).or_default();
+            if !kind.is_empty() {
+                tails.insert(tail.to_owned());
+            }
         }
+        let tails = devices.values().flatten().cloned().collect();
+        Self { devices, tails }
+    }
+}
+
+/// The files that set what a knob has a place for, in the order in which they are applied, and those that give what
+/// they ask for.
+fn relevant(host: &Host, places: &Places) -> Vec<File> {
+    let read = |name: String| {
+        let text = host.read(&name).ok()?;
+        Some(File { rules: planish_udev::rules(&text), name })
     };
-    names.into_iter().map(card).collect()
+    let mut files: Vec<File> = files(host, &FOLDERS, ".rules").into_iter().filter_map(read).collect();
+    let is_setting = |file: &File| file.rules.iter().any(|rule| sets(rule, &places.tails, true));
+    let asked: BTreeSet<String> = {
+        let rules = files.iter().filter(|file| is_setting(file)).flat_map(|file| &file.rules);
+        let parts = rules.flat_map(|rule| &rule.parts).filter(|part| part.key == "ENV");
+        parts.filter_map(|part| part.attribute.clone()).collect()
+    };
+    if !files.iter().any(is_setting) {
+        return Vec::new();
+    }
+    let gives = |file: &File| {
+        let mut parts = file.rules.iter().flat_map(|rule| &rule.parts);
+        parts.any(|part| {
+            part.key == "ENV"
+                && part.operator.is_given()
+                && part.attribute.as_ref().is_some_and(|key| asked.contains(key))
+        })
+    };
+    files.retain(|file| is_setting(file) || gives(file));
+    files
+}
+
+/// Whether a rule sets one of these files of a device, or what is of no device; or a card, where it is one.
+fn sets(rule: &Rule, tails: &BTreeSet<String>, is_card: bool) -> bool {
+    let is_wider = |command: &Command| is_card || !matches!(command, Command::Ethtool(_));
+    rule.parts.iter().filter(|part| assigns_to(part)).any(|part| match (part.key.as_str(), &part.attribute) {
+        ("ATTR", Some(pattern)) if pattern == "bdi/read_ahead_kb" => tails.contains("queue/read_ahead_kb"),
+        ("ATTR", Some(pattern)) => tails.iter().any(|tail| matches(pattern, tail)),
+        ("RUN", _) => commands(&part.value).iter().any(is_wider),
+        _ => true,
+    })
+}
+
+/// What an effect sets of the places of a device, and whether it does for sure.
+fn of_effect(effect: &Effect, seen: &Seen<'_>, tails: &BTreeSet<String>) -> Vec<(Setting, bool)> {
+    let setting = |path: String, value: &str| (Setting::new(path, value, &effect.source), effect.is_sure);
+    match &effect.target {
+        Target::Attribute(pattern) => {
+            // Another name of the same file.
+            let pattern =
+                if pattern == "bdi/read_ahead_kb" { "queue/read_ahead_kb" } else { pattern.as_str() };
+            let meant = tails.iter().filter(|tail| matches(pattern, tail) || *tail == pattern);
+            meant.map(|tail| setting(format!("{}/{tail}", seen.folder), &effect.value)).collect()
+        }
+        Target::Ethtool(words) if seen.class == Class::Net => {
+            let said = of_ethtool(words, &seen.name).into_iter();
+            said.filter_map(|(knob, value)| Some(setting(cards::place_of(knob, &seen.name)?, &value)))
+                .collect()
+        }
+        Target::Ethtool(_) => Vec::new(),
+        Target::Sysctl(_) | Target::File(_) => {
+            everywhere(effect).map(|setting| (setting, effect.is_sure)).collect()
+        }
+    }
+}
+
+/// What an effect sets that needs no device.
+fn everywhere(effect: &Effect) -> impl Iterator<Item = Setting> {
+    let path = match &effect.target {
+        Target::Sysctl(key) => Some(place::of_sysctl(key)),
+        Target::File(path) => Some(match path.strip_prefix("/sys/class/block/") {
+            Some(rest) => format!("/sys/block/{rest}"),
+            None => path.clone(),
+        }),
+        Target::Attribute(_) | Target::Ethtool(_) => None,
+    };
+    path.map(|path| Setting::new(path, &effect.value, &effect.source)).into_iter()
+}
+
+/// What a call of ethtool sets of a card.
+fn of_ethtool(words: &[String], card: &str) -> Vec<(&'static str, String)> {
+    let option = words.first().and_then(|option| cards::option(option));
+    let (Some(option), true) = (option, words.get(1).is_some_and(|name| name == card)) else {
+        return Vec::new();
+    };
+    let value = |said| match said {
+        cards::Said::Value { knob, value, .. } => Some((knob, value)),
+        cards::Said::Refused { .. } => None,
+    };
+    cards::settings(option, &words[2..]).into_iter().filter_map(value).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use planish_host::{Redactions, Redactor};
-    use planish_model::Persisted;
-
-    use super::*;
-
-    /// What a record keeps of a file of rules.
-    fn kept(file: &str, text: &str) -> String {
-        let redactions = Redactions { macs: false, ..Redactions::default() };
-        Redactor::new(redactions, "orion").redact(&format!("{}/{file}", FOLDERS[0]), text)
-    }
-
-    #[test]
-    fn a_record_keeps_of_rules_what_is_read_of_them_and_no_secret() {
-        let own = |text: &str| text.to_owned();
-        let card = Card { name: own("ens3"), address: own("52:54:00:00:00:01"), driver: own("igb") };
-        let mut text = own("# hunter2\n");
-        let options = ["-G", "-L", "-C", "-K", "-A", "--set-ring", "--set-channels", "--coalesce"];
-        let options = options.iter().chain(&["--features", "--offload", "--pause"]);
-        for option in options {
-            assert!(cards::option(option).is_some(), "{option}");
-            for word in ["rx 512", "rx-usecs 3", "gro off"] {
-                text += &format!("SUBSYSTEM==\"net\", RUN+=\"/sbin/ethtool {option} $name {word}\"\n");
-            }
-        }
-        let set = "RUN+=\"/sbin/ethtool -G $name rx 512\"";
-        for condition in [
-            "ACTION==\"add|change\"",
-            "ATTR{address}==\"52:54:00:00:00:01\"",
-            "ATTR{address}!=\"52:54:00:00:00:01\"",
-            "ATTR{type}==\"1\"",
-            "DRIVERS==\"i*\"",
-            "KERNEL!=\"eth*\"",
-            "NAME==\"ens3\"",
-            "ENV{INTERFACE}==\"ens3\"",
-            "ENV{ID_SERIAL}==\"hunter2\"",
-            "ATTRS{serial}!=\"hunter2\"",
-            "PROGRAM=\"/bin/hunter2\"",
-            "RUN+=\"/bin/mail --pass hunter2\"",
-        ] {
-            text += &format!("SUBSYSTEM==\"net\", {condition}, {set}\n");
-        }
-        let read = |text: &str| text.lines().map(|line| udev::settings(line, &card)).collect::<Vec<_>>();
-        let kept = kept("70-own.rules", &text);
-        assert_eq!(read(&kept), read(&text));
-        assert!(read(&kept).iter().flatten().count() > 12);
-        assert!(!kept.contains("hunter2"), "{kept}");
-    }
-
-    #[test]
-    fn a_record_keeps_the_rules_of_planish_whole() {
-        let text = "# By planish\nACTION==\"add\", SUBSYSTEM==\"net\"\n";
-        assert_eq!(kept(Persisted::OWN_RULES, text), text);
-    }
-}
+mod tests;

@@ -49,9 +49,9 @@ fn come_back(session: &Session, format: ExportFormat, out: &Outgoing) -> Profile
     for format in formats.into_iter().flatten() {
         let files =
             export(format, &out.name, &out.summary, &out.items).expect("every format holds every profile");
-        for file in
-            files.iter().filter(|file| !file.path.ends_with(".service") && !file.text.trim().is_empty())
-        {
+        // A unit and rules of udev say once more what the other files do.
+        let repeats = |path: &str| path.ends_with(".service") || path.ends_with(".rules");
+        for file in files.iter().filter(|file| !repeats(&file.path) && !file.text.trim().is_empty()) {
             let read_as = match format {
                 ExportFormat::KernelArgs => ImportFormat::KernelArgs,
                 _ => ImportFormat::guess(&file.text),

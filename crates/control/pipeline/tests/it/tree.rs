@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use planish_model::udev::{self, Card};
 use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want, cards};
 use planish_pipeline::{PlanOptions, Session, SessionOptions, Source, log, plan};
 use planish_skip::MACHINE;
@@ -255,23 +254,48 @@ impl Tree {
         self.plug_in();
     }
 
-    /// Every network card appears, and the rules of udev in /etc are followed.
+    /// Every network card and every disk appears, and the rules of udev in /etc are followed that planish wrote: read
+    /// here by their look, and not by the reader that is under test.
     pub fn plug_in(&self) {
         let host = planish_host::Host::open(self.root()).expect("a host");
         let files = self.snapshot();
         let files = files.iter().filter(|(path, _)| path.starts_with("/etc/udev/rules.d/"));
         let lines: Vec<&str> = files.flat_map(|(_, text)| text.lines()).collect();
+        let quoted = |line: &str, key: &str| {
+            Some(line.split_once(&format!("{key}\""))?.1.split('"').next()?.to_owned())
+        };
         for name in host.list("/sys/class/net") {
             let driver = host.read_link(&format!("/sys/class/net/{name}/device/driver")).unwrap_or_default();
-            let card = Card {
-                address: self.get(&format!("/sys/class/net/{name}/address")).trim().to_owned(),
-                driver: driver.rsplit('/').next().unwrap_or_default().to_owned(),
-                name,
+            let driver = driver.rsplit('/').next().unwrap_or_default().to_owned();
+            let address = self.get(&format!("/sys/class/net/{name}/address")).trim().to_owned();
+            let is_it = |line: &&&str| {
+                quoted(line, "DRIVERS==").as_ref() == Some(&driver)
+                    && quoted(line, "ATTR{address}==").as_ref() == Some(&address)
             };
-            for (knob, value) in lines.iter().flat_map(|line| udev::settings(line, &card)) {
-                let place = cards::place_of(knob, &card.name).expect("a card");
-                let value = value.replace("off", "0").replace("on", "1");
-                self.edit(&place, &value);
+            for command in lines.iter().filter(is_it).filter_map(|line| quoted(line, "RUN+=")) {
+                let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+                for said in cards::settings(&words[1], &words[3..]) {
+                    let cards::Said::Value { knob, value, .. } = said else { panic!("{command}") };
+                    let place = cards::place_of(knob, &name).expect("a card");
+                    self.edit(&place, &value.replace("off", "0").replace("on", "1"));
+                }
+            }
+        }
+        for name in host.list("/sys/block") {
+            let number = self.get(&format!("/sys/block/{name}/dev")).trim().to_owned();
+            let data = self.get(&format!("/run/udev/data/b{number}"));
+            for line in lines.iter().filter(|line| line.contains("SUBSYSTEM==\"block\"")) {
+                let is_named = quoted(line, "KERNEL==").as_ref() == Some(&name);
+                let (_, told) = line.split_once("ENV{DEVTYPE}==\"disk\", ").expect("of a disk");
+                let property = told.strip_prefix("ENV{").and_then(|rest| rest.split_once("}==\""));
+                let property = property.and_then(|(key, rest)| Some((key, rest.split('"').next()?)));
+                let has = property
+                    .is_some_and(|(key, value)| data.lines().any(|line| line == format!("E:{key}={value}")));
+                let (_, set) = told.split_once("ATTR{").expect("it sets a file");
+                let (file, value) = set.split_once("}=\"").expect("a value");
+                if is_named || has {
+                    self.edit(&format!("/sys/block/{name}/{file}"), value.trim_end_matches('"'));
+                }
             }
         }
     }

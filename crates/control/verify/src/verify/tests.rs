@@ -83,6 +83,7 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         folders: Vec::new(),
         pools: Vec::new(),
         rules: Vec::new(),
+        device: None,
         generator: None,
         outcome: Some(outcome),
         begun: None,
