@@ -27,7 +27,8 @@ mod stat;
 mod status;
 
 pub use map::{
-    AreaPages, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who, join, processes_named,
+    AreaPages, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who, join, members,
+    processes_named, stat_of,
 };
 pub use maps::{Area, Kind, parse_maps};
 pub use numa_maps::{Placement, parse_numa_maps};

@@ -125,6 +125,41 @@ impl Pagemap {
         }
     }
 
+    /// The same on kernels without PAGEMAP_SCAN too: there the entries are read one by one. They do not tell huge pages
+    /// apart from others, nor the page of zeroes, so that both are [`Filled::Base`].
+    pub fn runs(&mut self, range: Range<u64>, runs: &mut Vec<Run>) -> Result<()> {
+        match self.scan(range.clone(), runs) {
+            Err(Error::Missing { .. }) => self.read_runs(range, runs),
+            outcome => outcome,
+        }
+    }
+
+    fn read_runs(&self, range: Range<u64>, runs: &mut Vec<Run>) -> Result<()> {
+        let base = pages::base_bytes() as u64;
+        let mut from = range.start;
+        while from < range.end {
+            let pages = ((range.end - from) / base).clamp(1, PAGES_MAX);
+            let mut bytes = vec![0u8; pages as usize * 8];
+            let read = self.file.read_at(&mut bytes, from / base * 8).map_err(|error| {
+                Error::of("read of pagemap", Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            })?;
+            if read < 8 {
+                break;
+            }
+            for entry in bytes[..read].chunks_exact(8) {
+                match (filled_of(word(entry)), runs.last_mut()) {
+                    (Some(filled), Some(last)) if last.range.end == from && last.filled == filled => {
+                        last.range.end += base;
+                    }
+                    (Some(filled), _) => runs.push(Run { range: from..from + base, filled }),
+                    (None, _) => {}
+                }
+                from += base;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the page frame numbers of consecutive pages from `address`; how many were read. 0 stands for a page
     /// that is not there; all are 0 without CAP_SYS_ADMIN.
     pub fn frames(&self, address: u64, frames: &mut [u64]) -> Result<usize> {
@@ -186,6 +221,15 @@ fn frame_of(entry: u64) -> u64 {
     if entry >> 63 == 1 { entry & ((1 << 55) - 1) } else { 0 }
 }
 
+/// What an entry of pagemap stands for: bit 63 is set for a page that is there, bit 62 for one in swap.
+fn filled_of(entry: u64) -> Option<Filled> {
+    match entry >> 62 {
+        0 => None,
+        1 => Some(Filled::Swapped),
+        _ => Some(Filled::Base),
+    }
+}
+
 fn run_of(region: &raw::page_region) -> Option<Run> {
     let is = |category: u32| region.categories & u64::from(category) != 0;
     let filled = match () {
@@ -228,6 +272,26 @@ mod tests {
         assert_eq!(unsafe { mapping.as_ptr().read() }, 0);
         let runs = runs_of(start..start + base).unwrap();
         assert_eq!(runs, [Run { range: start..start + base, filled: Filled::Zero }]);
+    }
+
+    #[test]
+    fn entries_tell_the_same_as_the_scan() {
+        let base = pages::base_bytes();
+        let mapping = map_anonymous(64 * base, MapOptions::new(PageRequest::Base)).unwrap();
+        mapping.advise_range(3 * base..7 * base, Advice::PopulateWrite).unwrap();
+        mapping.advise_range(9 * base..64 * base, Advice::PopulateWrite).unwrap();
+        let start = mapping.as_ptr().addr() as u64;
+        let range = start..start + 64 * base as u64;
+        let (map, mut read) = (Pagemap::open(None).unwrap(), Vec::new());
+        map.read_runs(range.clone(), &mut read).unwrap();
+        let run = |pages: Range<u64>| {
+            let at = |page| start + page * base as u64;
+            Run { range: at(pages.start)..at(pages.end), filled: Filled::Base }
+        };
+        assert_eq!(read, [run(3..7), run(9..64)]);
+        if let Some(scanned) = runs_of(range) {
+            assert_eq!(read, scanned);
+        }
     }
 
     #[test]

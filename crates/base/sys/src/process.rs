@@ -1,6 +1,8 @@
 //! Processes: what they have used, what they may do, and at which priority they run.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -103,6 +105,32 @@ pub fn pidfd(pid: Pid) -> Result<OwnedFd> {
     rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| Error::of("pidfd_open", errno))
 }
 
+/// A number that changes when the process `pid` executes a program, and not otherwise: of the sixteen random bytes that
+/// the kernel gives each program at its start (`AT_RANDOM`). `None` where we may not read them. They seed what guards
+/// the program's stack, so that not they but a short number made from them is told.
+pub fn exec_mark(pid: Pid) -> Option<u32> {
+    const AT_RANDOM: u64 = 25;
+    let folder = format!("/proc/{}", pid.as_raw_pid());
+    let auxv = crate::file::read(Path::new(&format!("{folder}/auxv"))).ok()?;
+    let words: Vec<u64> = auxv.chunks_exact(8).map(word).collect();
+    let address = words.chunks_exact(2).find(|pair| pair[0] == AT_RANDOM)?[1];
+    let mut random = [0u8; 16];
+    let memory = std::fs::File::open(format!("{folder}/mem")).ok()?;
+    memory.read_exact_at(&mut random, address).ok()?;
+    // FNV-1a.
+    Some(
+        random
+            .iter()
+            .fold(0x811c_9dc5, |mark: u32, byte| (mark ^ u32::from(*byte)).wrapping_mul(0x0100_0193)),
+    )
+}
+
+/// Eight bytes as the kernel, which is of our own byte order, wrote them.
+#[expect(clippy::host_endian_bytes, reason = "the file holds words of the running kernel")]
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_ne_bytes(bytes.try_into().expect("chunks of eight"))
+}
+
 /// Waits until `fd` is readable (a pidfd: until the process has ended); false when the time is up first.
 ///
 /// A timeout beyond what the clock can show is none.
@@ -198,6 +226,18 @@ mod tests {
         assert!(thread_cpu_time() > thread && cpu_time(None).unwrap() > whole);
         let me = rustix::process::getpid();
         assert!(cpu_time(Some(me)).unwrap() >= whole);
+    }
+
+    #[test]
+    fn a_mark_stays_until_another_program_is_executed() {
+        let me = rustix::process::getpid();
+        let mark = exec_mark(me).expect("our own memory");
+        assert_eq!(exec_mark(me), Some(mark));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let other = exec_mark(Pid::from_child(&child));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_ne!(other, Some(mark), "another program has other bytes");
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod model_sink;
 mod once;
 mod perform;
 mod pool;
+pub mod relocate;
 mod sink;
 pub mod stack;
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub fn perform(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink, record: &m
         Undo::Restore | Undo::None => set(step, earlier, sink),
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
         Undo::Edit => boot::add(step, sink),
+        Undo::Moved => panic!("{}: processes are moved by relocate::carry", step.place),
     }
 }
 
@@ -37,6 +38,7 @@ pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut
         Undo::Restore => restore(resolved, force, sink),
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
         Undo::Edit => boot::remove(step, force, sink),
+        Undo::Moved => panic!("{}: processes are moved by relocate::take_back", step.place),
     }
 }
 

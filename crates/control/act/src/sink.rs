@@ -12,6 +12,7 @@ use planish_sys::file;
 
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
+use crate::relocate::{LiveProcesses, Processes};
 
 mod cards;
 pub(crate) mod edit;
@@ -91,6 +92,11 @@ pub trait Sink {
 
     /// Programs that map huge pages of a size.
     fn holders(&self, page_bytes: u64) -> Vec<Holder>;
+
+    /// The processes of the host, to be moved; `None` on one where none runs.
+    fn processes(&self) -> Option<Box<dyn Processes + '_>> {
+        None
+    }
 }
 
 /// The machine that we run on.
@@ -167,6 +173,10 @@ impl Sink for LiveSink {
 
     fn holders(&self, page_bytes: u64) -> Vec<Holder> {
         holders::of(&Host::live(), page_bytes)
+    }
+
+    fn processes(&self) -> Option<Box<dyn Processes + '_>> {
+        Some(Box::new(LiveProcesses::default()))
     }
 }
 

@@ -82,6 +82,8 @@ pub enum Undo {
     /// A file of others that arguments of the kernel were put into: they are taken out again, and what others have
     /// changed in it since stays.
     Edit,
+    /// Pages and threads of a process that ran: each goes back to where a record beside the journal saw it.
+    Moved,
     /// There is nothing to take back.
     None,
 }

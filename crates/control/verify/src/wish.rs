@@ -88,7 +88,7 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
         for step in entry.steps.iter().filter(|step| !step.is_undone()) {
             let key = (step.knob.clone(), step.place.clone());
             match step.undo {
-                Undo::File | Undo::Edit | Undo::None => {}
+                Undo::File | Undo::Edit | Undo::Moved | Undo::None => {}
                 Undo::Subtract => {
                     let held = match wishes.get(&key) {
                         Some(Wish::Pages(pages)) => *pages,

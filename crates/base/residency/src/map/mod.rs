@@ -36,7 +36,7 @@ pub use self::join::{Piece, join};
 pub use self::object::ObjectPages;
 pub use self::shared::Object;
 pub use self::threads::ThreadsOn;
-pub use self::who::{Who, processes_named};
+pub use self::who::{Who, members, processes_named, stat_of};
 
 /// Programs that a process may execute while it is looked at, before we give up.
 const TRIES: usize = 4;
@@ -101,7 +101,7 @@ impl Map {
     /// There is no such process, it is left alone, or we may not see it. Of a tree, processes that end meanwhile
     /// are left out.
     pub fn read(host: &Host, who: &Who, tree: bool) -> Result<Self, ResidencyError> {
-        let members = who::members(host, who, tree)?;
+        let members = members(host, who, tree)?;
         let mut eyes = Eyes::open(host, members.len() > 1);
         let (mut objects, nodes) = (Objects::default(), threads::cpus_of_nodes(host));
         let mut read: Vec<Member> = Vec::with_capacity(members.len());
@@ -175,7 +175,7 @@ impl Member {
         for _ in 0..TRIES {
             let (areas, seen_by) = private::read(host, pid, eyes, objects)?;
             let status = status(host, pid)?;
-            let after = who::stat_of(host, pid)?;
+            let after = stat_of(host, pid)?;
             if after.start_ticks != stat.start_ticks {
                 return Err(ResidencyError::NoProcess { process: pid.to_string() });
             }

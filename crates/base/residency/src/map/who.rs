@@ -28,7 +28,7 @@ pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
 /// # Errors
 /// There is none, there are several of that name, or it is one that is left alone: process 1, a thread of the
 /// kernel, a process above ourselves.
-pub(crate) fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, ResidencyError> {
+pub fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, ResidencyError> {
     // The whole list only where it is needed: a machine may have thousands of processes.
     let (pid, everybody) = match who {
         Who::Pid(pid) if !tree => (*pid, None),
@@ -107,7 +107,10 @@ fn all(host: &Host) -> BTreeMap<u32, Stat> {
 }
 
 /// What stat says of a process now.
-pub(crate) fn stat_of(host: &Host, pid: u32) -> Result<Stat, ResidencyError> {
+///
+/// # Errors
+/// There is no such process.
+pub fn stat_of(host: &Host, pid: u32) -> Result<Stat, ResidencyError> {
     let path = format!("/proc/{pid}/stat");
     let bytes = host.read_bytes(&path).map_err(|error| failed(&pid.to_string(), error))?;
     // A name may be cut in the middle of a letter.

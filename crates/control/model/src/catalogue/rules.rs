@@ -138,6 +138,7 @@ fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
         // The few files that a plan writes: see the rules of places above.
         Undo::File if is_own(&knob.path) => None,
         Undo::File | Undo::Edit => Some("undo = \"file\" and \"edit\" are for the files of --persist"),
+        Undo::Moved => Some("undo = \"moved\" is for what planish move does, and no knob"),
         Undo::None | Undo::Subtract | Undo::Restore => None,
     }
 }

@@ -1,0 +1,185 @@
+//! A process that is a model: pages by address, each on a node, hidden, in swap, or kept where it is.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use planish_residency::{Area, parse_maps};
+use planish_sys::pagemap::{Filled, Run};
+use planish_sys::policy::PageAt;
+use planish_sys::{CpuSet, Errno};
+
+use super::{Identity, Mapped, Process, Processes, RelocateError, Room, Thread};
+
+pub(super) const BASE: u64 = 4096;
+pub(super) const CHUNK: u64 = 8 * BASE;
+
+/// A page of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    pub node: u32,
+    /// The page tables have it, and nobody tells its node: as a hinting fault of automatic balancing looks.
+    pub hidden: bool,
+    pub swapped: bool,
+    /// What a move is answered with.
+    pub stuck: Option<Errno>,
+    /// Of a huge page: the first address of it moves all.
+    pub huge: bool,
+}
+
+pub(super) fn page(node: u32) -> Page {
+    Page { node, hidden: false, swapped: false, stuck: None, huge: false }
+}
+
+pub(super) struct Fake {
+    pub pages: RefCell<BTreeMap<u64, Page>>,
+    pub areas: RefCell<Vec<Mapped>>,
+    pub threads: RefCell<Vec<Thread>>,
+    pub identity: Cell<Option<Identity>>,
+    pub spare: Cell<u64>,
+    pub moves: Cell<usize>,
+    /// What happens behind so many calls of a move.
+    #[expect(clippy::type_complexity, reason = "of one test")]
+    pub then: RefCell<Option<(usize, Box<dyn FnOnce(&Fake)>)>>,
+    /// CPUs that the cpuset of the process has.
+    pub cpuset: RefCell<Option<CpuSet>>,
+}
+
+pub(super) fn areas(text: &str) -> Vec<Area> {
+    parse_maps(text).expect("sound lines")
+}
+
+impl Fake {
+    pub fn new(pages: impl IntoIterator<Item = (u64, Page)>) -> Self {
+        let area = areas("10000000-20000000 rw-p 00000000 00:00 0 \n").remove(0);
+        let mapped = Mapped { area, policy: Some("default".to_owned()), is_locked: false, is_pool: false };
+        Self {
+            pages: RefCell::new(pages.into_iter().collect()),
+            areas: RefCell::new(vec![mapped]),
+            threads: RefCell::default(),
+            identity: Cell::new(Some(Identity { pid: 77, start_ticks: 5, layout: (1, 2), mark: Some(3) })),
+            spare: Cell::new(u64::MAX / 2),
+            moves: Cell::new(0),
+            then: RefCell::default(),
+            cpuset: RefCell::default(),
+        }
+    }
+
+    pub fn me(&self) -> Identity {
+        self.identity.get().expect("it lives")
+    }
+
+    pub fn nodes(&self) -> BTreeMap<u64, u32> {
+        self.pages.borrow().iter().map(|(address, page)| (*address, page.node)).collect()
+    }
+
+    fn at(&self, address: u64) -> PageAt {
+        match self.pages.borrow().get(&address) {
+            Some(page) if !page.hidden && !page.swapped => PageAt::Node(page.node),
+            _ => PageAt::Absent,
+        }
+    }
+
+    fn goes(&self, address: u64, to: u32) -> PageAt {
+        let mut pages = self.pages.borrow_mut();
+        let Some(page) = pages.get(&address).copied() else { return PageAt::Absent };
+        if page.hidden || page.swapped {
+            return PageAt::Absent;
+        }
+        if let Some(errno) = page.stuck {
+            return PageAt::Failed(errno);
+        }
+        if self.spare.get() < BASE {
+            return PageAt::Failed(Errno::NOMEM);
+        }
+        let unit = if page.huge {
+            address / CHUNK * CHUNK..address / CHUNK * CHUNK + CHUNK
+        } else {
+            address..address + 1
+        };
+        for (_, page) in pages.range_mut(unit) {
+            page.node = to;
+            self.spare.set(self.spare.get() - BASE);
+        }
+        PageAt::Node(to)
+    }
+}
+
+impl Processes for Fake {
+    fn open(&self, pid: u32) -> Result<Option<Box<dyn Process + '_>>, RelocateError> {
+        let lives = self.identity.get().is_some_and(|identity| identity.pid == pid);
+        Ok(lives.then(|| Box::new(Handle(self)) as Box<dyn Process + '_>))
+    }
+
+    fn room(&self, node: u32) -> Option<Room> {
+        (node < 4).then(|| Room { free: self.spare.get(), kept: 0 })
+    }
+
+    fn pause(&self, _: Duration) {}
+
+    fn base_bytes(&self) -> u64 {
+        BASE
+    }
+
+    fn chunk_bytes(&self) -> u64 {
+        CHUNK
+    }
+}
+
+struct Handle<'a>(&'a Fake);
+
+impl Process for Handle<'_> {
+    fn identity(&self) -> Option<Identity> {
+        self.0.identity.get()
+    }
+
+    fn mapped(&self) -> Result<Vec<Mapped>, RelocateError> {
+        Ok(self.0.areas.borrow().clone())
+    }
+
+    fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, RelocateError> {
+        let pages = self.0.pages.borrow();
+        let mut runs: Vec<Run> = Vec::new();
+        for (address, page) in pages.range(range) {
+            let filled = match page {
+                Page { swapped: true, .. } => Filled::Swapped,
+                Page { huge: true, .. } => Filled::Huge,
+                _ => Filled::Base,
+            };
+            match runs.last_mut() {
+                Some(last) if last.range.end == *address && last.filled == filled => last.range.end += BASE,
+                _ => runs.push(Run { range: *address..address + BASE, filled }),
+            }
+        }
+        Ok(runs)
+    }
+
+    fn pages_at(&self, addresses: &[u64]) -> Result<Vec<PageAt>, RelocateError> {
+        Ok(addresses.iter().map(|address| self.0.at(*address)).collect())
+    }
+
+    fn move_pages(&self, addresses: &[u64], nodes: &[u32]) -> Result<Vec<PageAt>, RelocateError> {
+        let moved = addresses.iter().zip(nodes).map(|(address, node)| self.0.goes(*address, *node)).collect();
+        self.0.moves.set(self.0.moves.get() + 1);
+        let due = self.0.then.borrow().as_ref().is_some_and(|(moves, _)| *moves == self.0.moves.get());
+        if due {
+            let (_, then) = self.0.then.borrow_mut().take().expect("looked just now");
+            then(self.0);
+        }
+        Ok(moved)
+    }
+
+    fn threads(&self) -> Result<Vec<Thread>, RelocateError> {
+        Ok(self.0.threads.borrow().clone())
+    }
+
+    fn pin(&self, thread: u32, cpus: &CpuSet) -> Result<(), RelocateError> {
+        let mut threads = self.0.threads.borrow_mut();
+        let found = threads.iter_mut().find(|one| one.tid == thread);
+        let found = found.ok_or(RelocateError::Ended { pid: 77 })?;
+        let cpuset = self.0.cpuset.borrow();
+        found.cpus = cpuset.as_ref().map_or_else(|| cpus.clone(), |cpuset| cpuset.intersection(cpus));
+        Ok(())
+    }
+}

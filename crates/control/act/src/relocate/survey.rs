@@ -1,0 +1,205 @@
+//! What of a process lies where, what of it is to go, and what stays for which reason. Writes nothing.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use planish_residency::Kind;
+use planish_sys::NodeSet;
+use planish_sys::pagemap::{Filled, Run};
+use planish_sys::policy::PageAt;
+
+use super::{Extent, Mapped, Pages, Process, Processes, Reasons, RelocateError, target};
+
+/// Pages that are asked about in one call.
+const PAGES_PER_CALL: u64 = 16 << 10;
+
+/// What is to be moved.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// The nodes to move to; none to look only.
+    pub targets: Vec<u32>,
+    /// Only pages that lie on these nodes now.
+    pub from: Option<NodeSet>,
+    /// Only memory of these kinds.
+    pub kinds: Vec<Kind>,
+    /// Also what has a policy of its own that says otherwise.
+    pub against_policy: bool,
+    /// Also what the program has locked into memory.
+    pub locked: bool,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// Bytes of the wanted kinds on each node, whether they are to go or not.
+    pub on: BTreeMap<u32, u64>,
+    /// The pages that are to go, by address.
+    pub extents: Vec<Extent>,
+    /// The mappings in which they lie.
+    pub areas: Vec<(Range<u64>, String)>,
+    /// Bytes that stay, by reason.
+    pub stays: Reasons,
+    /// Bytes that are to go to each node.
+    pub incoming: BTreeMap<u32, u64>,
+}
+
+impl Survey {
+    /// Bytes that are to go.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.incoming.values().sum()
+    }
+
+    /// The pages as a record holds them.
+    #[must_use]
+    pub fn pages(&self, wish: &Wish, processes: &dyn Processes) -> Pages {
+        Pages {
+            targets: wish.targets.clone(),
+            chunk_bytes: processes.chunk_bytes(),
+            base_bytes: processes.base_bytes(),
+            areas: self.areas.clone(),
+            extents: self.extents.clone(),
+        }
+    }
+
+    fn stay(&mut self, reason: impl Into<String>, bytes: u64) {
+        if bytes > 0 {
+            *self.stays.entry(reason.into()).or_default() += bytes;
+        }
+    }
+}
+
+/// Looks at the memory of a process.
+///
+/// # Errors
+/// It has ended, or may not be seen.
+pub fn survey(
+    processes: &dyn Processes,
+    process: &dyn Process,
+    wish: &Wish,
+) -> Result<Survey, RelocateError> {
+    let mut survey = Survey::default();
+    for mapped in process.mapped()?.iter().filter(|mapped| wish.kinds.contains(&mapped.area.kind)) {
+        let runs = process.runs(mapped.area.range.clone())?;
+        let bytes = |wanted: fn(Filled) -> bool| -> u64 {
+            let runs = runs.iter().filter(|run| wanted(run.filled));
+            runs.map(|run| run.range.end - run.range.start).sum()
+        };
+        survey.stay(
+            "in swap: it comes back to the node of the thread that asks for it",
+            bytes(|filled| filled == Filled::Swapped),
+        );
+        let resident = bytes(|filled| matches!(filled, Filled::Base | Filled::Huge));
+        let kept = kept(mapped, wish);
+        if resident == 0 {
+            continue;
+        }
+        let first = survey.extents.len();
+        for run in runs.iter().filter(|run| matches!(run.filled, Filled::Base | Filled::Huge)) {
+            look(processes, process, wish, run, kept.as_deref(), &mut survey)?;
+        }
+        if survey.extents.len() > first {
+            survey.areas.push((mapped.area.range.clone(), mapped.area.name.clone()));
+        }
+    }
+    Ok(survey)
+}
+
+/// Why a whole mapping stays; `None` for one that may go.
+fn kept(mapped: &Mapped, wish: &Wish) -> Option<String> {
+    if mapped.is_pool {
+        return Some(
+            "on pages of a pool, which are taken from the pool of another node: not moved".to_owned(),
+        );
+    }
+    if mapped.area.is_shared() || mapped.area.inode != 0 {
+        return Some("of a file, or shared with other processes: not moved".to_owned());
+    }
+    if mapped.is_locked && !wish.locked {
+        return Some("locked into memory by the program: --locked moves it".to_owned());
+    }
+    match &mapped.policy {
+        None => Some("its memory policy could not be told".to_owned()),
+        Some(policy) if wish.against_policy || agrees(policy, &wish.targets) => None,
+        Some(policy) => Some(format!("has the policy {policy}: --against-policy moves it")),
+    }
+}
+
+/// Whether memory may lie on the nodes without going against its policy.
+fn agrees(policy: &str, targets: &[u32]) -> bool {
+    let (mode, nodes) = policy.split_once(':').unwrap_or((policy, ""));
+    let mode = mode.split('=').next().unwrap_or(mode).trim();
+    let names_all =
+        NodeSet::parse_list(nodes).is_ok_and(|nodes| targets.iter().all(|node| nodes.contains(*node)));
+    match mode {
+        "default" | "local" => true,
+        // A bound or preferred page may lie on any of its nodes; one that is dealt out has the one that it was dealt.
+        "bind" | "prefer" | "prefer (many)" => names_all,
+        _ => false,
+    }
+}
+
+/// Asks where the pages of a run lie.
+fn look(
+    processes: &dyn Processes,
+    process: &dyn Process,
+    wish: &Wish,
+    run: &Run,
+    kept: Option<&str>,
+    survey: &mut Survey,
+) -> Result<(), RelocateError> {
+    let base = processes.base_bytes();
+    let mut from = run.range.start;
+    while from < run.range.end {
+        let end = run.range.end.min(from + PAGES_PER_CALL * base);
+        let addresses: Vec<u64> = (from..end).step_by(usize::try_from(base).unwrap_or(4096)).collect();
+        for (address, at) in addresses.iter().zip(process.pages_at(&addresses)?) {
+            let PageAt::Node(node) = at else {
+                survey.stay("not seen: hidden by automatic balancing, or busy at that moment", base);
+                continue;
+            };
+            *survey.on.entry(node).or_default() += base;
+            let is_from = wish.from.as_ref().is_none_or(|from| from.contains(node));
+            if wish.targets.is_empty() || !is_from {
+                continue;
+            }
+            let to = target(*address, &wish.targets, processes.chunk_bytes());
+            if node == to {
+                continue;
+            }
+            if let Some(reason) = kept {
+                survey.stay(reason, base);
+                continue;
+            }
+            *survey.incoming.entry(to).or_default() += base;
+            add(&mut survey.extents, *address, node, base, run.range.start);
+        }
+        from = end;
+    }
+    Ok(())
+}
+
+/// Adds a page to the last run where it goes on, and not across the beginning of a run of the page tables.
+fn add(extents: &mut Vec<Extent>, address: u64, node: u32, base: u64, run_start: u64) {
+    match extents.last_mut() {
+        Some(last) if last.node == node && last.range(base).end == address && address != run_start => {
+            last.pages += 1;
+        }
+        _ => extents.push(Extent { start: address, pages: 1, node }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_that_somebody_set_is_not_broken_by_accident() {
+        assert!(agrees("default", &[1]) && agrees("local", &[0]));
+        assert!(agrees("bind:0-1", &[1]) && agrees("prefer:1", &[1]) && agrees("prefer (many):0-1", &[0, 1]));
+        assert!(agrees("bind=static:0-1", &[1]), "flags of a mode are no other mode");
+        assert!(!agrees("bind:0", &[1]) && !agrees("bind:0", &[0, 1]));
+        assert!(!agrees("interleave:0-1", &[1]) && !agrees("weighted interleave:0-1", &[0]));
+        assert!(!agrees("something new:1", &[1]));
+    }
+}

@@ -1,0 +1,333 @@
+//! Moves of a model: there and back, and everything that may happen in between.
+
+use planish_residency::Kind;
+use planish_sys::{CpuSet, Errno, NodeSet};
+use proptest::prelude::*;
+
+use super::fake::{BASE, CHUNK, Fake, Page, areas, page};
+use super::*;
+
+const START: u64 = 0x1000_0000;
+
+fn pages(nodes: &[u32]) -> Vec<(u64, Page)> {
+    (0..).map(|n| START + n * BASE).zip(nodes.iter().map(|node| page(*node))).collect()
+}
+
+fn to(targets: &[u32]) -> Wish {
+    Wish { targets: targets.to_vec(), kinds: vec![Kind::Anon, Kind::Heap], ..Wish::default() }
+}
+
+fn never() -> Pace<'static> {
+    Pace { bytes_per_second: None, stop: &|| false }
+}
+
+fn surveyed(fake: &Fake, wish: &Wish) -> (Survey, Pages) {
+    let process = fake.open(77).expect("seen").expect("it lives");
+    let found = survey(fake, &*process, wish).expect("seen");
+    let pages = found.pages(wish, fake);
+    // As an undo gets it.
+    let bytes = Record::Pages(fake.me(), pages.clone()).encode().expect("short");
+    assert_eq!(Record::decode(&bytes), Ok(Record::Pages(fake.me(), pages.clone())));
+    (found, pages)
+}
+
+fn carried(fake: &Fake, identity: &Identity, pages: &Pages) -> Carried {
+    let process = fake.open(77).expect("seen").expect("it lives");
+    carry(fake, &*process, identity, pages, &never())
+}
+
+fn back(fake: &Fake, identity: &Identity, pages: &Pages, force: bool) -> Back {
+    let process = fake.open(77).expect("seen").expect("it lives");
+    take_back(fake, &*process, identity, pages, force, &never()).expect("seen")
+}
+
+#[test]
+fn memory_goes_and_comes_back() {
+    let fake = Fake::new(pages(&[0, 0, 1, 0, 2]));
+    let (start, wish) = (fake.nodes(), to(&[1]));
+    let (found, pages) = surveyed(&fake, &wish);
+    assert_eq!((found.bytes(), found.on[&0], found.on[&1]), (4 * BASE, 3 * BASE, BASE));
+    let carried = carried(&fake, &fake.me(), &pages);
+    assert_eq!((carried.moved, carried.untried, carried.end), (4 * BASE, 0, End::Whole));
+    assert!(fake.nodes().values().all(|node| *node == 1));
+    assert_eq!(surveyed(&fake, &wish).0.bytes(), 0, "a second time there is nothing to move");
+    let back = back(&fake, &fake.me(), &pages, false);
+    assert_eq!((back.back, back.left_bytes(), back.theirs), (4 * BASE, 0, 0));
+    assert_eq!(fake.nodes(), start);
+}
+
+#[test]
+fn several_nodes_get_equal_shares_and_huge_pages_stay_whole() {
+    let huge = |(address, page)| (address, Page { huge: true, ..page });
+    let fake = Fake::new(pages(&[0; 64]).into_iter().map(huge));
+    let (_, pages) = surveyed(&fake, &to(&[1, 2]));
+    assert_eq!(carried(&fake, &fake.me(), &pages).moved, 64 * BASE);
+    for (address, node) in fake.nodes() {
+        assert_eq!(node, target(address, &[1, 2], CHUNK));
+    }
+    assert_eq!(fake.nodes().values().filter(|node| **node == 1).count(), 32);
+    assert_eq!(fake.moves.get(), 1, "one address a huge page, all in one batch");
+}
+
+#[test]
+fn only_what_lies_on_the_named_nodes_goes() {
+    let fake = Fake::new(pages(&[0, 2, 3]));
+    let from: NodeSet = [2].into_iter().collect();
+    let (found, _) = surveyed(&fake, &Wish { from: Some(from), ..to(&[1]) });
+    assert_eq!(found.extents, [Extent { start: START + BASE, pages: 1, node: 2 }]);
+}
+
+#[test]
+fn what_stays_is_told_with_its_reason() {
+    let stuck = |errno| Page { stuck: Some(errno), ..page(0) };
+    let fake = Fake::new([
+        (START, page(0)),
+        (START + BASE, stuck(Errno::BUSY)),
+        (START + 2 * BASE, stuck(Errno::ACCESS)),
+        (START + 3 * BASE, Page { hidden: true, ..page(0) }),
+        (START + 4 * BASE, Page { swapped: true, ..page(0) }),
+    ]);
+    let (found, pages) = surveyed(&fake, &to(&[1]));
+    assert_eq!(found.bytes(), 3 * BASE);
+    let reasons: Vec<&str> = found.stays.keys().map(String::as_str).collect();
+    assert!(reasons.len() == 2 && reasons[0].starts_with("in swap"), "{reasons:?}");
+    assert!(reasons[1].starts_with("not seen"), "hidden is not gone: {reasons:?}");
+    let carried = carried(&fake, &fake.me(), &pages);
+    assert_eq!(carried.moved, BASE);
+    let reasons: Vec<&str> = carried.stayed.keys().map(String::as_str).collect();
+    assert!(reasons[0].starts_with("in use") && reasons[1].starts_with("shared"), "{reasons:?}");
+}
+
+#[test]
+fn policies_locks_pools_and_files_stay_unless_asked() {
+    let text = "10000000-10001000 rw-p 00000000 00:00 0 \n10001000-10002000 rw-p 00000000 00:00 0 \n\
+                10002000-10003000 rw-p 00000000 00:0f 9 /anon_hugepage (deleted)\n\
+                10003000-10004000 rw-s 00000000 00:01 8 /dev/zero (deleted)\n";
+    let fake = Fake::new(pages(&[0, 0, 0, 0]));
+    let mut mapped: Vec<Mapped> = areas(text)
+        .into_iter()
+        .map(|area| Mapped {
+            is_pool: area.inode == 9,
+            area,
+            policy: Some("default".to_owned()),
+            is_locked: false,
+        })
+        .collect();
+    mapped[0].policy = Some("interleave:0-1".to_owned());
+    mapped[1].is_locked = true;
+    fake.areas.replace(mapped);
+    let wish = Wish { kinds: vec![Kind::Anon, Kind::Shared], ..to(&[1]) };
+    let (found, _) = surveyed(&fake, &wish);
+    assert_eq!((found.bytes(), found.stays.len()), (0, 4), "{:?}", found.stays);
+    let asked = Wish { against_policy: true, locked: true, ..wish };
+    let (found, _) = surveyed(&fake, &asked);
+    assert_eq!((found.bytes(), found.stays.len()), (2 * BASE, 2), "{:?}", found.stays);
+}
+
+#[test]
+fn a_node_that_fills_up_ends_it_and_nothing_is_forgotten() {
+    // Two batches of 512 pages.
+    let fake = Fake::new(pages(&vec![0; 1024]));
+    let start = fake.nodes();
+    fake.spare.set(600 * BASE);
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    let moved = carried(&fake, &fake.me(), &pages);
+    assert_eq!((moved.moved, moved.untried), (512 * BASE, 512 * BASE));
+    assert!(matches!(moved.end, End::Full { node: 1, .. }), "{:?}", moved.end);
+    fake.spare.set(u64::MAX / 2);
+    let back = back(&fake, &fake.me(), &pages, false);
+    assert_eq!((back.back, back.already), (512 * BASE, 512 * BASE));
+    assert_eq!(fake.nodes(), start);
+}
+
+#[test]
+fn a_signal_ends_it_between_two_batches() {
+    let fake = Fake::new(pages(&vec![0; 1024]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    let process = fake.open(77).expect("seen").expect("it lives");
+    let pace = Pace { bytes_per_second: Some(1 << 40), stop: &|| fake.moves.get() > 0 };
+    let moved = carry(&fake, &*process, &fake.me(), &pages, &pace);
+    assert_eq!((moved.moved, moved.end), (512 * BASE, End::Stopped));
+}
+
+#[test]
+fn another_process_of_the_number_is_never_moved() {
+    let fake = Fake::new(pages(&vec![0; 1024]));
+    let (identity, wish) = (fake.me(), to(&[1]));
+    let (_, pages) = surveyed(&fake, &wish);
+    let stranger = Identity { start_ticks: 6, ..identity };
+    fake.then.replace(Some((1, Box::new(move |fake| fake.identity.set(Some(stranger))))));
+    assert_eq!(carried(&fake, &identity, &pages).end, End::Ended);
+    assert_eq!(fake.moves.get(), 1);
+    let back = back(&fake, &identity, &pages, true);
+    assert_eq!((back.back, back.gone, fake.moves.get()), (0, 1024 * BASE, 1), "not even by force");
+}
+
+#[test]
+fn a_program_that_was_executed_since_has_other_memory() {
+    let fake = Fake::new(pages(&[0, 0]));
+    let identity = fake.me();
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    carried(&fake, &identity, &pages);
+    // The same layout, as without random addresses.
+    fake.identity.set(Some(Identity { mark: Some(4), ..identity }));
+    let back = back(&fake, &identity, &pages, true);
+    assert_eq!((back.back, back.gone, back.end), (0, 2 * BASE, Some(End::Executed)));
+}
+
+#[test]
+fn a_mapping_of_another_kind_at_the_old_address_is_not_ours() {
+    let fake = Fake::new(pages(&[0, 0]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    carried(&fake, &fake.me(), &pages);
+    for text in [
+        "10000000-20000000 rw-s 00000000 00:01 8 /dev/zero (deleted)\n",
+        "10000000-20000000 rw-p 00000000 00:00 0 [heap]\n",
+        "30000000-30001000 rw-p 00000000 00:00 0 \n",
+    ] {
+        fake.areas.borrow_mut()[0].area = areas(text).remove(0);
+        let back = back(&fake, &fake.me(), &pages, true);
+        assert_eq!((back.back, back.gone), (0, 2 * BASE), "{text}");
+    }
+}
+
+#[test]
+fn a_page_that_is_hidden_at_undo_is_not_forgotten() {
+    let fake = Fake::new(pages(&[0, 0, 0]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    carried(&fake, &fake.me(), &pages);
+    let set = |hidden, swapped| {
+        let mut all = fake.pages.borrow_mut();
+        all.get_mut(&START).expect("there").hidden = hidden;
+        all.get_mut(&(START + BASE)).expect("there").swapped = swapped;
+    };
+    set(true, true);
+    let first = back(&fake, &fake.me(), &pages, false);
+    assert_eq!((first.back, first.left_bytes(), first.gone), (BASE, 2 * BASE, 0), "{first:?}");
+    set(false, false);
+    let second = back(&fake, &fake.me(), &pages, false);
+    assert_eq!((second.back, second.already, second.left_bytes()), (2 * BASE, BASE, 0));
+    assert!(fake.nodes().values().all(|node| *node == 0));
+}
+
+#[test]
+fn what_others_moved_since_is_theirs_unless_forced() {
+    let fake = Fake::new(pages(&[0, 0]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    carried(&fake, &fake.me(), &pages);
+    fake.pages.borrow_mut().get_mut(&START).expect("there").node = 3;
+    let first = back(&fake, &fake.me(), &pages, false);
+    assert_eq!((first.back, first.theirs, fake.nodes()[&START]), (BASE, BASE, 3));
+    assert_eq!(back(&fake, &fake.me(), &pages, true).back, BASE);
+    assert_eq!(fake.nodes()[&START], 0);
+}
+
+fn thread(tid: u32, cpus: &str) -> Thread {
+    Thread { tid, start_ticks: u64::from(tid), cpus: cpus.parse().expect("a list") }
+}
+
+fn cpus(list: &str) -> CpuSet {
+    list.parse().expect("a list")
+}
+
+#[test]
+fn threads_get_their_own_cpus_back() {
+    let fake = Fake::new([]);
+    let start = vec![thread(77, "0-7"), thread(78, "0-3"), thread(79, "4")];
+    fake.threads.replace(start.clone());
+    let process = fake.open(77).expect("seen").expect("it lives");
+    let record = to_pin(&*process, &cpus("4-5")).expect("it lives");
+    let pinned = pin(&*process, &record);
+    assert_eq!((pinned.pinned, pinned.left.len()), (3, 0));
+    assert!(fake.threads.borrow().iter().all(|thread| thread.cpus == cpus("4-5")));
+    // One ends, one is pinned by its owner, one is born.
+    fake.threads.borrow_mut().remove(2);
+    fake.threads.borrow_mut()[1].cpus = cpus("6");
+    fake.threads.borrow_mut().push(thread(90, "4-5"));
+    let first = release(&*process, &record, false).expect("it lives");
+    assert_eq!((first.back, first.theirs, first.ended), (1, 1, 1), "{first:?}");
+    assert_eq!(first.left.values().sum::<u64>(), 1, "nobody can say what the new one would have had");
+    let forced = release(&*process, &record, true).expect("it lives");
+    assert_eq!((forced.back, forced.already), (1, 1));
+    assert_eq!(fake.threads.borrow()[..2], start[..2]);
+}
+
+#[test]
+fn a_thread_that_is_born_meanwhile_goes_back_with_the_others() {
+    let fake = Fake::new([]);
+    fake.threads.replace(vec![thread(77, "0-7")]);
+    let process = fake.open(77).expect("seen").expect("it lives");
+    let record = to_pin(&*process, &cpus("4-5")).expect("it lives");
+    fake.threads.borrow_mut().push(thread(80, "0-7"));
+    fake.threads.borrow_mut().push(thread(81, "0-1"));
+    let pinned = pin(&*process, &record);
+    assert_eq!((pinned.pinned, pinned.left.len()), (2, 1), "81 has CPUs that no record knows");
+    fake.threads.borrow_mut().push(thread(82, "4-5"));
+    let back = release(&*process, &record, false).expect("it lives");
+    assert_eq!((back.back, back.left.len()), (3, 0));
+    let now: Vec<CpuSet> = fake.threads.borrow().iter().map(|thread| thread.cpus.clone()).collect();
+    assert_eq!(now, ["0-7", "0-7", "0-1", "0-7"].map(cpus));
+}
+
+#[test]
+fn a_cpuset_that_takes_cpus_away_is_told_and_nothing_is_half_done() {
+    let fake = Fake::new([]);
+    fake.threads.replace(vec![thread(77, "0-3")]);
+    fake.cpuset.replace(Some(cpus("0-3")));
+    let process = fake.open(77).expect("seen").expect("it lives");
+    let record = to_pin(&*process, &cpus("3-4")).expect("it lives");
+    let pinned = pin(&*process, &record);
+    assert_eq!(pinned.left.keys().next().map(String::as_str), Some("its cpuset leaves it CPU 3 only"));
+    assert_eq!(fake.threads.borrow()[0].cpus, cpus("0-3"));
+}
+
+proptest! {
+    /// Moved, touched here and there by others, and taken back: every page that nobody touched is where it was.
+    #[test]
+    fn there_and_back_is_the_start_for_every_page_that_was_not_touched(
+        nodes in proptest::collection::vec((0u32..4, 0u8..12), 1..1500),
+        targets in proptest::collection::vec(0u32..4, 1..3),
+        touched in proptest::collection::vec((0usize..1500, 0u8..4), 0..20),
+        stop_after in 0usize..4,
+    ) {
+        let made = nodes.iter().map(|(node, kind)| match kind {
+            0 => Page { hidden: true, ..page(*node) },
+            1 => Page { swapped: true, ..page(*node) },
+            2 => Page { stuck: Some(Errno::BUSY), ..page(*node) },
+            _ => page(*node),
+        });
+        let fake = Fake::new((0..).map(|n| START + n * BASE).zip(made).filter(|(at, _)| at / BASE % 7 != 3));
+        let (identity, start) = (fake.me(), fake.nodes());
+        let (_, pages) = surveyed(&fake, &to(&targets));
+        let process = fake.open(77).expect("seen").expect("it lives");
+        let pace = Pace { bytes_per_second: None, stop: &|| stop_after > 0 && fake.moves.get() >= stop_after };
+        carry(&fake, &*process, &identity, &pages, &pace);
+        let mut others = Vec::new();
+        for (index, what) in touched {
+            let address = START + index as u64 * BASE;
+            let mut all = fake.pages.borrow_mut();
+            let Some(page) = all.get_mut(&address) else { continue };
+            others.push(address);
+            match what {
+                0 => page.node = 3,
+                1 => page.swapped = true,
+                2 => page.hidden = true,
+                _ => { all.remove(&address); }
+            }
+        }
+        let before_undo = fake.nodes();
+        let undone = take_back(&fake, &*process, &identity, &pages, false, &never()).expect("seen");
+        for (address, node) in fake.nodes() {
+            if !others.contains(&address) {
+                prop_assert_eq!(node, start[&address], "{:#x}", address);
+            }
+            // What is not in the record is nobody's business, wherever it lies.
+            let recorded = pages.extents.iter().any(|extent| extent.range(BASE).contains(&address));
+            if !recorded {
+                prop_assert_eq!(node, before_undo[&address]);
+            }
+        }
+        let told = undone.back + undone.already + undone.theirs + undone.left_bytes() + undone.gone;
+        prop_assert_eq!(told, pages.bytes(), "every byte is accounted for");
+    }
+}
