@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use planish_model::{Closure, Entry, EntryId, Outcome, PoolWrite};
+use planish_model::{Closure, Entry, EntryId, EntryStep, Outcome, PoolWrite, Undo};
 
 use crate::line::{FORMAT_VERSION, Line, encode, scan};
+use crate::records::{self, RecordFault};
 use crate::salvage::{Salvage, salvage};
 use crate::storage::torn_paths;
 use crate::{Event, FileStorage, HostLock, Intent, JournalError, Ledger, Storage};
@@ -346,6 +347,43 @@ impl Journal {
     /// The line could not be appended or synced.
     pub fn close(&mut self, entry: EntryId, closure: Closure) -> Result<(), JournalError> {
         self.record(Event::Closed { entry, closure })
+    }
+
+    /// Keeps what a step must remember and no line can hold: on the disk when this returns, before its intent is. The
+    /// answer is its name, which the step's original holds.
+    ///
+    /// # Errors
+    /// No room, no permission: nothing is left of it.
+    pub fn keep_record(&self, bytes: &[u8]) -> Result<String, RecordFault> {
+        records::keep(self.storage.path(), bytes)
+    }
+
+    /// What a step remembers by this name.
+    ///
+    /// # Errors
+    /// It is not there, or not what was written.
+    pub fn record_of(&self, name: &str) -> Result<Vec<u8>, RecordFault> {
+        records::fetch(self.storage.path(), name)
+    }
+
+    /// Removes the records of entries of which nothing can be undone any more. Never where a part of the journal is
+    /// lost, or cannot be written: an entry that nobody knows of may need them.
+    pub fn sweep_records(&self) {
+        if self.unrecorded || !self.lost.is_empty() {
+            return;
+        }
+        let is_needed = |name: &str| {
+            let may_be_forced = |entry: &Entry| {
+                entry.boot_id == self.author.boot_id && entry.steps.iter().any(EntryStep::left_theirs)
+            };
+            let may_be_undone = |entry: &Entry| entry.is_open() || may_be_forced(entry);
+            let names_it = |step: &EntryStep| {
+                step.undo == Undo::Moved && step.original().is_some_and(|original| original.value == name)
+            };
+            let entries = self.ledger.entries.iter();
+            entries.filter(|entry| may_be_undone(entry)).flat_map(|entry| &entry.steps).any(names_it)
+        };
+        records::sweep(self.storage.path(), &is_needed);
     }
 
     fn record(&mut self, event: Event) -> Result<(), JournalError> {

@@ -36,6 +36,7 @@ mod journal;
 mod ledger;
 mod line;
 mod lock;
+mod records;
 mod salvage;
 mod storage;
 
@@ -45,4 +46,5 @@ pub use journal::{Author, Journal, history, read, sound_entries};
 pub use ledger::Ledger;
 pub use line::{FORMAT_VERSION, Torn};
 pub use lock::{HostLock, LockError};
+pub use records::RecordFault;
 pub use storage::{FileStorage, Storage};
