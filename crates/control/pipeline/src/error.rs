@@ -5,11 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planish_act::relocate::RelocateError;
 use planish_act::{ActError, SinkError};
 use planish_decide::DecideError;
 use planish_host::OpenError;
-use planish_journal::{JournalError, LockError};
+use planish_journal::{JournalError, LockError, RecordFault};
 use planish_model::{CatalogueError, EntryId, Exit, KnobId, quoted};
+use planish_residency::ResidencyError;
 use thiserror::Error;
 
 use crate::calendar;
@@ -227,6 +229,20 @@ pub enum PipelineError {
         /// Its process, where it can be told.
         pid: Option<i32>,
     },
+    /// A process that is not moved.
+    #[error("{why}")]
+    Relocate {
+        /// Why not.
+        why: String,
+        /// What would help.
+        cure: String,
+    },
+    /// A process that cannot be looked at.
+    #[error(transparent)]
+    Process(#[from] RelocateError),
+    /// What an undo of a move must know cannot be kept.
+    #[error("nothing was moved: what an undo must know cannot be kept")]
+    Record(#[from] RecordFault),
     /// The journal cannot be read or written, or has no such entry. Nothing was written to the host.
     #[error("{}", match .0 {
         JournalError::NoEntry { .. } => "nothing was changed",
@@ -301,7 +317,7 @@ pub enum PipelineError {
         service: String,
         /// Why.
         #[source]
-        source: planish_residency::ResidencyError,
+        source: ResidencyError,
     },
     /// The data folder of a server is not there.
     #[error("{} is no folder", data.display())]
@@ -450,6 +466,10 @@ impl PipelineError {
             | Self::NoService { .. }
             | Self::NotForAUnit { .. }
             | Self::NotATime { .. }
+            | Self::Process(
+                RelocateError::Residency(ResidencyError::NoProcess { .. } | ResidencyError::Several { .. })
+                | RelocateError::Ended { .. },
+            )
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,
             Self::Edited { .. }
             | Self::Forged { .. }
@@ -474,6 +494,9 @@ impl PipelineError {
             | Self::Act(_)
             | Self::Lock(_)
             | Self::TrialAtWork { .. }
+            | Self::Relocate { .. }
+            | Self::Process(_)
+            | Self::Record(_)
             | Self::Journal(_)
             | Self::Watch(_)
             | Self::RootsJournal { .. }
@@ -503,7 +526,7 @@ impl PipelineError {
             }
             Self::NotWritable { place, .. } => of_place(place),
             Self::BootLoader { cure, .. } => of_loader(cure),
-            Self::Once { cure, .. } => cure.clone(),
+            Self::Once { cure, .. } | Self::Relocate { cure, .. } => cure.clone(),
             Self::Systemd { verb, .. } => format!("type it, to see why: systemctl {verb}"),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
@@ -521,6 +544,7 @@ impl PipelineError {
             Self::Act(_) => "only recordings with `writable = true` in meta.toml are written".to_owned(),
             Self::Lock(error) => of_lock(error),
             Self::TrialAtWork { .. } => BY_NAME.to_owned(),
+            Self::Process(_) | Self::Record(_) => self.of_move(),
             Self::Journal(error) => error.cure(),
             Self::JournalHalfWay { entry, restored: false, source } => {
                 format!("{}, then: planish undo {entry}", source.cure())
@@ -542,7 +566,7 @@ impl PipelineError {
             Self::Decide(error) => error.cure(),
             Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
             Self::Deed(_) => "see what this kernel has: planish knobs".to_owned(),
-            Self::ServiceMaps { source: planish_residency::ResidencyError::LeftAlone { .. }, .. } => {
+            Self::ServiceMaps { source: ResidencyError::LeftAlone { .. }, .. } => {
                 "name a process of the service itself".to_owned()
             }
             Self::ServiceMaps { .. } => {
@@ -577,6 +601,14 @@ impl PipelineError {
             }
             Self::Unreadable { path, .. } | Self::NotAPlan { path, .. } => of_file(path),
             _ => unreachable!("these are the errors of sources"),
+        }
+    }
+
+    /// The cure of what keeps a process from being moved.
+    fn of_move(&self) -> String {
+        match self {
+            Self::Process(error) => error.cure(),
+            _ => "make room in the state folder, or name another: --state DIR".to_owned(),
         }
     }
 
@@ -640,7 +672,7 @@ mod tests {
         let service = || "x".to_owned();
         let place = || "/proc/sys/vm/swappiness".to_owned();
         let foreign = |of: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: of.to_vec() };
-        let gone = planish_residency::ResidencyError::NoProcess { process: service() };
+        let gone = ResidencyError::NoProcess { process: service() };
         vec![
             unknown().into(),
             PipelineError::Unreadable { path: path(), source: denied() },
@@ -708,7 +740,12 @@ mod tests {
         let moved = PipelineError::Unshown { paths: vec!["/etc/x".to_owned()] };
         let trial = PipelineError::TrialAtWork { pid: Some(7) };
         let once = PipelineError::Once { reason: "x".to_owned(), cure: "y".to_owned() };
-        let more = [once, by_name, no_profile, no_data, edited, gone, moved, trial];
+        let relocate = PipelineError::Relocate { why: "x".to_owned(), cure: "y".to_owned() };
+        let process = PipelineError::Process(RelocateError::NoNuma { pid: 7 });
+        let record = PipelineError::Record(RecordFault::Name { name: "x".to_owned() });
+        let of_move = [relocate, process, record];
+        let more =
+            [once, by_name, no_profile, no_data, edited, gone, moved, trial].into_iter().chain(of_move);
         for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");

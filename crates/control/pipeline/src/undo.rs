@@ -10,7 +10,7 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{devices, gone, install, settle, units, until_reboot};
+use crate::{devices, gone, install, relocate, settle, units, until_reboot};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +147,7 @@ pub(crate) fn undo_selected(
         undone.entries.push((id, back.outcomes));
     }
     undone.hints.extend(unrecorded(session, &journal));
+    journal.sweep_records();
     Ok(undone)
 }
 
@@ -270,6 +271,8 @@ pub(crate) fn take_back(
             Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::GoneWithReboot)
         } else if step.undo == Undo::File {
             Contents::of(entry.id, step, &known).remove(step, force, sink)
+        } else if step.undo == Undo::Moved {
+            relocate::take_back(journal, step, force, sink)
         } else {
             let mut resolved = stack::resolved(now, index, &known);
             resolved.step = boot::resolved(&resolved.step, entry.id, &known);
@@ -325,6 +328,11 @@ fn worse(a: Exit, b: Exit) -> Exit {
     if a.code() >= b.code() { a } else { b }
 }
 
+/// Whether it is told of pages or threads of a process.
+fn is_moved(entry: &Entry, outcome: &Outcome) -> bool {
+    entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Moved)
+}
+
 fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
     let id = entry.id;
     let mut hints = Vec::new();
@@ -335,6 +343,10 @@ fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
             OutcomeKind::Vanished if lost_place(entry, outcome) => hints.push(format!(
                 "{} is not there now (a CPU that is offline, a device that went?) and was not put back; when it is \
                  there again: planish undo {id}; to give it up: planish undo {id} --force",
+                outcome.place
+            )),
+            OutcomeKind::InUse if is_moved(entry, outcome) => hints.push(format!(
+                "{}: {detail}; once more: planish undo {id}; to give up what cannot be seen: planish undo {id} --force",
                 outcome.place
             )),
             OutcomeKind::InUse => {

@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use planish_act::relocate::Processes;
 use planish_act::{Operation, Sink, SinkError};
 use planish_journal::Storage;
 use planish_model::{Generator, Holder};
 use planish_pipeline::{Seams, Session, SessionOptions};
 use rustix::io::Errno;
+
+use crate::relocate::{Model, View};
 
 /// At which side of an operation the kill comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +189,15 @@ pub fn fused(options: SessionOptions, fuse: &Rc<Fuse>) -> Session {
 /// The same on a disk that keeps only what was synced.
 pub fn losing(options: SessionOptions, fuse: &Rc<Fuse>, synced: &Rc<Synced>) -> Session {
     let root = options.root.clone().expect("a host that may be harmed");
-    let seams = FusedSeams { fuse: Rc::clone(fuse), synced: Rc::clone(synced), root };
+    let seams = FusedSeams { fuse: Rc::clone(fuse), synced: Rc::clone(synced), root, model: None };
+    Session::with_seams(options, Box::new(seams)).expect("a host")
+}
+
+/// The same on a host where a process runs, whose every move passes the fuse.
+pub fn moving(options: SessionOptions, fuse: &Rc<Fuse>, model: &Rc<Model>) -> Session {
+    let root = options.root.clone().expect("a host that may be harmed");
+    let model = Some(Rc::clone(model));
+    let seams = FusedSeams { fuse: Rc::clone(fuse), synced: Rc::default(), root, model };
     Session::with_seams(options, Box::new(seams)).expect("a host")
 }
 
@@ -204,6 +215,7 @@ struct FusedSeams {
     fuse: Rc<Fuse>,
     synced: Rc<Synced>,
     root: PathBuf,
+    model: Option<Rc<Model>>,
 }
 
 impl Seams for FusedSeams {
@@ -212,7 +224,7 @@ impl Seams for FusedSeams {
     }
 
     fn sink<'a>(&'a self, inner: Box<dyn Sink + 'a>) -> Box<dyn Sink + 'a> {
-        Box::new(FusedSink { inner, fuse: &self.fuse, root: &self.root })
+        Box::new(FusedSink { inner, fuse: &self.fuse, root: &self.root, model: self.model.as_deref() })
     }
 }
 
@@ -277,6 +289,7 @@ struct FusedSink<'a> {
     inner: Box<dyn Sink + 'a>,
     fuse: &'a Fuse,
     root: &'a Path,
+    model: Option<&'a Model>,
 }
 
 impl FusedSink<'_> {
@@ -356,5 +369,8 @@ impl Sink for FusedSink<'_> {
     }
     fn holders(&self, page_bytes: u64) -> Vec<Holder> {
         self.inner.holders(page_bytes)
+    }
+    fn processes(&self) -> Option<Box<dyn Processes + '_>> {
+        Some(Box::new(View { model: self.model?, fuse: self.fuse }))
     }
 }

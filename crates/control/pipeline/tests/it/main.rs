@@ -26,6 +26,7 @@ mod persist;
 mod placement;
 mod random;
 mod reboot;
+mod relocate;
 mod rules;
 mod size;
 mod speed;

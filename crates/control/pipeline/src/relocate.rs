@@ -1,0 +1,626 @@
+//! `planish move`: memory and threads of processes that run, moved to other nodes and CPUs. An entry of the journal like
+//! any other: `planish undo` takes it back.
+//!
+//! What was where is a record beside the journal, since it may be long: on the disk before the intent that names it, and
+//! kept until nothing of the entry can be undone any more. The intent is on the disk before the first page moves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use planish_act::Sink;
+use planish_act::relocate::{
+    Back, Carried, End, Identity, Pace, Pinned, Process, Processes, Reasons, Record, RelocateError, Survey,
+    Threads, ThreadsBack, Wish, carry, pin, release, survey, take_back as take_pages_back, to_pin,
+};
+use planish_host::Host;
+use planish_journal::{Intent, Journal};
+use planish_model::{
+    Class, Closure, EntryId, EntryStep, Exit, KnobId, Original, Outcome, OutcomeKind, Plan, Undo, ValueType,
+};
+use planish_residency::{Kind, Who, members, status};
+use planish_sys::{CpuSet, NodeSet, process};
+use tracing::info_span;
+
+use crate::error::PipelineError;
+use crate::gone;
+use crate::session::Session;
+
+/// Bytes a second that are moved where nobody says otherwise.
+pub const MOVE_RATE: u64 = 1 << 30;
+
+/// How long another planish may take that is at work.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const MEMORY: &str = "move.memory";
+const THREADS: &str = "move.threads";
+
+/// What is to be moved, and where to.
+#[derive(Clone, Debug, Default)]
+pub struct MoveRequest {
+    /// Whose.
+    pub who: Vec<Who>,
+    /// With all processes that descend from them.
+    pub tree: bool,
+    /// The nodes for memory: several get equal shares. `None` leaves memory where it is.
+    pub to: Option<NodeSet>,
+    /// Only memory that lies on these nodes now.
+    pub from: Option<NodeSet>,
+    /// Only memory of these kinds.
+    pub kinds: Vec<Kind>,
+    /// Also what has a policy that says otherwise.
+    pub against_policy: bool,
+    /// Also what a program has locked into memory.
+    pub locked: bool,
+    /// The CPUs for every thread.
+    pub cpus: Option<CpuSet>,
+    /// Bytes a second at most.
+    pub bytes_per_second: u64,
+    /// Look only.
+    pub dry_run: bool,
+    /// For the journal.
+    pub reason: Option<String>,
+}
+
+/// What came of one process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MovedProcess {
+    /// Its PID.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Bytes of the wanted kinds by node, before.
+    pub before: BTreeMap<u32, u64>,
+    /// The same afterwards, looked at afresh; `None` where nothing was moved, or it has ended.
+    pub after: Option<BTreeMap<u32, u64>>,
+    /// Bytes that were to go.
+    pub wanted: u64,
+    /// What was carried; `None` where nothing was tried.
+    pub carried: Option<Carried>,
+    /// Bytes that stay by their nature, by reason.
+    pub stays: Reasons,
+    /// Its threads, where CPUs were named.
+    pub threads: Option<MovedThreads>,
+}
+
+/// What came of the threads of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedThreads {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Threads that were found, and had other CPUs.
+    pub wanted: u64,
+    /// What was pinned; `None` where nothing was tried.
+    pub pinned: Option<Pinned>,
+}
+
+/// What a move came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relocated {
+    /// The entry that undoes it; `None` where nothing was moved.
+    pub entry: Option<EntryId>,
+    /// Each process, in the order in which they were named.
+    pub processes: Vec<MovedProcess>,
+    /// How the command ends.
+    pub exit: Exit,
+    /// What to know.
+    pub hints: Vec<String>,
+}
+
+/// One process on its way.
+struct Mover<'a> {
+    process: Box<dyn Process + 'a>,
+    identity: Identity,
+    survey: Survey,
+    threads: Option<Threads>,
+    told: MovedProcess,
+}
+
+/// Moves memory and threads.
+///
+/// # Errors
+/// Refusals, before anything was moved: no such process or node, no right, no room; a journal that cannot be used.
+pub fn relocate(
+    session: &Session,
+    request: &MoveRequest,
+    stop: &dyn Fn() -> bool,
+) -> Result<Relocated, PipelineError> {
+    let sink = session.sink()?;
+    let Some(processes) = sink.processes() else {
+        return Err(refusal(
+            "a recorded host has no processes that could be moved",
+            "leave out --root: processes run on live machines",
+        ));
+    };
+    refuse_machine(session.host(), request)?;
+    let mut journal = match request.dry_run {
+        true => None,
+        false => Some(session.writer(PATIENCE)?),
+    };
+
+    // After this point, but for a dry run, no other planish moves anything.
+    let wish = wish_of(request);
+    let mut movers = info_span!("observe").in_scope(|| look(session.host(), &*processes, request, &wish))?;
+    refuse_full(&*processes, &movers)?;
+    let Some(journal) = journal.as_mut().filter(|_| movers.iter().any(Mover::has_work)) else {
+        return Ok(ended(None, movers, session.host(), request));
+    };
+    gone::close(journal, &session.host().boot_id())?;
+    journal.sweep_records();
+    let steps = keep(journal, &movers, &wish, &*processes)?;
+    let entry = info_span!("record").in_scope(|| journal.begin(intent(session, request, &steps)))?;
+
+    // After this point a kill leaves an entry that undo takes back.
+    let pace = Pace { bytes_per_second: Some(request.bytes_per_second), stop };
+    let mut is_any = false;
+    for (index, step) in steps.iter().enumerate() {
+        let mover = &mut movers[step.mover];
+        let outcome = info_span!("act").in_scope(|| step.act(mover, &*processes, &pace));
+        // A kernel that refuses half way may have moved something before.
+        is_any |= outcome.outcome == OutcomeKind::Done || mover.was_touched();
+        journal.outcome(entry, index, outcome).map_err(|source| PipelineError::JournalHalfWay {
+            entry,
+            restored: false,
+            source,
+        })?;
+    }
+    let half_way = |source| PipelineError::JournalHalfWay { entry, restored: false, source };
+    journal.applied(entry).map_err(half_way)?;
+    if !is_any {
+        journal.close(entry, Closure::Empty).map_err(half_way)?;
+        journal.sweep_records();
+    }
+
+    // After this point a fresh look trusts none of that.
+    for mover in &mut movers {
+        let looked = Wish { targets: Vec::new(), ..wish.clone() };
+        mover.told.after = survey(&*processes, &*mover.process, &looked).ok().map(|survey| survey.on);
+    }
+    Ok(ended(is_any.then_some(entry), movers, session.host(), request))
+}
+
+fn wish_of(request: &MoveRequest) -> Wish {
+    Wish {
+        targets: request.to.iter().flat_map(NodeSet::iter).collect(),
+        from: request.from.clone(),
+        kinds: request.kinds.clone(),
+        against_policy: request.against_policy,
+        locked: request.locked,
+    }
+}
+
+fn refusal(why: impl Into<String>, cure: impl Into<String>) -> PipelineError {
+    PipelineError::Relocate { why: why.into(), cure: cure.into() }
+}
+
+/// Refuses what this machine does not have.
+fn refuse_machine(host: &Host, request: &MoveRequest) -> Result<(), PipelineError> {
+    // A /proc of another PID namespace would name strangers.
+    let me = host.read("/proc/self/stat").ok();
+    let me = me.and_then(|stat| stat.split(' ').next()?.parse::<u32>().ok());
+    if host.is_live() && me.is_some_and(|me| me != std::process::id()) {
+        let why = "/proc here is that of another PID namespace: its numbers name other processes than ours";
+        return Err(refusal(
+            why,
+            "run it where /proc belongs to it: on the host, or inside of the container",
+        ));
+    }
+    let list = |path: &str| host.read(path).ok();
+    if let Some(to) = &request.to {
+        let with_memory = list("/sys/devices/system/node/has_memory");
+        let Some(here) = with_memory.and_then(|text| NodeSet::parse_list(&text).ok()) else {
+            return Err(refusal(
+                "this kernel tells no nodes: it was built without NUMA",
+                "planish topo tells what is here",
+            ));
+        };
+        let absent = to.difference(&here);
+        if !absent.is_empty() {
+            let why = format!("node {absent} has no memory here: nodes with memory are {here}");
+            return Err(refusal(why, "name one of those: planish topo"));
+        }
+        if here.count() < 2 {
+            let why = format!("this machine has memory on node {here} alone: there is nowhere to move it to");
+            return Err(refusal(
+                why,
+                "--cpus without --to pins threads; planish map tells where memory lies",
+            ));
+        }
+    }
+    if let Some(cpus) = &request.cpus {
+        let online = list("/sys/devices/system/cpu/online").and_then(|text| CpuSet::parse_list(&text).ok());
+        let online = online.unwrap_or_default();
+        let absent = cpus.difference(&online);
+        if !absent.is_empty() || cpus.is_empty() {
+            let why = format!("CPU {absent} is not online here: online are {online}");
+            return Err(refusal(why, "name some of those: planish topo"));
+        }
+    }
+    Ok(())
+}
+
+/// Looks at every process that is meant. The first error counts.
+fn look<'a>(
+    host: &Host,
+    processes: &'a dyn Processes,
+    request: &MoveRequest,
+    wish: &Wish,
+) -> Result<Vec<Mover<'a>>, PipelineError> {
+    let (mut movers, mut seen) = (Vec::new(), BTreeSet::new());
+    for who in &request.who {
+        let first = movers.len();
+        for (pid, stat) in members(host, who, request.tree).map_err(RelocateError::from)? {
+            if !seen.insert(pid) {
+                continue;
+            }
+            match mover(host, processes, request, wish, pid, stat.name) {
+                Ok(mover) => movers.push(mover),
+                // Of a service a process may end while others are looked at.
+                Err(PipelineError::Process(RelocateError::Ended { .. })) if movers.len() > first => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(movers)
+}
+
+fn mover<'a>(
+    host: &Host,
+    processes: &'a dyn Processes,
+    request: &MoveRequest,
+    wish: &Wish,
+    pid: u32,
+    name: String,
+) -> Result<Mover<'a>, PipelineError> {
+    let process = processes.open(pid)?.ok_or(RelocateError::Ended { pid })?;
+    let identity = process.identity().ok_or(RelocateError::Ended { pid })?;
+    refuse_outside(host, request, pid)?;
+    let survey = survey(processes, &*process, wish)?;
+    let threads = request.cpus.as_ref().map(|cpus| to_pin(&*process, cpus)).transpose()?;
+    if !process.identity().is_some_and(|now| now.is_program(&identity)) {
+        let why = format!("process {pid} ended, or executed another program, while it was looked at");
+        return Err(refusal(why, "once more: planish ..."));
+    }
+    let moved_threads = threads.as_ref().map(|threads| MovedThreads {
+        cpus: threads.cpus.clone(),
+        wanted: threads.threads.iter().filter(|thread| thread.cpus != threads.cpus).count() as u64,
+        pinned: None,
+    });
+    let told = MovedProcess {
+        pid,
+        name,
+        before: survey.on.clone(),
+        after: None,
+        wanted: survey.bytes(),
+        carried: None,
+        stays: survey.stays.clone(),
+        threads: moved_threads,
+    };
+    Ok(Mover { process, identity, survey, threads, told })
+}
+
+/// Refuses nodes that the cpuset of a process does not have, and threads that we may not pin.
+fn refuse_outside(host: &Host, request: &MoveRequest, pid: u32) -> Result<(), PipelineError> {
+    let status = status(host, pid).map_err(RelocateError::from)?;
+    let allowed = NodeSet::parse_list(&status.allowed_nodes).unwrap_or_default();
+    // A kernel without cpusets tells none.
+    let outside = request.to.as_ref().map(|to| to.difference(&allowed)).filter(|outside| !outside.is_empty());
+    if let Some(outside) = outside.filter(|_| !allowed.is_empty()) {
+        let why = format!("the cpuset of process {pid} has node {allowed}, and not {outside}");
+        let cure = "give its control group the node first (cpuset.mems), or name one that it has";
+        return Err(refusal(why, cure));
+    }
+    let rights = process::rights().ok();
+    let may_pin = rights.is_none_or(|rights| rights.nice || status.user == Some(rights.user));
+    if request.cpus.is_some() && !may_pin {
+        let why =
+            format!("process {pid} is another user's: its threads cannot be pinned without CAP_SYS_NICE");
+        return Err(refusal(why, "run it as that user, or as root"));
+    }
+    Ok(())
+}
+
+/// Refuses what does not fit, before any of it is moved.
+fn refuse_full(processes: &dyn Processes, movers: &[Mover<'_>]) -> Result<(), PipelineError> {
+    let mut incoming: BTreeMap<u32, u64> = BTreeMap::new();
+    for (node, bytes) in movers.iter().flat_map(|mover| &mover.survey.incoming) {
+        *incoming.entry(*node).or_default() += bytes;
+    }
+    let mib = |bytes: u64| bytes >> 20;
+    for (node, bytes) in incoming {
+        let room = processes.room(node);
+        if room.is_none_or(|room| room.spare() < bytes) {
+            let (free, kept) = room.map_or((0, 0), |room| (room.free, room.kept));
+            let why = format!(
+                "node {node} has {} MiB free, of which {} are kept for others, and {} MiB are to go there",
+                mib(free),
+                mib(kept),
+                mib(bytes)
+            );
+            let cure = "less of it: --only heap, --from NODE; or free memory there: page cache counts as used, and \
+                        planish drops none";
+            return Err(refusal(why, cure));
+        }
+    }
+    Ok(())
+}
+
+impl Mover<'_> {
+    fn was_touched(&self) -> bool {
+        let refused = |carried: &Carried| carried.moved > 0 || matches!(carried.end, End::Refused(_));
+        let pinned = self.told.threads.as_ref().and_then(|threads| threads.pinned.as_ref());
+        self.told.carried.as_ref().is_some_and(refused)
+            || pinned.is_some_and(|pinned| pinned.pinned > 0 || !pinned.left.is_empty())
+    }
+
+    fn has_work(&self) -> bool {
+        self.survey.bytes() > 0 || self.told.threads.as_ref().is_some_and(|threads| threads.wanted > 0)
+    }
+}
+
+/// A step, and whose it is.
+struct MoveStep {
+    mover: usize,
+    record: Record,
+    step: EntryStep,
+}
+
+/// Writes the records of all processes and makes their steps: threads first, so that what a process allocates from then
+/// on lies right already.
+fn keep(
+    journal: &Journal,
+    movers: &[Mover<'_>],
+    wish: &Wish,
+    processes: &dyn Processes,
+) -> Result<Vec<MoveStep>, PipelineError> {
+    let mut steps = Vec::new();
+    for (index, mover) in movers.iter().enumerate() {
+        let identity = mover.identity;
+        let at = format!("/proc/{}@{}", identity.pid, identity.start_ticks);
+        let mut add = |knob: &str, place: String, wanted: String, record: Record| {
+            let bytes = record.encode().map_err(|error| {
+                refusal(
+                    format!("process {}: {error}", identity.pid),
+                    "less of it at a time: --only heap, --from NODE",
+                )
+            })?;
+            let (knob, name) = (KnobId::new(knob), journal.keep_record(&bytes)?);
+            let mut step = EntryStep::new(knob.clone(), place.clone(), wanted, Class::Safe, Undo::Moved);
+            let (r#type, value) = (ValueType::Text { text: true }, name);
+            step.originals = vec![Original { knob, place, r#type, value, coupling: None, over: None }];
+            steps.push(MoveStep { mover: index, record, step });
+            Ok::<(), PipelineError>(())
+        };
+        let threads = mover
+            .threads
+            .as_ref()
+            .filter(|_| mover.told.threads.as_ref().is_some_and(|told| told.wanted > 0));
+        if let Some(threads) = threads {
+            let wanted = format!("CPU {}", threads.cpus);
+            add(THREADS, format!("{at}/threads"), wanted, Record::Threads(identity, threads.clone()))?;
+        }
+        if mover.survey.bytes() > 0 {
+            let nodes: NodeSet = wish.targets.iter().copied().collect();
+            let pages = mover.survey.pages(wish, processes);
+            add(MEMORY, format!("{at}/memory"), format!("node {nodes}"), Record::Pages(identity, pages))?;
+        }
+    }
+    Ok(steps)
+}
+
+fn intent(session: &Session, request: &MoveRequest, steps: &[MoveStep]) -> Intent {
+    let (host, boot) = (session.host().host_id(), session.host().boot_id());
+    let plan = Plan::new("move".to_owned(), host, boot, Vec::new(), Vec::new());
+    Intent {
+        command: session.options.command.clone(),
+        reason: request.reason.clone(),
+        profile: plan.profile,
+        plan: plan.hash,
+        confirm_by: None,
+        on_confirm: None,
+        steps: steps.iter().map(|step| step.step.clone()).collect(),
+    }
+}
+
+impl MoveStep {
+    /// Does it, and says how it ended.
+    fn act(&self, mover: &mut Mover<'_>, processes: &dyn Processes, pace: &Pace<'_>) -> Outcome {
+        let mut outcome = Outcome::new(self.step.knob.clone(), self.step.place.clone(), OutcomeKind::Done);
+        if (pace.stop)() {
+            outcome.outcome = OutcomeKind::NotReached;
+            return outcome;
+        }
+        match &self.record {
+            Record::Threads(_, threads) => {
+                let pinned = pin(&*mover.process, threads);
+                outcome.detail = Some(told_threads(&pinned));
+                if pinned.pinned == 0 {
+                    outcome.outcome = OutcomeKind::Failed;
+                }
+                if let Some(told) = &mut mover.told.threads {
+                    told.pinned = Some(pinned);
+                }
+            }
+            Record::Pages(identity, pages) => {
+                let carried = carry(processes, &*mover.process, identity, pages, pace);
+                outcome.detail = Some(told_carried(&carried));
+                // Where it was refused half way, what is moved is to be undone all the same.
+                if carried.moved == 0 {
+                    outcome.outcome = OutcomeKind::Failed;
+                }
+                mover.told.carried = Some(carried);
+            }
+        }
+        outcome
+    }
+}
+
+fn kib(bytes: u64) -> String {
+    if bytes >= 10 << 20 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) }
+}
+
+fn told_reasons(reasons: &Reasons, unit: impl Fn(u64) -> String) -> String {
+    let told = reasons.iter().map(|(reason, count)| format!("{} {reason}", unit(*count)));
+    told.collect::<Vec<_>>().join("; ")
+}
+
+fn told_carried(carried: &Carried) -> String {
+    let mut told = vec![format!("{} moved", kib(carried.moved))];
+    if !carried.stayed.is_empty() {
+        told.push(format!("stayed: {}", told_reasons(&carried.stayed, kib)));
+    }
+    told.extend(told_end(&carried.end));
+    told.join("; ")
+}
+
+fn told_threads(pinned: &Pinned) -> String {
+    let count = |threads: u64| threads.to_string();
+    let mut told = vec![format!("{} threads pinned", pinned.pinned)];
+    if !pinned.left.is_empty() {
+        told.push(format!("not pinned: {}", told_reasons(&pinned.left, count)));
+    }
+    told.join("; ")
+}
+
+/// Why it ended early, in words.
+#[must_use]
+pub fn told_end(end: &End) -> Option<String> {
+    Some(match end {
+        End::Whole => return None,
+        End::Stopped => "stopped by a signal".to_owned(),
+        End::Full { node, room } => {
+            let (free, kept) = room.map_or((0, 0), |room| (room.free, room.kept));
+            format!("node {node} is full: {} free, {} kept for others", kib(free), kib(kept))
+        }
+        End::Ended => "the process ended".to_owned(),
+        End::Executed => "the process executed another program".to_owned(),
+        End::Refused(why) => why.clone(),
+    })
+}
+
+/// The answer: what was moved, and what people should know.
+fn ended(entry: Option<EntryId>, movers: Vec<Mover<'_>>, host: &Host, request: &MoveRequest) -> Relocated {
+    let processes: Vec<MovedProcess> = movers.into_iter().map(|mover| mover.told).collect();
+    let is_whole = |told: &MovedProcess| {
+        let memory = told.carried.as_ref().is_none_or(|carried| carried.moved == told.wanted);
+        let tried = told.wanted == 0 || told.carried.is_some();
+        let threads = told.threads.as_ref().is_none_or(|threads| {
+            threads.wanted == 0 || threads.pinned.as_ref().is_some_and(|pinned| pinned.left.is_empty())
+        });
+        memory && tried && threads
+    };
+    let all = request.dry_run || processes.iter().all(is_whole);
+    let mut hints = Vec::new();
+    let balancing = host.read("/proc/sys/kernel/numa_balancing").unwrap_or_default();
+    if request.to.is_some() && !matches!(balancing.trim(), "" | "0") {
+        hints.push(if request.cpus.is_some() {
+            "kernel.numa_balancing is on: it moves pages to where threads use them, which are pinned now".to_owned()
+        } else {
+            "kernel.numa_balancing is on, and will move pages back to where threads use them: pin those too (--threads)"
+                .to_owned()
+        });
+    }
+    let exit = if all { Exit::Done } else { Exit::Findings };
+    Relocated { entry, processes, exit, hints }
+}
+
+/// Takes a step of a move back.
+pub(crate) fn take_back(journal: &Journal, step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Satisfied);
+    match taken_back(journal, step, force, sink) {
+        Ok((kind, detail)) => (outcome.outcome, outcome.detail) = (kind, Some(detail)),
+        // What cannot be taken back is given up by force, and told.
+        Err(why) if force => outcome.detail = Some(format!("given up: {why}")),
+        Err(why) => (outcome.outcome, outcome.detail) = (OutcomeKind::Failed, Some(why)),
+    }
+    outcome
+}
+
+fn taken_back(
+    journal: &Journal,
+    step: &EntryStep,
+    force: bool,
+    sink: &dyn Sink,
+) -> Result<(OutcomeKind, String), String> {
+    let processes = sink.processes().ok_or("this host has no processes that could be moved")?;
+    let name = step.original().map(|original| original.value.as_str()).unwrap_or_default();
+    let bytes = journal.record_of(name).map_err(|error| in_full(&error))?;
+    let record = Record::decode(&bytes).map_err(|error| format!("the record {name}: {error}"))?;
+    let identity = *record.identity();
+    let pid = identity.pid;
+    let ended = || Ok((OutcomeKind::Satisfied, format!("process {pid} has ended, and its memory with it")));
+    let Some(process) = processes.open(pid).map_err(|error| in_full(&error))? else { return ended() };
+    let Some(now) = process.identity().filter(|now| now.is_process(&identity)) else { return ended() };
+    match record {
+        Record::Threads(_, threads) => {
+            let back = release(&*process, &threads, force).map_err(|error| in_full(&error))?;
+            Ok(told_threads_back(&back, force))
+        }
+        Record::Pages(..) if !now.is_program(&identity) => {
+            let told =
+                format!("process {pid} executes another program since: its memory is not what was moved");
+            Ok((OutcomeKind::Satisfied, told))
+        }
+        Record::Pages(_, pages) => {
+            // A signal waits for its end.
+            let pace = Pace { bytes_per_second: Some(MOVE_RATE), stop: &|| false };
+            let back = take_pages_back(&*processes, &*process, &identity, &pages, force, &pace);
+            Ok(told_back(&back.map_err(|error| in_full(&error))?, force))
+        }
+    }
+}
+
+fn in_full(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn told_back(back: &Back, force: bool) -> (OutcomeKind, String) {
+    let left = back.left_bytes();
+    let mut told = vec![format!("{} back", kib(back.back))];
+    let mut tell = |bytes: u64, what: &str| {
+        if bytes > 0 {
+            told.push(format!("{} {what}", kib(bytes)));
+        }
+    };
+    tell(back.already, "were there already");
+    tell(back.gone, "are no longer its");
+    tell(back.theirs, "lie where somebody else, or automatic balancing, moved them since");
+    told.extend((left > 0).then(|| {
+        let word = if force { "given up" } else { "not yet back" };
+        format!("{word}: {}", told_reasons(&back.left, kib))
+    }));
+    told.extend(back.end.as_ref().and_then(told_end));
+    let kind = if left > 0 && !force {
+        OutcomeKind::InUse
+    } else if back.theirs > 0 {
+        OutcomeKind::Theirs
+    } else if back.back > 0 {
+        OutcomeKind::Done
+    } else {
+        OutcomeKind::Satisfied
+    };
+    (kind, told.join("; "))
+}
+
+fn told_threads_back(back: &ThreadsBack, force: bool) -> (OutcomeKind, String) {
+    let mut told = vec![format!("{} threads have their CPUs again", back.back)];
+    let mut tell = |threads: u64, what: &str| {
+        if threads > 0 {
+            told.push(format!("{threads} {what}"));
+        }
+    };
+    tell(back.already, "had them already");
+    tell(back.ended, "ended");
+    tell(back.theirs, "were given others by somebody else since");
+    if !back.left.is_empty() {
+        told.push(told_reasons(&back.left, |threads| threads.to_string()));
+    }
+    let kind = if !back.left.is_empty() && !force {
+        OutcomeKind::InUse
+    } else if back.theirs > 0 {
+        OutcomeKind::Theirs
+    } else {
+        OutcomeKind::Done
+    };
+    (kind, told.join("; "))
+}
