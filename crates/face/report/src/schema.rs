@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
     HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport, LatencyReport, LogReport,
-    MapReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextImportReport,
-    TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport, TextShowReport,
-    TextVerifyReport, TopoReport, TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport,
-    TrialStopReport, UndoReport, VersionReport,
+    MapReport, MoveReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport,
+    TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport,
+    TextShowReport, TextVerifyReport, TopoReport, TrialNewReport, TrialResumeReport, TrialRunReport,
+    TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -34,6 +34,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<JitterReport>(),
         of::<LogReport>(),
         of::<MapReport>(),
+        of::<MoveReport>(),
         of::<Plan>(),
         of::<ProveReport>(),
         of::<ProveConnReport>(),

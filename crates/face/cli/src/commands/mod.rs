@@ -18,6 +18,7 @@ mod monitor;
 mod once;
 pub(crate) mod plan;
 pub(crate) mod prove;
+pub(crate) mod relocate;
 pub(crate) mod run;
 pub(crate) mod size;
 pub(crate) mod text;
@@ -55,6 +56,7 @@ impl Command {
             Self::Export(_) => "export",
             Self::Size(_) => "size",
             Self::Map(_) => "map",
+            Self::Move(_) => "move",
             Self::Topo(_) => "topo",
             Self::Latency(args) => args.name(),
             Self::Run(_) => "run",
@@ -87,6 +89,7 @@ impl Command {
             Self::Export(args) => export::run(args, context),
             Self::Size(args) => size::run(args, context),
             Self::Map(args) => map::run(args, context),
+            Self::Move(args) => relocate::run(args, context),
             Self::Topo(_) => topo::run(context),
             Self::Latency(args) => latency::run(args, context),
             Self::Run(args) => run::run(args, context),

@@ -19,6 +19,7 @@ mod readonly;
 mod record;
 mod recorded;
 mod reference;
+mod relocate;
 mod run;
 mod scripts;
 mod surface;

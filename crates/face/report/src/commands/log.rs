@@ -1,6 +1,6 @@
 //! `planish log`: what was done to this host, newest first.
 
-use planish_model::{Closure, Entry, EntryState};
+use planish_model::{Closure, Entry, EntryState, Undo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,7 +86,9 @@ fn steps(entry: &Entry, page: &mut Page<'_>) {
     page.fact("plan", &entry.plan.to_string());
     let mut table = Table::new(&["knob", "before", "wanted", "outcome"]);
     for step in &entry.steps {
-        let before = step.original().map(|original| page.value(&step.knob, &original.value));
+        // Of a move the journal has the name of a record, which is no value.
+        let original = step.original().filter(|_| step.undo != Undo::Moved);
+        let before = original.map(|original| page.value(&step.knob, &original.value));
         let last = step.undone.as_ref().or(step.outcome.as_ref());
         table.row([
             page.knob(&step.knob, &[&step.place]),

@@ -15,6 +15,7 @@ mod log;
 mod map;
 mod placement;
 mod plan;
+mod relocate;
 mod run;
 mod service;
 mod size;
@@ -49,6 +50,7 @@ pub use map::{
     MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,
     MapPrivate, MapProcess, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
 };
+pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};
 pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};

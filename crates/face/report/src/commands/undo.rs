@@ -1,6 +1,6 @@
 //! `planish undo`: what was put back, and what was left because someone else changed it.
 
-use planish_model::{Class, Entry, EntryId, EntryStep, Outcome, OutcomeKind, When};
+use planish_model::{Class, Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo, When};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,8 +41,9 @@ impl Report for UndoReport {
                 |outcome: &Outcome| (without_place(outcome), entry.original(outcome).map(str::to_owned));
             for group in entry.outcomes.chunk_by(|a, b| key(a) == key(b)) {
                 let first = &group[0];
-                if entry.step(first).is_some_and(|step| step.undo.outlives_boot()) {
-                    // The whole text of a file is no value.
+                if entry.step(first).is_some_and(|step| step.undo.outlives_boot() || step.undo == Undo::Moved)
+                {
+                    // The whole text of a file is no value, nor is the name of a record.
                     for file in group {
                         let (path, blank) = (file.place.as_str().into(), Cell::default);
                         let risk = risk(Class::Safe, When::Now);
@@ -116,7 +117,7 @@ pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{Catalogue, EntryState, KnobId, Original, PlanHash, Undo, ValueType};
+    use planish_model::{Catalogue, EntryState, KnobId, Original, PlanHash, ValueType};
 
     use super::*;
     use crate::page::PageOptions;

@@ -1,0 +1,187 @@
+//! `planish move`
+
+use std::sync::atomic::Ordering;
+
+use planish_host::Host;
+use planish_model::Catalogue;
+use planish_pipeline::{self as pipeline, MOVE_RATE, MoveRequest, MovedProcess, Relocated, Service};
+use planish_report::{MoveLeft, MoveProcess, MoveReport, MoveStayed, MoveThreads};
+use planish_residency::{Kind, Who};
+use planish_sys::{CpuSet, NodeSet};
+
+use crate::answer::Answer;
+use crate::commands::service;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::signals;
+
+/// Move memory and threads of running processes to other nodes and CPUs
+///
+/// Where pages lay and what threads were given is on disk before the first move: `planish undo` takes it back. Private
+/// memory is moved; what processes share, pages of a pool, and memory that has a policy of its own stay, and are told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Process ids, or names of programs: of processes that started each other the first is meant
+    #[arg(value_name = "NAME|PID", required = true)]
+    who: Vec<String>,
+    /// All processes that descend from them too
+    #[arg(long)]
+    tree: bool,
+    /// Move memory to this node; several get equal shares, in pieces of a huge page
+    #[arg(long, value_name = "NODES", value_parser = nodes, required_unless_present = "cpus")]
+    to: Option<NodeSet>,
+    /// Only memory that lies on these nodes now
+    #[arg(long, value_name = "NODES", value_parser = nodes, requires = "to")]
+    from: Option<NodeSet>,
+    /// Only memory of this kind: heap, anon, stack; separated by commas
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind, requires = "to")]
+    only: Vec<Kind>,
+    /// Pin every thread to these CPUs
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    cpus: Option<CpuSet>,
+    /// Pin every thread to the CPUs of the nodes of --to
+    #[arg(long, conflicts_with = "cpus", requires = "to")]
+    threads: bool,
+    /// Also memory whose policy says otherwise (bind, interleave)
+    #[arg(long, requires = "to")]
+    against_policy: bool,
+    /// Also memory that a program has locked: it waits for a moment for each page
+    #[arg(long, requires = "to")]
+    locked: bool,
+    /// Move at most so much in a second, in MB
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rate: Option<u64>,
+    /// Look and tell what would be moved; move nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Why, for the journal
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+fn nodes(text: &str) -> Result<NodeSet, String> {
+    let nodes = NodeSet::parse_list(text).map_err(|error| error.to_string())?;
+    if nodes.is_empty() { Err("no node is named".to_owned()) } else { Ok(nodes) }
+}
+
+fn cpus(text: &str) -> Result<CpuSet, String> {
+    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    match text {
+        "heap" => Ok(Kind::Heap),
+        "anon" => Ok(Kind::Anon),
+        "stack" => Ok(Kind::Stack),
+        "shared" | "file" | "data" | "text" => Err(format!(
+            "memory of the kind {text} is shared with other processes or with the page cache, and is not moved: heap, \
+             anon and stack are"
+        )),
+        _ => Err("the kinds are heap, anon and stack".to_owned()),
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let request = request(args, session.host())?;
+    let stop = signals::stop_flag().map_err(Failure::refused)?;
+    let relocated = pipeline::relocate(&session, &request, &|| stop.load(Ordering::Relaxed))?;
+    let report = report(&relocated, &request);
+    let mut answer = context.answer(&report, &Catalogue::default()).exit(relocated.exit);
+    for hint in relocated.hints {
+        answer = answer.warning(hint);
+    }
+    let is_early = report.processes.iter().any(|process| process.ended.is_some());
+    if is_early {
+        answer = answer.warning("it ended early: the same command again goes on where it stopped");
+    }
+    let pid = report.processes.first().map_or(0, |process| process.pid);
+    Ok(match relocated.entry {
+        _ if request.dry_run => answer.next(context.again_without(&["--dry-run"], &[], "")),
+        Some(entry) => answer
+            .note(format!("planish undo {entry} takes it back"))
+            .next(context.line(&format!("map {pid}"))),
+        None => answer.note("nothing was moved").next(context.line(&format!("map {pid}"))),
+    })
+}
+
+fn request(args: &Args, host: &Host) -> Result<MoveRequest, Failure> {
+    let who = |named: &String| match service(named) {
+        Service::Pid(pid) => Who::Pid(pid),
+        Service::Name(name) => Who::Name(name),
+    };
+    let kinds =
+        if args.only.is_empty() { vec![Kind::Heap, Kind::Anon, Kind::Stack] } else { args.only.clone() };
+    let cpus = match (&args.to, args.threads) {
+        (Some(to), true) => Some(cpus_of(host, to)?),
+        _ => args.cpus.clone(),
+    };
+    Ok(MoveRequest {
+        who: args.who.iter().map(who).collect(),
+        tree: args.tree,
+        to: args.to.clone(),
+        from: args.from.clone(),
+        kinds: if args.to.is_some() { kinds } else { Vec::new() },
+        against_policy: args.against_policy,
+        locked: args.locked,
+        cpus,
+        bytes_per_second: args.rate.map_or(MOVE_RATE, |megabytes| megabytes * 1_000_000),
+        dry_run: args.dry_run,
+        reason: args.reason.clone(),
+    })
+}
+
+/// The CPUs of nodes.
+fn cpus_of(host: &Host, nodes: &NodeSet) -> Result<CpuSet, Failure> {
+    let list = |node| host.read(&format!("/sys/devices/system/node/node{node}/cpulist")).ok();
+    let cpus = nodes.iter().filter_map(|node| CpuSet::parse_list(&list(node)?).ok());
+    let cpus = cpus.fold(CpuSet::new(), |all, some| all.union(&some));
+    if cpus.is_empty() {
+        let failure = Failure::refused(format!("node {nodes} has no CPUs that threads could be pinned to"));
+        return Err(failure.hint("name CPUs near it: --cpus LIST; planish topo tells distances"));
+    }
+    Ok(cpus)
+}
+
+fn report(relocated: &Relocated, request: &MoveRequest) -> MoveReport {
+    MoveReport {
+        entry: relocated.entry,
+        dry_run: request.dry_run,
+        to: request.to.as_ref().map(ToString::to_string),
+        processes: relocated.processes.iter().map(process).collect(),
+    }
+}
+
+fn process(moved: &MovedProcess) -> MoveProcess {
+    let mut stayed = moved.stays.clone();
+    let carried = moved.carried.as_ref();
+    for (reason, bytes) in carried.iter().flat_map(|carried| &carried.stayed) {
+        *stayed.entry(reason.clone()).or_default() += bytes;
+    }
+    let untried = carried.map_or(0, |carried| carried.untried);
+    if untried > 0 {
+        stayed.insert("not tried".to_owned(), untried);
+    }
+    let threads = moved.threads.as_ref().map(|threads| MoveThreads {
+        cpus: threads.cpus.to_string(),
+        wanted: threads.wanted,
+        pinned: threads.pinned.as_ref().map(|pinned| pinned.pinned),
+        left: threads
+            .pinned
+            .iter()
+            .flat_map(|pinned| &pinned.left)
+            .map(|(reason, threads)| MoveLeft { reason: reason.clone(), threads: *threads })
+            .collect(),
+    });
+    MoveProcess {
+        pid: moved.pid,
+        name: moved.name.clone(),
+        nodes: MoveProcess::nodes(&moved.before, moved.after.as_ref()),
+        wanted_bytes: moved.wanted,
+        moved_bytes: carried.map(|carried| carried.moved),
+        stayed: stayed.into_iter().map(|(reason, bytes)| MoveStayed { reason, bytes }).collect(),
+        ended: carried.and_then(|carried| pipeline::told_end(&carried.end)),
+        threads,
+    }
+}
