@@ -2,7 +2,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{cards, control, held, partition, placed, planish, record, settings};
+use crate::{cards, control, held, moved, partition, placed, planish, record, settings};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -25,6 +25,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             }
         }
         placed::run_all(shape, report);
+        moved::run_all(shape, report);
         control::run_all(report);
         partition::run_all(report);
         cards::run_all(report);

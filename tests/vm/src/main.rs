@@ -29,6 +29,7 @@ mod control;
 mod disk;
 mod held;
 mod machine;
+mod moved;
 mod partition;
 mod placed;
 mod planish;
