@@ -1,4 +1,5 @@
 //! A process that is moved: killed at every operation, undone, forced, its record damaged or needed longer than its entry.
+#![expect(clippy::disallowed_methods, reason = "lists records, and damages them")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -93,7 +94,7 @@ impl Process for View<'_> {
     fn pages_at(&self, addresses: &[u64]) -> Result<Vec<PageAt>, RelocateError> {
         let pages = self.model.pages.borrow();
         let at = |address: &u64| match pages.get(address) {
-            Some(_) if self.model.hidden.get() && address % (2 * BASE) == 0 => PageAt::Absent,
+            Some(_) if self.model.hidden.get() && address.is_multiple_of(2 * BASE) => PageAt::Absent,
             Some(node) => PageAt::Node(*node),
             None => PageAt::Absent,
         };
