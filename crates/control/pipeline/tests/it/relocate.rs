@@ -1,4 +1,4 @@
-//! A process that is moved: killed at every operation, undone, forced, its record damaged or needed longer than its entry.
+//! A process that is moved: killed at every operation, undone, forced; its record damaged, or needed for longer.
 #![expect(clippy::disallowed_methods, reason = "lists records, and damages them")]
 
 use std::cell::{Cell, RefCell};
