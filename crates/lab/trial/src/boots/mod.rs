@@ -489,6 +489,7 @@ mod tests {
             },
             host: HostFacts::default(),
             cmdline: String::new(),
+            default: None,
             arguments: vec!["skew_tick=1".to_owned()],
             campaign: Campaign::played(1, 8, vec![boot(1), boot(0)], None),
         };
