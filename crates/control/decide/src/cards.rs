@@ -62,12 +62,20 @@ pub(crate) fn refusal(
         );
         return Some(Verdict::new(VerdictKind::Blocked, reason));
     }
-    let reached = observation.host.session_nics.iter().any(|own| own == nic);
-    (knob.class != Class::Safe && reached && !named).then(|| {
+    waits_for_its_name(knob, &reading.place, observation, options).then(|| {
         let reason =
             format!("this machine is reached through {nic}, which may go down: --allow-knob {}", knob.id);
         Verdict::new(VerdictKind::Blocked, reason)
     })
+}
+
+/// Whether a place is a setting of the card that the machine is reached through, which may take its link down, and
+/// nobody named its knob. It is not set, and no file that a boot reads sets it.
+#[must_use]
+pub fn waits_for_its_name(knob: &Knob, place: &str, observation: &Observation, options: &Options) -> bool {
+    let reached = |nic: &str| observation.host.session_nics.iter().any(|own| own == nic);
+    let named = options.allow_knobs.contains(&knob.id);
+    knob.class != Class::Safe && !named && nic(place).is_some_and(reached)
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ mod writers;
 pub use boot::unbootable;
 pub use bounds::ruinous;
 pub use budget::beyond_memory;
+pub use cards::waits_for_its_name;
 pub use error::DecideError;
 pub use findings::{Against, findings, weigh};
 pub use order::in_order;

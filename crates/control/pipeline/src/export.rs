@@ -95,6 +95,12 @@ fn of_profile(
             out.left_out.push(LeftOut { knob: id, reason: reason.to_owned() });
             continue;
         }
+        // A pattern would mean the card that the machine is reached through, too: the others are named one by one.
+        let waits = |place: &str| planish_decide::waits_for_its_name(knob, place, &observation, &allowed);
+        if made.skipped.iter().any(|row| row.knob == id && waits(&row.place)) {
+            out.computed(knob, made);
+            continue;
+        }
         match &profile.want[&id] {
             Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => out.computed(knob, made),
             Want::Case(case) => out.cases(knob, std::slice::from_ref(case.as_ref()), host),
@@ -171,11 +177,13 @@ impl Outgoing {
         self.items.extend(steps.map(|step| Item::at(knob, &step.place, &step.wanted)));
         for row in plan.skipped.iter().filter(|row| row.knob == knob.id) {
             let at_boot = row.verdict.verdict == VerdictKind::Reboot && knob.boot_parameter().is_some();
+            let reason = row.not_to_keep.as_ref().unwrap_or(&row.verdict.reason);
             match &row.wanted {
-                Some(value) if row.satisfied || at_boot => self.items.push(Item::at(knob, &row.place, value)),
+                Some(value) if row.not_to_keep.is_none() && (row.satisfied || at_boot) => {
+                    self.items.push(Item::at(knob, &row.place, value))
+                }
                 _ => {
-                    let reason = row.verdict.reason.clone();
-                    self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+                    self.left_out.push(LeftOut { knob: knob.id.clone(), reason: reason.clone() });
                 }
             }
         }

@@ -3,7 +3,9 @@
 use planish_model::{
     BootValue, Case, Class, Conditions, DriftState, EntryId, Exit, KnobId, OutcomeKind, Plan, Want,
 };
-use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo};
+use planish_pipeline::{
+    ApplyOptions, PlanOptions, Session, Source, Target, apply, check, outgoing, plan, undo,
+};
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
 use crate::tree::*;
@@ -111,6 +113,41 @@ fn the_card_of_a_session_is_set_only_by_name_and_none_beyond_its_limit() {
     assert!(reason(&beyond).iter().all(|reason| reason == "this device takes 4096 at most"));
     let safe = plan(&session, &wants(&[("net.feature_gro", 0)]), &PlanOptions::default()).expect("a plan");
     assert_eq!(steps(&safe), ["eth0/feature_gro 0", "eth1/feature_gro 0"], "no link goes down for it");
+}
+
+/// Other tools would set it at every boot: they are given no more than `--persist` keeps.
+#[test]
+fn an_export_leaves_the_card_of_a_session_out_until_its_knob_is_named() {
+    for now in ["256\n", "4096\n"] {
+        let tree = host();
+        tree.put(&place("eth0", "rings_rx"), now);
+        let session = tree.session();
+        let source = wants(&[("net.rings_rx", 4096)]);
+        let exported = |knobs: &[&str]| {
+            let allow_knobs = knobs.iter().copied().map(KnobId::new).collect();
+            let allow_classes = vec![Class::Availability];
+            let options = PlanOptions { allow_classes, allow_knobs, ..PlanOptions::default() };
+            let plan = plan(&session, &source, &options).expect("a plan");
+            let file = tree.root().join("plan.json");
+            tree.put("/plan.json", &serde_json::to_string(&plan).expect("plain data"));
+            [&source, &Source::named(file.to_str().expect("text"))].map(|source| {
+                let out = outgoing(&session, source, &options).expect("it goes out");
+                let why: Vec<String> = out.left_out.into_iter().map(|left| left.reason).collect();
+                (out.items.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>(), why)
+            })
+        };
+        for (items, why) in exported(&[]) {
+            assert!(items.len() == 1 && items[0].contains("eth1"), "{now}: {items:?}");
+            assert_eq!(
+                why,
+                ["this machine is reached through eth0, which may go down: --allow-knob net.rings_rx"]
+            );
+        }
+        for (items, why) in exported(&["net.rings_rx"]) {
+            assert!(!items.is_empty() && why.is_empty(), "{now}: {items:?} {why:?}");
+            assert!(items.len() == 2 || items[0].contains("/*/"), "{now}: {items:?}");
+        }
+    }
 }
 
 #[test]
