@@ -29,6 +29,10 @@ use crate::outcome::Better;
 /// Boots of an arm that may be lost before it is dropped: one may be chance.
 pub(crate) const LOST_MAX: usize = 2;
 
+/// What is said of a boot that the boot loader was not asked for.
+const PASSED_OVER: &str = "the machine was started anew without its boot loader (kexec?), for which the entry for once \
+     still waited";
+
 /// Draws of orders, apart from those of what is measured.
 const ORDERS: u64 = 1 << 40;
 
@@ -39,6 +43,8 @@ pub(crate) trait Machine {
     fn boot_id(&self) -> String;
     /// The name of the trial boot that this boot is, if it is one.
     fn marked(&self) -> Option<String>;
+    /// Whether the entry for once still waits for the boot loader: the machine was started anew without it.
+    fn is_passed_over(&self) -> bool;
     /// Seconds since 1970.
     fn now(&self) -> u64;
     /// Brings the state to the disk.
@@ -352,6 +358,7 @@ impl Campaign {
     ) -> Result<Option<Next>, String> {
         let inner = if machine.marked() != expected.name {
             Err(match expected.name {
+                Some(_) if machine.is_passed_over() => PASSED_OVER.to_owned(),
                 Some(_) => "it did not come up: the machine is on its old entry".to_owned(),
                 None => "another entry than the default one was booted".to_owned(),
             })

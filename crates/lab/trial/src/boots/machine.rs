@@ -2,10 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use planish_model::{Entry, EntryId, EntryState, Exit, KnobId, Plan, Profile, Step, gone_at_boot, marked};
+use planish_model::{
+    Entry, EntryId, EntryState, Exit, KnobId, Plan, Profile, Step, TrialBootState, gone_at_boot, marked,
+};
 use planish_pipeline::{
     ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Target, Undone, apply, apply_once,
-    boot_alone, carried_over, default_entry, end_boots, install_resume, log, plan, remove_resume, undo,
+    boot_alone, boots_on_trial, carried_over, default_entry, end_boots, install_resume, log, plan, remove_resume, undo,
 };
 
 use super::campaign::{Campaign, End, Inner, Machine, Unmeasured};
@@ -260,6 +262,12 @@ impl Real<'_> {
     }
 }
 
+/// Whether the boot loader is still to take the entry for once, although the machine was started anew.
+pub(super) fn is_passed_over(session: &Session) -> bool {
+    let boots = boots_on_trial(session).unwrap_or_default();
+    boots.iter().any(|boot| boot.state == TrialBootState::PassedOver)
+}
+
 impl Machine for Real<'_> {
     fn boot_id(&self) -> String {
         self.session.host().boot_id()
@@ -274,6 +282,10 @@ impl Machine for Real<'_> {
         let entry = entries.iter().rev().find(|entry| entry.trial_boot().is_some_and(is_it));
         let name = entry.and_then(|entry| entry.reason.as_deref()?.strip_prefix(REASON)?.split(':').next());
         name.or(marks.last().copied()).map(str::to_owned)
+    }
+
+    fn is_passed_over(&self) -> bool {
+        is_passed_over(self.session)
     }
 
     fn now(&self) -> u64 {

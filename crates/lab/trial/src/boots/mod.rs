@@ -231,6 +231,11 @@ fn status_of_state(session: &Session) -> Result<Option<TrialOutcome>, TrialError
         let ends = |why| format!("it ends at its next boot, or by planish trial stop: {why}");
         outcome.notes.extend(machine::spoilt(session, &saved).map(ends));
     }
+    if machine::is_passed_over(session) {
+        let told =
+            "the machine was started anew without its boot loader (kexec?): the entry for once still waits";
+        outcome.notes.push(told.to_owned());
+    }
     Ok(Some(outcome))
 }
 

@@ -28,6 +28,8 @@ struct Fake {
     refused: Vec<usize>,
     /// The boot from which on the default entry is another one, and whether it is one on trial.
     spoilt_from: Option<(usize, bool)>,
+    /// Starts that go without the loader.
+    without_loader: usize,
     measured: Vec<usize>,
     /// Boots at all, also those by somebody who switches it on.
     reboots: usize,
@@ -47,6 +49,7 @@ impl Fake {
             broken: Vec::new(),
             refused: Vec::new(),
             spoilt_from: None,
+            without_loader: 0,
             measured: Vec::new(),
             reboots: 0,
             decided_after: usize::MAX,
@@ -74,6 +77,10 @@ impl Fake {
         self.boot += 1;
         self.dies_at = None;
         self.running = None;
+        if self.without_loader > 0 && self.disk.once.is_some() {
+            self.without_loader -= 1;
+            return;
+        }
         if let Some((arm, name, due)) = &mut self.disk.once
             && std::mem::take(due)
         {
@@ -92,6 +99,9 @@ impl Machine for Fake {
     }
     fn marked(&self) -> Option<String> {
         self.running.as_ref().map(|(_, name)| name.clone())
+    }
+    fn is_passed_over(&self) -> bool {
+        self.disk.once.as_ref().is_some_and(|(_, _, due)| *due)
     }
     fn now(&self) -> u64 {
         self.seconds + 10 * self.boot as u64
@@ -240,6 +250,19 @@ fn an_arm_that_does_not_come_up_is_dropped_and_the_rest_goes_on() {
     let campaign = run(&mut machine, Campaign::new(1, 1, 4, 0));
     assert_eq!(campaign.end.as_ref().map(|(end, _)| end), Some(&End::NothingLeft));
     assert_as_before(&machine, "nothing is left");
+}
+
+#[test]
+fn a_start_without_the_boot_loader_is_told_from_one_that_did_not_come_up() {
+    let mut machine = Fake { without_loader: 1, ..Fake::new() };
+    let campaign = run(&mut machine, Campaign::new(1, 1, 4, 0));
+    let told: Vec<&String> = campaign.boots.iter().filter_map(|boot| boot.inner.as_ref().err()).collect();
+    assert_eq!(told, [PASSED_OVER]);
+    assert_as_before(&machine, "passed over once");
+    let mut machine = Fake { broken: vec![1], ..Fake::new() };
+    let campaign = run(&mut machine, Campaign::new(1, 2, 4, 0));
+    let told = campaign.boots.iter().filter_map(|boot| boot.inner.as_ref().err());
+    assert!(told.clone().count() == LOST_MAX && told.clone().all(|why| why != PASSED_OVER));
 }
 
 #[test]
