@@ -164,18 +164,19 @@ fn pulled_in() -> String {
 pub fn install_check(session: &Session, wanted: &InstallCheck) -> Result<Installed, PipelineError> {
     let files = check_units(session, wanted)?;
     let names = ["install.service", "install.timer", "install.target"];
-    install(session, NAME, None, names.into_iter().zip(files).collect())
+    install(session, Duration::ZERO, NAME, None, names.into_iter().zip(files).collect())
 }
 
 /// Writes files for systemd as one entry of the journal of this name. Each has its knob beside it.
 pub(crate) fn install(
     session: &Session,
+    patience: Duration,
     name: &str,
     reason: Option<&str>,
     files: Vec<(&'static str, UnitFile)>,
 ) -> Result<Installed, PipelineError> {
     let sink = session.sink()?;
-    let mut journal = session.writer(Duration::ZERO)?;
+    let mut journal = session.writer(patience)?;
 
     // After this point no other planish writes this host.
     let boot_id = session.host().boot_id();

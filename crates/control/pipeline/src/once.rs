@@ -23,7 +23,7 @@ use tracing::info_span;
 use crate::apply::{Applied, ApplyOptions, apply};
 use crate::carry_out::{self, PutBack};
 use crate::error::PipelineError;
-use crate::session::Session;
+use crate::session::{PATIENCE, Session};
 use crate::undo::{Manner, undo_selected};
 use crate::{gone, intent, settle, unconfirmed};
 
@@ -113,7 +113,7 @@ fn shown(once: &OnceBoot, sink: &dyn Sink) -> Result<Vec<PersistFile>, PipelineE
 pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Result<Applied, PipelineError> {
     refuse(session, plan)?;
     let sink = session.sink()?;
-    let mut journal = session.writer(Duration::ZERO)?;
+    let mut journal = session.writer(PATIENCE)?;
 
     // After this point no other planish writes this host.
     let boot_id = session.host().boot_id();

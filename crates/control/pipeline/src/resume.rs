@@ -14,14 +14,13 @@
 
 use std::io;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use planish_model::{Entry, EntryId};
 use planish_observe::is_systemd;
 
 use crate::error::PipelineError;
 use crate::install::{Installed, UnitFile, install, is_plain, refuse_unless};
-use crate::session::Session;
+use crate::session::{PATIENCE, Session};
 use crate::state::ROOT_STATE;
 use crate::undo::{Manner, Undone, undo_selected};
 
@@ -41,9 +40,6 @@ const START_SECONDS_MAX: u64 = 1200;
 
 /// What the entry is called in the log.
 const NAME: &str = "trial-resume";
-
-/// How long an undo waits for another planish to finish.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a trial goes on after a boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,10 +174,10 @@ pub fn install_resume(session: &Session, wanted: &ResumeUnit) -> Result<Installe
         ];
         Ok(names.into_iter().zip(resume_units(wanted)?).collect())
     };
-    match install(session, NAME, None, files()?) {
+    match install(session, PATIENCE, NAME, None, files()?) {
         Err(PipelineError::Installed { .. }) => {
             remove_resume(session)?;
-            install(session, NAME, None, files()?)
+            install(session, PATIENCE, NAME, None, files()?)
         }
         installed => installed,
     }

@@ -59,6 +59,10 @@ impl Seams for Direct {}
 #[derive(Debug)]
 pub struct TrialAtWork(#[expect(dead_code, reason = "held, never read")] HostLock);
 
+/// How long a command of a trial whose arms are boots waits for another planish to finish: at a boot others are started
+/// beside it, and nobody is there to type it again.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
 /// How long a trial waits for an undo that is just looking whether there is one.
 const TRIAL_PATIENCE: Duration = Duration::from_millis(200);
 

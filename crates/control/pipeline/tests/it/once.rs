@@ -1,11 +1,13 @@
 //! Trial boots: an entry that the loader takes once, under every boot loader, and what comes of it.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
+use planish_journal::HostLock;
 use planish_model::{Class, EntryId, EntryState, Exit, TrialBootState, Want, marker};
 use planish_pipeline::{
-    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, apply_once,
-    boot_alone, boots_on_trial, check, confirm, once_preview, plan, undo,
+    Applied, ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Target, apply,
+    apply_once, boot_alone, boots_on_trial, check, confirm, install_resume, once_preview, plan, undo,
 };
 
 use crate::boot::{Named, all, more, persist, wants};
@@ -362,5 +364,37 @@ fn a_confirm_that_was_killed_anywhere_is_ended_by_the_next_one_or_taken_back() {
             let left = differences(&start, &tree.snapshot());
             assert!(left.iter().all(|path| path == CMDLINE), "{when}: {left:?}");
         }
+    }
+}
+
+/// At a boot others are started beside a trial, and nobody is there to type it again.
+#[test]
+fn another_planish_at_work_is_waited_for() {
+    let tree = able(all()[0]);
+    let unit = ResumeUnit {
+        program: "/usr/bin/planish".to_owned(),
+        state: None,
+        folder: "/".to_owned(),
+        path: "/usr/bin".to_owned(),
+        seconds_max: 60,
+    };
+    let boots: [&dyn Fn(); 2] = [&|| drop(once(&tree, &wants())), &|| {
+        drop(install_resume(&tree.session(), &unit).expect("installed"))
+    }];
+    for begins in boots {
+        let path = tree.root().join("var/lib/planish/lock");
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+        let lock = HostLock::acquire(&path, Duration::ZERO).expect("free");
+        let held = Duration::from_millis(700);
+        let (began, other) = (
+            Instant::now(),
+            std::thread::spawn(move || {
+                std::thread::sleep(held);
+                drop(lock);
+            }),
+        );
+        begins();
+        assert!(began.elapsed() >= held, "it had to wait");
+        other.join().expect("it ended");
     }
 }
