@@ -32,6 +32,6 @@ pub mod three_way;
 pub use error::{ActError, Operation, Refusal, SinkError};
 pub use looking_sink::LookingSink;
 pub use model_sink::ModelSink;
-pub use perform::{hand_over, perform, take_back};
+pub use perform::{hand_over, hand_pages, perform, take_back};
 pub use pool::{Recorder, settle};
 pub use sink::{LiveSink, Sink};

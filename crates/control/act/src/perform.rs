@@ -1,6 +1,6 @@
 //! One step of a plan: read, compare, write, read back, compare in normal form.
 
-use planish_model::{Caused, Coupling, EntryId, EntryStep, Original, Outcome, OutcomeKind, Undo};
+use planish_model::{Caused, Coupling, EntryId, EntryStep, Original, Outcome, OutcomeKind, Part, Undo};
 
 use crate::boot;
 use crate::error::{Refusal, SinkError};
@@ -32,7 +32,7 @@ pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut
     let wrote_nothing = |kind| step.outcome.as_ref().is_some_and(|outcome| outcome.outcome == kind);
     let outcome = |kind| Outcome::new(step.knob.clone(), step.place.clone(), kind);
     match step.undo {
-        Undo::Subtract => pool::lower(step, sink, force, record),
+        Undo::Subtract => pool::lower(step, 0, sink, force, record).0,
         Undo::None => outcome(OutcomeKind::Satisfied),
         Undo::Restore if wrote_nothing(OutcomeKind::Satisfied) => outcome(OutcomeKind::Satisfied),
         Undo::Restore => restore(resolved, force, sink),
@@ -40,6 +40,18 @@ pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut
         Undo::Edit => boot::remove(step, force, sink),
         Undo::Moved => panic!("{}: processes are moved by relocate::take_back", step.place),
     }
+}
+
+/// Takes a step of a pool back for an entry that takes the place of its own and wants so many of its pages: those stay
+/// in the pool. Tells how many they are; the others are given back as ever, and are all that the outcome tells.
+pub fn hand_pages(
+    resolved: &Resolved,
+    wanted: u64,
+    force: bool,
+    sink: &dyn Sink,
+    record: &mut Recorder<'_>,
+) -> (Outcome, u64) {
+    pool::lower(&resolved.step, wanted, sink, force, record)
 }
 
 /// How an error of the host counts.
@@ -64,7 +76,8 @@ fn set(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink) -> Outcome {
     };
     let expected = expected(original, earlier);
     if same(&now, &step.wanted) {
-        outcome.outcome = OutcomeKind::Satisfied;
+        let is_taken = step.part == Some(Part::TakenOver);
+        outcome.outcome = if is_taken { OutcomeKind::TakenOver } else { OutcomeKind::Satisfied };
         outcome.read_back = Some(now);
         return outcome;
     }

@@ -28,6 +28,13 @@ pub(crate) fn raise(step: &EntryStep, sink: &dyn Sink, record: &mut Recorder<'_>
     let pool = Pool { sink, place: &step.place };
     let asked = step.raise_pages.unwrap_or(0);
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
+    if asked == 0 {
+        // All that it wants is there, and becomes its own when the entry goes that holds it.
+        outcome.outcome = OutcomeKind::TakenOver;
+        outcome.read_back = sink.read(&step.place).ok();
+        outcome.granted_pages = Some(0);
+        return outcome;
+    }
     let before = pool.blocks();
     let mut granted = 0;
     let mut actions = Vec::new();
@@ -89,23 +96,31 @@ pub fn settle(step: &EntryStep, sink: &dyn Sink) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// Lowers a pool by what a step was granted, and by no page that someone uses.
-pub(crate) fn lower(step: &EntryStep, sink: &dyn Sink, force: bool, record: &mut Recorder<'_>) -> Outcome {
+/// Lowers a pool by what a step was granted, and by no page that someone uses. As many of the pages as are to be `kept`
+/// stay, for somebody else; how many those are is told, and they are no part of the outcome.
+pub(crate) fn lower(
+    step: &EntryStep,
+    kept: u64,
+    sink: &dyn Sink,
+    force: bool,
+    record: &mut Recorder<'_>,
+) -> (Outcome, u64) {
     let pool = Pool { sink, place: &step.place };
     let settled = settle(step, sink);
     let known = settled.as_ref().or(step.undone.as_ref()).or(step.outcome.as_ref());
     if let Some(unclear) = known.filter(|known| known.outcome == OutcomeKind::Theirs && !force) {
-        return unclear.clone();
+        return (unclear.clone(), 0);
     }
     let ours = known.and_then(|known| known.granted_pages).unwrap_or(0);
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     if let Err(error) = pool.pages() {
-        return failed(outcome, &error);
+        return (failed(outcome, &error), 0);
     }
-    let spare = pool.unused().unwrap_or(ours);
+    let due = ours.saturating_sub(kept);
+    let spare = pool.unused().unwrap_or(due);
     let mut left = ours;
-    if ours > 0 && spare > 0 {
-        match pool.change(ours, record, |now| Some(now - ours.min(spare).min(now))) {
+    if due > 0 && spare > 0 {
+        match pool.change(ours, record, |now| Some(now - due.min(spare).min(now))) {
             Ok((from, to)) => left -= from.saturating_sub(to).min(left),
             Err(why) => {
                 outcome.outcome = OutcomeKind::Failed;
@@ -119,17 +134,19 @@ pub(crate) fn lower(step: &EntryStep, sink: &dyn Sink, force: bool, record: &mut
         outcome.detail = Some(format!("someone lowered the pool to {size_now} pages since"));
         left = size_now;
     }
+    let kept = kept.min(left);
+    left -= kept;
     outcome.granted_pages = Some(left);
-    match (outcome.outcome, ours, left) {
+    match (outcome.outcome, due, left) {
         (OutcomeKind::Done, 0, _) => outcome.outcome = OutcomeKind::Satisfied,
         (OutcomeKind::Done, _, left) if left > 0 => {
             outcome.outcome = OutcomeKind::InUse;
             outcome.holders = pool.page_bytes().map(|bytes| sink.holders(bytes)).unwrap_or_default();
-            outcome.detail = Some(format!("{left} of {ours} pages are in use or reserved"));
+            outcome.detail = Some(format!("{left} of {due} pages are in use or reserved"));
         }
         _ => {}
     }
-    outcome
+    (outcome, kept)
 }
 
 fn failed(mut outcome: Outcome, error: &SinkError) -> Outcome {
@@ -259,7 +276,7 @@ mod tests {
     }
 
     fn lowered(step: &EntryStep, kernel: &Kernel) -> Outcome {
-        lower(step, kernel, false, &mut |_| Ok(()))
+        lower(step, 0, kernel, false, &mut |_| Ok(())).0
     }
 
     #[test]
@@ -310,6 +327,29 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_are_kept_for_somebody_else_stay_and_those_in_use_are_told_apart() {
+        for (free, kept, pool, outcome, left) in [
+            ("8", 3, "3", OutcomeKind::Done, 0),
+            ("5", 8, "8", OutcomeKind::Satisfied, 0),
+            ("2", 3, "6", OutcomeKind::InUse, 3),
+        ] {
+            let kernel = kernel(0);
+            let step = raised(&pool_step(PLACE, 0, 8), &kernel);
+            kernel.put(FREE, free);
+            let mut recorded = Vec::new();
+            let record = &mut |write: PoolWrite| {
+                recorded.push(write.held);
+                Ok(())
+            };
+            let (lowered, stay) = lower(&step, kept, &kernel, false, record);
+            assert_eq!((lowered.outcome, lowered.granted_pages, stay), (outcome, Some(left), kept), "{free}");
+            assert_eq!(kernel.get(PLACE), pool, "{free}");
+            // A kill in the write must find all of them.
+            assert!(recorded.iter().all(|held| *held == 8), "{recorded:?}");
+        }
+    }
+
+    #[test]
     fn pages_in_use_stay_and_their_holder_is_named() {
         let mut kernel = kernel(0);
         kernel.holders = vec![Holder { pid: 812, command: "postgres".to_owned(), bytes: 6 << 20 }];
@@ -350,7 +390,7 @@ mod tests {
         let outcome = lowered(&step, &kernel);
         assert_eq!(outcome.outcome, OutcomeKind::Theirs);
         assert!(outcome.detail.expect("why").contains("8 of its 50 pages are ours, unless"));
-        assert_eq!(lower(&step, &kernel, true, &mut |_| Ok(())).granted_pages, Some(0));
+        assert_eq!(lower(&step, 0, &kernel, true, &mut |_| Ok(())).0.granted_pages, Some(0));
         assert_eq!(kernel.get(PLACE), "42");
     }
 

@@ -248,6 +248,8 @@ mod tests {
                 class: Class::Safe,
                 undo: Undo::Restore,
                 raise_pages: None,
+                takes_pages: None,
+                part: None,
                 service: None,
                 originals,
                 folders: Vec::new(),
@@ -265,6 +267,9 @@ mod tests {
             on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,
+            instead_of: None,
+            replaced_by: None,
+            allowed: planish_model::Allowed::default(),
         }
     }
 

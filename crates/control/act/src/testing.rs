@@ -154,6 +154,8 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         class: Class::Safe,
         undo: Undo::Restore,
         raise_pages: None,
+        takes_pages: None,
+        part: None,
         service: None,
         originals: vec![own],
         folders: Vec::new(),
@@ -173,6 +175,8 @@ pub(crate) fn pool_step(place: &str, pages: u64, raise: u64) -> EntryStep {
     EntryStep {
         undo: Undo::Subtract,
         raise_pages: Some(raise),
+        takes_pages: None,
+        part: None,
         service: None,
         ..step(place, &pages.to_string(), &(pages + raise).to_string())
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
-    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Overlay, Plan, Profile, Reading, Sizing, Skipped,
+    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Overlay, Part, Plan, Profile, Reading, Sizing, Skipped,
     Step, Undo, Verdict, VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;
 use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
-use crate::pool::{Need, Raise, came_short, raises};
+use crate::pool::{Need, Own, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{boot, bounds, caches, cards, cpus, names, order, units, verdict, writers};
 
@@ -27,6 +27,8 @@ pub struct Options {
     pub sizing: Option<Sizing>,
     /// Knobs that are left as they are, and second writers whose places are left to them.
     pub exclude: Vec<String>,
+    /// The open entry that the plan takes the place of: what it holds and the plan wants is taken over.
+    pub instead_of: Option<EntryId>,
 }
 
 /// Everything that will be written to make the host what the profile wants, in order.
@@ -80,7 +82,8 @@ pub fn plan(
     } else if allowed {
         placement::refuse_half(&asks, &plan)?;
     }
-    let overlays = overlays(open, &observation.host.boot_id, &plan);
+    let mut overlays = overlays(open, &observation.host.boot_id, &plan);
+    overlays.retain(|overlay| Some(overlay.entry) != options.instead_of);
     Ok(Plan { placement, overlays, ..plan })
 }
 
@@ -263,6 +266,9 @@ impl<'a> Draft<'a> {
             // Nobody else than whoever names the knob may have each boot set it.
             let refused = cards::refusal(knob, reading, wanted, self.observation, self.options);
             let not_to_keep = refused.map(|verdict| verdict.reason);
+            if not_to_keep.is_none() && self.is_taken_over(&reading.place) {
+                return self.take_over(knob, reading, wanted, verdict);
+            }
             let (place, wanted) = (reading.place.clone(), wanted.to_owned());
             let row = Skipped::satisfied(knob.id.clone(), place, wanted, verdict);
             return self.skipped.push(Skipped { not_to_keep, ..row });
@@ -296,7 +302,9 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let now = reading.value.clone().unwrap_or_default();
-        if let Some(entry) = self.made_otherwise(knob, &reading.place, &now, wanted) {
+        let made_otherwise = self.made_otherwise(knob, &reading.place, &now, wanted);
+        // Of the entry that goes it is written once more: what becomes of the plan must hold it.
+        if let Some(entry) = made_otherwise.filter(|entry| self.options.instead_of != Some(*entry)) {
             let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
             return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }
@@ -309,6 +317,28 @@ impl<'a> Draft<'a> {
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
+    }
+
+    /// Whether a place that is as wanted is so by the entry that the plan takes the place of, and by no newer one.
+    fn is_taken_over(&self, place: &str) -> bool {
+        let boot = &self.observation.host.boot_id;
+        let holds = |step: &EntryStep| {
+            step.place == place && !step.is_undone() && matches!(step.undo, Undo::Restore | Undo::File)
+        };
+        let own = self.open.iter().filter(|entry| entry.is_open() && &entry.boot_id == boot);
+        let newest = own.rev().find(|entry| entry.steps.iter().any(holds)).map(|entry| entry.id);
+        newest.is_some() && newest == self.options.instead_of
+    }
+
+    /// A step that writes nothing: its value is there, and what becomes of the plan holds it.
+    fn take_over(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
+        let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
+        let now = reading.value.clone().unwrap_or_default();
+        let word = knob.r#type.normal(wanted);
+        let because =
+            self.options.instead_of.map(|entry| format!("taken over from entry {entry}: not written"));
+        let taken = step(knob, &reading.place, now, word, verdict);
+        self.steps.push(Step { coupled, because, part: Some(Part::TakenOver), ..taken });
     }
 
     fn left_out(&self, knob: &Knob, place: &str) -> Option<String> {
@@ -433,9 +463,13 @@ impl<'a> Draft<'a> {
         })
     }
 
+    fn own(&self) -> Own<'a> {
+        Own { profile: &self.profile.name, instead_of: self.options.instead_of, open: self.open }
+    }
+
     /// Pools are only noted here: what they may take is decided when all are known, the largest pages first.
     fn add_pool(&mut self, knob: &'a Knob, need: Need<'_>) {
-        let found = raises(knob, need, &self.profile.name, self.catalogue, self.observation, self.open);
+        let found = raises(knob, need, self.own(), self.catalogue, self.observation);
         match found {
             Err(reason) => self.skip(knob, &knob.path, None, Verdict::new(VerdictKind::Absent, reason)),
             Ok(raises) => {
@@ -480,11 +514,11 @@ impl<'a> Draft<'a> {
     fn add_raise(&mut self, raise: &Raise<'_>, verdict: Verdict, refused: Option<&str>, impossible: bool) {
         let (knob, place) = (raise.knob, &raise.pool.place);
         let wanted = raise.wanted().to_string();
-        if raise.pages() == 0 {
+        if raise.pages() == 0 && raise.takes == 0 {
             let (knob, place) = (knob.id.clone(), place.clone());
             return self.skipped.push(Skipped::satisfied(knob, place, wanted, verdict));
         }
-        if verdict.verdict != VerdictKind::Settable {
+        if verdict.verdict != VerdictKind::Settable && raise.pages() > 0 {
             return self.skip_unsettable(knob, place, wanted, verdict);
         }
         // Where there are no nodes, the pools of all of them and the one of all are the same.
@@ -492,17 +526,20 @@ impl<'a> Draft<'a> {
             let reason = format!("{} of this profile raises the same pool: want one of the two", other.knob);
             return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
         }
-        if let Some(reason) = refused {
+        if let Some(reason) = refused.filter(|_| raise.pages() > 0) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             let left = Skipped::left(knob.id.clone(), place.clone(), Some(wanted), verdict);
             return self.skipped.push(Skipped { short_of_memory: true, impossible, ..left });
         }
-        if let Some(reason) = came_short(raise, self.observation, &self.profile.name, self.open) {
+        let asks_again = came_short(raise, self.observation, self.own()).filter(|_| raise.pages() > 0);
+        if let Some(reason) = asks_again {
             return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
         }
         let now = self.observation.reading(&knob.id, place).and_then(|reading| reading.value.clone());
         self.steps.push(Step {
             raise_pages: Some(raise.pages()),
+            takes_pages: (raise.takes > 0).then_some(raise.takes),
+            part: (raise.pages() == 0).then_some(Part::TakenOver),
             service: raise.service.clone(),
             because: Some(raise.because.clone()),
             ..step(knob, place, now.unwrap_or_else(|| raise.pool.pages.to_string()), wanted, verdict)
@@ -620,6 +657,8 @@ pub(crate) fn step(knob: &Knob, place: &str, now: String, wanted: String, verdic
         source: knob.source.clone(),
         verdict,
         raise_pages: None,
+        takes_pages: None,
+        part: None,
         service: None,
         coupled: Vec::new(),
         because: None,

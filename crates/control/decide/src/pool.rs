@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Catalogue, Entry, EntryStep, Knob, Nodes, Observation, PoolReading, Sizing, fitting, units::bytes,
+    Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, PoolReading, Sizing, fitting,
+    units::bytes,
 };
 
 /// The pages that one pool has to grow by, and the arithmetic.
@@ -24,6 +25,10 @@ pub(crate) struct Raise<'a> {
     pub(crate) need: u64,
     /// Pages of them that are there already: held by open entries, or used by the service.
     pub(crate) met: u64,
+    /// Pages of them that become ours from the entry which the plan takes the place of.
+    pub(crate) takes: u64,
+    /// Pages of that entry that go, since nothing of the plan needs them.
+    pub(crate) gives: u64,
     /// The service that they are for.
     pub(crate) service: Option<String>,
     /// The arithmetic, for people.
@@ -38,8 +43,12 @@ impl Raise<'_> {
 
     /// What the file must be set to. The kernel counts surplus pages as part of what the file shows, and
     /// takes what is written as the number without them (`mm/hugetlb.c`, `set_max_huge_pages`).
+    ///
+    /// Where pages are taken over, it is what is there once the others of that entry are gone.
     pub(crate) fn wanted(&self) -> u64 {
-        self.pool.pages.saturating_sub(self.pool.surplus).saturating_add(self.pages())
+        let gives = if self.takes > 0 { self.gives } else { 0 };
+        let now = self.pool.pages.saturating_sub(self.pool.surplus);
+        now.saturating_add(self.pages()).saturating_sub(gives)
     }
 }
 
@@ -54,6 +63,17 @@ pub(crate) enum Need<'a> {
     Service(&'a Sizing),
 }
 
+/// Whose pages count as those of a plan: of its profile, and of the entry that it takes the place of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own<'a> {
+    /// The profile.
+    pub(crate) profile: &'a str,
+    /// The entry.
+    pub(crate) instead_of: Option<EntryId>,
+    /// The open entries of the journal.
+    pub(crate) open: &'a [Entry],
+}
+
 /// What the pools of `knob` have to grow by, node by node.
 ///
 /// # Errors
@@ -61,10 +81,9 @@ pub(crate) enum Need<'a> {
 pub(crate) fn raises<'a>(
     knob: &'a Knob,
     need: Need<'_>,
-    profile: &str,
+    own: Own<'_>,
     catalogue: &'a Catalogue,
     observation: &'a Observation,
-    open: &[Entry],
 ) -> Result<Vec<Raise<'a>>, String> {
     let pools = pools(knob, catalogue, observation);
     let Some((_, first)) = pools.first() else {
@@ -85,13 +104,24 @@ pub(crate) fn raises<'a>(
     let mut raises = Vec::new();
     for (knob, pool) in pools {
         let Some(&(need, used)) = wanted.pages.get(&pool.node) else { continue };
-        let held = held(open, observation, profile, service.as_deref(), &pool.place);
+        let held_by = |entry: Option<EntryId>| {
+            let steps = own_steps(own, observation, service.as_deref(), &pool.place);
+            let counted = steps.filter(|(other, _)| entry.is_none() || Some(other.id) == own.instead_of);
+            counted.map(|(_, step)| step.pages_held()).sum::<u64>()
+        };
+        let held = held_by(None);
+        let of_old = own.instead_of.map_or(0, |entry| held_by(Some(entry)));
+        let takes = of_old.min(need.saturating_sub(held - of_old));
         let mut because = arithmetic.clone();
-        if held > 0 {
-            because += &format!("; {held} of them held since an earlier apply");
+        if held > of_old {
+            because += &format!("; {} of them held since an earlier apply", held - of_old);
+        }
+        if let Some(entry) = own.instead_of.filter(|_| takes > 0) {
+            because += &format!("; {takes} of them taken over from entry {entry}");
         }
         // What the service uses may be what was held for it: the two are not added.
-        raises.push(Raise { knob, pool, need, met: held.max(used), service: service.clone(), because });
+        let (met, gives, service) = (held.max(used), of_old - takes, service.clone());
+        raises.push(Raise { knob, pool, need, met, takes, gives, service, because });
     }
     Ok(raises)
 }
@@ -246,37 +276,28 @@ pub fn pages_by_others(observation: &Observation, place: &str) -> u64 {
     shares.get(&pool.node).copied().unwrap_or(0).max(own)
 }
 
-/// Pages of a pool that open entries of this boot hold for the service or, without one, for the profile.
-fn held(open: &[Entry], observation: &Observation, profile: &str, service: Option<&str>, place: &str) -> u64 {
-    own_steps(open, observation, profile, service, place).map(|(_, step)| step.pages_held()).sum()
-}
-
 /// Steps of open entries of this boot that raised a pool for the service or, without one, for the profile.
 fn own_steps<'a>(
-    open: &'a [Entry],
+    own: Own<'a>,
     observation: &'a Observation,
-    profile: &'a str,
     service: Option<&'a str>,
     place: &'a str,
 ) -> impl Iterator<Item = (&'a Entry, &'a EntryStep)> {
     let boot = &observation.host.boot_id;
-    open.iter()
+    let is_own = move |entry: &Entry| entry.profile == own.profile || Some(entry.id) == own.instead_of;
+    own.open
+        .iter()
         .filter(move |entry| entry.is_open() && &entry.boot_id == boot)
         .flat_map(|entry| entry.steps.iter().map(move |step| (entry, step)))
         .filter(move |(_, step)| step.place == place && step.service.as_deref() == service)
-        .filter(move |(entry, _)| service.is_some() || entry.profile == profile)
+        .filter(move |(entry, _)| service.is_some() || is_own(entry))
 }
 
 /// Why a pool that came short is not asked again: free blocks hold no more than they did then, so that another
 /// write would bring nothing but another entry.
-pub(crate) fn came_short(
-    raise: &Raise<'_>,
-    observation: &Observation,
-    profile: &str,
-    open: &[Entry],
-) -> Option<String> {
+pub(crate) fn came_short(raise: &Raise<'_>, observation: &Observation, own: Own<'_>) -> Option<String> {
     let place = &raise.pool.place;
-    let mut steps = own_steps(open, observation, profile, raise.service.as_deref(), place);
+    let mut steps = own_steps(own, observation, raise.service.as_deref(), place);
     let (entry, short) = steps.find_map(|(entry, step)| {
         let short = step.outcome.as_ref()?.short.as_ref()?;
         (!step.is_undone()).then_some((entry, short))
@@ -300,10 +321,14 @@ mod tests {
     use super::*;
     use crate::testing::{catalogue, entry_holding, observation, pool};
 
+    fn own<'a>(profile: &'a str, open: &'a [Entry]) -> Own<'a> {
+        Own { profile, instead_of: None, open }
+    }
+
     fn plan_2m(need: u64, nodes: &Nodes, open: &[Entry]) -> Result<Vec<(Option<u32>, u64, u64)>, String> {
         let (catalogue, observation) = (catalogue(), observation());
         let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
-        raises(knob, Need::Bytes(need, nodes), "series", &catalogue, &observation, open)
+        raises(knob, Need::Bytes(need, nodes), own("series", open), &catalogue, &observation)
             .map(|raises| raises.iter().map(|r| (r.pool.node, r.pages(), r.wanted())).collect())
     }
 
@@ -325,7 +350,7 @@ mod tests {
         let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
         let on = |nodes: &[u32]| {
             let need = Need::Each(&[3 << 21, 1], nodes);
-            raises(knob, need, "mine", &catalogue, &observation, &[])
+            raises(knob, need, own("mine", &[]), &catalogue, &observation)
                 .map(|raises| raises.iter().map(|raise| (raise.pool.node, raise.pages())).collect::<Vec<_>>())
         };
         assert_eq!(on(&[0, 2]), Ok(vec![(Some(0), 3), (Some(2), 1)]));
@@ -341,12 +366,33 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_the_entry_that_goes_are_taken_over_as_far_as_they_are_needed() {
+        let (catalogue, mut observation) = (catalogue(), observation());
+        let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
+        let mut open = vec![
+            entry_holding("postgres", &pool(0, 0).place, 3),
+            entry_holding("mine", &pool(0, 0).place, 1),
+        ];
+        open[1].id = EntryId(2);
+        let own = Own { profile: "mine", instead_of: Some(EntryId(1)), open: &open };
+        // Node 0 has 20 pages by now, four of them ours.
+        observation.pools[0].pages = 20;
+        for (need, raised, takes, wanted) in [(2, 0, 1, 18), (4, 0, 3, 20), (9, 5, 3, 25)] {
+            let need = Need::Bytes(need << 21, &Nodes::Each(vec![0]));
+            let raises = raises(knob, need, own, &catalogue, &observation).expect("a pool");
+            assert_eq!((raises[0].pages(), raises[0].takes, raises[0].wanted()), (raised, takes, wanted));
+        }
+    }
+
+    #[test]
     fn pages_for_a_service_are_held_under_its_name_and_whatever_profile() {
         let observation = observation();
         let mut entry = entry_holding("series", &pool(0, 0).place, 3);
         entry.steps[0].service = Some("engine".to_owned());
         let held = |profile, service| {
-            held(std::slice::from_ref(&entry), &observation, profile, service, &pool(0, 0).place)
+            let own = own(profile, std::slice::from_ref(&entry));
+            let place = pool(0, 0).place;
+            own_steps(own, &observation, service, &place).map(|(_, step)| step.pages_held()).sum::<u64>()
         };
         assert_eq!(held("postgres", Some("engine")), 3);
         assert_eq!(held("series", Some("another")), 0);
@@ -367,7 +413,7 @@ mod tests {
         }];
         let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
         let need = Need::Bytes(3 << 20, &Nodes::Spread);
-        let raises = raises(knob, need, "series", &catalogue, &observation, &[]).expect("a pool");
+        let raises = raises(knob, need, own("series", &[]), &catalogue, &observation).expect("a pool");
         assert_eq!(raises[0].knob.id.as_str(), "hugepages.2m.total");
         assert_eq!((raises[0].pages(), raises[0].wanted()), (2, 6));
     }
@@ -391,7 +437,7 @@ mod tests {
             let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
             let open = [entry_holding("series", &pool(0, 0).place, held)];
             let need = Need::Bytes(need, &Nodes::Spread);
-            let raises = raises(knob, need, "series", &catalogue, &observation, &open).expect("a pool");
+            let raises = raises(knob, need, own("series", &open), &catalogue, &observation).expect("a pool");
             let persistent = pages - surplus.min(pages);
             prop_assert!(raises[0].wanted() >= persistent);
             prop_assert_eq!(raises[0].wanted() - persistent, raises[0].pages());

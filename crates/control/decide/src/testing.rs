@@ -217,6 +217,8 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             class: Class::Safe,
             undo: Undo::Subtract,
             raise_pages: Some(pages),
+            takes_pages: None,
+            part: None,
             service: None,
             originals: Vec::new(),
             folders: Vec::new(),
@@ -234,5 +236,8 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
         on_confirm: None,
         state: EntryState::Open,
         undo_begun: false,
+        instead_of: None,
+        replaced_by: None,
+        allowed: planish_model::Allowed::default(),
     }
 }

@@ -1,6 +1,6 @@
 //! The events of the journal: what each kind of line says.
 
-use planish_model::{Closure, Entry, EntryId, EntryStep, Outcome, Plan, PlanHash, PoolWrite};
+use planish_model::{Allowed, Closure, Entry, EntryId, EntryStep, Outcome, Plan, PlanHash, PoolWrite};
 use serde::{Deserialize, Serialize};
 
 /// What is about to be done, with everything that undo will need.
@@ -21,8 +21,25 @@ pub struct Intent {
     /// What the confirm is to persist, where there is one that does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_confirm: Option<Box<Plan>>,
+    /// What was allowed besides what is safe, when the plan was made.
+    #[serde(default, skip_serializing_if = "Allowed::is_nothing")]
+    pub allowed: Allowed,
+    /// The entry whose place it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<EntryId>,
     /// The steps in the order of their writes, each with its originals and without an outcome.
     pub steps: Vec<EntryStep>,
+}
+
+/// Pages of a pool that become those of another entry: the one that takes the place of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handed {
+    /// That entry.
+    pub to: EntryId,
+    /// Its step.
+    pub step: usize,
+    /// How many.
+    pub pages: u64,
 }
 
 /// One event. Steps are named by their index in the intent.
@@ -94,6 +111,10 @@ pub enum Event {
         step: usize,
         /// How it ended.
         outcome: Outcome,
+        /// Pages that went to another entry with it, and are no more this one's. In one line with the outcome: a kill
+        /// between two would leave them to both, or to nobody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handed: Option<Handed>,
     },
     /// The undo ended and something of the entry is still on the host. Synced.
     LeftOpen {
@@ -106,6 +127,9 @@ pub enum Event {
         entry: EntryId,
         /// Why.
         closure: Closure,
+        /// The entry that took its place, where that is why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<EntryId>,
     },
 }
 
@@ -125,6 +149,17 @@ impl Event {
             | Self::LeftOpen { entry }
             | Self::Closed { entry, .. } => *entry,
         }
+    }
+
+    /// The oldest version of the format that knows all of it. A planish that does not would leave out what it cannot
+    /// name: above all, whose originals an entry has that took the place of another one.
+    pub(crate) fn version(&self) -> u32 {
+        let in_place = match self {
+            Self::Intent { intent, .. } => intent.instead_of.is_some(),
+            Self::Carried { whole } => whole.instead_of.is_some() || whole.replaced_by.is_some(),
+            _ => false,
+        };
+        if in_place { 2 } else { 1 }
     }
 
     /// Whether the line must be on disk before anything else happens.

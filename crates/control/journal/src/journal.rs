@@ -7,11 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use planish_model::{Closure, Entry, EntryId, EntryStep, Outcome, PoolWrite, Undo};
 
-use crate::line::{FORMAT_VERSION, Line, encode, scan};
+use crate::line::{Line, encode, scan};
 use crate::records::{self, RecordFault};
 use crate::salvage::{Salvage, salvage};
 use crate::storage::torn_paths;
-use crate::{Event, FileStorage, HostLock, Intent, JournalError, Ledger, Storage};
+use crate::{Event, FileStorage, Handed, HostLock, Intent, JournalError, Ledger, Storage};
 
 /// Room reserved with an intent for each step: outcomes of apply and undo, with holders and reasons.
 const RESERVED_STEP_BYTES: u64 = 4096;
@@ -330,7 +330,21 @@ impl Journal {
     /// # Errors
     /// The line could not be appended.
     pub fn undone(&mut self, entry: EntryId, step: usize, outcome: Outcome) -> Result<(), JournalError> {
-        self.record(Event::Undone { entry, step, outcome })
+        self.record(Event::Undone { entry, step, outcome, handed: None })
+    }
+
+    /// Records how taking back a step ended whose entry goes for another one, and the pages that went to that.
+    ///
+    /// # Errors
+    /// The line could not be appended.
+    pub fn undone_and_handed(
+        &mut self,
+        entry: EntryId,
+        step: usize,
+        outcome: Outcome,
+        handed: Handed,
+    ) -> Result<(), JournalError> {
+        self.record(Event::Undone { entry, step, outcome, handed: Some(handed) })
     }
 
     /// Records that an undo ended and left something on the host.
@@ -346,7 +360,15 @@ impl Journal {
     /// # Errors
     /// The line could not be appended or synced.
     pub fn close(&mut self, entry: EntryId, closure: Closure) -> Result<(), JournalError> {
-        self.record(Event::Closed { entry, closure })
+        self.record(Event::Closed { entry, closure, by: None })
+    }
+
+    /// Records that another entry has taken the place of one: it holds what is left of it on the host.
+    ///
+    /// # Errors
+    /// The line could not be appended or synced.
+    pub fn replaced(&mut self, entry: EntryId, by: EntryId) -> Result<(), JournalError> {
+        self.record(Event::Closed { entry, closure: Closure::Replaced, by: Some(by) })
     }
 
     /// Keeps what a step must remember and no line can hold: on the disk when this returns, before its intent is. The
@@ -393,7 +415,7 @@ impl Journal {
 
     fn line(&self, event: Event) -> Line {
         Line {
-            v: FORMAT_VERSION,
+            v: event.version(),
             seq: self.ledger.lines + 1,
             at: self.now(),
             boot: self.author.boot_id.clone(),

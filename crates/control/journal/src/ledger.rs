@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep};
+use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Part};
 
 use crate::line::{Line, Torn};
-use crate::{Event, Intent};
+use crate::{Event, Handed, Intent};
 
 /// Everything that a journal says, as entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,10 +110,11 @@ impl Ledger {
                 // Also said of a pool that a kill left in the middle of an undo: then this is newer.
                 step.undone = None;
             }
-            Event::Undone { entry, step, outcome } => {
+            Event::Undone { entry, step, outcome, handed } => {
                 let step = self.step(entry, step, &line.boot)?;
                 step.begun = None;
                 step.undone = Some(outcome);
+                handed.map_or(Ok(()), |handed| self.hand(handed, &line.boot))?;
             }
             Event::Applied { entry } => {
                 let entry = self.find(entry)?;
@@ -127,7 +128,34 @@ impl Ledger {
                 (entry.state, entry.undo_begun) = (EntryState::Interrupted, true);
             }
             Event::LeftOpen { entry } => self.settle(entry, EntryState::Open)?,
-            Event::Closed { entry, closure } => self.settle(entry, EntryState::Closed(closure))?,
+            Event::Closed { entry, closure, by } => {
+                self.settle(entry, EntryState::Closed(closure))?;
+                by.map_or(Ok(()), |by| self.replace(entry, by))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives pages of a pool to the step of another entry.
+    fn hand(&mut self, handed: Handed, boot_id: &str) -> Result<(), String> {
+        let step = self.step(handed.to, handed.step, boot_id)?;
+        let (knob, place, held) = (step.knob.clone(), step.place.clone(), step.pages_held());
+        let outcome = step.outcome.get_or_insert_with(|| Outcome::new(knob, place, OutcomeKind::TakenOver));
+        outcome.granted_pages = Some(held.saturating_add(handed.pages));
+        // From here on they are pages that it asked for, and got.
+        step.raise_pages = Some(step.raise_pages.unwrap_or(0).saturating_add(handed.pages));
+        let rest = step.takes_pages.unwrap_or(0).saturating_sub(handed.pages);
+        step.takes_pages = (rest > 0).then_some(rest);
+        Ok(())
+    }
+
+    /// Notes that an entry took the place of another one. What it had put back for that is back: nobody wants anything
+    /// there any more, and a value that is set there from now on is somebody else's.
+    fn replace(&mut self, old: EntryId, by: EntryId) -> Result<(), String> {
+        self.find(old)?.replaced_by = Some(by);
+        for step in self.find(by)?.steps.iter_mut().filter(|step| step.part == Some(Part::Back)) {
+            let (knob, place) = (step.knob.clone(), step.place.clone());
+            step.undone.get_or_insert_with(|| Outcome::new(knob, place, OutcomeKind::Satisfied));
         }
         Ok(())
     }
@@ -173,7 +201,8 @@ fn split_pools(steps: &mut [EntryStep]) {
 
 /// An entry that has been announced: interrupted, unless a later line says more.
 fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> Entry {
-    let Intent { command, reason, profile, plan, confirm_by, on_confirm, mut steps } = intent;
+    let Intent { command, reason, profile, plan, confirm_by, on_confirm, allowed, instead_of, mut steps } =
+        intent;
     split_pools(&mut steps);
     let state = if steps.is_empty() { EntryState::Closed(Closure::Empty) } else { EntryState::Interrupted };
     let undo_begun = false;
@@ -191,5 +220,8 @@ fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> 
         on_confirm,
         state,
         undo_begun,
+        allowed,
+        instead_of,
+        replaced_by: None,
     }
 }

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use std::io::Read as _;
 
-use planish_journal::{Author, FileStorage, HostLock, Intent, Journal, JournalError, Ledger, Storage, read};
+use planish_journal::{
+    Author, FileStorage, Handed, HostLock, Intent, Journal, JournalError, Ledger, Storage, read,
+};
 use planish_model::{
-    Class, Closure, EntryId, EntryState, EntryStep, KnobId, Original, Outcome, OutcomeKind, Plan, PoolWrite,
-    Undo, ValueType,
+    Class, Closure, EntryId, EntryState, EntryStep, KnobId, Original, Outcome, OutcomeKind, Part, Plan,
+    PoolWrite, Undo, ValueType,
 };
 use tempfile::TempDir;
 
@@ -56,6 +58,8 @@ fn intent(confirm_by: Option<u64>) -> Intent {
         plan: plan.hash,
         confirm_by,
         on_confirm: None,
+        instead_of: None,
+        allowed: planish_model::Allowed::default(),
         steps: vec![step("vm.swappiness", "60", "10"), step("vm.stat_interval", "1", "10")],
     }
 }
@@ -93,6 +97,57 @@ fn what_is_written_is_read_again() {
     assert_eq!(entry.reason.as_deref(), Some("ticket 12"));
     assert_eq!(entry.confirm_by, None);
     assert_eq!(entry.steps[1].undone.as_ref().map(|undone| undone.outcome), Some(OutcomeKind::Theirs));
+}
+
+/// An entry that takes the place of another: pages change hands with the step that is taken back, in one line.
+#[test]
+fn an_entry_that_is_replaced_says_by_which_and_its_pages_are_in_one_place_after_any_line() {
+    let folder = new_folder();
+    let mut journal = open(folder.path()).expect("new");
+    let pool = |raise: u64, takes: Option<u64>| EntryStep {
+        undo: Undo::Subtract,
+        raise_pages: Some(raise),
+        takes_pages: takes,
+        originals: Vec::new(),
+        ..step("vm.nr_hugepages", "0", "8")
+    };
+    let back = EntryStep { part: Some(Part::Back), ..step("vm.stat_interval", "10", "1") };
+    let granted =
+        |pages| Outcome { granted_pages: Some(pages), ..outcome(&pool(0, None), OutcomeKind::Done) };
+    let old = journal.begin(Intent { steps: vec![pool(8, None)], ..intent(None) }).expect("room");
+    journal.outcome(old, 0, granted(8)).expect("room");
+    journal.applied(old).expect("room");
+    let steps = vec![back, pool(2, Some(5))];
+    let new = journal.begin(Intent { steps, instead_of: Some(old), ..intent(None) }).expect("room");
+    journal.outcome(new, 1, granted(2)).expect("room");
+    journal.applied(new).expect("room");
+    journal.begin_undo(old, "planish apply", false).expect("room");
+    let handed = Handed { to: new, step: 1, pages: 5 };
+    journal.undone_and_handed(old, 0, granted(3), handed).expect("room");
+    journal.replaced(old, new).expect("room");
+    let written = journal.ledger().entries.clone();
+    drop(journal);
+    assert_eq!(look(folder.path()).entries, written);
+    assert_eq!(
+        (written[0].state, written[0].replaced_by),
+        (EntryState::Closed(Closure::Replaced), Some(new))
+    );
+    assert!(written[1].steps[0].is_undone(), "what went back is nobody's any more");
+    assert_eq!((written[1].steps[1].raise_pages, written[1].steps[1].takes_pages), (Some(7), None));
+
+    let bytes = FileStorage::look(folder.path()).expect("readable").read().expect("readable");
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    for count in 5..=lines.len() {
+        let part = new_folder();
+        let storage = FileStorage::create(part.path()).expect("made");
+        storage.append(&lines[..count].concat()).expect("room");
+        let entries = read(&storage).expect("sound").entries;
+        let held: u64 = entries.iter().flat_map(|entry| &entry.steps).map(EntryStep::pages_held).sum();
+        assert_eq!(held, 10, "after line {count}");
+    }
+    let version = |line: &[u8]| String::from_utf8_lossy(line).contains("\"v\":2");
+    let newer: Vec<usize> = (0..lines.len()).filter(|at| version(lines[*at])).collect();
+    assert_eq!(newer, [3], "an older planish stops at the intent, and reads all before it");
 }
 
 /// Each state that a kill can leave behind, in the order in which a life passes through them.

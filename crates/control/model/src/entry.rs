@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Coupling, DeviceId, Generator, KnobId, Plan, PlanHash, Undo, ValueType, place};
+use crate::{
+    Allowed, Class, Coupling, DeviceId, Generator, KnobId, Part, Plan, PlanHash, Undo, ValueType, place,
+};
 
 /// The number of a journal entry, counted from 1 on each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +85,9 @@ pub enum OutcomeKind {
     ReadsBack,
     /// The kernel refused the write.
     Failed,
+    /// Already as wanted by the entry that this one takes the place of: held by this one from there on, with the
+    /// original of that one. Nothing was written.
+    TakenOver,
     /// Never tried: a step before it failed, and the entry was taken back.
     NotReached,
     /// Undo: someone else changed it since; theirs was kept.
@@ -204,9 +209,15 @@ pub struct EntryStep {
     /// For pools: pages asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise_pages: Option<u64>,
+    /// For pools: pages that it takes over from the entry which its own one takes the place of, once that one goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_pages: Option<u64>,
     /// For pools: the service that the pages are for, by the name of its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+    /// What it is beside the entry that its own one takes the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// The value before our first write, and those of the coupled places. Empty for a file that was not there.
     pub originals: Vec<Original>,
     /// For a file of ours: folders on the way to it that were not there, the outermost first. They go with it when
@@ -252,7 +263,9 @@ impl EntryStep {
             undo,
             device: None,
             raise_pages: None,
+            takes_pages: None,
             service: None,
+            part: None,
             originals: Vec::new(),
             folders: Vec::new(),
             pools: Vec::new(),
@@ -361,8 +374,9 @@ impl EntryStep {
     /// a CPU that is offline, or a device, may come back with the value that it had.
     #[must_use]
     pub fn is_lost(&self, undone: &Outcome) -> bool {
-        let written =
-            |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::ReadsBack);
+        let written = |outcome: &Outcome| {
+            matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::ReadsBack | OutcomeKind::TakenOver)
+        };
         undone.outcome == OutcomeKind::Vanished
             && !self.undo.outlives_boot()
             && self.outcome.as_ref().is_some_and(written)
@@ -387,6 +401,8 @@ pub enum Closure {
     Empty,
     /// It acted and left no value: caches were dropped, memory was compacted.
     Acted,
+    /// Another entry took its place: that one holds its originals, wherever it holds values.
+    Replaced,
 }
 
 /// Whether an entry still holds something on the host.
@@ -422,6 +438,9 @@ pub struct Entry {
     pub profile: String,
     /// The plan.
     pub plan: PlanHash,
+    /// What was allowed besides what is safe, when its plan was made.
+    #[serde(default, skip_serializing_if = "Allowed::is_nothing")]
+    pub allowed: Allowed,
     /// Steps in the order they were written.
     pub steps: Vec<EntryStep>,
     /// Deadline of the dead-man timer, seconds since 1970.
@@ -435,6 +454,12 @@ pub struct Entry {
     /// Whether an undo was begun that has not said how it ended: it may have written what no step tells.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undo_begun: bool,
+    /// The entry whose place it takes: that one stays open until this one holds all that it is to hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<EntryId>,
+    /// The entry that took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<EntryId>,
 }
 
 impl Entry {

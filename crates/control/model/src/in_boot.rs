@@ -108,7 +108,7 @@ fn pages_raised(entry: &Entry, place: &str) -> u64 {
 }
 
 fn pages_asked(step: &EntryStep) -> u64 {
-    step.raise_pages.unwrap_or_else(|| step.pages_held())
+    step.raise_pages.map_or_else(|| step.pages_held(), |raised| raised + step.takes_pages.unwrap_or(0))
 }
 
 /// The files that were there when this boot began, each with its entry: written in an earlier one, and not taken out
@@ -219,6 +219,9 @@ mod tests {
             on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,
+            instead_of: None,
+            replaced_by: None,
+            allowed: crate::Allowed::default(),
         }
     }
 

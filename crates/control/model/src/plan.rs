@@ -37,6 +37,46 @@ pub struct Coupled {
     pub coupling: Coupling,
 }
 
+/// What a step is beside the entry that its plan takes the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// That entry set the place, and this plan wants nothing of it: it goes back to what it was before that entry.
+    Back,
+    /// That entry set the place as this plan wants it: nothing is written, and what becomes of this plan holds it.
+    TakenOver,
+}
+
+/// A value that an entry had set and somebody else has changed since: it is kept, as an undo keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Theirs {
+    /// The knob.
+    pub knob: KnobId,
+    /// The place.
+    pub place: String,
+    /// What is there now.
+    pub now: String,
+    /// What the entry had left there.
+    pub ours: String,
+    /// What was there before the entry.
+    pub original: String,
+}
+
+/// The open entry whose place a plan takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Instead {
+    /// The entry.
+    pub entry: EntryId,
+    /// The profile that it came from.
+    pub profile: String,
+    /// What somebody else has set since, at places that the plan wants nothing of: it stays so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub theirs: Vec<Theirs>,
+    /// Files for the next boot, and drop-ins, that the entry has lines in: those are taken out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
 /// One write: this knob, this place, from this value to that one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
@@ -66,6 +106,13 @@ pub struct Step {
     /// For pools: how many pages the step adds. `wanted` is `now` plus this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise_pages: Option<u64>,
+    /// For pools: pages of the entry that the plan takes the place of, which become this step's. They are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_pages: Option<u64>,
+    /// What the step is beside the entry that the plan takes the place of; `None` for what only the plan wants, or
+    /// wants otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// For pools: the service that the pages are for, by the name of its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
@@ -158,6 +205,25 @@ impl fmt::Display for PlanHash {
     }
 }
 
+/// What whoever made a plan allowed besides what is safe.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Allowed {
+    /// Classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
+    /// Knobs, whatever their class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knobs: Vec<KnobId>,
+}
+
+impl Allowed {
+    /// Whether nothing was.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.classes.is_empty() && self.knobs.is_empty()
+    }
+}
+
 /// Everything that will be written, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
@@ -183,10 +249,17 @@ pub struct Plan {
     /// Open entries of this boot that the steps lay other values over. They tell, and are no part of the hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overlays: Vec<Overlay>,
+    /// The open entry whose place it takes. The hash covers its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<Instead>,
     /// Why the profile is for another version of its program than this host has, where that can be told. It tells, and
     /// is no part of the hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsuited: Option<String>,
+    /// What was allowed besides what is safe: a check asks for no more, and for no less. It tells, and is no part of
+    /// the hash.
+    #[serde(default, skip_serializing_if = "Allowed::is_nothing")]
+    pub allowed: Allowed,
     /// Where services and interrupts are to be, which the steps carry out; it tells, and is no part of the hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
@@ -241,9 +314,10 @@ impl Plan {
         steps: Vec<Step>,
         skipped: Vec<Skipped>,
     ) -> Self {
-        let hash = hash(&steps, &[], &host_id, &boot_id);
+        let hash = hash(&steps, &[], &host_id, &boot_id, None);
         let (boot, second_writers) = (Vec::new(), Vec::new());
-        let (overlays, unsuited, placement, persist) = (Vec::new(), None, None, None);
+        let (overlays, allowed) = (Vec::new(), Allowed::default());
+        let (instead_of, unsuited, placement, persist) = (None, None, None, None);
         Self {
             hash,
             profile,
@@ -254,7 +328,9 @@ impl Plan {
             boot,
             second_writers,
             overlays,
+            instead_of,
             unsuited,
+            allowed,
             placement,
             persist,
         }
@@ -263,16 +339,26 @@ impl Plan {
     /// The plan with boot parameters for `apply --persist`: its hash covers them too.
     #[must_use]
     pub fn with_boot(self, boot: Vec<Step>) -> Self {
-        let hash = hash(&self.steps, &boot, &self.host_id, &self.boot_id);
+        let instead = self.instead_of.as_ref().map(|instead| instead.entry);
+        let hash = hash(&self.steps, &boot, &self.host_id, &self.boot_id, instead);
         Self { hash, boot, ..self }
+    }
+
+    /// The plan, as it is with these steps and in the place of an entry.
+    #[must_use]
+    pub fn in_place_of(self, instead: Instead, steps: Vec<Step>) -> Self {
+        let hash = hash(&steps, &self.boot, &self.host_id, &self.boot_id, Some(instead.entry));
+        Self { hash, steps, instead_of: Some(instead), ..self }
     }
 
     /// Whether the hash is that of the steps: false for a plan file that was edited.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         let (host_id, boot_id) = (&self.host_id, &self.boot_id);
-        let now = hash(&self.steps, &self.boot, host_id, boot_id);
-        self.hash == now || (self.boot.is_empty() && self.hash == worded(&self.steps, &[], host_id, boot_id))
+        let instead = self.instead_of.as_ref().map(|instead| instead.entry);
+        let now = hash(&self.steps, &self.boot, host_id, boot_id, instead);
+        let is_old = || self.boot.is_empty() && instead.is_none();
+        self.hash == now || (is_old() && self.hash == worded(&self.steps, &[], host_id, boot_id, None))
     }
 
     /// A place that two rows of the plan set, or find as wanted, and the knobs of both: each of them is reviewed, and
@@ -296,22 +382,25 @@ impl Plan {
 }
 
 /// Objects of `serde_json` without `preserve_order` are sorted by key, so that its plain output is canonical.
-fn hash(steps: &[Step], boot: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
+fn hash(steps: &[Step], boot: &[Step], host_id: &str, boot_id: &str, instead: Option<EntryId>) -> PlanHash {
     let bare = |step: &Step| {
         let mut step = step.clone();
         step.verdict.reason.clear();
         step
     };
     let bare = |steps: &[Step]| steps.iter().map(bare).collect::<Vec<_>>();
-    worded(&bare(steps), &bare(boot), host_id, boot_id)
+    worded(&bare(steps), &bare(boot), host_id, boot_id, instead)
 }
 
 /// The hash with the words of the verdicts, as older plan files have it.
-fn worded(steps: &[Step], boot: &[Step], host_id: &str, boot_id: &str) -> PlanHash {
+fn worded(steps: &[Step], boot: &[Step], host_id: &str, boot_id: &str, instead: Option<EntryId>) -> PlanHash {
     let mut covered = serde_json::json!({ "steps": steps, "host": host_id, "boot": boot_id });
     // Plans without boot parameters keep the hash that they had before there were any.
     if !boot.is_empty() {
         covered["parameters"] = serde_json::json!(boot);
+    }
+    if let Some(entry) = instead {
+        covered["instead_of"] = serde_json::json!(entry);
     }
     let canonical = covered.to_string();
     PlanHash(Sha256::digest(canonical.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
@@ -335,6 +424,8 @@ mod tests {
             source: String::new(),
             verdict: Verdict::new(VerdictKind::Settable, reason),
             raise_pages: None,
+            takes_pages: None,
+            part: None,
             service: None,
             coupled: Vec::new(),
             because: None,
@@ -366,7 +457,7 @@ mod tests {
     #[test]
     fn a_plan_file_whose_hash_has_the_words_stays_intact() {
         let mut old = plan_for("by root");
-        old.hash = worded(&old.steps, &[], &old.host_id, &old.boot_id);
+        old.hash = worded(&old.steps, &[], &old.host_id, &old.boot_id, None);
         assert!(old.is_intact());
         old.steps[0].wanted = "20".to_owned();
         assert!(!old.is_intact());
@@ -383,6 +474,19 @@ mod tests {
         // Nor are they slipped under a hash that does not know them.
         assert!(!Plan { boot: plan.boot, ..plain }.is_intact());
         assert_eq!(plan_for("").with_boot(Vec::new()).hash, plan_for("").hash);
+    }
+
+    #[test]
+    fn the_entry_whose_place_it_takes_is_covered_by_the_hash() {
+        let plain = plan_for("");
+        let (profile, theirs, files) = (String::new(), Vec::new(), Vec::new());
+        let instead = Instead { entry: EntryId(3), profile, theirs, files };
+        let plan = plan_for("").in_place_of(instead, plain.steps.clone());
+        assert!(plan.is_intact() && plan.hash != plain.hash);
+        let mut other = plan.clone();
+        other.instead_of.as_mut().expect("it has one").entry = EntryId(4);
+        assert!(!other.is_intact());
+        assert!(!Plan { instead_of: None, ..plan }.is_intact());
     }
 
     #[test]

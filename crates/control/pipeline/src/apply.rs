@@ -6,7 +6,7 @@ use planish_act::Sink;
 use planish_journal::{Intent, Journal};
 use planish_model::{
     Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Observation, Outcome,
-    OutcomeKind, PersistFile, Plan, Skipped, Undo, Unpersisted,
+    OutcomeKind, Part, PersistFile, Plan, Skipped, Step, Undo, Unpersisted,
 };
 use tracing::info_span;
 
@@ -15,7 +15,7 @@ use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{gone, intent, preview, settle, unconfirmed, units, watch};
+use crate::{gone, intent, preview, settle, transition, unconfirmed, undo, units, watch};
 
 /// How a plan is applied.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,8 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     if is_in_force(session, &journal.ledger().entries, plan, &persistence, &*sink)? {
         return Ok(nothing_to_write(session, plan, options, persistence, &journal));
     }
-    let files = preview::files(session, &persistence, &journal.ledger().entries, &*sink)?;
+    transition::refuse_moved(session, &journal.ledger().entries, plan, &*sink)?;
+    let files = preview::files(session, plan, &persistence, &journal.ledger().entries, &*sink)?;
     preview::refuse_unshown(plan, &files)?;
     let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
     if steps.is_empty() {
@@ -104,10 +105,17 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
         return put_back(session, plan, &mut journal, written, &*sink);
     }
 
-    // After this point every step is written and read back; the fresh look trusts none of that.
+    // After this point every step is written and read back; an entry whose place it takes can go.
+    let (of_old, told) = match goes(plan).filter(|_| !to_be_confirmed) {
+        Some(old) => transition::complete(session, &mut journal, old, &*sink)?,
+        None => (Exit::Done, Vec::new()),
+    };
+
+    // After this point nothing is written any more; the fresh look trusts none of what was.
     let drift = look_again(session, &as_written(plan, options, &persistence), &journal.ledger().entries);
-    let exit = exit_of(&written.outcomes, &drift, options);
-    let mut hints = hints(&written.outcomes, entry, options);
+    let exit = undo::worse(exit_of(&written.outcomes, &drift, options), of_old);
+    let mut hints = hints(&written.outcomes, entry, goes(plan), options);
+    hints.extend(told);
     hints.extend(units::to_restart(&written.outcomes));
     hints.extend(units::to_isolate(&written.outcomes));
     hints.extend(units::to_reexec(&written.outcomes));
@@ -119,6 +127,11 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
     let (unpersisted, outcomes) = (persistence.left_out, written.outcomes);
     Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, exit, hints })
+}
+
+/// The entry whose place a plan takes.
+pub(crate) fn goes(plan: &Plan) -> Option<EntryId> {
+    plan.instead_of.as_ref().map(|instead| instead.entry)
 }
 
 /// Whether an apply of this plan would be let to persist it, as far as that can be found without writing: who asks now
@@ -155,7 +168,8 @@ pub(crate) fn is_in_force(
     let same = |entry: &&Entry| {
         let files = entry.steps.iter().any(|step| step.knob.is_persistence());
         // An undo that left pages in use keeps its entry open; what it took back is not in force.
-        let untouched = entry.steps.iter().all(|step| step.undone.is_none());
+        let untouched =
+            entry.steps.iter().filter(|step| step.part != Some(Part::Back)).all(|step| step.undone.is_none());
         let whole = untouched && entry.state == EntryState::Open;
         whole && entry.plan == plan.hash && (files || persistence.steps.is_empty())
     };
@@ -164,7 +178,8 @@ pub(crate) fn is_in_force(
         return Ok(false);
     }
     let mut moved = Vec::new();
-    let values = || plan.steps.iter().filter(|step| step.undo != Undo::Subtract);
+    let is_value = |step: &&Step| step.undo != Undo::Subtract && step.part != Some(Part::Back);
+    let values = || plan.steps.iter().filter(is_value);
     for step in values() {
         let kind = &session.sound_catalogue()?.knob(&step.knob)?.r#type;
         let now = match step.undo {
@@ -217,17 +232,19 @@ fn steps_to_write(
     let mut steps = Vec::new();
     let planned = intent::steps(session, plan, &open, persist, sink)?;
     for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
-        steps.extend(due(session, step, entries, sink)?);
+        steps.extend(due(session, step, entries, goes(plan), sink)?);
     }
     Ok(steps)
 }
 
-/// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already.
+/// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already,
+/// and not only those of an entry that goes.
 /// Refuses a file of our name that is not as we left it.
 pub(crate) fn due(
     session: &Session,
     step: EntryStep,
     entries: &[Entry],
+    gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<EntryStep>, PipelineError> {
     if step.undo != Undo::File {
@@ -235,11 +252,17 @@ pub(crate) fn due(
     }
     let contents = Contents::of(EntryId(0), &step, entries);
     contents.refuse_foreign(&step.place, sink)?;
-    if contents.has(&step, session.sound_catalogue()?, sink) {
+    let stay = without(entries, gone);
+    if Contents::of(EntryId(0), &step, &stay).has(&step, session.sound_catalogue()?, sink) {
         return Ok(None);
     }
     let folders = contents.folders(&step.place, session);
     Ok(Some(EntryStep { folders, ..step }))
+}
+
+/// The entries without one that goes.
+pub(crate) fn without(entries: &[Entry], gone: Option<EntryId>) -> Vec<Entry> {
+    entries.iter().filter(|entry| Some(entry.id) != gone).cloned().collect()
 }
 
 /// A plan as far as its steps are on the host: files wait for the confirm, where there is one. What no file will bring
@@ -282,6 +305,8 @@ fn announce(
         reason: options.reason.clone(),
         profile: plan.profile.clone(),
         plan: plan.hash.clone(),
+        allowed: plan.allowed.clone(),
+        instead_of: goes(plan),
         confirm_by: options.confirm_seconds.map(|seconds| journal.now().saturating_add(seconds)),
         on_confirm: (options.persist && options.confirm_seconds.is_some())
             .then(|| Box::new(for_next_boot(plan))),
@@ -347,7 +372,12 @@ pub(crate) fn of_file(outcome: &Outcome) -> Option<String> {
     Some(format!("{}: {detail}", outcome.place))
 }
 
-fn hints(outcomes: &[Outcome], entry: EntryId, options: &ApplyOptions) -> Vec<String> {
+fn hints(
+    outcomes: &[Outcome],
+    entry: EntryId,
+    instead_of: Option<EntryId>,
+    options: &ApplyOptions,
+) -> Vec<String> {
     let mut hints = Vec::new();
     for outcome in outcomes {
         hints.extend(of_file(outcome));
@@ -357,6 +387,11 @@ fn hints(outcomes: &[Outcome], entry: EntryId, options: &ApplyOptions) -> Vec<St
         }
     }
     if let Some(seconds) = options.confirm_seconds {
+        if let Some(old) = instead_of {
+            hints.push(format!(
+                "entry {old} stays until planish confirm: until then undo goes back to what it set"
+            ));
+        }
         hints.push(format!("entry {entry} is undone in {seconds} s unless: planish confirm"));
         if options.persist {
             hints.push("the files for the next boot are written by planish confirm".to_owned());

@@ -10,7 +10,7 @@ use crate::once;
 use crate::persist;
 use crate::plan::{PlanOptions, plan_and_look};
 use crate::session::Session;
-use crate::source::Source;
+use crate::source::{Named, Source};
 use crate::unconfirmed::{self, Unconfirmed};
 
 /// What a check found.
@@ -45,7 +45,10 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     session.sound_catalogue()?;
     let named = source.map(|source| source.load(session)).transpose()?;
     let entries = session.ledger()?.entries;
-    let look = |named| plan_and_look(session, named, &PlanOptions::default(), &entries);
+    let look = |named| {
+        let options = allowed_then(session, &named, &entries);
+        plan_and_look(session, named, &options, &entries)
+    };
     let (plan, observation) = match named.map(look).transpose()? {
         Some((plan, observation)) => (Some(plan), observation),
         None => (None, session.observe()),
@@ -64,6 +67,21 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
     Ok(Checked { drift, unkept, strange_files, profile, open, unconfirmed, trial_boots, carried_over, exit })
+}
+
+/// What the entries were allowed that hold values of a profile: it was applied so, and a check that allowed less would
+/// look for less. An entry of an older planish does not say; what it has set was allowed.
+fn allowed_then(session: &Session, named: &Named, entries: &[Entry]) -> PlanOptions {
+    let Named::Profile(profile) = named else { return PlanOptions::default() };
+    let mut options = PlanOptions::default();
+    for entry in session.holding(entries).iter().filter(|entry| entry.profile == profile.name) {
+        options.allow_classes.extend(&entry.allowed.classes);
+        options.allow_knobs.extend(entry.allowed.knobs.iter().cloned());
+        let set = entry.steps.iter().filter(|step| !step.is_undone()).map(|step| &step.knob);
+        let known = set.filter(|id| session.catalogue().knob(id).is_ok());
+        options.allow_knobs.extend(known.cloned());
+    }
+    options
 }
 
 /// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart,

@@ -15,7 +15,7 @@ use crate::error::PipelineError;
 use crate::once::{self, Kept};
 use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{gone, preview, settle};
+use crate::{gone, preview, settle, transition, undo};
 
 /// What a confirm did.
 #[derive(Clone, Debug)]
@@ -82,6 +82,11 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
             return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
         }
         done.entries.push(entry.id);
+        if let Some(old) = entry.instead_of {
+            let (exit, told) = transition::complete(session, &mut journal, old, &*sink)?;
+            done.exit = undo::worse(done.exit, exit);
+            done.hints.extend(told);
+        }
         done.hints.extend(written.iter().filter_map(|(_, outcome)| of_file(outcome)));
     }
 
@@ -91,7 +96,7 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     for (unpersisted, lost, hints) in looks {
         done.unpersisted.extend(unpersisted);
         done.hints.extend(hints);
-        done.exit = if lost { Exit::Findings } else { done.exit };
+        done.exit = if lost { undo::worse(done.exit, Exit::Findings) } else { done.exit };
     }
     Ok(done)
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use planish_host::Access;
 use planish_journal::Intent;
-use planish_model::{Class, Closure, EntryId, EntryStep, Knob, KnobId, Outcome, OutcomeKind, Plan, Undo};
+use planish_model::{
+    Allowed, Class, Closure, EntryId, EntryStep, Knob, KnobId, Outcome, OutcomeKind, Plan, Undo,
+};
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -56,6 +58,8 @@ pub fn do_once(
             plan: plan.hash,
             confirm_by: None,
             on_confirm: None,
+            allowed: Allowed::default(),
+            instead_of: None,
             steps: vec![step(&knob, value)],
         })
     })?;

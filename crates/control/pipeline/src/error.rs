@@ -158,6 +158,16 @@ pub enum PipelineError {
         /// What to do about it.
         cure: String,
     },
+    /// The place of an entry cannot be taken.
+    #[error("the place of entry {entry} cannot be taken: {reason}")]
+    InsteadOf {
+        /// The entry.
+        entry: EntryId,
+        /// Why not.
+        reason: String,
+        /// What to do about it.
+        cure: String,
+    },
     /// The machine could not be told to start anew, or a unit to stop.
     #[error("systemctl {verb} has failed")]
     Systemd {
@@ -484,6 +494,7 @@ impl PipelineError {
             | Self::ForeignFile { .. }
             | Self::BootLoader { .. }
             | Self::Once { .. }
+            | Self::InsteadOf { .. }
             | Self::Systemd { .. }
             | Self::BootFile { .. }
             | Self::Linked { .. }
@@ -526,7 +537,7 @@ impl PipelineError {
             }
             Self::NotWritable { place, .. } => of_place(place),
             Self::BootLoader { cure, .. } => of_loader(cure),
-            Self::Once { cure, .. } | Self::Relocate { cure, .. } => cure.clone(),
+            Self::Once { cure, .. } | Self::Relocate { cure, .. } | Self::InsteadOf { cure, .. } => cure.clone(),
             Self::Systemd { verb, .. } => format!("type it, to see why: systemctl {verb}"),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
@@ -740,12 +751,14 @@ mod tests {
         let moved = PipelineError::Unshown { paths: vec!["/etc/x".to_owned()] };
         let trial = PipelineError::TrialAtWork { pid: Some(7) };
         let once = PipelineError::Once { reason: "x".to_owned(), cure: "y".to_owned() };
+        let (reason, cure) = ("x".to_owned(), "y".to_owned());
+        let instead = PipelineError::InsteadOf { entry: EntryId(1), reason, cure };
         let relocate = PipelineError::Relocate { why: "x".to_owned(), cure: "y".to_owned() };
         let process = PipelineError::Process(RelocateError::NoNuma { pid: 7 });
         let record = PipelineError::Record(RecordFault::Name { name: "x".to_owned() });
         let of_move = [relocate, process, record];
         let more =
-            [once, by_name, no_profile, no_data, edited, gone, moved, trial].into_iter().chain(of_move);
+            [once, instead, by_name, no_profile, no_data, edited, gone, moved, trial].into_iter().chain(of_move);
         for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");

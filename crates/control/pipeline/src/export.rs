@@ -81,6 +81,7 @@ fn of_profile(
         allow_knobs: options.allow_knobs.clone(),
         exclude: options.exclude.clone(),
         sizing: None,
+        instead_of: None,
     };
     let mut out = Outgoing::new(profile.name.clone(), profile.summary.clone());
     let wanted: BTreeSet<KnobId> = profile.want.keys().cloned().collect();

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use planish_act::Sink;
 use planish_journal::Intent;
-use planish_model::{Class, Entry, EntryId, EntryStep, Exit, KnobId, Outcome, OutcomeKind, Plan, Undo};
+use planish_model::{
+    Allowed, Class, Entry, EntryId, EntryStep, Exit, KnobId, Outcome, OutcomeKind, Plan, Undo,
+};
 use tracing::info_span;
 
 use crate::calendar;
@@ -195,6 +197,8 @@ pub(crate) fn install(
             plan: plan.hash,
             confirm_by: None,
             on_confirm: None,
+            allowed: Allowed::default(),
+            instead_of: None,
             steps,
         })
     })?;

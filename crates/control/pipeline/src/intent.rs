@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use planish_act::{Sink, stack};
 use planish_host::Access;
 use planish_model::{
-    Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Plan,
+    Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Part, Plan,
     Skipped, Step, Undo, VerdictKind, place,
 };
 
@@ -46,7 +46,13 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
         if matches!(knob.class, Class::Oneway | Class::Action) {
             return Err(forged(format!("{} cannot be undone", knob.id)));
         }
-        knob.r#type.validate(&step.wanted).map_err(|error| forged(error.to_string()))?;
+        if plan.instead_of.is_none() && (step.part.is_some() || step.takes_pages.is_some()) {
+            return Err(forged("it takes the place of no entry".to_owned()));
+        }
+        // What was there before an entry may be beyond what anybody may want; the journal is asked whether it was.
+        if step.part != Some(Part::Back) {
+            knob.r#type.validate(&step.wanted).map_err(|error| forged(error.to_string()))?;
+        }
         unlike_a_pool(step).map_or(Ok(()), |why| Err(forged(why)))?;
         for other in &step.coupled {
             if !is_coupled(catalogue, knob, step, other)? {
@@ -82,7 +88,9 @@ fn unlike_a_pool(step: &Step) -> Option<String> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let (now, wanted) = (number(&step.now), number(&step.wanted));
     let sound = now.zip(wanted).zip(step.raise_pages).is_some_and(|((now, wanted), raise)| {
-        raise > 0 && now.checked_add(raise).is_some_and(|most| (raise..=most).contains(&wanted))
+        // Where all of it is there, what the entry that goes has besides leaves the pool.
+        let least = if raise == 0 && step.takes_pages.is_some() { 1 } else { raise };
+        least > 0 && now.checked_add(raise).is_some_and(|most| (least..=most).contains(&wanted))
     });
     let raise = step.raise_pages.map_or_else(|| "no".to_owned(), |pages| pages.to_string());
     (!sound)
@@ -237,7 +245,9 @@ pub(crate) fn steps(
             steps.push(own_file(step, catalogue.knob(&step.knob)?, sink, &mut moved)?);
             continue;
         }
-        refuse_unwritable(session, &step.place)?;
+        if step.part != Some(Part::TakenOver) {
+            refuse_unwritable(session, &step.place)?;
+        }
         let mut originals = vec![look(session, sink, &step.knob, &step.place, &step.now, None, &mut moved)?];
         for other in &step.coupled {
             let coupling = Some(other.coupling);
@@ -274,7 +284,9 @@ fn refuse_ruinous(
     observation: &Observation,
     plan: &Plan,
 ) -> Result<(), PipelineError> {
-    refuse_found(&planish_decide::ruinous(catalogue, observation, &plan.steps))
+    // What is taken over is there already.
+    let written = plan.steps.iter().filter(|step| step.part != Some(Part::TakenOver)).cloned();
+    refuse_found(&planish_decide::ruinous(catalogue, observation, &written.collect::<Vec<_>>()))
 }
 
 /// Refuses boot parameters with which the host of this moment would not come up to any use.
@@ -310,7 +322,9 @@ fn look_at_pools(
         };
         let raise = step.raise_pages.unwrap_or(0);
         let becomes = pool.pages.saturating_sub(pool.surplus).saturating_add(raise);
-        if step.wanted.trim().parse() != Ok(becomes) {
+        let goes = raise == 0 && step.takes_pages.is_some();
+        let is_so = |wanted: u64| wanted == becomes || (goes && wanted < becomes);
+        if !step.wanted.trim().parse().is_ok_and(is_so) {
             let (place, lent) = (&step.place, pool.surplus);
             moved.push(format!(
                 "{place} with {raise} pages more is {becomes} ({lent} are lent), the plan says {}",
@@ -326,6 +340,8 @@ fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
     let (knob, place, wanted) = (step.knob.clone(), step.place.clone(), step.wanted.clone());
     EntryStep {
         raise_pages: step.raise_pages,
+        takes_pages: step.takes_pages,
+        part: step.part,
         service: step.service.clone(),
         // A pool is taken back by subtraction, whatever its size was: no other place is set back with it.
         originals: match step.undo {

@@ -46,6 +46,7 @@ mod settle;
 mod size;
 mod source;
 mod state;
+mod transition;
 mod unconfirmed;
 mod undo;
 mod units;

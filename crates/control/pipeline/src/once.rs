@@ -35,7 +35,8 @@ pub fn boot_alone(plan: &Plan) -> Plan {
     let is_refused = |row: &&Skipped| row.impossible || row.short_of_memory;
     let rows = plan.skipped.iter().filter(|row| is_given(row) || is_refused(row)).cloned().collect();
     let (profile, host_id, boot_id) = (plan.profile.clone(), plan.host_id.clone(), plan.boot_id.clone());
-    Plan::new(profile, host_id, boot_id, Vec::new(), rows).with_boot(plan.boot.clone())
+    let alone = Plan::new(profile, host_id, boot_id, Vec::new(), rows).with_boot(plan.boot.clone());
+    Plan { allowed: plan.allowed.clone(), ..alone }
 }
 
 /// The arguments that a plan gives the kernel.
@@ -141,6 +142,8 @@ pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Resul
             plan: plan.hash.clone(),
             confirm_by: None,
             on_confirm: Some(Box::new(plan.clone())),
+            allowed: plan.allowed.clone(),
+            instead_of: None,
             steps,
         })
     })?;

@@ -10,8 +10,8 @@
 use planish_act::Sink;
 use planish_host::Host;
 use planish_model::{
-    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Plan, PoolLine, RuleLine, Skipped,
-    Undo, Unpersisted,
+    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Part, Plan, PoolLine, RuleLine,
+    Skipped, Undo, Unpersisted,
 };
 
 use crate::boot;
@@ -181,8 +181,11 @@ fn has_line(entries: &[Entry], file: &str, place: &str) -> bool {
 }
 
 /// What is to be so at the next boot too: what is written now, what is there as it is wanted, and boot parameters.
+/// What is to be so at the next boot too: what is written now and does not go back, what is there as it is wanted, and
+/// boot parameters.
 fn to_keep(plan: &Plan) -> impl Iterator<Item = (&KnobId, &String, &str)> {
-    let planned = plan.steps.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
+    let wanted = plan.steps.iter().filter(|step| step.part != Some(Part::Back));
+    let planned = wanted.map(|step| (&step.knob, &step.place, step.wanted.as_str()));
     let may = |skipped: &&Skipped| skipped.satisfied && skipped.not_to_keep.is_none();
     let there = plan.skipped.iter().filter(may);
     let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
@@ -261,13 +264,17 @@ fn pool_line(
     entries: &[Entry],
     observation: &Observation,
 ) -> Option<PoolLine> {
-    let raise = plan.steps.iter().find(|step| step.place == place).and_then(|step| step.raise_pages);
+    let step = plan.steps.iter().find(|step| step.place == place);
+    let raise = step.map(|step| step.raise_pages.unwrap_or(0) + step.takes_pages.unwrap_or(0));
     let holding = session.holding(entries);
-    let held = holding.iter().filter(|entry| entry.profile == plan.profile).flat_map(|entry| &entry.steps);
+    // What an entry has that goes for this plan is what the plan takes of it, and no more.
+    let goes = |entry: &Entry| plan.instead_of.as_ref().is_some_and(|instead| instead.entry == entry.id);
+    let own = |entry: &&Entry| entry.profile == plan.profile && !goes(entry);
+    let held = holding.iter().filter(own).flat_map(|entry| &entry.steps);
     let held = held.filter(|step| step.undo == Undo::Subtract && step.place == place && !step.is_undone());
     let held: u64 = held.map(EntryStep::pages_held).sum();
     let open = || entries.iter().filter(|entry| entry.is_open());
-    let files = open().filter(|entry| entry.profile == plan.profile).flat_map(|entry| &entry.steps);
+    let files = open().filter(own).flat_map(|entry| &entry.steps);
     let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
     let lines: Vec<&PoolLine> = lines.filter(|line| line.place == place).collect();
     let persisted: u64 = lines.iter().map(|line| line.pages).sum();

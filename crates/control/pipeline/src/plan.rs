@@ -1,12 +1,13 @@
 //! `planish plan`: what would be written, and why. Any user may ask; nothing is written.
 
-use planish_model::{Class, Entry, KnobId, Observation, Plan, Profile};
+use planish_model::{Allowed, Class, Entry, EntryId, KnobId, Observation, Plan, Profile, Skipped};
 use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::session::Session;
 use crate::size::{Service, SizeRequest, size_on};
 use crate::source::{Named, Source};
+use crate::transition;
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct PlanOptions {
     pub service: Option<Service>,
     /// Knobs that are left as they are, and second writers whose places are left to them.
     pub exclude: Vec<String>,
+    /// The open entry whose place the plan takes.
+    pub instead_of: Option<EntryId>,
 }
 
 /// The plan of a profile for this host as it is now, or the plan in a file as it was made.
@@ -60,12 +63,24 @@ fn of_profile(
         allow_knobs: options.allow_knobs.clone(),
         sizing,
         exclude: options.exclude.clone(),
+        instead_of: options.instead_of,
     };
     let open = session.holding(entries);
     let _stage = info_span!("decide").entered();
     let plan = planish_decide::plan(session.catalogue(), &observation, profile, &open, &options)?;
+    let plan = match options.instead_of {
+        Some(old) => {
+            let (catalogue, exclude) = (session.catalogue(), &options.exclude);
+            let is_excluded = |row: &Skipped| {
+                planish_decide::left_out(catalogue, &observation, exclude, &row.knob, &row.place).is_some()
+            };
+            transition::take_place(session, entries, old, plan, &is_excluded)?
+        }
+        None => plan,
+    };
     let unsuited = unsuited(session, profile);
-    Ok((Plan { unsuited, ..plan }, observation))
+    let allowed = Allowed { classes: options.allow_classes, knobs: options.allow_knobs };
+    Ok((Plan { unsuited, allowed, ..plan }, observation))
 }
 
 /// Why a profile is for another version of its program than this host has: by every package that is installed, or else

@@ -4,7 +4,7 @@
 use planish_act::{Sink, boot::format_of};
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
-use crate::apply::{due, is_in_force};
+use crate::apply::{due, goes, is_in_force, without};
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
@@ -39,7 +39,7 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
         Ok(false) => {}
         Ok(true) => {
             for step in &persistence.steps {
-                match due_file(session, step, &entries, &sink) {
+                match due_file(session, step, &entries, goes(plan), &sink) {
                     Ok(file) => files.extend(file),
                     Err(error) => refusals.push(unless_hidden(session, error)),
                 }
@@ -75,11 +75,12 @@ fn unless_hidden(session: &Session, error: PipelineError) -> PipelineError {
 /// The files that are due of a plan that is not in force, each with what a write changes in it.
 pub(crate) fn files(
     session: &Session,
+    plan: &Plan,
     persistence: &Persistence,
     entries: &[Entry],
     sink: &dyn Sink,
 ) -> Result<Vec<PersistFile>, PipelineError> {
-    let files = persistence.steps.iter().map(|step| due_file(session, step, entries, sink));
+    let files = persistence.steps.iter().map(|step| due_file(session, step, entries, goes(plan), sink));
     files.filter_map(Result::transpose).collect()
 }
 
@@ -94,14 +95,19 @@ fn is_due(
     Ok(!persistence.steps.is_empty() && !is_in_force(session, entries, plan, persistence, sink)?)
 }
 
-/// What is to change in the file of a step; `None` for one that has its lines already.
+/// What is to change in the file of a step, and by the going of an entry whose place it takes; `None` for one that has
+/// its lines already.
 fn due_file(
     session: &Session,
     step: &EntryStep,
     entries: &[Entry],
+    gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<PersistFile>, PipelineError> {
-    due(session, step.clone(), entries, sink)?.map(|step| file(&step, entries, sink)).transpose()
+    let due = due(session, step.clone(), entries, gone, sink)?;
+    let file = due.map(|step| file(&step, &without(entries, gone), sink)).transpose()?;
+    // Lines that another entry has from here on are no change.
+    Ok(file.filter(|file| gone.is_none() || file.new || !file.added.is_empty() || !file.removed.is_empty()))
 }
 
 /// One file before its write and after it.

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use planish_act::{Sink, boot, hand_over, stack, take_back as take_back_step};
-use planish_journal::{Journal, JournalError};
+use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_back_step};
+use planish_journal::{Handed, Journal, JournalError};
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
 
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{devices, gone, install, relocate, settle, units, until_reboot};
+use crate::{devices, gone, install, relocate, settle, transition, units, until_reboot};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,10 +225,13 @@ pub(crate) fn undo_entry(
     // A disk that is full now must not keep the host from coming back: the failure is told at the end.
     let _stage = info_span!("act").entered();
     let unannounced = journal.begin_undo(entry.id, command, force).err();
+    let heir = transition::heir(entry.id, &journal.ledger().entries).map(|heir| heir.id);
     let mut back = take_back(session, journal, entry, force, sink);
     let gone = |outcome: &Outcome| outcome.outcome == OutcomeKind::GoneWithReboot;
     let ended = if back.left {
         journal.left_open(entry.id)
+    } else if let Some(heir) = heir {
+        journal.replaced(entry.id, heir)
     } else if back.outcomes.iter().all(gone) && !back.outcomes.is_empty() {
         journal.close(entry.id, Closure::GoneWithReboot)
     } else {
@@ -260,9 +263,13 @@ pub(crate) fn take_back(
     for index in (0..entry.steps.len()).rev() {
         let now = &known[of_boot];
         let step = &now.steps[index];
+        let mut handed = None;
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
             continue;
         }
+        // What no journal keeps must not change hands: the next process would find it with both.
+        let known_heir = transition::heir(entry.id, &known).filter(|_| !journal.is_unrecorded());
+        let inherits = transition::inherits(known_heir, step);
         let unreached =
             step.outcome.as_ref().filter(|outcome| outcome.outcome == OutcomeKind::NotReached).cloned();
         let outcome = if let Some(unreached) = unreached {
@@ -276,9 +283,15 @@ pub(crate) fn take_back(
         } else {
             let mut resolved = stack::resolved(now, index, &known);
             resolved.step = boot::resolved(&resolved.step, entry.id, &known);
-            match stack::covering(entry.id, &resolved.step, &known) {
-                Some(newer) => hand_over(&resolved, newer, sink),
-                None => {
+            match (stack::covering(entry.id, &resolved.step, &known), inherits) {
+                (Some(newer), _) => hand_over(&resolved, newer, sink),
+                (None, Some((to, at, pages))) => {
+                    let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
+                    let (outcome, pages) = hand_pages(&resolved, pages, force, sink, record);
+                    handed = (pages > 0).then_some(Handed { to, step: at, pages });
+                    told_of_pages(outcome, handed)
+                }
+                (None, None) => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let outcome = take_back_step(&resolved, force, sink, record);
                     if entry.boot_id == *boot_id { outcome } else { told_of_reboot(outcome, &resolved.step) }
@@ -288,7 +301,11 @@ pub(crate) fn take_back(
         // A place that vanished may come back with our value; force gives it up.
         back.left |= matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed)
             || (step.is_lost(&outcome) && !force);
-        if let Err(error) = journal.undone(entry.id, index, outcome.clone()) {
+        let told = match handed {
+            Some(handed) => journal.undone_and_handed(entry.id, index, outcome.clone(), handed),
+            None => journal.undone(entry.id, index, outcome.clone()),
+        };
+        if let Err(error) = told {
             back.journal_failure.get_or_insert(error);
         }
         known[of_boot].steps[index].begun = None;
@@ -297,6 +314,16 @@ pub(crate) fn take_back(
     }
     back.outcomes.reverse();
     back
+}
+
+/// What became of a pool some of whose pages another entry has now.
+fn told_of_pages(mut outcome: Outcome, handed: Option<Handed>) -> Outcome {
+    let Some(Handed { to, pages, .. }) = handed else { return outcome };
+    if matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied) {
+        outcome.outcome = OutcomeKind::HandedOver;
+        outcome.detail = Some(format!("{pages} of its pages are those of entry {to} now"));
+    }
+    outcome
 }
 
 /// A value that a file brought at this boot and that could not be put back: it goes with the next one all the same.
@@ -310,7 +337,7 @@ fn told_of_reboot(mut outcome: Outcome, step: &EntryStep) -> Outcome {
     outcome
 }
 
-fn exit_of(entry: &Entry, back: &Back) -> Exit {
+pub(crate) fn exit_of(entry: &Entry, back: &Back) -> Exit {
     let any = |kind: OutcomeKind| back.outcomes.iter().any(|outcome| outcome.outcome == kind);
     if any(OutcomeKind::Failed) {
         Exit::FailedNotRestored
@@ -324,7 +351,7 @@ fn exit_of(entry: &Entry, back: &Back) -> Exit {
     }
 }
 
-fn worse(a: Exit, b: Exit) -> Exit {
+pub(crate) fn worse(a: Exit, b: Exit) -> Exit {
     if a.code() >= b.code() { a } else { b }
 }
 
@@ -333,7 +360,7 @@ fn is_moved(entry: &Entry, outcome: &Outcome) -> bool {
     entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Moved)
 }
 
-fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
+pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
     let id = entry.id;
     let mut hints = Vec::new();
     for outcome in outcomes {

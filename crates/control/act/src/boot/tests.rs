@@ -29,6 +29,8 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         class: Class::Safe,
         undo: Undo::Edit,
         raise_pages: None,
+        takes_pages: None,
+        part: None,
         service: None,
         originals: vec![original],
         folders: Vec::new(),

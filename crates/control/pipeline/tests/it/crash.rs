@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use planish_model::{EntryId, EntryState, EntryStep, Exit, KnobId, Nodes, Outcome, Want};
 use planish_pipeline::{
-    ApplyOptions, Session, Source, Target, apply, confirm, do_once, take_unconfirmed, undo,
+    ApplyOptions, PlanOptions, Session, Source, Target, apply, confirm, do_once, plan, take_unconfirmed, undo,
 };
 
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
@@ -267,6 +267,47 @@ fn a_second_apply_over_a_first_that_is_killed_anywhere_comes_back() {
     };
     let tally = kill_everywhere(&Tree::new, &apply_everything, &over);
     assert_rare(&tally);
+}
+
+/// The second in the place of the first: of a pool it takes some pages over, and the others go.
+fn take_place(session: &Session, options: &ApplyOptions) {
+    let wanted = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+    let plan = plan(session, &second(), &wanted).expect("a plan");
+    apply(session, &plan, options).expect("the host takes it");
+}
+
+#[test]
+fn a_transition_that_is_killed_anywhere_comes_back() {
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    for options in [ApplyOptions::default(), persist] {
+        let scene = move |session: &Session| take_place(session, &options);
+        let tally = kill_everywhere(&Tree::new, &apply_everything, &scene);
+        assert!(tally.kills >= 80 && tally.derived <= 8 && tally.pools <= 24, "{tally:?}");
+    }
+}
+
+#[test]
+fn a_confirm_of_a_transition_that_is_killed_anywhere_comes_back() {
+    let prepared = || {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_everything(&tree.session());
+        let on_trial = ApplyOptions { confirm_seconds: Some(3600), persist: true, ..ApplyOptions::default() };
+        take_place(&crate::watch::without_watcher(&tree), &on_trial);
+        (tree, start)
+    };
+    let scene = |session: &Session| drop(confirm(session).expect("confirmed"));
+    let tally = kill_the_first(usize::MAX, &prepared, &scene);
+    assert!(tally.kills >= 40 && tally.derived == 0 && tally.pools <= 6, "{tally:?}");
+}
+
+#[test]
+fn an_undo_after_a_transition_that_is_killed_anywhere_comes_back() {
+    let both = |session: &Session| {
+        apply_everything(session);
+        take_place(session, &ApplyOptions { persist: true, ..ApplyOptions::default() });
+    };
+    assert_none(&kill_everywhere(&Tree::new, &both, &undo_everything));
 }
 
 #[test]

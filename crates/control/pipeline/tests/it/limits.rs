@@ -1,7 +1,7 @@
 //! Limits of units: one file each, never lower than what the unit has, and found where somebody's file wins over them.
 
 use planish_model::{
-    Case, Class, Conditions, DriftState, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind, Want,
+    Case, Class, Conditions, DriftState, EntryId, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind, Want,
 };
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,
@@ -54,6 +54,36 @@ fn limits_come_and_go_to_the_byte() {
     let told = "systemctl daemon-reload; systemctl restart redis-server.service";
     assert!(done.hints.iter().any(|hint| hint.ends_with(told)), "one unit once: {:?}", done.hints);
     assert_eq!(applied(&tree.session()).outcomes, [], "applied twice");
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// From one profile to another that wants the same of a unit: its file stays, and goes with the second. One that wants
+/// fewer than the first had given does not count on the file of that.
+#[test]
+fn a_drop_in_that_both_want_is_taken_over() {
+    let tree = tree("1024:524288");
+    let start = tree.snapshot();
+    let session = tree.session();
+    applied(&session);
+    let (nofile, oom) = (tree.get(NOFILE), tree.get(OOM));
+    let instead = |wants: &[(&str, Want)]| {
+        let options = PlanOptions {
+            allow_classes: vec![Class::Availability],
+            instead_of: Some(EntryId(1)),
+            ..PlanOptions::default()
+        };
+        plan(&session, &profile("second", wants), &options)
+    };
+    let fewer = instead(&[("unit.nofile", of_redis("2048"))]).expect("a plan");
+    let step = fewer.steps.iter().find(|step| step.place == NOFILE).expect("what the first gave goes");
+    assert_eq!((step.wanted.as_str(), step.part), ("2048:524288", None));
+    let wants = [("unit.nofile", of_redis("65536")), ("vm.swappiness", Want::Int(10))];
+    let plan = instead(&wants).expect("a plan");
+    let done = apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+    assert_eq!(done.exit, Exit::Done, "{:#?}", done.hints);
+    assert_eq!((tree.get(NOFILE), tree.get(OOM)), (nofile, String::new()));
+    assert!(!oom.is_empty());
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }

@@ -30,6 +30,7 @@ mod relocate;
 mod rules;
 mod size;
 mod speed;
+mod transition;
 mod tree;
 mod watch;
 mod writers;

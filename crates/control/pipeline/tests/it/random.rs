@@ -17,6 +17,10 @@ use crate::watch::without_watcher;
 #[derive(Clone, Debug)]
 enum Event {
     Apply(usize),
+    /// An apply in the place of an entry; with files or without.
+    Instead(usize, u64, bool),
+    /// One that is killed at an operation.
+    KilledInstead(usize, u64, usize, Moment),
     /// An apply that also writes the files of every later boot.
     Persist(usize),
     /// One whose files wait for a confirm.
@@ -82,6 +86,9 @@ fn ours() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => (0usize..5).prop_map(Event::Apply),
         1 => (0usize..5, 0usize..20, moment()).prop_map(|(number, at, when)| Event::KilledApply(number, at, when)),
+        2 => (0usize..5, 1u64..5).prop_map(|(number, old)| Event::Instead(number, old, false)),
+        1 => (0usize..5, 1u64..5, 0usize..30, moment())
+            .prop_map(|(number, old, at, when)| Event::KilledInstead(number, old, at, when)),
         2 => proptest::option::of(1u64..4).prop_map(Event::Undo),
         1 => (0usize..20, moment()).prop_map(|(at, when)| Event::KilledUndo(at, when)),
     ]
@@ -91,6 +98,7 @@ fn over_reboots() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => ours(),
         2 => (0usize..5).prop_map(Event::Persist),
+        1 => (0usize..5, 1u64..5).prop_map(|(number, old)| Event::Instead(number, old, true)),
         1 => (0usize..5, 0usize..40, moment()).prop_map(|(number, at, when)| Event::KilledPersist(number, at, when)),
         2 => Just(Event::Reboot),
     ]
@@ -127,6 +135,20 @@ fn apply_in(session: &Session, number: usize, options: &ApplyOptions) {
     }
 }
 
+/// Puts a profile in the place of an entry, where that can be taken.
+fn take_place(session: &Session, number: usize, old: u64, options: &ApplyOptions) {
+    let wanted = PlanOptions { instead_of: Some(EntryId(old)), ..PlanOptions::default() };
+    let plan = match plan(session, &source(number), &wanted) {
+        Ok(plan) => plan,
+        Err(PipelineError::InsteadOf { .. } | PipelineError::Journal(_)) => return,
+        Err(error) => panic!("a plan or a reason: {error:?}"),
+    };
+    match apply(session, &plan, options) {
+        Ok(_) | Err(PipelineError::Unconfirmed { .. }) => {}
+        Err(error) => panic!("the host takes it: {error:?}"),
+    }
+}
+
 /// Does it; what an undo said besides.
 fn run(tree: &Tree, start: &BTreeMap<String, String>, event: &Event) -> Vec<String> {
     let killed_at = |at: usize, when| fused(tree.options(), &Fuse::at(at, when));
@@ -134,6 +156,13 @@ fn run(tree: &Tree, start: &BTreeMap<String, String>, event: &Event) -> Vec<Stri
     let at_boot = ApplyOptions { persist: true, ..now.clone() };
     match event {
         Event::Apply(number) => apply_in(&tree.session(), *number, &now),
+        Event::Instead(number, old, keep) => {
+            take_place(&tree.session(), *number, *old, if *keep { &at_boot } else { &now });
+        }
+        Event::KilledInstead(number, old, at, when) => {
+            let session = killed_at(*at, *when);
+            until_killed(|| take_place(&session, *number, *old, &now));
+        }
         Event::Persist(number) => apply_in(&tree.session(), *number, &at_boot),
         Event::Try(number) => {
             let on_trial = ApplyOptions { confirm_seconds: Some(600), ..at_boot };
@@ -177,8 +206,11 @@ fn run(tree: &Tree, start: &BTreeMap<String, String>, event: &Event) -> Vec<Stri
 }
 
 fn is_kill(event: &Event) -> bool {
-    use Event::{KilledApply, KilledConfirm, KilledPersist, KilledUndo};
-    matches!(event, KilledApply(..) | KilledConfirm(..) | KilledPersist(..) | KilledUndo(..))
+    use Event::{KilledApply, KilledConfirm, KilledInstead, KilledPersist, KilledUndo};
+    matches!(
+        event,
+        KilledApply(..) | KilledConfirm(..) | KilledInstead(..) | KilledPersist(..) | KilledUndo(..)
+    )
 }
 
 /// The places whose value makes that of another: its twin, or what the kernel derives it from.
@@ -222,6 +254,12 @@ fn live_and_undo(
         prop_assert!(!entry.is_open(), "{:?}", entry);
     }
     Ok(())
+}
+
+/// The places that strangers edit and a profile sets, itself or by a twin.
+fn sets(number: usize) -> &'static [&'static str] {
+    [&[SWAPPINESS, DIRTY_RATIO][..], &[SWAPPINESS, STAT_INTERVAL, DIRTY_RATIO], &[STAT_INTERVAL], &[], &[]]
+        [number]
 }
 
 fn is_undo(event: &Event) -> bool {
@@ -408,6 +446,12 @@ proptest! {
                     prop_assert_eq!(now.trim(), value, "{} after {:?}", place, event);
                 }
             } else {
+                if let Event::Instead(number, ..) | Event::KilledInstead(number, ..) = event {
+                    for (place, value) in theirs.iter().filter(|(place, _)| !sets(*number).contains(place)) {
+                        let now = tree.get(place);
+                        prop_assert_eq!(now.trim(), value, "{} after {:?}", place, event);
+                    }
+                }
                 // An apply is asked to set them; setting dirty_bytes clears dirty_ratio.
                 theirs.retain(|place, value| tree.get(place).trim() == value);
             }

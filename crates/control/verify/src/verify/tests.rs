@@ -58,6 +58,9 @@ fn entry(id: u64, boot: &str, steps: Vec<EntryStep>) -> Entry {
         on_confirm: None,
         state: EntryState::Open,
         undo_begun: false,
+        instead_of: None,
+        replaced_by: None,
+        allowed: planish_model::Allowed::default(),
     }
 }
 

@@ -23,6 +23,10 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 /// file that is read later takes it back at the next boot. With --confirm, `planish confirm` writes those files, and
 /// ends so then.
 ///
+/// With --instead-of, the plan takes the place of an entry that is open. No value goes through what it was before that:
+/// what both want is not written, and belongs to the new entry from then on. The old one is closed when all is written,
+/// or at the confirm; an undo before that goes back to what it had set, and one behind it to what was before both.
+///
 /// With --once, nothing is written but a copy of the boot loader's default entry, with the boot parameters of the plan,
 /// which the next boot takes and no other. A machine that does not come up with it is brought back by switching it off
 /// and on. It is refused where the boot loader might take that entry more than once.
@@ -41,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long)]
     persist: bool,
     /// Only for one boot, by an entry that the boot loader takes once: its default stays, until `planish confirm` there
-    #[arg(long, requires = "persist", conflicts_with = "confirm")]
+    #[arg(long, requires = "persist", conflicts_with_all = ["confirm", "instead_of"])]
     once: bool,
     /// Note in the journal why
     #[arg(long, value_name = "TEXT")]

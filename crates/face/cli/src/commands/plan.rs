@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Class, Exit, KnobId, Overlay, Plan, quoted};
+use planish_model::{Class, EntryId, Exit, KnobId, Overlay, Plan, quoted};
 use planish_pipeline::{self as pipeline, PipelineError, PlanOptions, Session, Source};
 use planish_report::{Level, Message};
 
@@ -50,6 +50,10 @@ pub(crate) struct Choice {
     /// Leave this knob as it is; or leave its places to another program that writes them, such as tuned
     #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',')]
     exclude: Vec<String>,
+    /// Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo
+    /// brings back what was before both
+    #[arg(long, value_name = "ENTRY")]
+    pub(crate) instead_of: Option<u64>,
 }
 
 impl Choice {
@@ -68,6 +72,9 @@ impl Choice {
         for name in &self.exclude {
             words.push_str(&format!(" --exclude {}", quoted(name)));
         }
+        if let Some(entry) = self.instead_of {
+            words.push_str(&format!(" --instead-of {entry}"));
+        }
         words
     }
 
@@ -84,6 +91,11 @@ impl Choice {
     /// The plan of a profile, or the one in a file.
     pub fn plan(&self, source: &str, session: &Session, context: &Context) -> Result<Plan, Failure> {
         let named = Source::named(source);
+        if let Some(entry) = self.instead_of.filter(|_| named.is_plan_file()) {
+            let told = format!("{source} is a plan: whether it takes the place of an entry is in it");
+            let again = context.line(&format!("plan PROFILE --instead-of {entry} -o {}", quoted(source)));
+            return Err(Failure::usage(told).hint(again));
+        }
         let mut plan = pipeline::plan(session, &named, &self.options())?;
         // What a file holds is planned: to leave a place to somebody, it is made anew from its profile.
         let source = match session.catalogue().profile_names().find(|name| **name == plan.profile) {
@@ -105,6 +117,7 @@ impl Choice {
             allow_knobs: self.allow_knob.iter().map(KnobId::new).collect(),
             service: self.service.as_deref().map(service),
             exclude: self.exclude.clone(),
+            instead_of: self.instead_of.map(EntryId),
         }
     }
 }
@@ -290,8 +303,13 @@ mod tests {
 
     #[test]
     fn what_was_sized_for_a_service_is_checked_against_the_journal() {
-        let mut choice =
-            Choice { allow: Vec::new(), allow_knob: Vec::new(), service: None, exclude: Vec::new() };
+        let mut choice = Choice {
+            allow: Vec::new(),
+            allow_knob: Vec::new(),
+            service: None,
+            exclude: Vec::new(),
+            instead_of: None,
+        };
         assert_eq!(choice.check("postgres"), "check postgres");
         choice.service = Some("postgres".to_owned());
         assert_eq!(choice.check("postgres"), "check");

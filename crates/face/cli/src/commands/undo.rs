@@ -56,12 +56,26 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 /// Why nothing was taken back.
 fn nothing(entry: Option<u64>, session: &Session) -> Result<String, Failure> {
     let Some(named) = entry else { return Ok("there is nothing to undo".to_owned()) };
-    let written = pipeline::log(session)?.into_iter().find(|one| one.id == EntryId(named));
-    Ok(match written.map(|entry| entry.state) {
+    Ok(match log_entry(session, named)?.map(|entry| entry.state) {
         Some(EntryState::Closed(Closure::Undone)) => format!("entry {named} is undone already"),
         Some(EntryState::Closed(Closure::GoneWithReboot)) => format!("entry {named} went with a reboot"),
+        Some(EntryState::Closed(Closure::Replaced)) => {
+            let by = log_entry(session, named)?.and_then(|entry| entry.replaced_by);
+            by.map_or_else(
+                || format!("another entry took the place of entry {named}"),
+                |by| {
+                    format!(
+                        "entry {by} took the place of entry {named}, and brings back what was before both"
+                    )
+                },
+            )
+        }
         _ => format!("there is nothing to undo of entry {named}"),
     })
+}
+
+fn log_entry(session: &Session, number: u64) -> Result<Option<Entry>, Failure> {
+    Ok(pipeline::log(session)?.into_iter().find(|one| one.id == EntryId(number)))
 }
 
 /// What was taken back, beside what the journal says of the entry.

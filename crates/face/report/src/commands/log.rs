@@ -51,6 +51,7 @@ fn are_alike(a: &Entry, b: &Entry) -> bool {
     let told = |entry: &Entry| {
         (
             entry.state,
+            entry.replaced_by,
             theirs(entry),
             entry.profile.clone(),
             entry.reason.clone(),
@@ -78,6 +79,13 @@ fn state(entry: &Entry) -> Cell {
         EntryState::Closed(Closure::GoneWithReboot) => "gone with the reboot".into(),
         EntryState::Closed(Closure::Empty) => "empty".into(),
         EntryState::Closed(Closure::Acted) => "acted".into(),
+        EntryState::Closed(Closure::Replaced) => {
+            let by = entry.replaced_by.map(|by| format!(" by {by}")).unwrap_or_default();
+            match theirs(entry) {
+                0 => format!("replaced{by}").into(),
+                theirs => Cell::styled(format!("replaced{by}, {theirs} theirs"), styles::WARNING),
+            }
+        }
     }
 }
 

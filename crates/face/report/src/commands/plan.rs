@@ -1,6 +1,8 @@
 //! `planish plan`: before and after of every step, in the order in which they will be written.
 
-use planish_model::{PersistFile, Plan, SecondWriter, Skipped, Step, VerdictKind, When, gone_at_boot};
+use planish_model::{
+    Instead, Part, PersistFile, Plan, SecondWriter, Skipped, Step, Theirs, VerdictKind, When, gone_at_boot,
+};
 
 use crate::commands::placement;
 use crate::page::{Page, Report, risk, verdict_text};
@@ -18,6 +20,9 @@ impl Report for Plan {
             }
             page.table(&table(&steps, &self.second_writers, page));
         }
+        if let Some(instead) = &self.instead_of {
+            left_of(instead, page);
+        }
         at_reboot(self, page);
         not_written(self, page);
         if page.is_detailed() {
@@ -33,8 +38,25 @@ impl Report for Plan {
     }
 }
 
+/// What stays of the entry whose place a plan takes, and what goes besides its values.
+fn left_of(instead: &Instead, page: &mut Page<'_>) {
+    let mut table = Table::new(&["knob", "now", "entry", "before it"]);
+    for Theirs { knob, place, now, ours, original } in &instead.theirs {
+        let value = |text: &str| page.value(knob, text).into();
+        table.row([page.knob(knob, &[place.as_str()]), value(now), value(ours), value(original)]);
+    }
+    if !table.is_empty() {
+        page.heading(&format!("set by somebody else since entry {}, and left so", instead.entry));
+        page.table(&table);
+    }
+    if !instead.files.is_empty() {
+        page.heading(&format!("what entry {} has in files is taken out", instead.entry));
+        instead.files.iter().for_each(|path| page.line(path));
+    }
+}
+
 /// What is written at once, by the moment at which it takes effect: now, or when the service starts that it is for.
-/// Within each the order is that of the writes.
+/// Within each the order is that of the writes. What an entry leaves whose place is taken stands apart.
 fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
     let placed = || {
         let placed = plan.placement.iter().flat_map(|placement| &placement.services);
@@ -43,7 +65,12 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
     };
     let sized = || plan.steps.iter().find_map(|step| step.service.clone());
     let any = || sized().or_else(placed).unwrap_or_else(|| "the services".to_owned());
+    let old = || plan.instead_of.as_ref().map(|instead| instead.entry.to_string()).unwrap_or_default();
     let moment = |step: &Step| match step.when {
+        _ if step.part == Some(Part::Back) => format!("now, back to what was there before entry {}", old()),
+        _ if step.part == Some(Part::TakenOver) => {
+            format!("taken over from entry {}: nothing is written", old())
+        }
         When::Now => "now".to_owned(),
         When::Process => {
             let name = step.restart().map_or_else(any, str::to_owned);
@@ -66,7 +93,8 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
 /// What the heading of a later moment does not say: that the write is not the later one. Pages of a pool are taken from
 /// everybody else at once, whoever uses them when.
 fn written_now(steps: &[&Step]) -> Option<&'static str> {
-    let is_later = steps.iter().any(|step| step.when == When::Process);
+    let is_written = |step: &&&Step| step.part != Some(Part::TakenOver);
+    let is_later = steps.iter().filter(is_written).any(|step| step.when == When::Process);
     let is_pool = steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0));
     match (is_later, is_pool) {
         (false, _) => None,
@@ -221,8 +249,12 @@ fn summary(plan: &Plan) -> String {
     let satisfied = plan.skipped.iter().filter(|skip| skip.satisfied).count();
     let waits = |when| plan.steps.iter().filter(|step| step.when == when).count();
     let files = plan.persist.as_ref().map_or(0, |persist| persist.files.len());
-    let mut parts = vec![format!("{} to write", plan.steps.len() + files)];
+    let of_part = |part| plan.steps.iter().filter(|step| step.part == Some(part)).count();
+    let taken = of_part(Part::TakenOver);
+    let mut parts = vec![format!("{} to write", plan.steps.len() - taken + files)];
     for (count, words) in [
+        (of_part(Part::Back), "of them back to what was there before"),
+        (taken, "taken over"),
         (waits(When::Process), "of them for processes that start later"),
         (waits(When::Boot), "of them at the next boot"),
         (files, "of them files that the next boot reads"),

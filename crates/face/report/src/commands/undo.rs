@@ -89,6 +89,7 @@ pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
     let (word, style) = match outcome.outcome {
         OutcomeKind::Done => ("done", styles::GOOD),
         OutcomeKind::Satisfied => ("already so", styles::GOOD),
+        OutcomeKind::TakenOver => ("taken over", styles::GOOD),
         OutcomeKind::Short => ("short", styles::WARNING),
         OutcomeKind::ReadsBack => ("reads back as something else", styles::WARNING),
         OutcomeKind::Failed => ("failed", styles::BAD),
@@ -153,6 +154,9 @@ mod tests {
             on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,
+            instead_of: None,
+            replaced_by: None,
+            allowed: planish_model::Allowed::default(),
         };
         let entry =
             UndoneEntry { entry: EntryId(1), open: false, outcomes: vec![back], written: Some(written) };

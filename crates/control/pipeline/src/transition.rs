@@ -1,0 +1,472 @@
+//! `apply B --instead-of A`: from what one entry set to what another plan wants, without a dip through the defaults.
+//!
+//! ```text
+//!               before A      A        B wants      from A to B                          undo B
+//!   swappiness     60         10          10        taken over: not written              -> 60
+//!   stat_interval   1         10          20        10 -> 20                             -> 1
+//!   dirty_bytes     0       4096          -         4096 -> 0 (goes back)                stays
+//!   thp         always         -        never       always -> never                      -> always
+//! ```
+//!
+//! All of it is one plan and one entry, which lies over A as any entry lies over an older one: its originals are what A
+//! left. So a kill, a step that fails, or a dead-man timer that nobody stops takes B back to what A had; A is whole.
+//! Once every step is written (and confirmed, where that was asked for), A is taken back as any entry is: what B set,
+//! took over or put back is B's by then, and A hands its originals over. Pages of pools change hands in one line of the
+//! journal. The files of A go last. Then A is closed, and says by whom its place was taken.
+
+use std::collections::BTreeSet;
+
+use planish_act::Sink;
+use planish_act::stack::{self, Resolved};
+use planish_act::three_way::{self, Whose};
+use planish_journal::{Journal, JournalError};
+use planish_model::{
+    Catalogue, Caused, Closure, Coupling, Entry, EntryId, EntryState, EntryStep, Exit, Instead, Knob, KnobId,
+    Original, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind,
+};
+
+use crate::error::PipelineError;
+use crate::gone::is_gone;
+use crate::session::Session;
+use crate::{undo, units, until_reboot};
+
+/// What becomes of the values of an entry whose place a plan takes, as far as the plan does not set them.
+struct Going {
+    profile: String,
+    /// Steps that put values back, in their order.
+    back: Vec<Step>,
+    theirs: Vec<Theirs>,
+    files: Vec<String>,
+}
+
+/// The text that a place shows.
+type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// A plan that was made beside an entry, as the one that takes its place: with the steps that put back what it leaves.
+///
+/// # Errors
+/// Why the place of that entry cannot be taken.
+pub(crate) fn take_place(
+    session: &Session,
+    entries: &[Entry],
+    id: EntryId,
+    plan: Plan,
+    is_excluded: &dyn Fn(&Skipped) -> bool,
+) -> Result<Plan, PipelineError> {
+    let read = |place: &str| session.host().read(place).ok();
+    let going = look(session, entries, id, &plan, &read)?;
+    refuse_unset(id, &plan, &session.in_boot(entries), is_excluded)?;
+    if plan.steps.is_empty() {
+        let reason = format!("{} takes nothing over from it and writes nothing besides", plan.profile);
+        return Err(refused(id, reason, format!("planish undo {id} puts back what it set")));
+    }
+    let Going { profile, mut back, theirs, files } = going;
+    back.extend(plan.steps.iter().cloned());
+    Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files }, back))
+}
+
+/// Refuses a plan that takes the place of an entry where that is not as the plan saw it: what would go back, and whose
+/// value a place shows, follows from the journal and the host of this moment, and not from a file.
+pub(crate) fn refuse_moved(
+    session: &Session,
+    entries: &[Entry],
+    plan: &Plan,
+    sink: &dyn Sink,
+) -> Result<(), PipelineError> {
+    let Some(instead) = &plan.instead_of else { return Ok(()) };
+    let id = instead.entry;
+    let read = |place: &str| sink.read(place).ok();
+    let going = look(session, entries, id, plan, &read)?;
+    let mut moved = Vec::new();
+    let planned: Vec<&Step> = plan.steps.iter().filter(|step| step.part == Some(Part::Back)).collect();
+    let told = |steps: &[&Step], step: &Step| {
+        let other = steps.iter().find(|other| other.place == step.place);
+        other.map_or_else(|| "nothing".to_owned(), |other| format!("`{}`", other.wanted.trim()))
+    };
+    let due: Vec<&Step> = going.back.iter().collect();
+    for step in planned.iter().chain(&due) {
+        let (planned, due) = (told(&planned, step), told(&due, step));
+        let text = format!("{} goes back to {due} with entry {id}, and to {planned} in the plan", step.place);
+        if planned != due && !moved.contains(&text) {
+            moved.push(text);
+        }
+    }
+    let is_in_order = planned.iter().zip(&due).all(|(a, b)| a.place == b.place);
+    if moved.is_empty() && !is_in_order {
+        moved.push(format!("entry {id} goes back in another order"));
+    }
+    let known = session.in_boot(entries);
+    for step in plan.steps.iter().filter(|step| step.part == Some(Part::TakenOver)) {
+        if step.undo != Undo::Subtract && holder(&step.place, &known) != Some(id) {
+            moved.push(format!("{} is not what entry {id} set any more", step.place));
+        }
+    }
+    for (step, pages) in plan.steps.iter().filter_map(|step| Some((step, step.takes_pages?))) {
+        let held = pages_held(id, &step.place, &known);
+        if held < pages {
+            moved.push(format!("{}: entry {id} holds {held} pages, the plan takes {pages}", step.place));
+        }
+    }
+    if moved.is_empty() { Ok(()) } else { Err(PipelineError::Moved { moved }) }
+}
+
+/// The pages of a pool that an entry holds.
+fn pages_held(id: EntryId, place: &str, known: &[Entry]) -> u64 {
+    let steps = known.iter().filter(|entry| entry.id == id).flat_map(|entry| &entry.steps);
+    let own = steps.filter(|step| step.undo == Undo::Subtract && step.place == place && !step.is_undone());
+    own.map(EntryStep::pages_held).sum()
+}
+
+/// The newest entry that set a place, and still does.
+fn holder(place: &str, known: &[Entry]) -> Option<EntryId> {
+    let sets = |step: &EntryStep| {
+        step.place == place && !step.is_undone() && matches!(step.undo, Undo::Restore | Undo::File)
+    };
+    let open = known.iter().rev().filter(|entry| entry.is_open());
+    open.filter(|entry| entry.steps.iter().any(sets)).map(|entry| entry.id).next()
+}
+
+fn refused(entry: EntryId, reason: impl Into<String>, cure: impl Into<String>) -> PipelineError {
+    PipelineError::InsteadOf { entry, reason: reason.into(), cure: cure.into() }
+}
+
+/// Looks what becomes of an entry whose place a plan takes. Refuses one whose place cannot be taken by this plan.
+fn look(
+    session: &Session,
+    entries: &[Entry],
+    id: EntryId,
+    plan: &Plan,
+    read: &Read<'_>,
+) -> Result<Going, PipelineError> {
+    let known = session.in_boot(entries);
+    let entry = known.iter().find(|entry| entry.id == id).ok_or(JournalError::NoEntry { id })?;
+    refuse_entry(session, entry, &known)?;
+    let catalogue = session.sound_catalogue()?;
+    refuse_parameters(catalogue, entry, plan)?;
+    refuse_unnamed(entry, plan, &known)?;
+    let set: BTreeSet<&str> = plan
+        .steps
+        .iter()
+        .filter(|step| step.part != Some(Part::Back))
+        .map(|step| step.place.as_str())
+        .collect();
+    let mut draft = Draft {
+        catalogue,
+        entry,
+        known: &known,
+        set,
+        own: Vec::new(),
+        after: Vec::new(),
+        theirs: Vec::new(),
+    };
+    for index in (0..entry.steps.len()).rev() {
+        draft.add(index, read)?;
+    }
+    let Draft { mut own, after, theirs, .. } = draft;
+    own.extend(after);
+    let files = entry.steps.iter().filter(|step| step.undo.outlives_boot() && !step.is_undone());
+    let files = files.map(|step| step.place.clone()).collect();
+    Ok(Going { profile: entry.profile.clone(), back: own, theirs, files })
+}
+
+/// Refuses an entry of which it is not known what it holds, or which holds nothing that a plan could take over.
+fn refuse_entry(session: &Session, entry: &Entry, known: &[Entry]) -> Result<(), PipelineError> {
+    let id = entry.id;
+    let log = "planish log names the open ones";
+    match entry.state {
+        EntryState::Open => {}
+        EntryState::Closed(Closure::Replaced) => {
+            let by = entry.replaced_by.map_or_else(|| "another one".to_owned(), |by| format!("entry {by}"));
+            return Err(refused(id, format!("{by} took its place already"), log));
+        }
+        EntryState::Closed(_) => return Err(refused(id, "it holds nothing any more", log)),
+        EntryState::Unconfirmed => {
+            let cure = format!("planish confirm, or planish undo {id}");
+            return Err(refused(id, "it waits for a confirm", cure));
+        }
+        EntryState::Interrupted => {
+            return Err(refused(id, "it is half way on the host", format!("planish undo {id}")));
+        }
+    }
+    if let Some(heir) = known.iter().find(|other| other.is_open() && other.instead_of == Some(id)) {
+        let cure = match heir.state {
+            EntryState::Open => format!("end that: planish undo {id}"),
+            EntryState::Unconfirmed => format!("planish confirm, or planish undo {}", heir.id),
+            _ => format!("planish undo {}", heir.id),
+        };
+        return Err(refused(id, format!("entry {} is about to take its place", heir.id), cure));
+    }
+    if entry.trial_boot().is_some() {
+        let cure = format!("planish confirm in that boot, or planish undo {id}");
+        return Err(refused(id, "it is a trial boot", cure));
+    }
+    if entry.steps.iter().any(|step| step.undone.is_some() && !is_gone(step)) {
+        let reason = "an undo has taken something of it back already";
+        return Err(refused(id, reason, format!("planish undo {id} takes back the rest")));
+    }
+    // Files for the next boot, and those of `planish install`, are of no row.
+    let is_value = |step: &EntryStep| session.catalogue().knob(&step.knob).is_ok();
+    let holds = |step: &EntryStep| step.undo != Undo::None && is_value(step) && !step.is_undone();
+    if entry.boot_id != session.host().boot_id() || !entry.steps.iter().any(holds) {
+        let cure = format!("planish undo {id} takes back what there is of it");
+        return Err(refused(id, "it holds no value of the running host", cure));
+    }
+    Ok(())
+}
+
+/// Refuses boot parameters that both have: those of the entry are one run of arguments, which goes as a whole, and what
+/// the plan wants is in it.
+fn refuse_parameters(catalogue: &Catalogue, entry: &Entry, plan: &Plan) -> Result<(), PipelineError> {
+    let of_loader = entry.steps.iter().filter(|step| !step.is_undone()).flat_map(arguments);
+    let given: Vec<String> =
+        of_loader.flat_map(|run| run.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let named = |knob: &Knob, wanted: &str| {
+        let argument = knob.argument(wanted)?;
+        argument.split(' ').all(|word| given.iter().any(|given| given == word)).then_some(argument)
+    };
+    let rows = plan.skipped.iter().filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
+    let wanted = rows.chain(plan.boot.iter().map(|step| (&step.knob, step.wanted.as_str())));
+    for (id, wanted) in wanted {
+        if let Some(argument) = catalogue.knob(id).ok().and_then(|knob| named(knob, wanted)) {
+            let reason = format!("both have the boot parameter {argument}, which would go with it");
+            let cure = format!(
+                "planish undo {}, then apply {} with --persist; or leave it out: --exclude {id}",
+                entry.id, plan.profile
+            );
+            return Err(refused(entry.id, reason, cure));
+        }
+    }
+    Ok(())
+}
+
+/// The boot parameters that a step has the boot loader give.
+fn arguments(step: &EntryStep) -> Vec<String> {
+    match step.undo {
+        Undo::Edit => vec![step.wanted.clone()],
+        Undo::File => step.wanted.lines().filter_map(planish_boot::added_by).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Refuses a value of the entry that is as wanted, and that the plan would not hold since nobody named its knob.
+fn refuse_unnamed(entry: &Entry, plan: &Plan, known: &[Entry]) -> Result<(), PipelineError> {
+    let id = entry.id;
+    let is_own = |place: &str| {
+        let own = |step: &EntryStep| step.place == place && step.undo == Undo::Restore && !step.is_undone();
+        entry.steps.iter().any(own) && holder(place, known) == Some(id)
+    };
+    let mut rows = plan.skipped.iter().filter(|row| row.satisfied && is_own(&row.place));
+    let Some(row) = rows.next() else { return Ok(()) };
+    let why = row.not_to_keep.as_deref().unwrap_or("the plan does not hold it");
+    let reason = format!("{} would go back with it: {why}", row.place);
+    Err(refused(id, reason, format!("name it: --allow-knob {}", row.knob)))
+}
+
+/// Refuses a value that the plan wants where the entry has set one, and does not set itself: it would go back to what was
+/// before the entry, which is neither. What nobody wants set there goes back as anything else does.
+fn refuse_unset(
+    id: EntryId,
+    plan: &Plan,
+    known: &[Entry],
+    is_excluded: &dyn Fn(&Skipped) -> bool,
+) -> Result<(), PipelineError> {
+    let mut rows = plan.skipped.iter().filter(|row| !row.satisfied && row.wanted.is_some());
+    let unset = rows.find(|row| holder(&row.place, known) == Some(id) && !is_excluded(row));
+    let Some(row) = unset else { return Ok(()) };
+    let (place, wanted) = (&row.place, row.wanted.as_deref().unwrap_or_default());
+    let reason = format!(
+        "{place} would go back with it, and {} wants `{wanted}` there, which it does not set: {}",
+        plan.profile, row.verdict.reason
+    );
+    Err(refused(id, reason, format!("see to that first; or give it up: --exclude {}", row.knob)))
+}
+
+/// The values of an entry that are to go back, while they are collected.
+struct Draft<'a> {
+    catalogue: &'a Catalogue,
+    entry: &'a Entry,
+    known: &'a [Entry],
+    /// Places that the plan sets.
+    set: BTreeSet<&'a str>,
+    own: Vec<Step>,
+    /// What the kernel derives from those, and the other faces of theirs: they come last.
+    after: Vec<Step>,
+    theirs: Vec<Theirs>,
+}
+
+impl Draft<'_> {
+    /// Adds what becomes of a step of the entry. The texts of three moments decide, as they do in an undo.
+    fn add(&mut self, index: usize, read: &Read<'_>) -> Result<(), PipelineError> {
+        let raw = &self.entry.steps[index];
+        let wrote = raw.outcome.as_ref().is_none_or(|done| done.outcome != OutcomeKind::Satisfied);
+        if raw.undo != Undo::Restore || raw.is_undone() || !wrote {
+            return Ok(());
+        }
+        let id = self.entry.id;
+        let resolved = stack::resolved(self.entry, index, self.known);
+        let step = &resolved.step;
+        let of_setting = || step.originals.iter().filter(|other| is_of_setting(other));
+        let is_set = of_setting().any(|other| self.set.contains(other.place.as_str()));
+        if is_set || stack::covering(id, step, self.known).is_some() {
+            return Ok(());
+        }
+        let Some(original) = step.original() else { return Ok(()) };
+        let Some(now) = read(&step.place) else {
+            let cure = format!("when it is there again; or planish undo {id}");
+            return Err(refused(id, format!("{} is not there now, or cannot be read", step.place), cure));
+        };
+        self.keep_coupled(&resolved, read);
+        match whose(&resolved, original, &now) {
+            Whose::Ours => {}
+            Whose::Theirs => {
+                self.keep(original, step.ours(), &now);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        }
+        let live = three_way::live_one(step, original);
+        let of_live = read(&live.place).unwrap_or_default();
+        let target = live.value.clone();
+        if !self.own.iter().any(|other| other.place == live.place) {
+            let back = self.step(&live.knob, live, of_live, &target)?;
+            self.own.push(back);
+        }
+        for other in step.coupled().filter(|other| !is_of_setting(other)) {
+            let is_own = self.entry.steps.iter().any(|own| own.place == other.place && !own.is_undone());
+            let is_known = self.after.iter().any(|after| after.place == other.place);
+            if is_own || is_known || self.set.contains(other.place.as_str()) {
+                continue;
+            }
+            let Some(now) = read(&other.place) else { continue };
+            let is_ours = !resolved.handed_over.contains(&other.place)
+                && three_way::coupled(step, &resolved.inherited, other, &now) == Whose::Ours;
+            // What is somebody else's stays, also where going back has the kernel derive it once more.
+            let target = if is_ours { other.value.clone() } else { now.clone() };
+            let back = self.step(&other.knob, other, now, &target)?;
+            self.after.push(back);
+        }
+        Ok(())
+    }
+
+    /// Notes coupled places of a step that it had changed, and somebody else has set since.
+    fn keep_coupled(&mut self, resolved: &Resolved, read: &Read<'_>) {
+        let step = &resolved.step;
+        let caused: Vec<&Caused> = step.outcome.iter().flat_map(|done| &done.caused).collect();
+        for other in step.coupled().filter(|other| !resolved.handed_over.contains(&other.place)) {
+            let Some(ours) = caused.iter().find(|caused| caused.place == other.place) else { continue };
+            let Some(now) = read(&other.place) else { continue };
+            let is_theirs = three_way::coupled(step, &resolved.inherited, other, &now) == Whose::Theirs;
+            if is_theirs && !self.set.contains(other.place.as_str()) {
+                self.keep(other, &ours.value, &now);
+            }
+        }
+    }
+
+    /// Notes what somebody else has set since the entry.
+    fn keep(&mut self, original: &Original, ours: &str, now: &str) {
+        let [now, ours, before] = [now, ours, &original.value].map(|text| text.trim().to_owned());
+        let (knob, place) = (original.knob.clone(), original.place.clone());
+        if !self.theirs.iter().any(|known| known.place == place) {
+            self.theirs.push(Theirs { knob, place, now, ours, original: before });
+        }
+    }
+
+    /// A step that puts a place back.
+    fn step(
+        &self,
+        knob: &KnobId,
+        original: &Original,
+        now: String,
+        target: &str,
+    ) -> Result<Step, PipelineError> {
+        let id = self.entry.id;
+        let knob = self.catalogue.knob(knob).map_err(|_| {
+            let reason = format!("it has set {knob}, which no catalogue knows any more");
+            refused(id, reason, format!("planish undo {id} needs none; then apply"))
+        })?;
+        Ok(Step {
+            knob: knob.id.clone(),
+            place: original.place.clone(),
+            now,
+            wanted: original.r#type.written(target),
+            class: knob.class,
+            when: knob.when,
+            undo: knob.undo,
+            why: knob.why.clone(),
+            cost: knob.cost.clone(),
+            source: knob.source.clone(),
+            verdict: Verdict::new(VerdictKind::Settable, ""),
+            raise_pages: None,
+            takes_pages: None,
+            part: Some(Part::Back),
+            service: None,
+            coupled: Vec::new(),
+            because: Some(format!("back to what was there before entry {id}")),
+        })
+    }
+}
+
+/// Whether an original is that of a step's place, or of the twin that makes one setting with it.
+fn is_of_setting(original: &Original) -> bool {
+    matches!(original.coupling, None | Some(Coupling::Twin))
+}
+
+/// Whose value a place shows, as an undo of the entry would find it.
+fn whose(resolved: &Resolved, original: &Original, now: &str) -> Whose {
+    let derived = || resolved.derived_since.iter().any(|(_, value)| original.r#type.same(now, value));
+    match three_way::own(&resolved.step, &resolved.inherited, original, now) {
+        Whose::Ours if resolved.set_since.is_some() => Whose::Theirs,
+        Whose::Theirs if derived() => Whose::Newer,
+        whose => whose,
+    }
+}
+
+/// The entry that takes the place of one, where it holds all that it is to hold.
+pub(crate) fn heir(id: EntryId, entries: &[Entry]) -> Option<&Entry> {
+    let is_whole = |entry: &Entry| matches!(entry.state, EntryState::Open | EntryState::Unconfirmed);
+    entries.iter().rev().find(|entry| entry.instead_of == Some(id) && is_whole(entry))
+}
+
+/// The step of an heir that is to have pages of a pool, and how many.
+pub(crate) fn inherits(heir: Option<&Entry>, step: &EntryStep) -> Option<(EntryId, usize, u64)> {
+    let heir = heir.filter(|_| step.undo == Undo::Subtract)?;
+    let own =
+        |other: &EntryStep| other.undo == Undo::Subtract && other.place == step.place && !other.is_undone();
+    let mut steps = heir.steps.iter().enumerate().filter(|(_, other)| own(other));
+    steps.find_map(|(at, other)| Some((heir.id, at, other.takes_pages?)))
+}
+
+/// Lets the entry go whose place another one has taken: nothing of it is left but what somebody else has changed, and
+/// what could not be given back. How that ends, and what is to be told of it.
+pub(crate) fn complete(
+    session: &Session,
+    journal: &mut Journal,
+    old: EntryId,
+    sink: &dyn Sink,
+) -> Result<(Exit, Vec<String>), PipelineError> {
+    let Some(entry) = journal.ledger().entry(old).filter(|entry| entry.is_open()).cloned() else {
+        return Ok((Exit::Done, Vec::new()));
+    };
+    let boot_id = session.host().boot_id();
+    let back = undo::undo_entry(journal, &entry, &session.options.command, false, &boot_id, sink);
+    let restored = back.is_restored(&entry);
+    if let Some(source) = back.journal_failure {
+        return Err(PipelineError::JournalHalfWay { entry: old, restored, source });
+    }
+    let mut hints = undo::hints(&entry, &back.outcomes);
+    hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
+    hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
+    hints.extend(units::to_restart(&back.outcomes));
+    hints.extend(units::to_reexec(&back.outcomes));
+    let now = journal.ledger().entry(old);
+    match now.and_then(|entry| entry.replaced_by) {
+        Some(by) => hints.push(format!(
+            "entry {by} took the place of entry {old}: planish undo {by} brings back what was there before both"
+        )),
+        None => hints.push(format!("entry {old} is not rid of everything: again: planish undo {old}")),
+    }
+    Ok((undo::exit_of(&entry, &back), hints))
+}

@@ -1,0 +1,430 @@
+//! `apply B --instead-of A`: no value goes through what it was before A, A is whole until B is, and what is undone then
+//! is what was before both.
+
+use planish_model::{Closure, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want};
+use planish_pipeline::{
+    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan,
+    take_unconfirmed, undo,
+};
+
+use crate::boot;
+use crate::faults::{Fuse, fused};
+use crate::tree::*;
+use crate::watch::without_watcher;
+
+const NOW: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: false, reason: None };
+const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+
+fn word(text: &str) -> Want {
+    Want::Text(text.to_owned())
+}
+
+fn pages(count: u64, node: u32) -> Want {
+    Want::Need { need_bytes: count << 21, nodes: Nodes::Each(vec![node]) }
+}
+
+fn first() -> Source {
+    profile(
+        "first",
+        &[
+            ("vm.swappiness", Want::Int(10)),
+            ("vm.stat_interval", Want::Int(10)),
+            ("vm.dirty_bytes", Want::Int(1 << 29)),
+            ("thp.enabled", word("madvise")),
+        ],
+    )
+}
+
+/// Wants one value of the first as it is, another one otherwise, one that the first does not have, and not the rest.
+fn second() -> Source {
+    profile(
+        "second",
+        &[
+            ("vm.swappiness", Want::Int(10)),
+            ("vm.stat_interval", Want::Int(20)),
+            ("vm.zone_reclaim_mode", Want::Int(0)),
+        ],
+    )
+}
+
+fn instead(session: &Session, source: &Source, old: u64) -> Result<Plan, PipelineError> {
+    plan(session, source, &PlanOptions { instead_of: Some(EntryId(old)), ..PlanOptions::default() })
+}
+
+fn apply_first(tree: &Tree, options: &ApplyOptions) {
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &first()), options).expect("applied");
+}
+
+fn apply_instead(tree: &Tree, source: &Source, options: &ApplyOptions) -> Applied {
+    let session = without_watcher(tree);
+    let plan = instead(&session, source, 1).expect("a plan");
+    apply(&session, &plan, options).expect("applied")
+}
+
+fn undo_entry(tree: &Tree, id: u64) -> planish_pipeline::Undone {
+    undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone")
+}
+
+fn state(tree: &Tree, id: u64) -> EntryState {
+    tree.entries().into_iter().find(|entry| entry.id == EntryId(id)).expect("an entry").state
+}
+
+fn refused(error: Result<Plan, PipelineError>) -> String {
+    let error = error.expect_err("refused");
+    assert!(matches!(error, PipelineError::InsteadOf { .. }), "{error:?}");
+    assert_eq!(error.exit(), Exit::Refused);
+    format!("{error}; {}", error.hints().join("; "))
+}
+
+#[test]
+fn what_both_want_is_not_written_and_the_rest_goes_back_or_on() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_first(&tree, &NOW);
+    let writes = Fuse::counting();
+    let session = fused(tree.options(), &writes);
+    let plan = instead(&session, &second(), 1).expect("a plan");
+    let parts: Vec<(&str, Option<Part>, &str)> =
+        plan.steps.iter().map(|step| (step.place.as_str(), step.part, step.wanted.trim())).collect();
+    let (back, taken) = (Some(Part::Back), Some(Part::TakenOver));
+    let expected = [
+        (THP, back, "always"),
+        (DIRTY_RATIO, back, "20"),
+        (MIN_FREE, back, "67584"),
+        (STAT_INTERVAL, None, "20"),
+        (SWAPPINESS, taken, "10"),
+        (ZONE_RECLAIM, None, "0"),
+    ];
+    let mut sorted = parts.clone();
+    sorted.sort_by_key(|(place, ..)| *place);
+    let mut wanted = expected;
+    wanted.sort_by_key(|(place, ..)| *place);
+    assert_eq!(sorted, wanted);
+    assert!(parts[..3].iter().all(|(_, part, _)| *part == back), "they come first: {parts:?}");
+    assert_eq!(parts[2].0, MIN_FREE, "what the kernel derives comes last: {parts:?}");
+
+    let applied = apply(&session, &plan, &NOW).expect("applied");
+    assert_eq!((applied.entry, applied.exit), (Some(EntryId(2)), Exit::Done), "{:#?}", applied.hints);
+    let taken = applied.outcomes.iter().find(|outcome| outcome.place == SWAPPINESS).expect("a step");
+    assert_eq!(taken.outcome, OutcomeKind::TakenOver);
+    let times = |place: &str| writes.places().iter().filter(|written| *written == place).count();
+    let of = [SWAPPINESS, STAT_INTERVAL, ZONE_RECLAIM, DIRTY_RATIO, DIRTY_BYTES];
+    assert_eq!(of.map(times), [0, 1, 1, 1, 0], "no dip: {:?}", writes.places());
+    let values = [SWAPPINESS, STAT_INTERVAL, ZONE_RECLAIM, DIRTY_BYTES, DIRTY_RATIO, MIN_FREE];
+    assert_eq!(values.map(|place| tree.get(place)), ["10\n", "20\n", "0\n", "0\n", "20\n", "67584\n"]);
+
+    assert_eq!(state(&tree, 1), EntryState::Closed(Closure::Replaced));
+    let old = tree.entries().remove(0);
+    assert_eq!((old.replaced_by, old.steps.iter().all(|step| step.is_undone())), (Some(EntryId(2)), true));
+    assert_eq!(check(&tree.session(), None).expect("a look").exit, Exit::Done);
+    assert!(undo_entry(&tree, 1).entries.is_empty(), "nothing is left of it");
+    let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.hints);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "what was before both");
+}
+
+#[test]
+fn a_plan_of_it_can_be_saved_and_is_refused_where_the_host_moved() {
+    let tree = Tree::new();
+    apply_first(&tree, &NOW);
+    let session = tree.session();
+    let plan = instead(&session, &second(), 1).expect("a plan");
+    let saved = serde_json::to_string(&plan).expect("plain data");
+    let read: Plan = serde_json::from_str(&saved).expect("a plan");
+    assert!(read.is_intact());
+    let mut forged = read.clone();
+    forged.steps.iter_mut().find(|step| step.place == DIRTY_RATIO).expect("a step").wanted = "99".to_owned();
+    let forged =
+        forged.clone().in_place_of(forged.instead_of.clone().expect("an entry"), forged.steps.clone());
+    let error = apply(&session, &forged, &NOW).expect_err("its original is another one");
+    assert!(matches!(error, PipelineError::Moved { .. }), "{error:?}");
+    tree.edit(DIRTY_RATIO, "33");
+    let error = apply(&session, &read, &NOW).expect_err("it moved");
+    assert!(matches!(error, PipelineError::Moved { .. }), "{error:?}");
+    assert_eq!((tree.get(DIRTY_RATIO).as_str(), state(&tree, 1)), ("33\n", EntryState::Open));
+}
+
+#[test]
+fn what_somebody_else_set_since_is_told_and_kept() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_first(&tree, &NOW);
+    tree.edit(DIRTY_RATIO, "33");
+    tree.edit(MIN_FREE, "77777");
+    let session = tree.session();
+    let plan = instead(&session, &second(), 1).expect("a plan");
+    let told = plan.instead_of.as_ref().expect("an entry");
+    let theirs: Vec<(&str, &str)> =
+        told.theirs.iter().map(|theirs| (theirs.place.as_str(), theirs.now.as_str())).collect();
+    assert_eq!(theirs, [(DIRTY_RATIO, "33"), (MIN_FREE, "77777")], "a twin, and a derived place");
+    let applied = apply(&session, &plan, &NOW).expect("applied");
+    assert_eq!(applied.exit, Exit::Findings, "{:#?}", applied.hints);
+    assert_eq!([DIRTY_RATIO, MIN_FREE].map(|place| tree.get(place)), ["33\n", "77777\n"]);
+    assert_eq!(state(&tree, 1), EntryState::Closed(Closure::Replaced));
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [DIRTY_RATIO, MIN_FREE]);
+}
+
+#[test]
+fn unconfirmed_it_goes_back_to_the_old_entry_and_not_to_stock() {
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..PERSIST };
+    for confirmed in [false, true] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_first(&tree, &PERSIST);
+        let before = tree.snapshot();
+        let applied = apply_instead(&tree, &second(), &on_trial);
+        assert_eq!(applied.exit, Exit::Done, "{:#?}", applied.hints);
+        assert_eq!(state(&tree, 1), EntryState::Open, "it stays until the confirm");
+        assert_eq!(tree.get(STAT_INTERVAL), "20\n");
+        assert_eq!(tree.get(SYSCTL_FILE), before[SYSCTL_FILE], "files wait for it too");
+        if confirmed {
+            let done = confirm(&tree.session()).expect("confirmed");
+            assert_eq!(done.exit, Exit::Done, "{:#?}", done.hints);
+            assert_eq!(state(&tree, 1), EntryState::Closed(Closure::Replaced));
+            let lines = tree.get(SYSCTL_FILE);
+            assert!(lines.contains("vm.stat_interval = 20") && !lines.contains("dirty"), "{lines}");
+            undo(&tree.session(), Target::Newest, false).expect("undone");
+        } else {
+            let entry = tree.entries().remove(1);
+            take_unconfirmed(&tree.session(), &entry).expect("undone").expect("it was due");
+            assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "as the old entry left it");
+            assert_eq!(state(&tree, 1), EntryState::Open);
+            undo(&tree.session(), Target::Newest, false).expect("undone");
+        }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "confirmed: {confirmed}");
+    }
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_old_entry_whole() {
+    let tree = Tree::answering(&format!("[[answer]]\nplace = \"{ZONE_RECLAIM}\"\nerrno = \"EIO\"\n"));
+    let start = tree.snapshot();
+    apply_first(&tree, &PERSIST);
+    let before = tree.snapshot();
+    let applied = apply_instead(&tree, &second(), &PERSIST);
+    assert_eq!(applied.exit, Exit::FailedRestored);
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    assert_eq!(state(&tree, 1), EntryState::Open);
+    undo(&tree.session(), Target::Newest, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn files_have_the_lines_of_the_new_one_alone_and_go_with_it() {
+    for (options, kept) in [(NOW, false), (PERSIST, true)] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_first(&tree, &PERSIST);
+        let plan = instead(&tree.session(), &second(), 1).expect("a plan");
+        let files = &plan.instead_of.as_ref().expect("an entry").files;
+        assert_eq!(files, &[SYSCTL_FILE.to_owned(), TMPFILES_FILE.to_owned()]);
+        assert_eq!(apply_instead(&tree, &second(), &options).exit, Exit::Done);
+        let lines = tree.get(SYSCTL_FILE);
+        assert_eq!(lines.contains("vm.swappiness = 10"), kept, "{lines}");
+        assert!(!lines.contains("dirty") && tree.get(TMPFILES_FILE).is_empty(), "{lines}");
+        tree.reboot(&start);
+        assert_eq!(tree.get(SWAPPINESS), if kept { "10\n" } else { "60\n" });
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "kept: {kept}");
+    }
+}
+
+#[test]
+fn an_old_entry_that_a_file_brought_back_is_taken_over_too() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_first(&tree, &PERSIST);
+    tree.reboot(&start);
+    assert_eq!(apply_instead(&tree, &second(), &NOW).exit, Exit::Done);
+    let values = [SWAPPINESS, STAT_INTERVAL, DIRTY_RATIO].map(|place| tree.get(place));
+    assert_eq!(values, ["10\n", "20\n", "20\n"]);
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn pages_change_hands_and_only_the_rest_is_raised_or_given_back() {
+    for (had, wanted, options) in [(8, 5, NOW), (5, 8, NOW), (6, 6, NOW), (8, 5, PERSIST), (5, 8, PERSIST)] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let of = |name: &str, count: u64| {
+            profile(name, &[("hugepages.2m", pages(count, 1)), ("vm.swappiness", Want::Int(10))])
+        };
+        let session = tree.session();
+        apply(&session, &plan_of(&session, &of("first", had)), &options).expect("applied");
+        assert_eq!(tree.get(&pool(1)), format!("{had}\n"));
+        let plan = instead(&session, &of("second", wanted), 1).expect("a plan");
+        let step = plan.steps.iter().find(|step| step.undo == Undo::Subtract).expect("a pool");
+        assert_eq!(
+            (step.raise_pages, step.takes_pages),
+            (Some(wanted.saturating_sub(had)), Some(had.min(wanted)))
+        );
+        let applied = apply(&session, &plan, &options).expect("applied");
+        assert_eq!(applied.exit, Exit::Done, "{:#?}", applied.hints);
+        assert_eq!(tree.get(&pool(1)), format!("{wanted}\n"), "{had} -> {wanted}");
+        let held: Vec<u64> = tree.entries().iter().map(|entry| entry.steps[0].pages_held()).collect();
+        assert_eq!(held, [0, wanted], "{had} -> {wanted}");
+        if options.persist {
+            assert!(tree.get(TMPFILES_FILE).contains(&format!(" {wanted}\n")), "{}", tree.get(TMPFILES_FILE));
+            tree.reboot(&start);
+            assert_eq!(tree.get(&pool(1)), format!("{wanted}\n"));
+        }
+        tree.edit(&pool(1), &(wanted + 2).to_string());
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(tree.get(&pool(1)), "2\n", "somebody else's stay");
+        tree.edit(&pool(1), "0");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{had} -> {wanted}");
+    }
+}
+
+#[test]
+fn a_value_that_a_third_entry_covers_stays_with_that_one() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_first(&tree, &NOW);
+    let session = tree.session();
+    let third = profile("third", &[("vm.dirty_bytes", Want::Int(1 << 28)), ("vm.swappiness", Want::Int(5))]);
+    apply(&session, &plan_of(&session, &third), &NOW).expect("applied");
+    assert_eq!(apply_instead(&tree, &second(), &NOW).exit, Exit::Done);
+    assert_eq!([DIRTY_BYTES, SWAPPINESS].map(|place| tree.get(place)), ["268435456\n", "10\n"]);
+    for id in [2, 3] {
+        undo_entry(&tree, id);
+    }
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+}
+
+#[test]
+fn an_entry_whose_place_cannot_be_taken_is_named_with_the_reason() {
+    let tree = Tree::new();
+    let session = tree.session();
+    assert!(matches!(instead(&session, &second(), 7), Err(PipelineError::Journal(_))), "no such entry");
+    apply_first(&tree, &NOW);
+    let nothing = profile("nothing", &[("vm.zone_reclaim_mode", Want::Int(1))]);
+    let why = refused(instead(&session, &nothing, 1));
+    assert!(why.contains("writes nothing besides; planish undo 1"), "{why}");
+    undo_entry(&tree, 1);
+    let why = refused(instead(&session, &second(), 1));
+    assert!(why.contains("it holds nothing any more"), "{why}");
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..NOW };
+    let watched = without_watcher(&tree);
+    apply(&watched, &plan_of(&watched, &first()), &on_trial).expect("applied");
+    let why = refused(instead(&session, &second(), 2));
+    assert!(why.contains("waits for a confirm; planish confirm, or planish undo 2"), "{why}");
+    confirm(&session).expect("confirmed");
+    apply(&session, &instead(&session, &second(), 2).expect("a plan"), &NOW).expect("applied");
+    let why = refused(instead(&session, &second(), 2));
+    assert!(why.contains("entry 3 took its place already"), "{why}");
+}
+
+/// Neither what the old entry had set nor what the new one wants: that nobody asked for.
+#[test]
+fn a_value_that_the_new_one_wants_and_may_not_set_is_refused() {
+    const OVERCOMMIT: &str = "/proc/sys/vm/overcommit_memory";
+    let tree = Tree::new();
+    tree.put(OVERCOMMIT, "0\n");
+    let (session, id) = (tree.session(), "vm.overcommit_memory");
+    let wants = |name, value| profile(name, &[(id, Want::Int(value)), ("vm.swappiness", Want::Int(10))]);
+    let allowed = PlanOptions { allow_knobs: vec![KnobId::new(id)], ..PlanOptions::default() };
+    let old = plan(&session, &wants("first", 1), &allowed).expect("a plan");
+    apply(&session, &old, &NOW).expect("applied");
+    let instead_of = Some(EntryId(1));
+    let with =
+        |options: PlanOptions| plan(&session, &wants("second", 1), &PlanOptions { instead_of, ..options });
+    let why = refused(with(PlanOptions::default()));
+    assert!(why.contains("second wants `1` there, which it does not set"), "{why}");
+    assert!(why.ends_with("--exclude vm.overcommit_memory"), "{why}");
+    let parts = |plan: Plan| {
+        let step = plan.steps.iter().find(|step| step.place == OVERCOMMIT);
+        step.and_then(|step| step.part)
+    };
+    assert_eq!(parts(with(allowed).expect("allowed")), Some(Part::TakenOver));
+    let given_up = PlanOptions { exclude: vec![id.to_owned()], ..PlanOptions::default() };
+    assert_eq!(parts(with(given_up).expect("given up")), Some(Part::Back));
+}
+
+#[test]
+fn boot_parameters_that_both_want_are_refused_and_others_go() {
+    let parameters =
+        |name: &str, id: &str| profile(name, &[(id, Want::Int(1)), ("vm.swappiness", Want::Int(10))]);
+    for (name, make) in boot::all() {
+        let tree = make();
+        tree.reboot(&tree.snapshot());
+        let start = tree.snapshot();
+        let session = tree.session();
+        let old = plan_of(&session, &parameters("first", "boot.skew_tick"));
+        apply(&session, &old, &PERSIST).expect("applied");
+        let after = tree.snapshot();
+        let why = refused(instead(&session, &parameters("second", "boot.skew_tick"), 1));
+        assert!(why.contains("both have the boot parameter skew_tick=1"), "{name}: {why}");
+        assert_eq!(differences(&after, &tree.snapshot()), [""; 0], "{name}: nothing was written");
+        let other = parameters("second", "boot.rcupdate_rcu_normal_after_boot");
+        let plan = instead(&session, &other, 1).expect("a plan");
+        let applied = apply(&session, &plan, &PERSIST).expect("applied");
+        assert_eq!(applied.exit, Exit::Done, "{name}: {:#?}", applied.hints);
+        let texts = tree.snapshot();
+        let gives =
+            |word: &str| texts.iter().any(|(path, text)| !path.starts_with("/proc") && text.contains(word));
+        assert!(gives("rcupdate.rcu_normal_after_boot=1") && !gives("skew_tick=1"), "{name}");
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+    }
+}
+
+/// A kill after all is written, and before the old entry has gone: to undo that one by its number is to end it.
+#[test]
+fn an_undo_of_the_old_entry_ends_what_a_kill_left() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_first(&tree, &NOW);
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..NOW };
+    apply_instead(&tree, &second(), &on_trial);
+    let why = refused(instead(&tree.session(), &second(), 1));
+    assert!(why.contains("entry 2 is about to take its place; planish confirm, or planish undo 2"), "{why}");
+    undo_entry(&tree, 1);
+    assert_eq!(state(&tree, 1), EntryState::Closed(Closure::Replaced));
+    assert_eq!(tree.get(STAT_INTERVAL), "20\n", "it is the new one's");
+    confirm(&tree.session()).expect("confirmed");
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// An older planish must not read it as an entry beside another: it would put the wrong originals back.
+#[test]
+fn a_journal_with_it_is_of_a_newer_format() {
+    let tree = Tree::new();
+    apply_first(&tree, &NOW);
+    let old = tree.get("/var/lib/planish/journal.jsonl");
+    assert!(!old.contains("\"v\":2"), "what an older one understands stays as it was");
+    apply_instead(&tree, &second(), &NOW);
+    let text = tree.get("/var/lib/planish/journal.jsonl");
+    let intents: Vec<&str> = text.lines().filter(|line| line.contains("\"instead_of\":1")).collect();
+    assert!(intents.len() == 1 && intents[0].contains("\"v\":2"), "{intents:?}");
+}
+
+/// Knobs that were applied under an allowance are judged so afterwards.
+#[test]
+fn check_asks_for_what_was_allowed_then() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let source =
+        profile("allowed", &[("vm.overcommit_memory", Want::Int(1)), ("vm.swappiness", Want::Int(10))]);
+    tree.put("/proc/sys/vm/overcommit_memory", "0\n");
+    let allow_knobs = vec![KnobId::new("vm.overcommit_memory")];
+    let options = PlanOptions { allow_knobs: allow_knobs.clone(), ..PlanOptions::default() };
+    let plan = plan(&session, &source, &options).expect("a plan");
+    assert_eq!((plan.steps.len(), &plan.allowed.knobs), (2, &allow_knobs), "{:#?}", plan.skipped);
+    let rows = |when: &str| {
+        let checked = check(&tree.session(), Some(&source)).expect("a look");
+        let found = checked.drift.knobs.iter().find(|row| row.knob.as_str() == "vm.overcommit_memory");
+        found.unwrap_or_else(|| panic!("{when}: {:#?}", checked.drift)).clone()
+    };
+    apply(&session, &plan, &NOW).expect("applied");
+    assert_eq!(tree.entries()[0].allowed.knobs, allow_knobs);
+    assert_eq!(rows("applied").running.as_deref(), Some("1"));
+    tree.edit("/proc/sys/vm/overcommit_memory", "0");
+    let row = rows("drifted");
+    assert_eq!((row.state, row.wanted.as_deref()), (planish_model::DriftState::Drift, Some("1")), "{row:#?}");
+}
