@@ -467,7 +467,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__apply)
-            opts="-q -v -h --yes --confirm --persist --once --reason --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --yes --confirm --persist --once --reason --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -494,6 +494,10 @@ _planish() {
                     return 0
                     ;;
                 --exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --instead-of)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -645,7 +649,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__export)
-            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
+            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -672,6 +676,10 @@ _planish() {
                     return 0
                     ;;
                 --exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --instead-of)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1969,7 +1977,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__plan)
-            opts="-o -q -v -h --output --persist --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --output --persist --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --clock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1996,6 +2004,10 @@ _planish() {
                     return 0
                     ;;
                 --exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --instead-of)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -79,6 +79,7 @@ complete -c planish -n "__fish_planish_using_subcommand plan" -l allow -d 'Allow
 complete -c planish -n "__fish_planish_using_subcommand plan" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l service -d 'Size pools for this service: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
+complete -c planish -n "__fish_planish_using_subcommand plan" -l instead-of -d 'Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo brings back what was before both' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand plan" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand plan" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -97,6 +98,7 @@ complete -c planish -n "__fish_planish_using_subcommand apply" -l allow -d 'Allo
 complete -c planish -n "__fish_planish_using_subcommand apply" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l service -d 'Size pools for this service: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l instead-of -d 'Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo brings back what was before both' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand apply" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand apply" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -232,6 +234,7 @@ complete -c planish -n "__fish_planish_using_subcommand export" -l allow -d 'All
 complete -c planish -n "__fish_planish_using_subcommand export" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l service -d 'Size pools for this service: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
+complete -c planish -n "__fish_planish_using_subcommand export" -l instead-of -d 'Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo brings back what was before both' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
