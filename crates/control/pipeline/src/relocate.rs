@@ -415,6 +415,8 @@ fn intent(session: &Session, request: &MoveRequest, steps: &[MoveStep]) -> Inten
         reason: request.reason.clone(),
         profile: plan.profile,
         plan: plan.hash,
+        allowed: plan.allowed,
+        instead_of: None,
         confirm_by: None,
         on_confirm: None,
         steps: steps.iter().map(|step| step.step.clone()).collect(),

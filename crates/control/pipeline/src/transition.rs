@@ -28,7 +28,7 @@ use planish_model::{
 use crate::error::PipelineError;
 use crate::gone::is_gone;
 use crate::session::Session;
-use crate::{undo, units, until_reboot};
+use crate::{devices, undo, units, until_reboot};
 
 /// What becomes of the values of an entry whose place a plan takes, as far as the plan does not set them.
 struct Going {
@@ -447,11 +447,11 @@ pub(crate) fn complete(
     old: EntryId,
     sink: &dyn Sink,
 ) -> Result<(Exit, Vec<String>), PipelineError> {
-    let Some(entry) = journal.ledger().entry(old).filter(|entry| entry.is_open()).cloned() else {
+    let Some(mut entry) = journal.ledger().entry(old).filter(|entry| entry.is_open()).cloned() else {
         return Ok((Exit::Done, Vec::new()));
     };
-    let boot_id = session.host().boot_id();
-    let back = undo::undo_entry(journal, &entry, &session.options.command, false, &boot_id, sink);
+    devices::follow(session.host(), std::slice::from_mut(&mut entry));
+    let back = undo::undo_entry(session, journal, &entry, &session.options.command, false, sink);
     let restored = back.is_restored(&entry);
     if let Some(source) = back.journal_failure {
         return Err(PipelineError::JournalHalfWay { entry: old, restored, source });

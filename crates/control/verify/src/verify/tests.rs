@@ -74,6 +74,8 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         class: Class::Safe,
         undo: Undo::Restore,
         raise_pages: None,
+        takes_pages: None,
+        part: None,
         service: None,
         originals: vec![Original {
             knob: KnobId::new(id),
@@ -122,6 +124,8 @@ fn step(id: &str, place: &str, wanted: &str) -> Step {
         source: String::new(),
         verdict: Verdict::new(VerdictKind::Settable, ""),
         raise_pages: None,
+        takes_pages: None,
+        part: None,
         service: None,
         coupled: Vec::new(),
         because: None,
