@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
-    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Overlay, Part, Plan, Profile, Reading, Sizing, Skipped,
-    Step, Undo, Verdict, VerdictKind, Want, place,
+    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Overlay, Part, Plan, Profile, Reading, Sizing,
+    Skipped, Step, Undo, Verdict, VerdictKind, Want, place,
 };
 
 use crate::budget::Budget;

@@ -757,8 +757,9 @@ mod tests {
         let process = PipelineError::Process(RelocateError::NoNuma { pid: 7 });
         let record = PipelineError::Record(RecordFault::Name { name: "x".to_owned() });
         let of_move = [relocate, process, record];
-        let more =
-            [once, instead, by_name, no_profile, no_data, edited, gone, moved, trial].into_iter().chain(of_move);
+        let more = [once, instead, by_name, no_profile, no_data, edited, gone, moved, trial]
+            .into_iter()
+            .chain(of_move);
         for error in all().into_iter().chain(undecided()).chain(more) {
             let hints = error.hints();
             assert!(!hints.is_empty() && hints.iter().all(|hint| !hint.is_empty()), "{error:?}");

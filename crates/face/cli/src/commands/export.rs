@@ -9,7 +9,7 @@ use planish_pipeline::{Source, outgoing};
 use planish_report::{ExportReport, ExportRow, LeftOutRow};
 
 use crate::answer::Answer;
-use crate::commands::plan::Choice;
+use crate::commands::plan::Contents;
 use crate::commands::{is_there, read_file, write_new_file};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    choice: Choice,
+    contents: Contents,
 }
 
 /// The formats that are written.
@@ -65,7 +65,7 @@ impl To {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let out = outgoing(&session, &Source::named(&args.source), &args.choice.options())?;
+    let out = outgoing(&session, &Source::named(&args.source), &args.contents.options())?;
     let format = args.format.format();
     let (items, odd): (Vec<_>, Vec<_>) =
         out.items.into_iter().partition(|item| beyond(format, item).is_none());

@@ -35,9 +35,20 @@ pub(crate) struct Args {
     choice: Choice,
 }
 
-/// What a plan may contain: shared with `apply`.
+/// What a plan may contain, and whose place it takes: shared with `apply`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Choice {
+    #[command(flatten)]
+    contents: Contents,
+    /// Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo
+    /// brings back what was before both
+    #[arg(long, value_name = "ENTRY")]
+    pub(crate) instead_of: Option<u64>,
+}
+
+/// What a plan may contain: shared with `export`, too, which takes the place of nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Contents {
     /// Allow steps of these classes besides safe ones: availability, durability
     #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = class)]
     allow: Vec<Class>,
@@ -50,26 +61,36 @@ pub(crate) struct Choice {
     /// Leave this knob as it is; or leave its places to another program that writes them, such as tuned
     #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',')]
     exclude: Vec<String>,
-    /// Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo
-    /// brings back what was before both
-    #[arg(long, value_name = "ENTRY")]
-    pub(crate) instead_of: Option<u64>,
+}
+
+impl Contents {
+    /// The same for the pipeline.
+    pub fn options(&self) -> PlanOptions {
+        PlanOptions {
+            allow_classes: self.allow.clone(),
+            allow_knobs: self.allow_knob.iter().map(KnobId::new).collect(),
+            service: self.service.as_deref().map(service),
+            exclude: self.exclude.clone(),
+            instead_of: None,
+        }
+    }
 }
 
 impl Choice {
     /// The options as they are typed after `plan` or `apply`.
     pub(crate) fn words(&self) -> String {
+        let Contents { allow, allow_knob, service, exclude } = &self.contents;
         let mut words = String::new();
-        for class in &self.allow {
+        for class in allow {
             words.push_str(&format!(" --allow {}", format!("{class:?}").to_lowercase()));
         }
-        for knob in &self.allow_knob {
+        for knob in allow_knob {
             words.push_str(&format!(" --allow-knob {}", quoted(knob)));
         }
-        if let Some(service) = &self.service {
+        if let Some(service) = service {
             words.push_str(&format!(" --service {}", quoted(service)));
         }
-        for name in &self.exclude {
+        for name in exclude {
             words.push_str(&format!(" --exclude {}", quoted(name)));
         }
         if let Some(entry) = self.instead_of {
@@ -81,7 +102,7 @@ impl Choice {
     /// The check that sees what was applied and no more: what was computed for a service, and what was left out, is
     /// known to the journal alone.
     pub fn check(&self, source: &str) -> String {
-        if self.service.is_some() || !self.exclude.is_empty() {
+        if self.contents.service.is_some() || !self.contents.exclude.is_empty() {
             "check".to_owned()
         } else {
             format!("check {}", quoted(source))
@@ -112,13 +133,7 @@ impl Choice {
 
     /// What the user allows and names.
     pub fn options(&self) -> PlanOptions {
-        PlanOptions {
-            allow_classes: self.allow.clone(),
-            allow_knobs: self.allow_knob.iter().map(KnobId::new).collect(),
-            service: self.service.as_deref().map(service),
-            exclude: self.exclude.clone(),
-            instead_of: self.instead_of.map(EntryId),
-        }
+        PlanOptions { instead_of: self.instead_of.map(EntryId), ..self.contents.options() }
     }
 }
 
@@ -303,23 +318,24 @@ mod tests {
 
     #[test]
     fn what_was_sized_for_a_service_is_checked_against_the_journal() {
-        let mut choice = Choice {
-            allow: Vec::new(),
-            allow_knob: Vec::new(),
-            service: None,
-            exclude: Vec::new(),
+        let choice = |service: Option<&str>, exclude: &[&str]| Choice {
+            contents: Contents {
+                allow: Vec::new(),
+                allow_knob: Vec::new(),
+                service: service.map(str::to_owned),
+                exclude: exclude.iter().map(|name| (*name).to_owned()).collect(),
+            },
             instead_of: None,
         };
-        assert_eq!(choice.check("postgres"), "check postgres");
-        choice.service = Some("postgres".to_owned());
-        assert_eq!(choice.check("postgres"), "check");
-        choice = Choice { service: None, exclude: vec!["tuned".to_owned()], ..choice };
+        assert_eq!(choice(None, &[]).check("postgres"), "check postgres");
+        assert_eq!(choice(Some("postgres"), &[]).check("postgres"), "check");
+        let without = choice(None, &["tuned"]);
         assert_eq!(
-            (choice.check("postgres").as_str(), choice.words().as_str()),
+            (without.check("postgres").as_str(), without.words().as_str()),
             ("check", " --exclude tuned")
         );
-        let choice = Choice { service: Some("x;id".to_owned()), exclude: Vec::new(), ..choice };
-        assert_eq!(choice.words(), " --service 'x;id'");
-        assert_eq!(Choice { service: None, ..choice }.check("/a b/p.json"), "check '/a b/p.json'");
+        assert_eq!(choice(Some("x;id"), &[]).words(), " --service 'x;id'");
+        assert_eq!(Choice { instead_of: Some(7), ..without }.words(), " --exclude tuned --instead-of 7");
+        assert_eq!(choice(None, &[]).check("/a b/p.json"), "check '/a b/p.json'");
     }
 }

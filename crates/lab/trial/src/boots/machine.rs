@@ -7,7 +7,8 @@ use planish_model::{
 };
 use planish_pipeline::{
     ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Target, Undone, apply, apply_once,
-    boot_alone, boots_on_trial, carried_over, default_entry, end_boots, install_resume, log, plan, remove_resume, undo,
+    boot_alone, boots_on_trial, carried_over, default_entry, end_boots, install_resume, log, plan,
+    remove_resume, undo,
 };
 
 use super::campaign::{Campaign, End, Inner, Machine, Unmeasured};
