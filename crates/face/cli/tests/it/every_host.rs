@@ -50,6 +50,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("apply", "writes"),
     ("confirm", "writes"),
     ("undo", "writes"),
+    ("move", "moves memory of the machine that it runs on: relocate"),
     ("install check", "writes"),
     ("host record", "writes a folder: a_recording_is_complete"),
     ("diff", "host diff by a shorter name"),
