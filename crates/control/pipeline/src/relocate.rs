@@ -1,8 +1,8 @@
-//! `planish move`: memory and threads of processes that run, moved to other nodes and CPUs. An entry of the journal like
-//! any other: `planish undo` takes it back.
+//! `planish move`: memory and threads of processes that run, moved to other nodes and CPUs. An entry of the journal
+//! like any other: `planish undo` takes it back.
 //!
-//! What was where is a record beside the journal, since it may be long: on the disk before the intent that names it, and
-//! kept until nothing of the entry can be undone any more. The intent is on the disk before the first page moves.
+//! What was where is a record beside the journal, since it may be long: on the disk before the intent that names it,
+//! and kept until nothing of the entry can be undone any more. The intent is on the disk before the first page moves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

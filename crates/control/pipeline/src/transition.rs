@@ -265,8 +265,8 @@ fn refuse_unnamed(entry: &Entry, plan: &Plan, known: &[Entry]) -> Result<(), Pip
     Err(refused(id, reason, format!("name it: --allow-knob {}", row.knob)))
 }
 
-/// Refuses a value that the plan wants where the entry has set one, and does not set itself: it would go back to what was
-/// before the entry, which is neither. What nobody wants set there goes back as anything else does.
+/// Refuses a value that the plan wants where the entry has set one, and does not set itself: it would go back to what
+/// was before the entry, which is neither. What nobody wants set there goes back as anything else does.
 fn refuse_unset(
     id: EntryId,
     plan: &Plan,

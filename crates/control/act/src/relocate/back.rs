@@ -173,8 +173,8 @@ fn batch_back(
     Ok(())
 }
 
-/// Whether an address lies in a mapping of the kind and name that the record saw there. One that was unmapped and mapped
-/// again alike by the same program cannot be told from the old one: anonymous memory has no name of its own.
+/// Whether an address lies in a mapping of the kind and name that the record saw there. One that was unmapped and
+/// mapped again alike by the same program cannot be told from the old one: anonymous memory has no name of its own.
 fn is_same_area(pages: &Pages, mapped: &[Mapped], address: u64) -> bool {
     let before = pages.areas.partition_point(|(range, _)| range.end <= address);
     let recorded = pages.areas.get(before).filter(|(range, _)| range.contains(&address));

@@ -1,9 +1,9 @@
 //! What an undo of a move must know: where pages lay and what threads were given, as a file beside the journal.
 //!
 //! Runs of pages of one node, told by their distance from the one before: two or three bytes each, so that 100 GiB that
-//! lie well need some hundred bytes, and 100 GiB of which every page lies on another node than its neighbour some 70 MB,
-//! which is more than is taken. Numbers are LEB128. What reads a record takes nothing for granted: it may be a file that
-//! a disk has damaged, though the journal compares its checksum first.
+//! lie well need some hundred bytes, and 100 GiB of which every page lies on another node than its neighbour some
+//! 70 MB, which is more than is taken. Numbers are LEB128. What reads a record takes nothing for granted: it may be a
+//! file that a disk has damaged, though the journal compares its checksum first.
 
 use std::ops::Range;
 

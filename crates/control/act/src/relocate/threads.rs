@@ -1,8 +1,8 @@
 //! Threads pinned to CPUs, each by itself, and given back what they had.
 //!
-//! A thread that begins meanwhile inherits the CPUs of the one that began it. So threads are listed until nobody new is
-//! found; and at an undo those that were born since, and have what we gave their parents, are given what all threads had
-//! before, if they all had the same.
+//! A thread that begins meanwhile inherits the CPUs of the one that began it. So threads are listed until nobody new
+//! is found; and at an undo those that were born since, and have what we gave their parents, are given what all
+//! threads had before, if they all had the same.
 
 use std::collections::BTreeSet;
 

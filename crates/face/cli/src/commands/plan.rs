@@ -40,8 +40,8 @@ pub(crate) struct Args {
 pub(crate) struct Choice {
     #[command(flatten)]
     contents: Contents,
-    /// Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo
-    /// brings back what was before both
+    /// Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and
+    /// undo brings back what was before both
     #[arg(long, value_name = "ENTRY")]
     pub(crate) instead_of: Option<u64>,
 }
