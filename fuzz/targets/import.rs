@@ -10,7 +10,7 @@ use planish_model::Catalogue;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::embedded().expect("sound"));
 
-const FORMATS: [ImportFormat; 8] = [
+const FORMATS: [ImportFormat; 9] = [
     ImportFormat::Script,
     ImportFormat::Sysctl,
     ImportFormat::Tmpfiles,
@@ -19,6 +19,7 @@ const FORMATS: [ImportFormat; 8] = [
     ImportFormat::KernelArgs,
     ImportFormat::Ansible,
     ImportFormat::NodeTuning,
+    ImportFormat::Udev,
 ];
 
 fuzz_target!(|text: &str| {

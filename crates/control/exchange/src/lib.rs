@@ -10,6 +10,7 @@
 //! | `sysctl.d`, `tmpfiles.d` | yes | yes, with a unit |
 //! | tuned profile | yes | yes |
 //! | kernel arguments | yes | yes |
+//! | rules of udev | yes | for disks, beside `tmpfiles.d` |
 //! | saptune note | yes | |
 //! | Ansible tasks, Node Tuning object | yes | yes |
 //!

@@ -95,6 +95,7 @@ fn the_fuzzer_starts_from_a_file_of_each_format() {
         ("sysctl", ImportFormat::Sysctl),
         ("tmpfiles", ImportFormat::Tmpfiles),
         ("tuned", ImportFormat::Tuned),
+        ("udev", ImportFormat::Udev),
     ];
     let seeds = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/seeds/import"));
     for (name, format) in formats {

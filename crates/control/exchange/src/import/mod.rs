@@ -12,6 +12,7 @@ mod sysctl;
 mod tmpfiles;
 mod tuned;
 mod tuned_files;
+mod udev;
 mod write;
 mod yaml;
 
@@ -43,6 +44,8 @@ pub enum ImportFormat {
     Ansible,
     /// An object of the Node Tuning operator.
     NodeTuning,
+    /// Rules of udev.
+    Udev,
 }
 
 impl ImportFormat {
@@ -58,6 +61,7 @@ impl ImportFormat {
             Self::KernelArgs => "kernel-args",
             Self::Ansible => "ansible",
             Self::NodeTuning => "node-tuning",
+            Self::Udev => "udev",
         }
     }
 
@@ -82,6 +86,9 @@ impl ImportFormat {
                     .any(|s| line.starts_with(s))
             };
             return if plain.iter().any(note) { Self::Saptune } else { Self::Tuned };
+        }
+        if plain.iter().any(|line| udev::is_rule(line)) {
+            return Self::Udev;
         }
         if plain.iter().any(|line| line.starts_with('w') && line.contains(" - - ")) {
             return Self::Tmpfiles;
@@ -160,6 +167,7 @@ pub fn import_with(
         ImportFormat::Tuned => tuned::read(text, files, &mut collector),
         ImportFormat::Saptune => saptune::read(text, &mut collector),
         ImportFormat::KernelArgs => arguments::read(text, &mut collector),
+        ImportFormat::Udev => udev::read(text, &mut collector),
         ImportFormat::Ansible | ImportFormat::NodeTuning => match yaml::read(text) {
             Ok(documents) if format == ImportFormat::Ansible => ansible::read(&documents, &mut collector),
             Ok(documents) => node_tuning::read(&documents, &mut collector),

@@ -5,7 +5,7 @@
 
 use super::ImportFormat;
 use super::ini::{self, Entry};
-use super::{ansible, node_tuning, script, yaml};
+use super::{ansible, node_tuning, script, udev, yaml};
 use crate::error::ExchangeError;
 
 /// Plugins and sections of tuned (`tuned/plugins/` of the project). A section of another name says its `type`.
@@ -84,6 +84,7 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
         ImportFormat::KernelArgs => {
             plain(&lines, &['#']).flat_map(str::split_whitespace).map(is_argument).collect()
         }
+        ImportFormat::Udev => of_rules(&lines),
         ImportFormat::Tuned => of_tuned(&ini::entries(text)),
         ImportFormat::Saptune => of_saptune(&ini::entries(text)),
         ImportFormat::Ansible | ImportFormat::NodeTuning => unreachable!("answered before"),
@@ -188,6 +189,20 @@ fn is_tmpfiles(line: &str) -> bool {
     letters.next().is_some_and(|letter| OF_TMPFILES.contains(letter))
         && letters.all(|modifier| "+!-=~^$?".contains(modifier))
         && path.trim_matches('"').starts_with(['/', '%'])
+}
+
+/// Lines of rules, and those that go on with one.
+fn of_rules(lines: &[&str]) -> Vec<bool> {
+    let mut goes_on = false;
+    let lines = plain(lines, &['#']);
+    lines.map(|line| std::mem::replace(&mut goes_on, line.ends_with('\\')) || is_rule(line)).collect()
+}
+
+/// `KERNEL=="sda", ATTR{queue/scheduler}="none"`, `LABEL="end"`.
+fn is_rule(line: &str) -> bool {
+    let of_udev = |key: &str| key.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let rules = planish_udev::rules(line.trim_end_matches('\\'));
+    udev::is_rule(line) || rules.iter().flat_map(|rule| &rule.parts).any(|part| of_udev(&part.key))
 }
 
 /// `isolcpus=2-7`, `quiet`.

@@ -534,3 +534,55 @@ fn profiles_in_an_object_of_the_node_tuning_operator_are_read() {
     }
     assert!(matches!(recognise("- a: [", ImportFormat::Ansible), Err(ExchangeError::Yaml(_))));
 }
+
+#[test]
+fn rules_of_udev_set_what_they_ask_by_name_and_are_refused_where_they_ask_more() {
+    let text = include_str!("../../../../../fuzz/seeds/import/udev");
+    assert_eq!(ImportFormat::guess(text), ImportFormat::Udev);
+    let imported = read(text, ImportFormat::Udev);
+    let accepted: Vec<&str> =
+        imported.lines.iter().filter(|line| line.is_accepted()).map(|line| line.text.as_str()).collect();
+    assert_eq!(
+        accepted,
+        [
+            "/sys/block/nvme*/queue/scheduler = none",
+            "/sys/block/sd*/queue/read_ahead_kb = 4096",
+            "/sys/block/vd*/queue/read_ahead_kb = 4096",
+            "/sys/block/sd*/queue/nr_requests = 256",
+            "/sys/block/vd*/queue/nr_requests = 256",
+            "ethtool -G rx 4096",
+            "/proc/sys/vm/swappiness = 1",
+            "/sys/block/sdb/queue/scheduler = none",
+            "/proc/sys/vm/dirty_ratio = 20",
+        ]
+    );
+    let refused: Vec<String> = imported
+        .lines
+        .iter()
+        .filter(|line| !line.is_accepted())
+        .map(|line| format!("{}: {}", line.line, line.reason.as_deref().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        refused,
+        ["5: sets nothing; what it may jump over is refused", "6: line 5 may have udev jump over it",]
+    );
+    for (rule, why) in [
+        ("KERNEL==\"sda\", ATTR{queue/scheduler}=\"none\"", "of which kind of device"),
+        (
+            "SUBSYSTEM==\"block\", ATTR{queue/rotational}==\"0\", ATTR{queue/scheduler}=\"none\"",
+            "holds only where",
+        ),
+        ("SUBSYSTEM==\"block\", KERNEL!=\"sda\", ATTR{queue/scheduler}=\"none\"", "holds only where"),
+        ("SUBSYSTEM==\"net\", ATTR{queues/rx-*/rps_cpus}=\"3\"", "udev sets one"),
+        ("SUBSYSTEM==\"block\", ATTR{queue/scheduler}=\"$env{X}\"", "fills in"),
+        ("SUBSYSTEM==\"block\", RUN+=\"/usr/local/bin/tune %k\"", "starts a program"),
+        ("SUBSYSTEM==\"net\", NAME=\"lan0\"", "nothing of the kernel"),
+    ] {
+        let imported = read(rule, ImportFormat::Udev);
+        let [line] = imported.lines.as_slice() else { panic!("{rule}: {:?}", imported.lines) };
+        assert!(
+            !line.is_accepted() && line.reason.as_deref().is_some_and(|reason| reason.contains(why)),
+            "{line:?}"
+        );
+    }
+}

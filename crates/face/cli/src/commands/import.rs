@@ -21,8 +21,8 @@ use crate::failure::Failure;
 /// its own, else from where tuned keeps profiles on this host. The profile is printed, or saved with --output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, tasks of Ansible, an object of the Node
-    /// Tuning operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines
+    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, rules of udev, tasks of Ansible, an object
+    /// of the Node Tuning operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines
     #[arg(value_name = "F")]
     file: PathBuf,
     /// The format, where the text does not tell
@@ -55,6 +55,8 @@ enum From {
     Ansible,
     /// An object of the Node Tuning operator
     NodeTuning,
+    /// Rules of udev
+    Udev,
 }
 
 impl From {
@@ -68,6 +70,7 @@ impl From {
             Self::KernelArgs => ImportFormat::KernelArgs,
             Self::Ansible => ImportFormat::Ansible,
             Self::NodeTuning => ImportFormat::NodeTuning,
+            Self::Udev => ImportFormat::Udev,
         }
     }
 }
