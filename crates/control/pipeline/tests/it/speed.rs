@@ -87,8 +87,8 @@ fn a_check_of_a_profile_looks_once() {
     let session = recorded("metal-2s");
     check(&session, Some(&Source::Profile("low-latency".to_owned()))).expect("a check");
     // Files of the loader: for the arguments of the next boot, and for what a trial boot has left in them.
-    let twice = read_twice(&session.host().contents_read()).into_iter().map(str::to_owned);
-    let twice: Vec<String> = twice.filter(|path| !path.contains("grub")).collect();
+    let read = session.host().contents_read();
+    let twice: Vec<&str> = read_twice(&read).into_iter().filter(|path| !path.contains("grub")).collect();
     assert_eq!(twice, [""; 0]);
 }
 
