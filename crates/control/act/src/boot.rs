@@ -64,12 +64,15 @@ pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
     generate(outcome, step.generator, Some(&step.wanted), sink)
 }
 
-/// Writes GRUB's environment block as it was before a step, where a power cut came in the middle of the step's write of
-/// it or of its undo: half of it is of each. Whatever else it is, it is left alone. Whether it was so.
+/// Writes GRUB's environment block as it was before a write that a power cut came in the middle of: half of it is of
+/// each text. Whatever else it is, it is left alone. Whether it was so.
+///
+/// That write may be the step's own, its undo, or one by which the arguments of an older entry left while those of this
+/// step stayed. `step` is [`resolved`], so that what older entries have taken out by now is in neither text.
 ///
 /// # Errors
 /// The file and what the kernel says.
-pub fn mend(step: &EntryStep, sink: &dyn Sink) -> Result<bool, SinkError> {
+pub fn mend(step: &EntryStep, older: &[&EntryStep], sink: &dyn Sink) -> Result<bool, SinkError> {
     let Some(before) = step.original().map(|original| original.value.as_str()) else { return Ok(false) };
     let ours = match (OnceFormat::of_knob(step.knob.as_str()), format(step)) {
         (Some(OnceFormat::Block), _) => planish_boot::once::arm(Some(before)).ok(),
@@ -77,12 +80,17 @@ pub fn mend(step: &EntryStep, sink: &dyn Sink) -> Result<bool, SinkError> {
         _ => None,
     };
     let Some(ours) = ours else { return Ok(false) };
-    let now = sink.read_file(&step.place)?;
-    let is_torn = now.is_some_and(|now| planish_boot::is_env_torn(&now, before, &ours));
-    if is_torn {
-        sink.edit_file(&step.place, before)?;
-    }
-    Ok(is_torn)
+    let Some(now) = sink.read_file(&step.place)? else { return Ok(false) };
+    let is_torn = |a: &str, b: &str| planish_boot::is_env_torn(&now, a, b);
+    let beside = older.iter().filter(|old| old.place == step.place && old.knob == step.knob);
+    let mut left = beside.filter_map(|old| planish_boot::remove(Format::GrubEnv, &ours, &old.wanted));
+    let whole = match is_torn(before, &ours) {
+        true => before,
+        false if left.any(|left| is_torn(&ours, &left)) => &ours,
+        false => return Ok(false),
+    };
+    sink.edit_file(&step.place, whole)?;
+    Ok(true)
 }
 
 /// Whether a text has the arguments of a step in it already, put there by this step.

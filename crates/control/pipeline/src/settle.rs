@@ -12,14 +12,18 @@ use crate::contents::Contents;
 /// that is written where it lies. What cannot be swept is no reason to keep a host from going back; the next command
 /// tries again.
 pub(crate) fn sweep(journal: &Journal, sink: &dyn Sink) {
-    let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());
-    let steps: Vec<&EntryStep> =
-        open.flat_map(|entry| &entry.steps).filter(|step| step.undo.outlives_boot()).collect();
+    let entries = &journal.ledger().entries;
+    let open = entries.iter().filter(|entry| entry.is_open());
+    let all = open.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
+    let steps: Vec<(EntryId, &EntryStep)> = all.filter(|(_, step)| step.undo.outlives_boot()).collect();
     // Of several that changed the block, the newest was at work last.
-    for step in steps.iter().rev() {
-        let _ = planish_act::boot::mend(step, sink);
+    for (id, step) in steps.iter().rev() {
+        let older = steps.iter().filter(|(other, old)| other < id && !old.is_undone());
+        let older: Vec<&EntryStep> = older.map(|(_, old)| *old).collect();
+        let _ = planish_act::boot::mend(&planish_act::boot::resolved(step, *id, entries), &older, sink);
     }
-    let places = steps.iter().flat_map(|step| {
+    let steps = steps.into_iter().map(|(_, step)| step);
+    let places = steps.flat_map(|step| {
         [Some(step.place.as_str()), step.generator.map(planish_model::Generator::output)]
             .into_iter()
             .flatten()

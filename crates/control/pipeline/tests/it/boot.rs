@@ -3,11 +3,12 @@
 use planish_boot::Format;
 use planish_model::{DriftState, EntryId, EntryState, Exit, KnobId, Nodes, Outcome, Want};
 use planish_pipeline::{
-    Applied, ApplyOptions, PipelineError, Session, Source, Target, apply, check, confirm, undo,
+    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan,
+    undo,
 };
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
-use crate::faults::{Fuse, MOMENTS, fused, until_killed};
+use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
 
 const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
@@ -648,5 +649,58 @@ fn what_was_applied_on_recorded_machines_goes_to_the_byte() {
         assert!(!done.is_empty(), "{name}: nothing was written");
         assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done, "{name}");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+    }
+}
+
+/// A power cut in any write of the block, from the first `apply` of the second to the last undo: of either half.
+#[test]
+fn a_block_that_a_power_cut_tore_is_put_together_whichever_entry_was_at_work() {
+    let instead = |session: &Session| {
+        let options = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+        let wanted = profile(
+            "more",
+            &[("boot.rcupdate_rcu_normal_after_boot", Want::Int(1)), ("vm.swappiness", Want::Int(10))],
+        );
+        let plan = plan(session, &wanted, &options).expect("a plan");
+        apply(session, &plan, &PERSIST).expect("applied");
+    };
+    let scenes: [&dyn Fn(&Session); 2] = [&instead, &undo_everything];
+    for (at, scene) in scenes.into_iter().enumerate() {
+        let prepared = || {
+            let tree = rocky();
+            let start = tree.snapshot();
+            persist(&tree, &wants());
+            scenes[..at].iter().for_each(|earlier| earlier(&tree.session()));
+            (tree, start)
+        };
+        let counter = Fuse::counting();
+        scene(&fused(prepared().0.options(), &counter));
+        let mut torn = 0;
+        for operation in 0..counter.operations() {
+            let killed = |moment| {
+                let (tree, start) = prepared();
+                let session = fused(tree.options(), &Fuse::at(operation, moment));
+                assert!(until_killed(|| scene(&session)).is_none());
+                (tree, start)
+            };
+            let (old, new) = (killed(Moment::Before).0.get(ENV), killed(Moment::After).0.get(ENV));
+            for (first, second) in [(&old, &new), (&new, &old)] {
+                let mixed = format!("{}{}", &first[..512], &second[512..]);
+                for newest_last in [false, true].into_iter().filter(|_| mixed != old && mixed != new) {
+                    torn += 1;
+                    let (tree, start) = killed(Moment::Before);
+                    tree.put(ENV, &mixed);
+                    let when = format!("scene {at}, operation {operation}, {mixed}");
+                    if newest_last && tree.entries()[0].is_open() {
+                        let undone = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
+                        assert_eq!(undone.exit, Exit::Done, "{when}: {:#?}", undone.hints);
+                    }
+                    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+                    assert_eq!(undone.exit, Exit::Done, "{when}: {:#?}", undone.hints);
+                    assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+                }
+            }
+        }
+        assert!(torn >= 4, "scene {at}: {torn}");
     }
 }
