@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use planish_exchange::Item;
-use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Plan, Profile, VerdictKind, Want};
+use planish_model::{
+    Case, Catalogue, Conditions, Knob, KnobId, Part, Plan, Profile, Step, VerdictKind, Want,
+};
 use serde::Serialize;
 
 use crate::error::PipelineError;
@@ -48,8 +50,7 @@ pub fn outgoing(
     match source.load(session)? {
         Named::Plan(plan) => {
             let mut out = Outgoing::new(plan.profile.clone(), "A plan for one host.".to_owned());
-            let all =
-                plan.steps.iter().map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob));
+            let all = wanted(&plan).map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob));
             let knobs: BTreeSet<KnobId> = all.cloned().collect();
             // A saved plan says it has a placement by its drop-ins: see `plan_in`.
             let catalogue = session.catalogue();
@@ -118,6 +119,11 @@ fn of_profile(
     Ok(out)
 }
 
+/// The steps of a plan that set what it wants. What goes back to what was there before is of this host and this hour.
+fn wanted(plan: &Plan) -> impl Iterator<Item = &Step> {
+    plan.steps.iter().filter(|step| step.part != Some(Part::Back))
+}
+
 /// Why no other tool is given a part of a placement: none of them takes the service's drop-in and the interrupts of
 /// this boot with it, and a half is worse than nothing.
 const PLACED: &str = "part of a placement, which no other tool takes whole: planish apply places it";
@@ -165,7 +171,7 @@ impl Outgoing {
 
     /// What a placement sets besides what the profile wants by itself.
     fn placed(&mut self, profile: &Profile, made: &Plan, catalogue: &Catalogue) {
-        let rows = made.steps.iter().map(|step| &step.knob).chain(made.skipped.iter().map(|row| &row.knob));
+        let rows = wanted(made).map(|step| &step.knob).chain(made.skipped.iter().map(|row| &row.knob));
         let placed: BTreeSet<KnobId> = rows.filter(|id| !profile.want.contains_key(id)).cloned().collect();
         for knob in planish_decide::in_order(&placed, catalogue) {
             self.left_out.push(LeftOut { knob, reason: PLACED.to_owned() });
@@ -174,7 +180,7 @@ impl Outgoing {
 
     /// Values for the places of a plan: what it writes, what is so already, and what a boot is to bring.
     fn computed(&mut self, knob: &Knob, plan: &Plan) {
-        let steps = plan.steps.iter().filter(|step| step.knob == knob.id);
+        let steps = wanted(plan).filter(|step| step.knob == knob.id);
         self.items.extend(steps.map(|step| Item::at(knob, &step.place, &step.wanted)));
         for row in plan.skipped.iter().filter(|row| row.knob == knob.id) {
             let at_boot = row.verdict.verdict == VerdictKind::Reboot && knob.boot_parameter().is_some();

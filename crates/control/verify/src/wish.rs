@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Observation, Plan, Undo, Verdict, place,
+    Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Observation, Part, Plan, Undo, Verdict, place,
 };
 
 /// What one place should show.
@@ -36,11 +36,12 @@ pub(crate) enum Wish {
 /// Wishes by knob and place, in the order of the ids.
 pub(crate) type Wishes = BTreeMap<(KnobId, String), Wish>;
 
-/// What a plan wants: its steps, what is so already, and what it leaves alone.
+/// What a plan wants: its steps, what is so already, and what it leaves alone. What it puts back nobody wants: once it
+/// is back, whatever is set there is somebody else's.
 pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
     let is_pool = |id| catalogue.knob(id).is_ok_and(|knob| knob.undo == Undo::Subtract);
     let mut wishes = Wishes::new();
-    for step in &plan.steps {
+    for step in plan.steps.iter().filter(|step| step.part != Some(Part::Back)) {
         let wish = match step.raise_pages.and_then(|_| step.wanted.trim().parse().ok()) {
             Some(pages) => Wish::Pages(pages),
             None => Wish::Value { text: step.wanted.clone(), by: None },
