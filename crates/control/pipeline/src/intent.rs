@@ -53,6 +53,14 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
         if step.part != Some(Part::Back) {
             knob.r#type.validate(&step.wanted).map_err(|error| forged(error.to_string()))?;
         }
+        // Nothing is looked at or refused for the sake of a value that is there already, so it has to be.
+        let is_there = match step.undo {
+            Undo::Subtract => step.raise_pages == Some(0),
+            _ => knob.r#type.same(&step.now, &step.wanted),
+        };
+        if step.part == Some(Part::TakenOver) && !is_there {
+            return Err(forged("it is taken over, and not there as wanted".to_owned()));
+        }
         unlike_a_pool(step).map_or(Ok(()), |why| Err(forged(why)))?;
         for other in &step.coupled {
             if !is_coupled(catalogue, knob, step, other)? {
