@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, Persisted, TrialBoot, Unpersisted};
+use planish_model::{
+    CarriedOver, Class, Drift, Entry, EntryId, EntryStep, Exit, Persisted, TrialBoot, Unpersisted,
+};
 
 use crate::apply::held_against;
 use crate::error::PipelineError;
@@ -70,15 +72,19 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
 }
 
 /// What the entries were allowed that hold values of a profile: it was applied so, and a check that allowed less would
-/// look for less. An entry of an older planish does not say; what it has set was allowed.
+/// look for less. An entry of an older planish does not say; what it has set was allowed, and of a class that nobody
+/// need allow nothing is named: to name a knob allows more, such as the card of one's own session.
 fn allowed_then(session: &Session, named: &Named, entries: &[Entry]) -> PlanOptions {
     let Named::Profile(profile) = named else { return PlanOptions::default() };
     let mut options = PlanOptions::default();
     for entry in session.holding(entries).iter().filter(|entry| entry.profile == profile.name) {
         options.allow_classes.extend(&entry.allowed.classes);
-        options.allow_knobs.extend(entry.allowed.knobs.iter().cloned());
-        let set = entry.steps.iter().filter(|step| !step.is_undone()).map(|step| &step.knob);
-        let known = set.filter(|id| session.catalogue().knob(id).is_ok());
+        let is_unsaid =
+            |step: &&EntryStep| entry.allowed.is_nothing() && !step.is_undone() && step.class != Class::Safe;
+        let set = entry.steps.iter().filter(is_unsaid).map(|step| &step.knob);
+        let allowed = entry.allowed.knobs.iter().chain(set);
+        // A row may have gone from the catalogue since.
+        let known = allowed.filter(|id| session.catalogue().knob(id).is_ok());
         options.allow_knobs.extend(known.cloned());
     }
     options
