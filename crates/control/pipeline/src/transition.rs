@@ -22,7 +22,7 @@ use planish_act::three_way::{self, Whose};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
     Catalogue, Caused, Closure, Coupling, Entry, EntryId, EntryState, EntryStep, Exit, Instead, Knob, KnobId,
-    Original, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind,
+    Original, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
 };
 
 use crate::error::PipelineError;
@@ -273,15 +273,38 @@ fn refuse_unset(
     known: &[Entry],
     is_excluded: &dyn Fn(&Skipped) -> bool,
 ) -> Result<(), PipelineError> {
-    let mut rows = plan.skipped.iter().filter(|row| !row.satisfied && row.wanted.is_some());
-    let unset = rows.find(|row| holder(&row.place, known) == Some(id) && !is_excluded(row));
-    let Some(row) = unset else { return Ok(()) };
-    let (place, wanted) = (&row.place, row.wanted.as_deref().unwrap_or_default());
-    let reason = format!(
-        "{place} would go back with it, and {} wants `{wanted}` there, which it does not set: {}",
-        plan.profile, row.verdict.reason
-    );
-    Err(refused(id, reason, format!("see to that first; or give it up: --exclude {}", row.knob)))
+    let set: BTreeSet<&str> = plan.steps.iter().map(|step| step.place.as_str()).collect();
+    let own = known.iter().filter(|entry| entry.id == id).flat_map(|entry| &entry.steps);
+    let goes = |step: &&EntryStep| {
+        let is_held = match step.undo {
+            Undo::Subtract => !step.is_undone() && step.pages_held() > 0,
+            _ => holder(&step.place, known) == Some(id),
+        };
+        is_held && !set.contains(step.place.as_str())
+    };
+    let going: Vec<&EntryStep> = own.filter(goes).collect();
+    for row in plan.skipped.iter().filter(|row| !row.satisfied) {
+        let is_given_up =
+            |step: &EntryStep| is_excluded(&Skipped { place: step.place.clone(), ..row.clone() });
+        let mut unset = going.iter().filter(|step| is_wanted_at(row, step) && !is_given_up(step));
+        let Some(step) = unset.next() else { continue };
+        let wanted = row.wanted.as_ref().map_or("a value".to_owned(), |wanted| format!("`{wanted}`"));
+        let reason = format!(
+            "{} would go back with it, and {} wants {wanted} there, which it does not set: {}",
+            step.place, plan.profile, row.verdict.reason
+        );
+        return Err(refused(id, reason, format!("see to that first; or give it up: --exclude {}", row.knob)));
+    }
+    Ok(())
+}
+
+/// Whether a row that a plan leaves out wants a value at the place of a step. What was not allowed is of all places of
+/// its knob: such a row has their pattern, and often no value, since none was computed.
+fn is_wanted_at(row: &Skipped, step: &EntryStep) -> bool {
+    let is_blocked = row.verdict.verdict == VerdictKind::Blocked;
+    let is_meant = || is_blocked && place::captures(&row.place, &step.place).is_some();
+    let is_place = row.place == step.place && (row.wanted.is_some() || is_blocked);
+    row.knob == step.knob && (is_place || is_meant())
 }
 
 /// The values of an entry that are to go back, while they are collected.

@@ -1,10 +1,10 @@
 //! Settings of network cards, which have no files: set, refused, rounded, kept for the next boot, put back.
 
 use planish_model::{
-    BootValue, Case, Class, Conditions, DriftState, EntryId, Exit, KnobId, OutcomeKind, Plan, Want,
+    BootValue, Case, Class, Conditions, DriftState, EntryId, Exit, KnobId, OutcomeKind, Part, Plan, Want,
 };
 use planish_pipeline::{
-    ApplyOptions, PlanOptions, Session, Source, Target, apply, check, outgoing, plan, undo,
+    ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, outgoing, plan, undo,
 };
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
@@ -366,4 +366,48 @@ fn a_kill_at_any_moment_leaves_nothing_behind() {
     };
     assert_clean(&kill_everywhere(&host, &|_| {}, &scene));
     assert_clean(&kill_everywhere(&host, &scene, &undo_everything));
+}
+
+/// What was left with its note at the apply is left at every check, too.
+#[test]
+fn check_asks_nothing_of_the_card_of_a_session_that_was_left_alone() {
+    let tree = host();
+    let source = wants(&[("net.rings_rx", 4096)]);
+    let applied = apply(&tree.session(), &allowed(&tree.session(), &source, &[]), &PERSIST).expect("applied");
+    assert_eq!(applied.exit, Exit::Done, "{:#?}", applied.drift);
+    let checked = || check(&tree.session(), Some(&source)).expect("a look");
+    assert_eq!(checked().exit, Exit::Done, "{:#?}", checked().drift);
+    tree.edit(&place("eth1", "rings_rx"), "512");
+    let drift: Vec<String> = checked()
+        .drift
+        .knobs
+        .into_iter()
+        .filter(|row| row.state == DriftState::Drift)
+        .map(|row| row.place)
+        .collect();
+    assert_eq!(drift, [place("eth1", "rings_rx")], "and what was set is judged as it was allowed");
+}
+
+/// The row of a knob that is not allowed is of all its places: what the old entry had set at one goes back all the same.
+#[test]
+fn a_card_that_both_want_the_same_of_does_not_go_back_because_nobody_allowed_it() {
+    let tree = host();
+    let session = tree.session();
+    let source = wants(&[("net.rings_rx", 4096), ("vm.swappiness", 10)]);
+    apply(&session, &allowed(&session, &source, &[]), &ApplyOptions::default()).expect("applied");
+    let with = |options: PlanOptions| {
+        let options = PlanOptions { instead_of: Some(EntryId(1)), ..options };
+        plan(&session, &source, &options)
+    };
+    let part = |plan: Result<Plan, PipelineError>| {
+        let steps = plan.expect("a plan").steps;
+        steps.into_iter().find(|step| step.place == place("eth1", "rings_rx")).and_then(|step| step.part)
+    };
+    let error = with(PlanOptions::default()).expect_err("it would go back");
+    assert!(error.to_string().contains("/eth1/rings_rx would go back with it"), "{error}");
+    assert_eq!(error.exit(), Exit::Refused);
+    let exclude = vec!["net.rings_rx".to_owned()];
+    assert_eq!(part(with(PlanOptions { exclude, ..PlanOptions::default() })), Some(Part::Back));
+    let allow_classes = vec![Class::Availability];
+    assert_eq!(part(with(PlanOptions { allow_classes, ..PlanOptions::default() })), Some(Part::TakenOver));
 }
