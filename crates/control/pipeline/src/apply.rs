@@ -82,14 +82,14 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
         Persistence::default()
     };
     if is_in_force(session, &journal.ledger().entries, plan, &persistence, &*sink)? {
-        return Ok(nothing_to_write(session, plan, options, persistence, &journal));
+        return nothing_to_write(session, plan, options, persistence, &mut journal, &*sink);
     }
     transition::refuse_moved(session, &journal.ledger().entries, plan, &*sink)?;
     let files = preview::files(session, plan, &persistence, &journal.ledger().entries, &*sink)?;
     preview::refuse_unshown(plan, &files)?;
     let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
     if steps.is_empty() {
-        return Ok(nothing_to_write(session, plan, options, persistence, &journal));
+        return nothing_to_write(session, plan, options, persistence, &mut journal, &*sink);
     }
 
     // After this point every original is on disk, and a kill leaves an entry that undo takes back.
@@ -202,20 +202,29 @@ pub(crate) fn is_in_force(
     Ok(moved.is_empty())
 }
 
+/// The end of an apply that finds all of its plan there: of a kill after the last write, an entry whose place the plan
+/// takes may be left.
 fn nothing_to_write(
     session: &Session,
     plan: &Plan,
     options: &ApplyOptions,
     persistence: Persistence,
-    journal: &Journal,
-) -> Applied {
+    journal: &mut Journal,
+    sink: &dyn Sink,
+) -> Result<Applied, PipelineError> {
+    let (of_old, told) = match transition::left_by(plan, &journal.ledger().entries) {
+        Some(old) => transition::complete(session, journal, old, sink)?,
+        None => (Exit::Done, Vec::new()),
+    };
     let drift = look_again(session, plan, &journal.ledger().entries);
     // Without an entry there is nothing to confirm later: the next boot is as it will be.
     let options = &ApplyOptions { confirm_seconds: None, ..options.clone() };
-    let (exit, unpersisted) = (exit_of(&[], &drift, options), persistence.left_out);
+    let (exit, unpersisted) = (undo::worse(exit_of(&[], &drift, options), of_old), persistence.left_out);
     let lost = lost_at_boot(&drift).filter(|_| options.persist);
-    let hints = journal.torn_note().into_iter().chain(lost).collect();
-    Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, files: Vec::new(), exit, hints }
+    let mut hints: Vec<String> = told.into_iter().chain(journal.torn_note()).chain(lost).collect();
+    let left = transition::unfinished(&journal.ledger().entries);
+    hints.extend(left.into_iter().map(|left| format!("{left}: planish undo {}", left.old)));
+    Ok(Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, files: Vec::new(), exit, hints })
 }
 
 /// The steps of the plan and of its files, each with its originals. Refuses what must not be begun.
@@ -238,8 +247,7 @@ fn steps_to_write(
 }
 
 /// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already,
-/// and not only those of an entry that goes.
-/// Refuses a file of our name that is not as we left it.
+/// and not only those of an entry that goes. Refuses a file of our name that is not as we left it.
 pub(crate) fn due(
     session: &Session,
     step: EntryStep,
@@ -280,9 +288,10 @@ fn as_written(plan: &Plan, options: &ApplyOptions, persistence: &Persistence) ->
     written
 }
 
-/// What is to be there at the next boot: the values that a plan writes or finds, and its boot parameters.
+/// What is to be there at the next boot: the values that a plan writes or finds, save those that go back, and its boot
+/// parameters.
 fn for_next_boot(plan: &Plan) -> Plan {
-    let written = plan.steps.iter().map(|step| {
+    let written = plan.steps.iter().filter(|step| step.part != Some(Part::Back)).map(|step| {
         let (knob, place, wanted) = (step.knob.clone(), step.place.clone(), step.wanted.clone());
         Skipped::satisfied(knob, place, wanted, step.verdict.clone())
     });

@@ -13,6 +13,7 @@ use crate::persist;
 use crate::plan::{PlanOptions, plan_and_look};
 use crate::session::Session;
 use crate::source::{Named, Source};
+use crate::transition::{self, Unfinished};
 use crate::unconfirmed::{self, Unconfirmed};
 
 /// What a check found.
@@ -31,6 +32,8 @@ pub struct Checked {
     pub open: Vec<Entry>,
     /// Entries of this boot that go by themselves unless they are confirmed.
     pub unconfirmed: Vec<Unconfirmed>,
+    /// Entries that are to take the place of another one which is still there, oldest first.
+    pub unfinished: Vec<Unfinished>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
     pub trial_boots: Vec<TrialBoot>,
     /// Lines of the boot loader's files that give the arguments of a trial boot to later boots.
@@ -61,14 +64,28 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let strange_files = strange_files(&drift, &entries);
     let trial_boots = once::trial_boots(session, &entries);
     let carried_over = once::named(session, &entries);
-    let is_clean =
-        drift.is_clean() && carried_over.is_empty() && !trial_boots.iter().any(TrialBoot::is_finding);
+    let unfinished = transition::unfinished(&entries);
+    let is_clean = drift.is_clean()
+        && carried_over.is_empty()
+        && unfinished.is_empty()
+        && !trial_boots.iter().any(TrialBoot::is_finding);
     let exit = if is_clean { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
     let unconfirmed = unconfirmed::all(session, &entries);
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
-    Ok(Checked { drift, unkept, strange_files, profile, open, unconfirmed, trial_boots, carried_over, exit })
+    Ok(Checked {
+        drift,
+        unkept,
+        strange_files,
+        profile,
+        open,
+        unconfirmed,
+        unfinished,
+        trial_boots,
+        carried_over,
+        exit,
+    })
 }
 
 /// What the entries were allowed that hold values of a profile: it was applied so, and a check that allowed less would

@@ -90,6 +90,15 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
         done.hints.extend(written.iter().filter_map(|(_, outcome)| of_file(outcome)));
     }
 
+    // A kill may have come between an earlier confirm and that.
+    for left in transition::unfinished(&journal.ledger().entries) {
+        if !waiting.iter().any(|entry| entry.id == left.entry) {
+            let (exit, told) = transition::complete(session, &mut journal, left.old, &*sink)?;
+            done.exit = undo::worse(done.exit, exit);
+            done.hints.extend(told);
+        }
+    }
+
     // After this point every file is written and every entry stays; the fresh look trusts none of that.
     let plans = waiting.iter().filter_map(|entry| entry.on_confirm.as_deref());
     let looks = plans.map(|plan| look_ahead(session, plan, &journal.ledger().entries, &*sink));

@@ -73,6 +73,7 @@ pub use resume::{
 pub use session::{Seams, Session, SessionOptions, TrialAtWork};
 pub use size::{Service, SizeRequest, size};
 pub use source::Source;
+pub use transition::Unfinished;
 pub use unconfirmed::Unconfirmed;
 pub use undo::{Target, Undone, undo};
 #[doc(hidden)]

@@ -180,7 +180,6 @@ fn has_line(entries: &[Entry], file: &str, place: &str) -> bool {
     steps.any(|step| step.lines().any(|(other, _)| other == place))
 }
 
-/// What is to be so at the next boot too: what is written now, what is there as it is wanted, and boot parameters.
 /// What is to be so at the next boot too: what is written now and does not go back, what is there as it is wanted, and
 /// boot parameters.
 fn to_keep(plan: &Plan) -> impl Iterator<Item = (&KnobId, &String, &str)> {

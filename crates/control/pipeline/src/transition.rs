@@ -15,6 +15,7 @@
 //! journal. The files of A go last. Then A is closed, and says by whom its place was taken.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use planish_act::Sink;
 use planish_act::stack::{self, Resolved};
@@ -162,9 +163,12 @@ fn look(
     for index in (0..entry.steps.len()).rev() {
         draft.add(index, read)?;
     }
-    let Draft { mut own, after, theirs, .. } = draft;
+    let Draft { set, mut own, after, theirs, .. } = draft;
     own.extend(after);
-    let files = entry.steps.iter().filter(|step| step.undo.outlives_boot() && !step.is_undone());
+    // A drop-in that the plan wants, too, stays as it is.
+    let stays = |step: &EntryStep| step.undo == Undo::File && set.contains(step.place.as_str());
+    let left = |step: &&EntryStep| step.undo.outlives_boot() && !step.is_undone() && !stays(step);
+    let files = entry.steps.iter().filter(left);
     let files = files.map(|step| step.place.clone()).collect();
     Ok(Going { profile: entry.profile.clone(), back: own, theirs, files })
 }
@@ -445,6 +449,37 @@ fn whose(resolved: &Resolved, original: &Original, now: &str) -> Whose {
         Whose::Theirs if derived() => Whose::Newer,
         whose => whose,
     }
+}
+
+/// An entry that is to take the place of another one, and that one is still there: a kill came before it was taken back,
+/// or something of it could not be given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The one that holds all that it is to hold.
+    pub entry: EntryId,
+    /// The one whose files, boot parameters or pages are still there.
+    pub old: EntryId,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, old } = self;
+        write!(f, "entry {entry} is to take the place of entry {old}, of which something is left")
+    }
+}
+
+/// All of them, oldest first.
+pub(crate) fn unfinished(entries: &[Entry]) -> Vec<Unfinished> {
+    let is_left = |old: &EntryId| entries.iter().any(|entry| entry.id == *old && entry.is_open());
+    let whole = entries.iter().filter(|entry| entry.state == EntryState::Open);
+    let of = |entry: &Entry| Some(Unfinished { entry: entry.id, old: entry.instead_of.filter(is_left)? });
+    whole.filter_map(of).collect()
+}
+
+/// The entry whose place a plan that is in force already is still to take.
+pub(crate) fn left_by(plan: &Plan, entries: &[Entry]) -> Option<EntryId> {
+    let is_its = |entry: EntryId| entries.iter().any(|other| other.id == entry && other.plan == plan.hash);
+    unfinished(entries).into_iter().rfind(|left| is_its(left.entry)).map(|left| left.old)
 }
 
 /// The entry that takes the place of one, where it holds all that it is to hold.

@@ -3,12 +3,12 @@
 
 use planish_model::{Closure, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want};
 use planish_pipeline::{
-    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan,
-    take_unconfirmed, undo,
+    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
+    outgoing, plan, take_unconfirmed, undo,
 };
 
 use crate::boot;
-use crate::faults::{Fuse, fused};
+use crate::faults::{Fuse, Moment, fused, until_killed};
 use crate::tree::*;
 use crate::watch::without_watcher;
 
@@ -143,6 +143,65 @@ fn a_plan_of_it_can_be_saved_and_is_refused_where_the_host_moved() {
     let error = apply(&session, &read, &NOW).expect_err("it moved");
     assert!(matches!(error, PipelineError::Moved { .. }), "{error:?}");
     assert_eq!((tree.get(DIRTY_RATIO).as_str(), state(&tree, 1)), ("33\n", EntryState::Open));
+}
+
+/// Nothing is looked at for what is said to be there: a file that says so must not write it.
+#[test]
+fn a_plan_file_writes_nothing_that_it_calls_taken_over() {
+    let tree = Tree::new();
+    let of = |name: &str| {
+        let values = [
+            ("hugepages.2m", pages(4, 1)),
+            ("vm.swappiness", Want::Int(10)),
+            ("vm.stat_interval", Want::Int(3)),
+        ];
+        profile(name, &values)
+    };
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &of("first")), &NOW).expect("applied");
+    let before = tree.snapshot();
+    let plan = instead(&session, &of("second"), 1).expect("a plan");
+    let forge = |place: &str, change: &dyn Fn(&mut planish_model::Step)| {
+        let mut steps = plan.steps.clone();
+        let step = steps.iter_mut().find(|step| step.place == place).expect("a step");
+        assert_eq!(step.part, Some(Part::TakenOver));
+        change(step);
+        let forged = plan.clone().in_place_of(plan.instead_of.clone().expect("an entry"), steps);
+        assert!(forged.is_intact(), "a hash proves nothing about who made it");
+        let error = apply(&session, &forged, &NOW).expect_err("it is not there as wanted");
+        assert!(matches!(&error, PipelineError::Forged { place: told, .. } if told == place), "{error:?}");
+        assert_eq!(error.exit(), Exit::Refused);
+        assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "{place}");
+    };
+    forge(SWAPPINESS, &|step| step.wanted = "90".to_owned());
+    forge(&pool(1), &|step| (step.raise_pages, step.wanted) = (Some(3), "7".to_owned()));
+    assert_eq!(apply(&session, &plan, &NOW).expect("it is what it says").exit, Exit::Done);
+}
+
+/// What goes back is of this host and this hour: nobody wants it once it is back.
+#[test]
+fn what_goes_back_is_neither_exported_nor_kept_nor_asked_for() {
+    let tree = Tree::new();
+    apply_first(&tree, &PERSIST);
+    let session = without_watcher(&tree);
+    let plan = instead(&session, &second(), 1).expect("a plan");
+    tree.put("/plan.json", &serde_json::to_string(&plan).expect("plain data"));
+    let file = Source::named(tree.root().join("plan.json").to_str().expect("text"));
+    let out = outgoing(&session, &file, &PlanOptions::default()).expect("it goes out");
+    let mut items: Vec<&str> = out.items.iter().map(|item| item.knob.as_str()).collect();
+    items.sort_unstable();
+    assert_eq!(items, ["vm.stat_interval", "vm.swappiness", "vm.zone_reclaim_mode"], "{:?}", out.left_out);
+    apply(&session, &plan, &ApplyOptions { confirm_seconds: Some(600), ..PERSIST }).expect("applied");
+    let kept = tree.entries().remove(1).on_confirm.expect("files wait");
+    let kept: Vec<&str> = kept.skipped.iter().map(|row| row.place.as_str()).collect();
+    assert!(
+        kept.contains(&SWAPPINESS) && ![DIRTY_RATIO, MIN_FREE, THP].iter().any(|back| kept.contains(back))
+    );
+    let done = confirm(&tree.session()).expect("confirmed");
+    assert_eq!((done.exit, done.unpersisted.len()), (Exit::Done, 0), "{:#?}", done.hints);
+    tree.edit(DIRTY_RATIO, "33");
+    let checked = check(&tree.session(), Some(&file)).expect("a look");
+    assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift);
 }
 
 #[test]
@@ -391,6 +450,54 @@ fn an_undo_of_the_old_entry_ends_what_a_kill_left() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// A kill after the last write, and before the old entry has gone: whoever types the same once more ends it.
+#[test]
+fn the_same_apply_and_a_confirm_end_what_a_kill_left() {
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..PERSIST };
+    for options in [PERSIST, on_trial] {
+        let waits = options.confirm_seconds.is_some();
+        let prepared = || {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            apply_first(&tree, &PERSIST);
+            let plan = instead(&tree.session(), &second(), 1).expect("a plan");
+            if waits {
+                apply(&without_watcher(&tree), &plan, &options).expect("applied");
+            }
+            (tree, start, plan)
+        };
+        let run = |session: &Session, plan: &Plan| match waits {
+            true => confirm(session).map(|done| done.exit),
+            false => apply(session, plan, &options).map(|done| done.exit),
+        };
+        let counter = Fuse::counting();
+        let (tree, _, plan) = prepared();
+        run(&fused(tree.options(), &counter), &plan).expect("it ends");
+        let mut left = 0;
+        for operation in 0..counter.operations() {
+            let (tree, start, plan) = prepared();
+            let session = fused(tree.options(), &Fuse::at(operation, Moment::Before));
+            assert!(until_killed(|| run(&session, &plan).expect("killed")).is_none());
+            let [old, new] =
+                [1, 2].map(|id| tree.entries().into_iter().find(|entry| entry.id == EntryId(id)));
+            if new.is_none_or(|new| new.state != EntryState::Open) || !old.expect("an entry").is_open() {
+                continue;
+            }
+            left += 1;
+            let when = format!("waits: {waits}, killed before operation {operation}");
+            assert_eq!(check(&tree.session(), None).expect("a look").exit, Exit::Findings, "{when}");
+            assert_eq!(run(&tree.session(), &plan).expect("once more"), Exit::Done, "{when}");
+            assert_eq!(state(&tree, 1), EntryState::Closed(Closure::Replaced), "{when}");
+            assert_eq!(check(&tree.session(), None).expect("a look").exit, Exit::Done, "{when}");
+            let lines = tree.get(SYSCTL_FILE);
+            assert!(lines.contains("vm.stat_interval = 20") && !lines.contains("dirty"), "{when}: {lines}");
+            undo(&tree.session(), Target::All, false).expect("undone");
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+        }
+        assert!(left > 3, "{left}");
+    }
+}
+
 /// An older planish must not read it as an entry beside another: it would put the wrong originals back.
 #[test]
 fn a_journal_with_it_is_of_a_newer_format() {
@@ -427,4 +534,16 @@ fn check_asks_for_what_was_allowed_then() {
     tree.edit("/proc/sys/vm/overcommit_memory", "0");
     let row = rows("drifted");
     assert_eq!((row.state, row.wanted.as_deref()), (planish_model::DriftState::Drift, Some("1")), "{row:#?}");
+}
+
+/// A row of one's own is gone from the catalogue: that is no typing error of who checks.
+#[test]
+fn check_goes_on_where_a_knob_that_was_allowed_is_known_no_more() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let mut plan = plan_of(&session, &first());
+    plan.allowed.knobs.push(KnobId::new("my.laptop"));
+    apply(&session, &plan, &NOW).expect("applied");
+    let checked = check(&tree.session(), Some(&first())).expect("a look");
+    assert!(checked.drift.knobs.iter().all(|row| row.state != planish_model::DriftState::Drift));
 }

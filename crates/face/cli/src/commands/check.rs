@@ -45,12 +45,14 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let session = context.session()?;
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
-        let Checked { drift, trial_boots, carried_over, .. } = checked;
+        let Checked { drift, trial_boots, carried_over, unfinished, .. } = checked;
         let against = args.source.clone();
         let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over };
         // A named profile needs no journal.
         let hidden = source.is_none() && session.hidden_state().is_some();
-        Ok::<_, Failure>(monitor::line(&report, session.catalogue(), hidden))
+        let line = monitor::line(&report, session.catalogue(), hidden);
+        let left = unfinished.first().filter(|_| line.1 == monitor::Level::Ok);
+        Ok::<_, Failure>(left.map_or(line, monitor::unfinished))
     };
     let (text, code) = match looked() {
         Ok((text, level)) => (text, level as u8),
@@ -75,6 +77,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     for waiting in &checked.unconfirmed {
         answer = answer.note(on_trial(waiting, context));
+    }
+    for left in &checked.unfinished {
+        answer = answer.note(format!("{left}: {}", context.root_line(&format!("undo {}", left.old))));
     }
     answer = once::notes(answer, &report.trial_boots, context);
     for line in &report.carried_over {
@@ -110,6 +115,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
+        (_, _) if !checked.unfinished.is_empty() && !has_drift(&report) => {
+            context.root_line(&format!("undo {}", checked.unfinished[0].old))
+        }
         (_, Some(source)) => context.line(&format!("plan {}", quoted(source))),
         (_, None) if context.globals.verbose => context.line("log"),
         (_, None) => context.line("check --verbose"),

@@ -4,6 +4,7 @@
 //! is never ok.
 
 use planish_model::{Catalogue, DriftState, KnobCheck};
+use planish_pipeline::Unfinished;
 use planish_report::{CheckReport, Page, PageOptions, units};
 
 /// How a check ends.
@@ -76,6 +77,12 @@ pub(crate) fn line(report: &CheckReport, catalogue: &Catalogue, hidden: bool) ->
     .map(|(name, places)| format!("{name}={}", places.len()))
     .join(" ");
     (units::harmless(&format!("planish {}: {told} | {data}\n", level.word())).into_owned(), level)
+}
+
+/// The line of a check that found all as wanted, and an entry that another one was to take the place of.
+pub(crate) fn unfinished(left: &Unfinished) -> (String, Level) {
+    let level = Level::Warning;
+    (format!("planish {}: {left}: planish undo {}\n", level.word(), left.old), level)
 }
 
 /// The line of a check that could not be made.
