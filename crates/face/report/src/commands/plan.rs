@@ -50,7 +50,7 @@ fn left_of(instead: &Instead, page: &mut Page<'_>) {
         page.table(&table);
     }
     if !instead.files.is_empty() {
-        page.heading(&format!("what entry {} has in files is taken out", instead.entry));
+        page.heading(&format!("the lines that entry {} has in files are taken out", instead.entry));
         instead.files.iter().for_each(|path| page.line(path));
     }
 }
@@ -86,7 +86,13 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
             None => moments.push((heading, vec![step])),
         }
     }
-    moments.sort_by_key(|(heading, _)| heading != "now");
+    // What goes back is written first, and what is taken over not at all.
+    moments.sort_by_key(|(heading, steps)| match steps[0].part {
+        Some(Part::Back) => 0,
+        None if heading == "now" => 1,
+        None => 2,
+        Some(Part::TakenOver) => 3,
+    });
     moments
 }
 
