@@ -13,6 +13,9 @@ use crate::once;
 use crate::perform::kind_of;
 use crate::sink::Sink;
 
+/// What is told of a file that has something else in it, too, than what was taken out.
+pub const DIFFERS: &str = "it differs otherwise from what it was before: that was kept";
+
 /// How the text of a file is changed.
 #[must_use]
 pub fn format_of(format: BootFormat) -> Format {
@@ -159,8 +162,7 @@ pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
     let target = match without {
         Some(without) => {
             if original != Some(without.as_str()) {
-                let other = "it differs otherwise from what it was before: that was kept";
-                outcome.detail = Some(other.to_owned());
+                outcome.detail = Some(DIFFERS.to_owned());
             }
             without
         }

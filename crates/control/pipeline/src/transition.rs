@@ -17,13 +17,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use planish_act::Sink;
 use planish_act::stack::{self, Resolved};
 use planish_act::three_way::{self, Whose};
+use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
     Catalogue, Caused, Closure, Coupling, Entry, EntryId, EntryState, EntryStep, Exit, Instead, Knob, KnobId,
-    Original, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
+    Original, Outcome, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
 };
 
 use crate::error::PipelineError;
@@ -451,8 +451,8 @@ fn whose(resolved: &Resolved, original: &Original, now: &str) -> Whose {
     }
 }
 
-/// An entry that is to take the place of another one, and that one is still there: a kill came before it was taken back,
-/// or something of it could not be given back.
+/// An entry that is to take the place of another one, and that one is still there: a kill came before it was taken
+/// back, or something of it could not be given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// The one that holds all that it is to hold.
@@ -497,6 +497,23 @@ pub(crate) fn inherits(heir: Option<&Entry>, step: &EntryStep) -> Option<(EntryI
     steps.find_map(|(at, other)| Some((heir.id, at, other.takes_pages?)))
 }
 
+/// Outcomes of an entry that goes, as they are told: what differs in a file of a boot loader is no news where it is
+/// what its heir has put there.
+fn beside(heir: Option<&Entry>, outcomes: &[Outcome]) -> Vec<Outcome> {
+    let is_edited = |outcome: &Outcome| {
+        let steps = heir.iter().flat_map(|heir| &heir.steps);
+        steps.filter(|step| step.undo == Undo::Edit).any(|step| step.place == outcome.place)
+    };
+    let mut told = outcomes.to_vec();
+    for outcome in told.iter_mut().filter(|outcome| is_edited(outcome)) {
+        let detail = outcome.detail.take();
+        let rest = detail.as_deref().map(|detail| detail.strip_prefix(boot::DIFFERS).unwrap_or(detail));
+        let rest = rest.map(|rest| rest.trim_start_matches("; ")).filter(|rest| !rest.is_empty());
+        outcome.detail = rest.map(str::to_owned);
+    }
+    told
+}
+
 /// Lets the entry go whose place another one has taken: nothing of it is left but what somebody else has changed, and
 /// what could not be given back. How that ends, and what is to be told of it.
 pub(crate) fn complete(
@@ -514,7 +531,8 @@ pub(crate) fn complete(
     if let Some(source) = back.journal_failure {
         return Err(PipelineError::JournalHalfWay { entry: old, restored, source });
     }
-    let mut hints = undo::hints(&entry, &back.outcomes);
+    let heir = heir(old, &journal.ledger().entries);
+    let mut hints = undo::hints(&entry, &beside(heir, &back.outcomes));
     hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
     hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
     hints.extend(units::to_restart(&back.outcomes));

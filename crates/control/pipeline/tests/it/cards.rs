@@ -388,7 +388,8 @@ fn check_asks_nothing_of_the_card_of_a_session_that_was_left_alone() {
     assert_eq!(drift, [place("eth1", "rings_rx")], "and what was set is judged as it was allowed");
 }
 
-/// The row of a knob that is not allowed is of all its places: what the old entry had set at one goes back all the same.
+/// The row of a knob that is not allowed is of all its places: what the old entry had set at one goes back all the
+/// same.
 #[test]
 fn a_card_that_both_want_the_same_of_does_not_go_back_because_nobody_allowed_it() {
     let tree = host();

@@ -423,6 +423,8 @@ fn boot_parameters_that_both_want_are_refused_and_others_go() {
         let plan = instead(&session, &other, 1).expect("a plan");
         let applied = apply(&session, &plan, &PERSIST).expect("applied");
         assert_eq!(applied.exit, Exit::Done, "{name}: {:#?}", applied.hints);
+        let strange = applied.hints.iter().find(|hint| hint.contains("differs otherwise"));
+        assert_eq!(strange, None, "{name}: what differs is its own");
         let texts = tree.snapshot();
         let gives =
             |word: &str| texts.iter().any(|(path, text)| !path.starts_with("/proc") && text.contains(word));
