@@ -57,7 +57,7 @@ impl Sink for LookingSink<'_> {
         refused(Operation::Replace, path)
     }
 
-    fn sweep(&self, path: &str) -> Result<(), SinkError> {
+    fn sweep(&self, path: &str, _: bool) -> Result<(), SinkError> {
         refused(Operation::Replace, path)
     }
 
@@ -112,7 +112,7 @@ mod tests {
             sink.replace_file(conf, None),
             sink.replace_file("/etc/sysctl.d/y.conf", Some("b = 2\n")),
             sink.edit_file(conf, "b = 2\n"),
-            sink.sweep(conf),
+            sink.sweep(conf, false),
             sink.remove_folder("/etc/sysctl.d"),
             sink.generate(Generator::UpdateGrub).map(drop),
             sink.set_variable(ONCE_VARIABLE, Some("a.conf")),

@@ -203,8 +203,8 @@ impl Sink for ModelSink<'_> {
         edit(&real.map_err(|error| SinkError::new(Operation::Replace, path, error))?, path, content)
     }
 
-    fn sweep(&self, path: &str) -> Result<(), SinkError> {
-        sweep_beside(self.folder, path)
+    fn sweep(&self, path: &str, is_edited: bool) -> Result<(), SinkError> {
+        sweep_beside(self.folder, path, is_edited)
     }
 
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {

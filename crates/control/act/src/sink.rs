@@ -60,11 +60,12 @@ pub trait Sink {
     /// The file and what the kernel says; then its old content is still there.
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError>;
 
-    /// Removes what a kill left beside a file that was being replaced. The file itself is not looked at.
+    /// Removes what a kill left beside a file that was being replaced: one of ours, or one of others that `is_edited`,
+    /// which has no name there that somebody else might give a file. The file itself is not looked at.
     ///
     /// # Errors
     /// The file and what the kernel says.
-    fn sweep(&self, path: &str) -> Result<(), SinkError>;
+    fn sweep(&self, path: &str, is_edited: bool) -> Result<(), SinkError>;
 
     /// The variable of the firmware that names the entry to be booted once; `None` where it is not set.
     ///
@@ -145,10 +146,10 @@ impl Sink for LiveSink {
         edit::write_out(path)
     }
 
-    fn sweep(&self, path: &str) -> Result<(), SinkError> {
+    fn sweep(&self, path: &str, is_edited: bool) -> Result<(), SinkError> {
         // A generator outlives a planish that is killed, and what it writes is not left behind yet.
         let is_menu = path.ends_with("/grub.cfg");
-        if is_menu && menu::is_at_work() { Ok(()) } else { sweep_beside(Path::new("/"), path) }
+        if is_menu && menu::is_at_work() { Ok(()) } else { sweep_beside(Path::new("/"), path, is_edited) }
     }
 
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
@@ -246,12 +247,12 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
 
 /// Removes what a kill left beside a file below a root. The folder may lie behind links, and a menu of a boot loader
 /// may be one itself.
-pub(crate) fn sweep_beside(root: &Path, path: &str) -> Result<(), SinkError> {
+pub(crate) fn sweep_beside(root: &Path, path: &str, is_edited: bool) -> Result<(), SinkError> {
     let (folder, name) = path.rsplit_once('/').unwrap_or_default();
     let Ok(folder) = in_root(root, folder) else { return Ok(()) };
-    edit::sweep(&folder.join(name), path)?;
+    edit::sweep(&folder.join(name), path, is_edited)?;
     match in_root(root, path) {
-        Ok(real) => edit::sweep(&real, path),
+        Ok(real) => edit::sweep(&real, path, is_edited),
         Err(_) => Ok(()),
     }
 }

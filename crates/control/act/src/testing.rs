@@ -98,7 +98,7 @@ impl Sink for Kernel {
         Ok(())
     }
 
-    fn sweep(&self, _: &str) -> Result<(), SinkError> {
+    fn sweep(&self, _: &str, _: bool) -> Result<(), SinkError> {
         Ok(())
     }
 

@@ -22,14 +22,14 @@ pub(crate) fn sweep(journal: &Journal, sink: &dyn Sink) {
         let older: Vec<&EntryStep> = older.map(|(_, old)| *old).collect();
         let _ = planish_act::boot::mend(&planish_act::boot::resolved(step, *id, entries), &older, sink);
     }
-    let steps = steps.into_iter().map(|(_, step)| step);
-    let places = steps.flat_map(|step| {
-        [Some(step.place.as_str()), step.generator.map(planish_model::Generator::output)]
-            .into_iter()
-            .flatten()
+    let places = steps.iter().flat_map(|(_, step)| {
+        // A file that was there before is somebody else's, as a menu is.
+        let own = (step.place.as_str(), step.undo == Undo::Edit && step.original().is_some());
+        let menu = step.generator.map(|generator| (generator.output(), true));
+        std::iter::once(own).chain(menu)
     });
-    for place in places.collect::<std::collections::BTreeSet<_>>() {
-        let _ = sink.sweep(place);
+    for (place, is_edited) in places.collect::<std::collections::BTreeSet<_>>() {
+        let _ = sink.sweep(place, is_edited);
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
     })
 }
 
-/// Writes GRUB's environment block where it lies, as grub-editenv(1) and GRUB itself do: its blocks on the disk stay.
+/// Writes GRUB's environment block where it lies, as GRUB itself does: its blocks on the disk stay.
 ///
 /// GRUB knows nothing of a file system's journal. After a power cut it may find the folder as it was before a rename,
 /// and write into the blocks of the old file (`save_env`), which are somebody else's by then. Written in place, there
@@ -104,11 +104,13 @@ pub(super) fn beside(real: &Path) -> PathBuf {
     real.with_file_name(format!(".{name}.planish-new"))
 }
 
-/// Removes what a kill left beside a file between the beginning of a new one and its rename: by every name that a new
-/// one has here, also where the program that makes a menu collects it. The host-wide lock keeps them to one writer.
-pub(crate) fn sweep(real: &Path, path: &str) -> Result<(), SinkError> {
+/// Removes what a kill left beside a file between the beginning of a new one and its rename: by the names that a new one
+/// has here, also where the program that makes a menu collects it. Beside a file of others only names with `planish` in
+/// them go: `.NAME.new` may be anybody's there. The host-wide lock keeps them to one writer.
+pub(crate) fn sweep(real: &Path, path: &str, is_edited: bool) -> Result<(), SinkError> {
     let fresh = beside(real);
-    let scraps = [own_beside(real), super::menu::named_after(&fresh), fresh];
+    let scraps =
+        if is_edited { vec![super::menu::named_after(&fresh), fresh] } else { vec![own_beside(real)] };
     let swept = || -> io::Result<()> {
         let mut is_there = false;
         for scrap in &scraps {
@@ -214,18 +216,20 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "plays what a kill left")]
     fn what_a_kill_left_beside_a_file_is_swept_and_nothing_else() {
-        let root = tempfile::tempdir().expect("a folder");
-        let real = root.path().join("grub.cfg");
-        let scraps = [".grub.cfg.new", ".grub.cfg.planish-new", ".grub.cfg.planish-new.new"];
-        for name in scraps.iter().chain(&["grub.cfg", ".other.new", "grub.cfg.new"]) {
-            fs::write(root.path().join(name), "x").expect("ours");
+        let (own, edited) =
+            (vec![".grub.cfg.new"], vec![".grub.cfg.planish-new", ".grub.cfg.planish-new.new"]);
+        for (is_edited, scraps) in [(false, own), (true, edited)] {
+            let root = tempfile::tempdir().expect("a folder");
+            let real = root.path().join("grub.cfg");
+            let mut names = vec!["grub.cfg", ".other.new", "grub.cfg.new", ".grub.cfg.new", ".grub.cfg.swp"];
+            names.extend([".grub.cfg.planish-new", ".grub.cfg.planish-new.new"]);
+            names.iter().for_each(|name| fs::write(root.path().join(name), "x").expect("ours"));
+            sweep(&real, "/boot/grub/grub.cfg", is_edited).expect("ours");
+            sweep(&real, "/boot/grub/grub.cfg", is_edited).expect("nothing is left to be swept");
+            for name in names {
+                assert_eq!(root.path().join(name).exists(), !scraps.contains(&name), "{name}, {is_edited}");
+            }
+            sweep(&root.path().join("none/at/all"), "/boot/x", is_edited).expect("no folder holds nothing");
         }
-        sweep(&real, "/boot/grub/grub.cfg").expect("ours");
-        sweep(&real, "/boot/grub/grub.cfg").expect("nothing is left to be swept");
-        assert!(scraps.iter().all(|name| !root.path().join(name).exists()));
-        for name in ["grub.cfg", ".other.new", "grub.cfg.new"] {
-            assert!(root.path().join(name).exists(), "{name}");
-        }
-        sweep(&root.path().join("none/at/all"), "/boot/x").expect("a folder that is not there holds nothing");
     }
 }

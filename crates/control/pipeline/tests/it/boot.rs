@@ -150,6 +150,22 @@ fn each_loader_gets_them_where_it_looks() {
 }
 
 #[test]
+fn what_somebody_keeps_beside_an_edited_file_stays() {
+    for (name, make) in all() {
+        let tree = make();
+        for path in
+            ["/etc/default/.grub.new", "/etc/kernel/.cmdline.new", "/boot/loader/entries/.m-6.12.conf.new"]
+        {
+            tree.put(path, "theirs");
+        }
+        let start = tree.snapshot();
+        persist(&tree, &wants());
+        undo_everything(&tree.session());
+        assert_eq!(tree.snapshot(), start, "{name}");
+    }
+}
+
+#[test]
 fn a_kill_anywhere_leaves_what_undo_takes_back() {
     for (_, make) in all() {
         let scene = |session: &Session| {

@@ -156,8 +156,8 @@ impl Sink for Busy<'_> {
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
         self.inner.edit_file(path, content)
     }
-    fn sweep(&self, path: &str) -> Result<(), SinkError> {
-        self.inner.sweep(path)
+    fn sweep(&self, path: &str, is_edited: bool) -> Result<(), SinkError> {
+        self.inner.sweep(path, is_edited)
     }
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_variable(path)

@@ -341,9 +341,9 @@ impl Sink for FusedSink<'_> {
         };
         self.fuse.pass_as(Kind::of_file(path), || self.inner.edit_file(path, content), half)
     }
-    fn sweep(&self, path: &str) -> Result<(), SinkError> {
+    fn sweep(&self, path: &str, is_edited: bool) -> Result<(), SinkError> {
         // No write that a kill could come between: what it removes, nobody reads.
-        self.inner.sweep(path)
+        self.inner.sweep(path, is_edited)
     }
     fn read_variable(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_variable(path)
