@@ -51,7 +51,9 @@ fn quoted(text: &str) -> String {
 /// can be told of another folder, or of a part of them: then it is not known here what is booted.
 #[must_use]
 pub fn reads_entries(text: &str) -> bool {
-    let is_usual = |folder: &str| folder.trim_end_matches('/').ends_with("/loader/entries");
+    // Behind a device, or below the mount of the firmware's partition, lie others than those that are read here.
+    let is_usual =
+        |folder: &str| ["/loader/entries", "/boot/loader/entries"].contains(&folder.trim_end_matches('/'));
     text.lines().any(|line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
         ["blscfg"] => true,
         ["blscfg", "-p" | "--path", folder] => is_usual(folder),

@@ -140,9 +140,14 @@ fn a_menu_tells_what_each_kernel_is_given() {
     assert_eq!(generated::given(menu, "nosmt=force"), (0, 1));
     assert!(!generated::reads_entries(menu) && generated::reads_entries("insmod blscfg\nblscfg\n"));
     assert!(generated::reads_entries("\tblscfg --path /boot/loader/entries/\n"));
-    for elsewhere in
-        ["blscfg -p /images\n", "blscfg --entry /boot/loader/entries/a.conf\n", "insmod blscfg\n"]
-    {
+    for elsewhere in [
+        "blscfg -p /images\n",
+        "blscfg --path (hd0,gpt1)/loader/entries\n",
+        "blscfg --path /efi/loader/entries\n",
+        "blscfg --path /boot/efi/loader/entries\n",
+        "blscfg --entry /boot/loader/entries/a.conf\n",
+        "insmod blscfg\n",
+    ] {
         assert!(!generated::reads_entries(elsewhere), "{elsewhere}");
     }
 }
