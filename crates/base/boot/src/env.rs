@@ -45,6 +45,22 @@ pub fn is_torn(now: &str, one: &str, other: &str) -> bool {
     is_mixed && sectors.into_iter().all(|(now, (one, other))| now == one || now == other)
 }
 
+/// What the menus of distributions have GRUB save in every boot: one byte for another.
+const NOTED: [&str; 3] = ["boot_success", "boot_indeterminate", "recordfail"];
+
+/// A block with what GRUB has noted in another one about the boots since, where that is as long.
+#[must_use]
+pub fn as_noted(text: &str, now: &str) -> String {
+    let mut text = text.to_owned();
+    for name in NOTED {
+        let (Some((old, _)), Some((new, _))) = (value(&text, name), value(now, name)) else { continue };
+        if old.len() == new.len() {
+            text = text.replacen(&format!("\n{name}={old}\n"), &format!("\n{name}={new}\n"), 1);
+        }
+    }
+    text
+}
+
 /// A block without any variable.
 pub(crate) fn fresh() -> String {
     padded(HEAD, BLOCK_BYTES).expect("the head is shorter than a block")

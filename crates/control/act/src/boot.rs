@@ -67,33 +67,70 @@ pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
     generate(outcome, step.generator, Some(&step.wanted), sink)
 }
 
-/// Writes GRUB's environment block as it was before a write that a power cut came in the middle of: half of it is of
-/// each text. Whatever else it is, it is left alone. Whether it was so.
-///
-/// That write may be the step's own, its undo, or one by which the arguments of an older entry left while those of this
-/// step stayed. `step` is [`resolved`], so that what older entries have taken out by now is in neither text.
+/// More texts than so many open entries can make of one file are not looked for.
+const TEXTS_MAX: usize = 64;
+
+/// Puts GRUB's environment block together where a power cut came in the middle of a write of it: half of it is the
+/// text before and half the one behind, of a step or of the undo of one, also of one that lies below newer ones. What
+/// was put in without a word in the journal goes; what was about to go stays, and its undo goes on. What GRUB has
+/// noted in a boot since stays, too. Whatever else the block is, it is left alone. Whether it was so.
 ///
 /// # Errors
 /// The file and what the kernel says.
-pub fn mend(step: &EntryStep, older: &[&EntryStep], sink: &dyn Sink) -> Result<bool, SinkError> {
-    let Some(before) = step.original().map(|original| original.value.as_str()) else { return Ok(false) };
-    let ours = match (OnceFormat::of_knob(step.knob.as_str()), format(step)) {
-        (Some(OnceFormat::Block), _) => planish_boot::once::arm(Some(before)).ok(),
-        (None, Some(Format::GrubEnv)) => planish_boot::insert(Format::GrubEnv, before, &step.wanted).ok(),
-        _ => None,
-    };
-    let Some(ours) = ours else { return Ok(false) };
-    let Some(now) = sink.read_file(&step.place)? else { return Ok(false) };
-    let is_torn = |a: &str, b: &str| planish_boot::is_env_torn(&now, a, b);
-    let beside = older.iter().filter(|old| old.place == step.place && old.knob == step.knob);
-    let mut left = beside.filter_map(|old| planish_boot::remove(Format::GrubEnv, &ours, &old.wanted));
-    let whole = match is_torn(before, &ours) {
-        true => before,
-        false if left.any(|left| is_torn(&ours, &left)) => &ours,
-        false => return Ok(false),
-    };
-    sink.edit_file(&step.place, whole)?;
+pub fn mend(place: &str, entries: &[Entry], sink: &dyn Sink) -> Result<bool, SinkError> {
+    let open = entries.iter().filter(|entry| entry.is_open());
+    let all = open.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
+    let is_in_it = |step: &EntryStep| step.undo == Undo::Edit && step.place == place && is_of_block(step);
+    let steps: Vec<(EntryId, &EntryStep)> = all.filter(|(_, step)| is_in_it(step)).collect();
+    let Some((id, newest)) = steps.last() else { return Ok(false) };
+    let Some(now) = sink.read_file(place)? else { return Ok(false) };
+    let newest = resolved(newest, *id, entries);
+    let before = newest.original().map(|original| planish_boot::as_grub_noted(&original.value, &now));
+    let Some(whole) = before.and_then(|before| put_in(&newest, &before)) else { return Ok(false) };
+    // Entries go in any order: every text that a write of planish can have begun or ended with.
+    let mut texts = vec![whole];
+    let mut writes = Vec::new();
+    let mut at = 0;
+    while at < texts.len().min(TEXTS_MAX) {
+        for (_, step) in &steps {
+            let Some(without) = taken_out(step, &texts[at]) else { continue };
+            writes.push((texts[at].clone(), without.clone(), *step));
+            if !texts.contains(&without) {
+                texts.push(without);
+            }
+        }
+        at += 1;
+    }
+    if texts.contains(&now) {
+        return Ok(false);
+    }
+    let torn = writes.iter().find(|(with, without, _)| planish_boot::is_env_torn(&now, with, without));
+    let Some((with, without, step)) = torn else { return Ok(false) };
+    sink.edit_file(place, if step.outcome.is_some() { with } else { without })?;
     Ok(true)
+}
+
+/// Whether a step is one of GRUB's environment block.
+fn is_of_block(step: &EntryStep) -> bool {
+    let once = OnceFormat::of_knob(step.knob.as_str());
+    once == Some(OnceFormat::Block) || format(step) == Some(Format::GrubEnv)
+}
+
+/// The environment block with what a step puts in.
+fn put_in(step: &EntryStep, text: &str) -> Option<String> {
+    match format(step) {
+        Some(format) => planish_boot::insert(format, text, &step.wanted).ok(),
+        None => planish_boot::once::arm(Some(text)).ok(),
+    }
+}
+
+/// The environment block without it.
+fn taken_out(step: &EntryStep, text: &str) -> Option<String> {
+    let before = step.original().map(|original| original.value.as_str());
+    match format(step) {
+        Some(format) => planish_boot::remove(format, text, &step.wanted),
+        None => planish_boot::once::disarm(text, before),
+    }
 }
 
 /// Whether a text has the arguments of a step in it already, put there by this step.

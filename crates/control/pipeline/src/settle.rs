@@ -12,17 +12,14 @@ use crate::contents::Contents;
 /// that is written where it lies. What cannot be swept is no reason to keep a host from going back; the next command
 /// tries again.
 pub(crate) fn sweep(journal: &Journal, sink: &dyn Sink) {
-    let entries = &journal.ledger().entries;
-    let open = entries.iter().filter(|entry| entry.is_open());
-    let all = open.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
-    let steps: Vec<(EntryId, &EntryStep)> = all.filter(|(_, step)| step.undo.outlives_boot()).collect();
-    // Of several that changed the block, the newest was at work last.
-    for (id, step) in steps.iter().rev() {
-        let older = steps.iter().filter(|(other, old)| other < id && !old.is_undone());
-        let older: Vec<&EntryStep> = older.map(|(_, old)| *old).collect();
-        let _ = planish_act::boot::mend(&planish_act::boot::resolved(step, *id, entries), &older, sink);
+    let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());
+    let steps: Vec<&EntryStep> =
+        open.flat_map(|entry| &entry.steps).filter(|step| step.undo.outlives_boot()).collect();
+    let edited = steps.iter().filter(|step| step.undo == Undo::Edit).map(|step| step.place.as_str());
+    for place in edited.collect::<std::collections::BTreeSet<_>>() {
+        let _ = planish_act::boot::mend(place, &journal.ledger().entries, sink);
     }
-    let places = steps.iter().flat_map(|(_, step)| {
+    let places = steps.iter().flat_map(|step| {
         // A file that was there before is somebody else's, as a menu is.
         let own = (step.place.as_str(), step.undo == Undo::Edit && step.original().is_some());
         let menu = step.generator.map(|generator| (generator.output(), true));

@@ -176,6 +176,77 @@ fn a_kill_anywhere_leaves_what_undo_takes_back() {
     }
 }
 
+/// As [`rocky`], with arguments that end a few bytes before the end of the block's first sector: what is put in behind
+/// them lies across it.
+fn on_the_edge() -> Tree {
+    let tree = rocky();
+    let (head, arguments) = ("# GRUB Environment Block\nboot_note=", "\nkernelopts=root=UUID=1 ro");
+    let note = "x".repeat(506 - head.len() - arguments.len());
+    let behind = "\nsaved_entry=m-6.12\nboot_success=1\nboot_indeterminate=0\n";
+    let body = [head, &note, arguments, behind].concat();
+    tree.put(ENV, &format!("{body}{}", "#".repeat(1024 - body.len())));
+    tree
+}
+
+/// Cuts the power in the middle of every write of the block, lets GRUB boot with either half of it, as the menus of
+/// Fedora do, and undoes everything. How often that was.
+fn tear_everywhere(prepare: &dyn Fn(&Tree), scene: &dyn Fn(&Session)) -> usize {
+    let booted = |block: &str| block.replace("boot_success=1", "boot_success=0");
+    let mut start = on_the_edge().snapshot();
+    start.values_mut().for_each(|text| *text = booted(text));
+    let mut torn = 0;
+    for operation in 0.. {
+        let killed = |moment| {
+            let tree = on_the_edge();
+            prepare(&tree);
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            until_killed(|| scene(&session)).is_none().then_some(tree)
+        };
+        let [Some(tree), Some(after)] = [Moment::Before, Moment::After].map(killed) else { break };
+        let (old, new) = (tree.get(ENV), after.get(ENV));
+        for (first, second) in [(&old, &new), (&new, &old)] {
+            let half = [&first[..512], &second[512..]].concat();
+            if old == new || half == old || half == new {
+                continue;
+            }
+            torn += 1;
+            let tree = killed(Moment::Before).expect("as before");
+            tree.put(ENV, &booted(&half));
+            undo_everything(&tree.session());
+            let left = differences(&start, &tree.snapshot());
+            assert_eq!(left, [""; 0], "operation {operation}: {half}\n{}", tree.get(ENV));
+        }
+    }
+    torn
+}
+
+#[test]
+fn a_block_that_was_torn_is_put_together_also_behind_a_boot() {
+    let first = |tree: &Tree| drop(persist(tree, &wants()));
+    let on = |session: &Session, source: &Source, old: Option<u64>| {
+        let options = PlanOptions { instead_of: old.map(EntryId), ..PlanOptions::default() };
+        let plan = plan(session, source, &options).expect("a plan");
+        apply(session, &plan, &PERSIST).expect("applied");
+    };
+    let take_back = |id: u64| move |session: &Session| drop(undo(session, Target::Entry(EntryId(id)), false));
+    assert_eq!(tear_everywhere(&|_| (), &|session| on(session, &wants(), None)), 2);
+    assert_eq!(tear_everywhere(&first, &take_back(1)), 2);
+    // Below a newer entry, and of that one where the older one has gone before.
+    let both = [("boot.rcupdate_rcu_normal_after_boot", Want::Int(1)), ("vm.swappiness", Want::Int(10))];
+    let instead = profile("instead", &both);
+    assert_eq!(tear_everywhere(&first, &|session| on(session, &instead, Some(1))), 2);
+    let second = |tree: &Tree| {
+        first(tree);
+        drop(persist(tree, &more()));
+    };
+    assert_eq!(tear_everywhere(&second, &take_back(1)), 2);
+    let third = |tree: &Tree| {
+        second(tree);
+        take_back(1)(&tree.session());
+    };
+    assert_eq!(tear_everywhere(&third, &take_back(2)), 2);
+}
+
 #[test]
 fn two_entries_go_in_any_order_also_after_a_reboot() {
     for (name, make) in all() {
