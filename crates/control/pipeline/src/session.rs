@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use planish_act::{LiveSink, LookingSink, ModelSink, Sink};
@@ -75,6 +76,8 @@ pub struct Session {
     /// Why the user's own rows are not in the catalogue. Undo does without them.
     unsound: Option<Arc<CatalogueError>>,
     seams: Box<dyn Seams>,
+    /// Whether every write waits for another planish, by [`Self::wait_for_others`].
+    is_patient: AtomicBool,
 }
 
 impl Session {
@@ -103,7 +106,7 @@ impl Session {
             Ok(catalogue) => (catalogue, None),
             Err(error) => (Catalogue::embedded().map_err(Arc::new)?, Some(Arc::new(error))),
         };
-        Ok(Self { options, host, folders, catalogue, unsound, seams })
+        Ok(Self { options, host, folders, catalogue, unsound, seams, is_patient: AtomicBool::new(false) })
     }
 
     /// The embedded catalogue and the user's own rows, if those are sound.
@@ -240,6 +243,17 @@ impl Session {
         self.options.clock.unwrap_or_else(machine)
     }
 
+    /// From here on every write of this session waits some seconds for another planish to finish, and is not refused at
+    /// once: a trial whose arms are boots goes on by itself, with nobody there to type anything again.
+    pub fn wait_for_others(&self) {
+        self.is_patient.store(true, Ordering::Relaxed);
+    }
+
+    /// How long a write waits that would wait so long by itself.
+    fn patience(&self, own: Duration) -> Duration {
+        if self.is_patient.load(Ordering::Relaxed) { own.max(PATIENCE) } else { own }
+    }
+
     /// The journal for writing, and with it the host-wide lock.
     pub(crate) fn writer(&self, patience: Duration) -> Result<Journal, PipelineError> {
         self.open_journal(patience, Journal::open)
@@ -268,7 +282,7 @@ impl Session {
             Ok(storage) if storage.path().is_file() => storage,
             _ => return Err(error),
         };
-        let lock = HostLock::acquire(&self.folders.lock, patience)?;
+        let lock = HostLock::acquire(&self.folders.lock, self.patience(patience))?;
         Ok(Journal::open_unrecorded(self.seams.storage(Box::new(storage)), lock, self.author(), known)?)
     }
 
@@ -283,7 +297,7 @@ impl Session {
     ) -> Result<Journal, PipelineError> {
         let _stage = info_span!("journal").entered();
         self.folders.refuse_links()?;
-        let lock = HostLock::acquire(&self.folders.lock, patience)?;
+        let lock = HostLock::acquire(&self.folders.lock, self.patience(patience))?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
         Ok(open(self.seams.storage(Box::new(storage)), lock, self.author())?)

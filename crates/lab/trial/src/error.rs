@@ -148,6 +148,14 @@ pub enum TrialError {
         /// What to do about it.
         cure: String,
     },
+    /// Another planish is at work, and was waited for.
+    #[error("{what}")]
+    Busy {
+        /// Who it is.
+        what: String,
+        /// What to do about it.
+        cure: String,
+    },
     /// The control plane refused or failed.
     #[error("the host could not be planned or observed")]
     Control(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -186,6 +194,7 @@ impl TrialError {
             | Self::Unwritable { .. }
             | Self::Baseline { .. }
             | Self::Refused { .. }
+            | Self::Busy { .. }
             | Self::Control(_) => Exit::Refused,
             Self::Stopped | Self::TimeUp { .. } => Exit::Inconclusive,
             Self::Host { restored: true, .. } => Exit::FailedRestored,
@@ -197,7 +206,11 @@ impl TrialError {
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Refused { cure, .. } | Self::Usage { cure, .. } if !cure.is_empty() => vec![cure.clone()],
+            Self::Refused { cure, .. } | Self::Busy { cure, .. } | Self::Usage { cure, .. }
+                if !cure.is_empty() =>
+            {
+                vec![cure.clone()]
+            }
             Self::Malformed { file, .. } => {
                 vec![format!("mend {file} there; planish trial new --cmd COMMAND writes a sound one")]
             }

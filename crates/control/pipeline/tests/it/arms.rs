@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
+use planish_journal::HostLock;
 use planish_model::{EntryState, Exit, TrialBootState};
 use planish_pipeline::{PipelineError, Session, boots_on_trial, check, confirm};
 use planish_trial::boots::{self, After, BootOptions, Going, Hands};
@@ -356,6 +358,63 @@ fn what_cannot_be_kept_or_does_not_last_is_told_by_the_exit_code() {
     assert!(error.to_string().contains("--keep could not persist boot `skew`"), "{error}");
     assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
     begin(&tree, &tree.session(), &mut Played(None), false).expect("who keeps nothing is in nobody's way");
+}
+
+/// Hands of a machine on which another planish is at work from the moment on at which the trial is concluded.
+struct Crowded<'a> {
+    tree: &'a Tree,
+    seconds: u64,
+    other: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Hands for Crowded<'_> {
+    fn reboot(&mut self, _session: &Session) -> Result<(), PipelineError> {
+        Ok(())
+    }
+    fn now(&self) -> Option<u64> {
+        Some(1_763_600_000)
+    }
+    fn before(&mut self, call: &'static str) {
+        if call == "conclude" {
+            let path = self.tree.root().join("var/lib/planish/lock");
+            let lock = HostLock::acquire(&path, Duration::ZERO).expect("free");
+            let time = Duration::from_secs(self.seconds);
+            self.other = Some(std::thread::spawn(move || {
+                std::thread::sleep(time);
+                drop(lock);
+            }));
+        }
+    }
+}
+
+/// At the end of a trial of boots nobody is there to type anything again: another planish is waited for, and one that
+/// is at work for longer leaves the trial as it is, to be resumed.
+#[test]
+fn another_planish_at_the_end_of_a_trial_takes_nothing_of_what_was_kept() {
+    let (tree, start) = near_its_end(all()[0]);
+    for (seconds, is_kept) in [(1, true), (11, false)] {
+        let tree = twin(&tree);
+        let mut hands = Crowded { tree: &tree, seconds, other: None };
+        let mut going = None;
+        while hands.other.is_none() {
+            reboot(&tree, &start, true);
+            going = boots::resume(&tree.session(), &options(false), &mut hands, &mut Silent).expect("read");
+        }
+        let outcome = going.expect("it has a state until it ends").outcome;
+        hands.other.take().expect("it was at work").join().expect("it has finished");
+        assert_eq!(outcome.refused.is_empty(), is_kept, "{:?}", outcome.refused);
+        if !is_kept {
+            assert_eq!(outcome.exit, Exit::Refused.code());
+            assert!(outcome.refused[0].why.contains("not persisted yet"), "{:?}", outcome.refused);
+            let going = resume(&tree.session(), &mut Played(None)).expect("its state is there");
+            assert!(going.outcome.refused.is_empty(), "{:?}", going.outcome.refused);
+        }
+        let told = boots::status(&tree.session()).expect("readable").expect("it has ended");
+        let entries = tree.entries();
+        let kept = entries.iter().rev().find(|entry| entry.is_open()).expect("it is persisted");
+        let note = format!("persisted by entry {0}: planish undo {0}", kept.id);
+        assert!(told.notes.iter().any(|told| told.contains(&note)), "{:?}", told.notes);
+    }
 }
 
 /// What leaves a boot takes its own file away, so that it leaves each boot that the loader was told of once. The next

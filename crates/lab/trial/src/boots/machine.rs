@@ -49,6 +49,23 @@ fn left(undone: Result<Undone, PipelineError>) -> Result<(), String> {
     }
 }
 
+/// The reason of an entry that persists what a trial has kept.
+fn kept_for(trial: &str, proof: &str) -> String {
+    format!("trial {trial}, proof {proof}")
+}
+
+/// What entries of the journal say of what a trial that has ended has persisted. Its proof was stored before that.
+pub(super) fn persisted(session: &Session, outcome: &TrialOutcome) -> Vec<String> {
+    let reason = kept_for(&outcome.trial, outcome.proof_id.as_deref().unwrap_or_default());
+    let entries = log(session).unwrap_or_default();
+    let own = entries.iter().filter(|entry| entry.reason.as_deref() == Some(&reason));
+    let told = own.map(|entry| match entry.is_open() {
+        true => format!("what it kept is persisted by entry {0}: planish undo {0} takes that back", entry.id),
+        false => format!("what it kept was persisted by entry {}, which is open no longer", entry.id),
+    });
+    told.collect()
+}
+
 /// Takes back whatever of boots for once is there.
 pub(super) fn take_back(session: &Session) -> Result<(), String> {
     left(end_boots(session, REASON))
@@ -178,7 +195,7 @@ impl Real<'_> {
         let nested = recipes[1..].iter().filter_map(|recipe| Some((recipe, is_kept(&inside(recipe))?)));
         let nested = nested.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(recipe, _)| recipe);
         let proof = outcome.proof_id.clone().unwrap_or_default();
-        let reason = format!("trial {}, proof {proof}", outcome.trial);
+        let reason = kept_for(&outcome.trial, &proof);
         self.take_back_half(&reason)?;
         if best.is_none() && nested.is_none() {
             outcome.notes.push("nothing was kept, so nothing was persisted".to_owned());
@@ -201,7 +218,11 @@ impl Real<'_> {
             entry.state == EntryState::Interrupted && entry.reason.as_deref() == Some(reason)
         };
         for entry in entries.iter().rev().filter(is_half) {
-            left(undo(self.session, Target::Entry(entry.id), false)).map_err(host)?;
+            let undone = undo(self.session, Target::Entry(entry.id), false);
+            if let Err(error @ PipelineError::Lock(_)) = &undone {
+                return Err(not_persisted(error));
+            }
+            left(undone).map_err(host)?;
         }
         Ok(())
     }
@@ -383,6 +404,10 @@ impl Machine for Real<'_> {
         } else if self.saved.keep
             && let Err(error) = self.persist(&mut outcome)
         {
+            // That one will have finished soon: the state stays, and with it the way to try again.
+            if matches!(error, TrialError::Busy { .. }) {
+                return Err(format!("what paid is not persisted yet: {error}"));
+            }
             not_kept(&mut outcome, &error);
         }
         self.outcome = Some(outcome);

@@ -219,7 +219,12 @@ pub fn status(session: &Session) -> Result<Option<TrialOutcome>, TrialError> {
     if let Some(outcome) = status_of_state(session)? {
         return Ok(Some(outcome));
     }
-    Proofs::of_state(session.state_folder()).newest(|outcome| outcome.boots.is_some())
+    let newest = Proofs::of_state(session.state_folder()).newest(|outcome| outcome.boots.is_some())?;
+    Ok(newest.map(|mut outcome| {
+        let persisted = machine::persisted(session, &outcome);
+        outcome.notes.extend(persisted);
+        outcome
+    }))
 }
 
 /// The same of one that is under way.
@@ -384,6 +389,7 @@ fn with_saved(
         return Ok(None);
     };
     let trial = state::trial_of(session, &saved)?;
+    session.wait_for_others();
     let mut host = PipelineHost::new(session, &run.command);
     host.take_back_left().map_err(host_error)?;
     host.begin()?;

@@ -205,6 +205,9 @@ pub(crate) fn not_persisted(error: &PipelineError) -> TrialError {
     match error.exit() {
         Exit::FailedRestored => TrialError::Host { detail: what, restored: true },
         Exit::FailedNotRestored => TrialError::Host { detail: what, restored: false },
+        _ if matches!(error, PipelineError::Lock(_)) => {
+            TrialError::Busy { what, cure: error.hints().join("; ") }
+        }
         _ => TrialError::Refused { what, cure: error.hints().join("; ") },
     }
 }
