@@ -227,6 +227,13 @@ mod tests {
                 format!("{HEAD}[boots]\n{BOOT}[[rung]]\nname = \"r\"\n[[rung]]\nname = \"a + r\"\n"),
                 "t.toml:8:8: `a + r` is how rung `r` inside this boot is told, and is taken",
             ),
+            (
+                format!(
+                    "{HEAD}[boots]\n{BOOT}{}[[rung]]\nname = \"b + c\"\n[[rung]]\nname = \"c\"\n",
+                    BOOT.replace("\"a\"", "\"a + b\"")
+                ),
+                "`a + b + c` is how rung `c` inside this boot is told, and is taken",
+            ),
             (format!("{HEAD}[boots]\n[[boot]]\nname = \"a\"\n"), "sets no boot parameter"),
             (
                 format!("{HEAD}[boots]\n[[boot]]\nname = \"a\"\nwant = {{ \"vm.swappiness\" = 1 }}\n"),

@@ -396,10 +396,11 @@ fn names(trial: &TrialFile) -> Found {
             return Err((boot.name.span().into(), format!("the name `{}` is taken", boot.name.get_ref())));
         }
     }
-    // A rung inside a boot is told by both names.
+    // A rung inside a boot is told by both names, which may be those of another rung inside of another boot.
+    let mut told = BTreeSet::new();
     for (boot, rung) in trial.boot.iter().flat_map(|boot| trial.rung.iter().map(move |rung| (boot, rung))) {
         let inside = inside(boot.name.get_ref(), rung.name());
-        if seen.contains(inside.as_str()) {
+        if seen.contains(inside.as_str()) || !told.insert(inside.clone()) {
             let message =
                 format!("`{inside}` is how rung `{}` inside this boot is told, and is taken", rung.name());
             return Err((boot.name.span().into(), message));
