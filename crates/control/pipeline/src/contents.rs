@@ -38,10 +38,16 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
 }
 
+/// What the unit that holds a limit says of where its program lies.
+const MOUNTS: &str = "RequiresMountsFor=";
+
 /// What a line sets: everything before its value. What has a limit held is that, wherever the program lies by then.
 fn key(line: &str) -> &str {
     if line.starts_with("ExecStart=") && line.contains(place::HOLDS) {
         return place::HOLDS;
+    }
+    if line.starts_with(MOUNTS) {
+        return MOUNTS;
     }
     if let Some(key) = planish_udev::key(line) {
         return key;
@@ -245,6 +251,13 @@ mod tests {
         };
         let held = content([moved("/opt/planish", 20), moved("/usr/bin/planish", 50)].iter()).expect("lines");
         assert_eq!(held, format!("{HEAD}ExecStart=/usr/bin/planish hold cpu-dma-latency 50\n"));
+        // A line that only the older one had would stand above every section of the unit.
+        let unit = |program: &str| {
+            let lines = format!("[Unit]\nRequiresMountsFor={program}\n[Service]\nType=exec");
+            EntryStep { wanted: lines, ..file_step("persist.hold", SYSCTL_FILE, String::new()) }
+        };
+        let units = content([unit("/opt/planish"), unit("/usr/bin/planish")].iter()).expect("lines");
+        assert_eq!(units, content([unit("/usr/bin/planish")].iter()).expect("lines"));
         assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
         let disk =
             planish_udev::disk_rule(&planish_udev::DiskKey::Name("sda".to_owned()), "queue/x", "write back");
