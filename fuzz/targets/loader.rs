@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use planish_boot::Entry;
 use planish_host::Host;
 use planish_model::{BootFiles, BootLoader, OnceFormat};
-use planish_observe::once;
+use planish_observe::{carried_over, default_entry, once};
 use std::fs;
 
 #[path = "../shared/folder.rs"]
@@ -50,9 +50,14 @@ fuzz_target!(|bytes: &[u8]| {
         rest = rest.get(end + BETWEEN.len()..).unwrap_or_default();
     }
     let host = Host::open(&folder.0).expect("a tree without a description");
+    for line in carried_over(&host) {
+        assert!(!line.source.is_empty() && !line.name.is_empty(), "{line:?}");
+    }
     for name in ["GRUB", "systemd-boot"] {
         let files = BootFiles { name: name.to_owned(), own: None, edited: Vec::new(), generator: None };
-        let boot = match once(&host, &BootLoader::Known(files), "nosmt=force") {
+        let loader = BootLoader::Known(files);
+        let _ = default_entry(&host, &loader);
+        let boot = match once(&host, &loader, "nosmt=force") {
             Ok(boot) => boot,
             Err(refusal) => {
                 assert!(!refusal.reason.is_empty() && !refusal.cure.is_empty());

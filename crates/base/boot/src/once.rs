@@ -110,8 +110,16 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Entries and menus up to the end of the menu that they are in.
-fn items<'a>(lines: &mut impl Iterator<Item = &'a str>, is_own: &mut bool, is_below: bool) -> Vec<Item<'a>> {
+/// Menus within menus that are followed; no generator makes more than two.
+const DEPTH_MAX: usize = 16;
+
+/// Entries and menus up to the end of the menu that they are in, which lies in so many others. `None` where they lie
+/// deeper than [`DEPTH_MAX`]: the stack of this program is not the file's to use up.
+fn items<'a>(
+    lines: &mut impl Iterator<Item = &'a str>,
+    is_own: &mut bool,
+    depth: usize,
+) -> Option<Vec<Item<'a>>> {
     let mut found = Vec::new();
     while let Some(line) = lines.next() {
         let bare = line.trim();
@@ -123,15 +131,16 @@ fn items<'a>(lines: &mut impl Iterator<Item = &'a str>, is_own: &mut bool, is_be
                 let body = lines.by_ref().take_while(|line| line.trim() != "}").collect();
                 found.push(Item { words: words(bare), is_own: *is_own, body, below: Vec::new() });
             }
+            Some("submenu") if depth == DEPTH_MAX => return None,
             Some("submenu") => {
-                let below = items(lines, is_own, true);
+                let below = items(lines, is_own, depth + 1)?;
                 found.push(Item { words: words(bare), is_own: *is_own, body: Vec::new(), below });
             }
-            Some("}") if is_below => break,
+            Some("}") if depth > 0 => break,
             _ => {}
         }
     }
-    found
+    Some(found)
 }
 
 /// What a menu boots when nothing names an entry for once: `set default=` of its head, where `saved` stands for the
@@ -184,7 +193,7 @@ fn is_kernel(line: &str) -> bool {
 /// `saved_entry`. `None` where nobody can tell.
 #[must_use]
 pub fn default_in_menu(menu: &str, saved: Option<&str>) -> Option<(String, String)> {
-    let all = items(&mut menu.lines(), &mut false, false);
+    let all = items(&mut menu.lines(), &mut false, 0)?;
     let item = find(&all, default_of(menu, saved)?)?;
     let words: Vec<&str> =
         item.body.iter().find(|line| is_kernel(line))?.split_whitespace().skip(1).collect();
@@ -211,7 +220,8 @@ pub fn of_menu(menu: &str, saved: Option<&str>, arguments: &str) -> Result<Copy,
     refuse_odd(arguments)?;
     let default =
         default_of(menu, saved).ok_or(Odd::CutOff { what: "it does not say what is booted by default" })?;
-    let all = items(&mut menu.lines(), &mut false, false);
+    let deep = Odd::Unknown { what: "menus within menus within menus" };
+    let all = items(&mut menu.lines(), &mut false, 0).ok_or(deep)?;
     let unknown = Odd::Unknown { what: "a default that is no entry of this system" };
     let item = find(&all, default).filter(|item| item.is_own).ok_or(unknown)?;
     let mut body = String::new();

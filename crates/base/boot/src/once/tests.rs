@@ -63,6 +63,16 @@ fn the_default_entry_is_copied_and_nothing_else() {
 }
 
 #[test]
+fn menus_without_end_within_menus_are_refused_and_end_no_process() {
+    let deep = menu("0") + &"submenu 'x' {\n".repeat(300_000);
+    assert!(matches!(of_menu(&deep, None, "nosmt"), Err(Odd::Unknown { .. })));
+    assert_eq!(default_in_menu(&deep, None), None);
+    // As many as nobody has are read.
+    let some = menu("0") + &"submenu 'x' {\n".repeat(16) + &"}\n".repeat(16);
+    assert!(of_menu(&some, None, "nosmt").is_ok() && default_in_menu(&some, None).is_some());
+}
+
+#[test]
 fn a_default_that_cannot_be_told_is_refused() {
     for default in ["2", "Other", "9", "1>9", "gone", "${fallback}"] {
         let odd = of_menu(&menu(default), None, "nosmt").expect_err(default);
