@@ -117,7 +117,9 @@ pub fn carried_over(host: &Host) -> Vec<CarriedOver> {
     let mut found = Vec::new();
     for path in paths {
         let text = host.read(&path).unwrap_or_default();
-        for (index, line) in text.lines().enumerate() {
+        // A comment gives nothing to any boot. GRUB's environment block has no other than its head and its padding.
+        let is_read = |line: &&str| !line.trim_start().starts_with('#');
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| is_read(line)) {
             // A shell's quotes end where the arguments do.
             let plain = line.replace(['"', '\''], " ");
             found.extend(marked(&plain).last().map(|name| CarriedOver {

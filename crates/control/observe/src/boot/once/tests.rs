@@ -214,13 +214,14 @@ fn the_default_is_told_as_it_is_now_and_the_mark_of_a_trial_boot_wherever_it_has
     let marked = format!("ro quiet {}", planish_model::marker("a1"));
     let default = format!("GRUB_CMDLINE_LINUX=\"{marked}\"\n");
     let entry = format!("title N\nlinux /vmlinuz-2\noptions {marked}\n");
+    let comment = format!("GRUB_DEFAULT=0\n # it was {marked}\n");
     let files: [(&str, &[u8]); 7] = [
         (MENU, menu.as_bytes()),
         ("/boot/grub/custom.cfg", entry.as_bytes()),
         ("/efi/loader/entries/AAA-planish-trial.conf", entry.as_bytes()),
         ("/boot/loader/entries/new.conf", entry.as_bytes()),
         ("/etc/kernel/cmdline", marked.as_bytes()),
-        ("/etc/default/grub", b"GRUB_DEFAULT=0\n"),
+        ("/etc/default/grub", comment.as_bytes()),
         ("/etc/default/grub.d/x.cfg", default.as_bytes()),
     ];
     let (_root, host) = host(&files);
