@@ -104,9 +104,9 @@ pub(super) fn beside(real: &Path) -> PathBuf {
     real.with_file_name(format!(".{name}.planish-new"))
 }
 
-/// Removes what a kill left beside a file between the beginning of a new one and its rename: by the names that a new one
-/// has here, also where the program that makes a menu collects it. Beside a file of others only names with `planish` in
-/// them go: `.NAME.new` may be anybody's there. The host-wide lock keeps them to one writer.
+/// Removes what a kill left beside a file between the beginning of a new one and its rename: by the names that a new
+/// one has here, also where the program that makes a menu collects it. Beside a file of others only names with
+/// `planish` in them go: `.NAME.new` may be anybody's there. The host-wide lock keeps them to one writer.
 pub(crate) fn sweep(real: &Path, path: &str, is_edited: bool) -> Result<(), SinkError> {
     let fresh = beside(real);
     let scraps =
