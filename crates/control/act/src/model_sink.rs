@@ -12,13 +12,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use planish_host::answers::{Condition, Derived};
-use planish_host::{Access, Answer, Host, Pattern, ReadError};
-use planish_model::{Generator, Holder};
+use planish_host::{Access, Answer, Host, Pattern, ReadError, resctrl};
+use planish_model::{CacheGroup, Generator, Holder};
 use rustix::io::Errno;
 
 use crate::error::{ActError, Operation, SinkError};
 use crate::holders;
 use crate::sink::edit::edit;
+use crate::sink::resctrl::refuse_made;
 use crate::sink::{
     Sink, in_bounds, read_own, remove, remove_own_folder, replace_own, sweep_beside, variable,
 };
@@ -64,6 +65,9 @@ impl<'a> ModelSink<'a> {
             return Err(errno.into());
         }
         let before = self.text(place)?;
+        if let (Some(name), Some(group)) = (resctrl::group_at(place), CacheGroup::parse(value)) {
+            refuse_made(self.host, name, &before, &group)?;
+        }
         if answer.selects {
             let words = before.split_whitespace().map(|word| word.trim_matches(['[', ']']));
             let mut offered = words.clone();

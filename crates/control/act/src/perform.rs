@@ -81,7 +81,7 @@ fn set(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink) -> Outcome {
         outcome.read_back = Some(now);
         return outcome;
     }
-    if !same(&now, expected) {
+    if !same(&original.r#type.as_original(now.clone()), expected) {
         outcome.outcome = OutcomeKind::Failed;
         outcome.detail = Some(format!("someone set it to `{now}` while planish was at work: not written"));
         outcome.read_back = Some(now);

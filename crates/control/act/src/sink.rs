@@ -18,7 +18,7 @@ mod cards;
 pub(crate) mod edit;
 mod held;
 mod menu;
-mod resctrl;
+pub(crate) mod resctrl;
 pub(crate) mod variable;
 
 /// A host that can be written. Crash tests put themselves between act and the host here.

@@ -250,6 +250,17 @@ impl ValueType {
         (matches!(self, Self::Choice { .. }) && self.same(kept, word)).then_some(reason)
     }
 
+    /// What was at a place before us. A group of resctrl that nothing runs in is what a kill left of ours, or what
+    /// became of ours when its CPUs went offline: without us there is none.
+    #[must_use]
+    pub fn as_original(&self, shown: String) -> String {
+        let is_group = matches!(self, Self::Share { share: ShareOf::Group });
+        match is_group && CacheGroup::parse(&shown).is_some_and(|group| group.is_unused()) {
+            true => NO_GROUP.to_owned(),
+            false => shown,
+        }
+    }
+
     /// The text to write for a value as the kernel showed it: of `always [madvise] never` only the word, and of
     /// `root invalid (...)` too.
     #[must_use]

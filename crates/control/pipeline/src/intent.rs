@@ -392,7 +392,7 @@ fn look(
     if !kind.same(&value, seen) {
         moved.push(format!("{place} is `{}`, the plan saw `{}`", kind.normal(&value), kind.normal(seen)));
     }
-    let (knob, place) = (knob.clone(), place.to_owned());
+    let (knob, place, value) = (knob.clone(), place.to_owned(), kind.as_original(value));
     Ok(Original { knob, place, r#type: kind, value, coupling, over: None })
 }
 

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use planish_host::{Host, resctrl};
+use planish_host::{Host, ReadError, resctrl};
 use planish_model::{CacheGroup, Cpus, NO_GROUP, Schemata};
 use rustix::io::Errno;
 
@@ -82,14 +82,9 @@ fn set(host: &Host, kernel: &dyn Kernel, place: &str, value: &str) -> Option<io:
 
 /// Makes a group, or finishes one that a kill left. What cannot be finished is taken away again.
 fn make(host: &Host, kernel: &dyn Kernel, name: &str, folder: &str, group: &CacheGroup) -> io::Result<()> {
-    refuse_others_cpus(host, name, &group.cpus)?;
     let there = resctrl::group(host, name)?;
+    refuse_made(host, name, &there, group)?;
     let is_left = CacheGroup::parse(&there);
-    let left =
-        is_left.as_ref().is_some_and(|left| left.cpus.is_empty() && left.tasks == 0 && left.monitors == 0);
-    if there != NO_GROUP && !left {
-        return Err(said(Errno::BUSY, "there is a group of this name, with CPUs or tasks"));
-    }
     if there == NO_GROUP {
         told(host, kernel.make(folder))?;
     }
@@ -112,6 +107,16 @@ fn make(host: &Host, kernel: &dyn Kernel, name: &str, folder: &str, group: &Cach
     filled
 }
 
+/// Refuses to change a group that is made, and to take CPUs of others. A recorded host is held to the same.
+pub(crate) fn refuse_made(host: &Host, name: &str, there: &str, group: &CacheGroup) -> io::Result<()> {
+    refuse_others_cpus(host, name, &group.cpus)?;
+    let is_free = there.trim() == NO_GROUP || CacheGroup::parse(there).is_some_and(|left| left.is_unused());
+    if is_free {
+        return Ok(());
+    }
+    Err(said(Errno::BUSY, "there is a group of this name, with CPUs or tasks"))
+}
+
 fn write_schemata(kernel: &dyn Kernel, folder: &str, schemata: &Schemata) -> io::Result<()> {
     // A resource a line, and no line that is empty: the kernel would call it one without a colon.
     let lines = schemata.to_string().replace(' ', "\n") + "\n";
@@ -121,7 +126,12 @@ fn write_schemata(kernel: &dyn Kernel, folder: &str, schemata: &Schemata) -> io:
 /// The kernel takes CPUs out of any other group without a word: those of somebody else's are not taken.
 fn refuse_others_cpus(host: &Host, name: &str, cpus: &Cpus) -> io::Result<()> {
     for other in resctrl::groups(host).iter().filter(|other| *other != name) {
-        let list = host.read(&format!("{}/{other}/cpus_list", resctrl::MOUNT)).unwrap_or_default();
+        let list = match host.read(&format!("{}/{other}/cpus_list", resctrl::MOUNT)) {
+            Ok(list) => list,
+            // It went in the meantime, or has none: a recording need not have it.
+            Err(ReadError::Absent { .. }) => continue,
+            Err(error) => return Err(said(Errno::BUSY, &format!("the CPUs of the group {other}: {error}"))),
+        };
         let shared = Cpus::parse(list.trim()).unwrap_or_default().intersection(cpus);
         if !shared.is_empty() {
             return Err(said(Errno::BUSY, &format!("CPU {shared} is in the group {other}")));

@@ -22,6 +22,9 @@ use planish_model::{
 
 use super::{Ask, PlacementError, What};
 
+/// What to do about a group of ours that is in the way.
+const UNDO_FIRST: &str = "take it back first: planish log, planish undo ENTRY";
+
 /// What cannot be given away, or not so.
 struct Refused {
     reason: String,
@@ -72,7 +75,11 @@ pub(super) fn shares(
     }
     let shareable = shareable(caches, &placed);
     placed.iter_mut().for_each(|cache| cache.shareable.clone_from(&shareable));
-    let asks = asks(&placed, &asked, &whole, &left);
+    let groups = groups(&placed, &asked, &whole, &left);
+    for ((name, group), (_, service)) in groups.iter().zip(&asked) {
+        refuse_changed(caches, name, group).map_err(|why| error(&service.unit, why))?;
+    }
+    let asks = asks(&placed, &asked, groups, default_of(&whole, &left));
     Ok((placed, asks))
 }
 
@@ -115,6 +122,12 @@ fn look<'a>(
         ));
     }
     let domains = whole.0.get(name).cloned().unwrap_or_default();
+    if whole.0.iter().any(|(other, ways)| other.starts_with("L3") && *ways != domains) {
+        return Err(refused(
+            format!("code and data of the default group have different ways: {}", caches.default),
+            "give both the same: /sys/fs/resctrl/schemata",
+        ));
+    }
     let mut left = Left { free: BTreeMap::new(), default: domains };
     for (domain, ways) in &mut left.default {
         let mut taken = resource.shareable;
@@ -156,9 +169,14 @@ fn share(
         if *name == group_of(service) {
             refuse_used(name, other, service)?;
         } else if !shared.is_empty() {
+            let other_cpus = format!("give the service other CPUs {profile}");
+            let (whose, cure) = match name.starts_with(place::RESCTRL_OWN) {
+                true => ("that of another service", UNDO_FIRST),
+                false => ("which somebody else made", "remove that group"),
+            };
             return Err(refused(
-                format!("CPU {shared} is in the group {name} of resctrl, which somebody else made"),
-                format!("give the service other CPUs {profile}, or remove that group"),
+                format!("CPU {shared} is in the group {name} of resctrl, {whose}"),
+                format!("{other_cpus}, or {cure}"),
             ));
         }
     }
@@ -235,7 +253,24 @@ fn refuse_used(
     }
     Err(refused(
         format!("its group {name} has CPU {} already, and no group that is made is changed", group.cpus),
-        "take it back first: planish log, planish undo ENTRY",
+        UNDO_FIRST,
+    ))
+}
+
+/// Refuses another share for a group that is made: the kernel would take it, and whoever runs in it would have lost
+/// ways before the others got theirs back.
+fn refuse_changed(caches: &CacheControl, name: &str, wanted: &CacheGroup) -> Result<(), Refused> {
+    let Some(there) = caches.groups.get(name).filter(|there| !there.cpus.is_empty()) else { return Ok(()) };
+    if Schemata::parse(&there.schemata).as_ref() == Some(&wanted.schemata) && there.mode == wanted.mode {
+        return Ok(());
+    }
+    let has = format!("its group {name} is {} with {}", there.mode, there.schemata);
+    Err(refused(
+        format!(
+            "{has} and would be {} with {}; no group that is made is changed",
+            wanted.mode, wanted.schemata
+        ),
+        UNDO_FIRST,
     ))
 }
 
@@ -257,34 +292,58 @@ fn shareable(caches: &CacheControl, placed: &[PlacedCache]) -> Option<String> {
     (!everywhere).then(|| "exclusive means every cache of the machine, and it has CPUs of some".to_owned())
 }
 
+/// A schemata with other ways of the third-level cache.
+fn with(whole: &Schemata, ways: impl Fn(u32) -> u64) -> Schemata {
+    let mut schemata = whole.clone();
+    for (_, domains) in schemata.0.iter_mut().filter(|(name, _)| name.starts_with("L3")) {
+        domains.iter_mut().for_each(|(domain, mask)| *mask = ways(*domain));
+    }
+    schemata
+}
+
+/// The default group without what is given away.
+fn default_of(whole: &Schemata, left: &Left) -> Schemata {
+    with(whole, |domain| left.default[&domain])
+}
+
+/// The groups as they are to be, by name, one for each service that asks.
+fn groups(
+    placed: &[PlacedCache],
+    asked: &[(u32, &PlacedService)],
+    whole: &Schemata,
+    left: &Left,
+) -> Vec<(String, CacheGroup)> {
+    let group = |(cache, (_, service)): (&PlacedCache, &(u32, &PlacedService))| {
+        let group = CacheGroup {
+            cpus: service.cpus.clone(),
+            mode: if cache.shareable.is_none() { "exclusive" } else { "shareable" }.to_owned(),
+            schemata: with(whole, |domain| cache.ways.get(&domain).copied().unwrap_or(left.default[&domain])),
+            tasks: 0,
+            monitors: 0,
+        };
+        (cache.group.clone(), group)
+    };
+    placed.iter().zip(asked).map(group).collect()
+}
+
 /// The default group without what is given away, and then the groups.
-fn asks(placed: &[PlacedCache], asked: &[(u32, &PlacedService)], whole: &Schemata, left: &Left) -> Vec<Ask> {
+fn asks(
+    placed: &[PlacedCache],
+    asked: &[(u32, &PlacedService)],
+    groups: Vec<(String, CacheGroup)>,
+    default: Schemata,
+) -> Vec<Ask> {
     let ask = |knob: &str, place: String, value: String, because: String| Ask {
         knob: KnobId::new(knob),
         what: What::Value { place, value, required: true },
         because,
     };
-    let with = |ways: &dyn Fn(u32) -> u64| {
-        let mut schemata = whole.clone();
-        for (_, domains) in schemata.0.iter_mut().filter(|(name, _)| name.starts_with("L3")) {
-            domains.iter_mut().for_each(|(domain, mask)| *mask = ways(*domain));
-        }
-        schemata
-    };
     let units: Vec<&str> = placed.iter().map(|cache| cache.unit.as_str()).collect();
-    let default = with(&|domain| left.default[&domain]);
     let rest = format!("what is left of the caches by {}", units.join(", "));
     let mut asks = vec![ask("resctrl.default", place::RESCTRL_DEFAULT.to_owned(), default.to_string(), rest)];
-    for (cache, (percent, service)) in placed.iter().zip(asked) {
-        let group = CacheGroup {
-            cpus: service.cpus.clone(),
-            mode: if cache.shareable.is_none() { "exclusive" } else { "shareable" }.to_owned(),
-            schemata: with(&|domain| cache.ways.get(&domain).copied().unwrap_or(left.default[&domain])),
-            tasks: 0,
-            monitors: 0,
-        };
-        let place = format!("{}{}", place::RESCTRL_GROUPS, cache.group);
-        let because = format!("{percent} % of the cache of CPU {} for {}", service.cpus, cache.unit);
+    for ((name, group), (percent, service)) in groups.into_iter().zip(asked) {
+        let place = format!("{}{name}", place::RESCTRL_GROUPS);
+        let because = format!("{percent} % of the cache of CPU {} for {}", service.cpus, service.unit);
         asks.push(ask("resctrl.group", place, group.to_string(), because));
     }
     asks

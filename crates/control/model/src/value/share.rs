@@ -136,6 +136,12 @@ impl CacheGroup {
     fn is_alone(&self) -> bool {
         self.tasks == 0 && self.monitors == 0
     }
+
+    /// Whether nothing runs with its share, as in one that a kill left: its CPUs are the last that it is given.
+    #[must_use]
+    pub fn is_unused(&self) -> bool {
+        self.cpus.is_empty() && self.is_alone()
+    }
 }
 
 impl fmt::Display for CacheGroup {

@@ -15,6 +15,7 @@ const DEFAULT: &str = "/planish/resctrl/default";
 const GROUP: &str = "/planish/resctrl/groups/planish-realtime";
 const OTHER: &str = "/planish/resctrl/groups/planish-analytics";
 const MADE: &str = "cpus=1,5 mode=shareable L3:0=1f;1=7fff MB:0=100;1=100";
+const LEFT: &str = "cpus= mode=shareable L3:0=7fff;1=7fff MB:0=100;1=100";
 
 /// A third of the cache for a service on CPU 1 and 5.
 fn source(cache: &str) -> Source {
@@ -101,18 +102,74 @@ fn kills_leave_neither_a_group_nor_narrowed_others() {
 #[test]
 fn a_group_that_a_kill_left_unfinished_is_drift_and_ours_to_remove() {
     // The live sink makes it in four calls: the state after the first one, and one that lost a CPU.
-    for (left, why) in [
-        ("cpus= mode=shareable L3:0=7fff;1=7fff MB:0=100;1=100", "unfinished"),
-        ("cpus=1 mode=shareable L3:0=1f;1=7fff MB:0=100;1=100", "CPU 5 went offline"),
-    ] {
+    for (left, why) in
+        [(LEFT, "unfinished"), ("cpus=1 mode=shareable L3:0=1f;1=7fff MB:0=100;1=100", "CPU 5 went offline")]
+    {
         let tree = tree();
         let start = tree.snapshot();
         applied(&tree.session());
-        tree.edit(GROUP, left);
+        tree.put(GROUP, left);
         assert_eq!(row(&tree, GROUP).state, DriftState::Drift, "{why}");
         assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done, "{why}");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{why}");
     }
+}
+
+#[test]
+fn a_group_that_a_kill_left_is_finished_by_the_next_apply_and_undone_from_there() {
+    let counter = Fuse::counting();
+    applied(&fused(tree().options(), &counter));
+    let mut finished = 0;
+    for operation in 0..counter.operations() {
+        let tree = tree();
+        let start = tree.snapshot();
+        until_killed(|| applied(&fused(tree.options(), &Fuse::at(operation, Moment::Before))));
+        if tree.get(DEFAULT) == start[DEFAULT] || tree.get(GROUP) != start[GROUP] {
+            continue;
+        }
+        // The live sink makes a group in four calls: the state behind the first one.
+        tree.put(GROUP, LEFT);
+        applied(&tree.session());
+        assert_eq!(tree.get(GROUP).trim(), MADE, "killed before operation {operation}");
+        let undone = undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "killed before operation {operation}: {undone:#?}");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "killed before operation {operation}");
+        finished += 1;
+    }
+    assert!(finished > 0, "no kill came between the default group and the other one");
+}
+
+#[test]
+fn a_group_whose_cpus_all_went_offline_is_made_again_and_undone() {
+    let tree = tree();
+    let start = tree.snapshot();
+    applied(&tree.session());
+    tree.put(GROUP, &MADE.replace("cpus=1,5", "cpus="));
+    assert_eq!(row(&tree, GROUP).state, DriftState::Drift);
+    applied(&tree.session());
+    assert_eq!(tree.get(GROUP).trim(), MADE);
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn another_share_of_a_group_that_is_made_is_refused_before_a_write() {
+    let tree = tree();
+    applied(&tree.session());
+    let before = tree.snapshot();
+    let told = refusal(&tree, &source("cache = 50"));
+    assert!(told.contains("no group that is made is changed"), "{told}");
+    let error = plan(
+        &tree.session(),
+        &source("cache = 50"),
+        &PlanOptions { instead_of: Some(tree.entries()[0].id), ..options() },
+    );
+    assert!(error.is_err(), "nor does taking the place of its entry change it: {error:?}");
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    undo(&tree.session(), Target::All, false).expect("undone");
+    let half = plan(&tree.session(), &source("cache = 50"), &options()).expect("a plan");
+    let done = apply(&tree.session(), &half, &ApplyOptions::default()).expect("applied");
+    assert!(done.outcomes.iter().all(|outcome| outcome.outcome == OutcomeKind::Done), "{:#?}", done.outcomes);
 }
 
 #[test]
@@ -125,7 +182,7 @@ fn a_group_that_has_become_anothers_is_told_and_kept() {
         let tree = tree();
         let start = tree.snapshot();
         applied(&tree.session());
-        tree.edit(GROUP, theirs);
+        tree.put(GROUP, theirs);
         assert_eq!(
             undo(&tree.session(), Target::All, false).expect("undone").exit,
             Exit::Findings,

@@ -126,6 +126,9 @@ fn code_and_data_are_given_away_together() {
     let (_, values) = shared(&split, &[("a.service", "1", 30)]).expect("shared");
     assert_eq!(values[0].1, "L3CODE:0=7f0 L3DATA:0=7f0");
     assert_eq!(values[1].1, "cpus=1 mode=shareable L3CODE:0=f L3DATA:0=f");
+    // Nobody is to get ways that he did not have.
+    split.default = "L3CODE:0=7f0 L3DATA:0=f".to_owned();
+    assert!(refusal(&split, &[("a.service", "1", 30)]).contains("code and data"));
 }
 
 #[test]
@@ -182,6 +185,14 @@ fn a_group_of_ours_that_is_there_is_the_same_or_in_the_way() {
     assert_eq!(shared(&applied, &[("a.service", "1,2", 30)]).expect("finished"), first);
     applied.groups.insert("planish-a".to_owned(), mine("3", 0));
     assert!(refusal(&applied, &[("a.service", "1,2", 30)]).contains("has CPU 3 already"));
+    applied.groups.insert("planish-a".to_owned(), mine("1-2", 0));
+    for percent in [20, 40] {
+        let told = refusal(&applied, &[("a.service", "1,2", percent)]);
+        assert!(told.contains("no group that is made is changed"), "{told}");
+    }
+    // Of another service: whoever follows must not remove what the journal holds.
+    let told = refusal(&applied, &[("b.service", "2", 30)]);
+    assert!(told.contains("that of another service"), "{told}");
     applied.groups.insert("planish-a".to_owned(), mine("1-2", 1));
     assert!(refusal(&applied, &[("a.service", "1,2", 30)]).contains("1 tasks were put"));
 }
