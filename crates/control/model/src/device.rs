@@ -27,7 +27,12 @@ impl DeviceId {
     /// Whether two are of one device; `None` where they have nothing in common that would tell.
     #[must_use]
     pub fn is(&self, other: &Self) -> Option<bool> {
-        FACTS.iter().find_map(|fact| Some(self.0.get(*fact)? == other.0.get(*fact)?))
+        FACTS.iter().find_map(|fact| {
+            let (own, others) = (self.0.get(*fact)?, other.0.get(*fact)?);
+            // `ID_WWN=..` and `ID_SERIAL=..` may be of one disk: udev tells more of it since, or another has it, too.
+            let key = |text: &str| text.split_once('=').map(|(key, _)| key.to_owned());
+            (key(own) == key(others)).then_some(own == others)
+        })
     }
 }
 
@@ -58,6 +63,17 @@ mod tests {
         assert_eq!(card.is(&of(None, Some("0000:04:00.0")).expect("told")), Some(false));
         assert_eq!(of(Some("x"), None).expect("told").is(&addressed), None);
         assert_eq!(of(None, None), None);
+        let disk = |id: &str, serial: &str| {
+            DeviceId::new([None, Some(id.to_owned()), Some(serial.to_owned()), None]).expect("told")
+        };
+        let before = disk("ID_WWN=0x5000", "wwid=naa.5000");
+        assert_eq!(
+            before.is(&disk("ID_SERIAL=x", "wwid=naa.5000")),
+            Some(true),
+            "another key is no fact of both"
+        );
+        assert_eq!(before.is(&disk("ID_SERIAL=x", "wwid=naa.6000")), Some(false));
+        assert_eq!(before.is(&disk("ID_SERIAL=x", "serial=1")), None);
         assert_eq!(card.to_string(), "52:54:00:00:00:01");
     }
 }

@@ -321,6 +321,12 @@ fn route(place: &str, value: &str) -> Route {
                    isolcpus= (boot.isolcpus) isolates from the boot on",
         };
     }
+    if place.starts_with("/sys/class/scsi_disk/") {
+        return Route::Nothing {
+            reason: "the numbers of SCSI disks are given anew at each boot, and a line may set another disk",
+            cure: "most drives keep it by themselves; see after a boot whether this one did",
+        };
+    }
     if place.starts_with(planish_model::place::RESCTRL) {
         return Route::Nothing {
             reason: "resctrl is mounted empty at each boot, and no file that is read at boot makes its groups",

@@ -34,7 +34,10 @@ pub(crate) fn rule(host: &Host, place: &str, value: &str) -> Result<String, Left
         "install the package ethtool, and apply again",
     ))?;
     let card = card(host, command.card)
-        .ok_or(("nothing tells its card from others: its address was set, or it has no driver", AGAIN))?;
+        .ok_or((
+            "nothing tells its card from others: its address was set, another one has it, too, or it has no driver",
+            AGAIN,
+        ))?;
     Ok(planish_udev::card_rule(&card, program, command.option, &command.words))
 }
 
@@ -75,9 +78,16 @@ const AGAIN: &str = "apply again after each boot, from a unit of your own";
 
 /// What a card is told by: the address that it was made with, and its driver.
 fn card(host: &Host, name: &str) -> Option<Nic> {
-    let address = own_address(host, name)?;
-    let driver = host.read_link(&format!("/sys/class/net/{name}/device/driver"))?;
-    let driver = driver.rsplit('/').next()?.to_owned();
+    let told = |name: &str| {
+        let driver = host.read_link(&format!("/sys/class/net/{name}/device/driver"))?;
+        Some((own_address(host, name)?, driver.rsplit('/').next()?.to_owned()))
+    };
+    let own = told(name)?;
+    // The line would set that one, too.
+    if host.list("/sys/class/net").iter().any(|other| other != name && told(other).as_ref() == Some(&own)) {
+        return None;
+    }
+    let (address, driver) = own;
     let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || ":_-.".contains(c));
     (is_plain(&address) && is_plain(&driver)).then_some(Nic { address, driver })
 }

@@ -300,3 +300,127 @@ fn disks_that_swapped_get_back_their_own() {
         assert_eq!(differences(&then, &tree.snapshot()), [""; 0], "{reboots}");
     }
 }
+
+/// Plugs devices into slots of PCI: their names go with them.
+fn plugged(tree: &Tree, folder: &str, slots: [(&str, &str); 2]) {
+    for (name, slot) in slots {
+        let at = tree.root().join(format!("sys/devices/pci0000:00/{slot}"));
+        std::fs::create_dir_all(&at).expect("ours");
+        let device = tree.root().join(format!("sys/{folder}/{name}/device"));
+        if device.is_symlink() {
+            std::fs::remove_file(&device).expect("ours");
+        } else if device.is_dir() {
+            std::fs::remove_dir_all(&device).expect("ours");
+        }
+        let up = "../".repeat(folder.split('/').count() + 1);
+        std::os::unix::fs::symlink(format!("{up}devices/pci0000:00/{slot}"), &device).expect("ours");
+    }
+}
+
+#[test]
+fn cards_with_one_address_are_told_by_their_slots() {
+    let tree = host();
+    let nets = |slots| plugged(&tree, "class/net", slots);
+    nets([("eth0", "0000:04:00.0"), ("eth1", "0000:98:00.0")]);
+    for card in ["eth0", "eth1"] {
+        // A card of a virtual machine has the address of the real one behind it.
+        tree.put(&format!("/sys/class/net/{card}/address"), "52:54:00:00:00:01\n");
+        tree.put(
+            &format!(
+                "/sys/devices/pci0000:00/{}/vendor",
+                if card == "eth0" { "0000:04:00.0" } else { "0000:98:00.0" }
+            ),
+            "0x8086\n",
+        );
+    }
+    let session = tree.session();
+    let options = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    let both = plan(&session, &cards(), &options).expect("a plan");
+    assert_eq!(both.steps.len(), 2, "{both:#?}");
+    apply(&session, &both, &ApplyOptions::default()).expect("applied");
+    nets([("eth0", "0000:98:00.0"), ("eth1", "0000:04:00.0")]);
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Done, "{undone:#?}");
+    assert_eq!((tree.get(&rings("eth0")).trim(), tree.get(&rings("eth1")).trim()), ("512", "256"));
+}
+
+#[test]
+fn two_paths_to_one_disk_are_told_by_their_slots_or_not_written() {
+    for slots in [["0000:81:00.0", "0000:82:00.0"], ["0000:82:00.0", "0000:83:00.0"]] {
+        let tree = host();
+        let plug = |a, b| plugged(&tree, "block", [("sda", a), ("sdb", b)]);
+        plug("0000:81:00.0", "0000:82:00.0");
+        tree.put("/run/udev/data/b8:16", "E:ID_SERIAL=S1\nE:ID_WWN=0x5000\n");
+        for disk in ["sda", "sdb"] {
+            tree.put(&format!("/sys/block/{disk}/wwid"), "naa.5000\n");
+        }
+        tree.put(&read_ahead("sdb"), "256\n");
+        let session = tree.session();
+        let source = profile("disks", &[("block.read_ahead_kb", Want::Int(16))]);
+        apply(&session, &plan_of(&session, &source), &ApplyOptions::default()).expect("applied");
+        // The names swap; or the first disk went, and the second has its name.
+        let swapped = slots[0] == "0000:81:00.0";
+        if swapped {
+            plug("0000:82:00.0", "0000:81:00.0")
+        } else {
+            plug(slots[0], slots[1])
+        }
+        let undone = undo(&tree.session(), Target::All, false).expect("looked at");
+        let values = (tree.get(&read_ahead("sda")), tree.get(&read_ahead("sdb")));
+        match swapped {
+            true => assert_eq!((undone.exit, values), (Exit::Done, ("256\n".to_owned(), "128\n".to_owned()))),
+            false => {
+                assert_eq!((undone.exit, values), (Exit::Findings, ("256\n".to_owned(), "16\n".to_owned())))
+            }
+        }
+    }
+}
+
+#[test]
+fn a_disk_of_which_udev_tells_more_since_is_still_itself() {
+    let tree = host();
+    tree.put("/sys/block/sda/serial", "S1\n");
+    let session = tree.session();
+    apply(&session, &only(&session, &disks(), "sda"), &ApplyOptions::default()).expect("applied");
+    tree.put("/run/udev/data/b8:0", "E:ID_SERIAL=S1\nE:ID_WWN=0x5000\nE:ID_WWN_WITH_EXTENSION=0x50001\n");
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!((undone.exit, tree.get(&read_ahead("sda")).trim()), (Exit::Done, "128"), "{undone:#?}");
+}
+
+#[test]
+fn the_cache_of_a_scsi_disk_follows_its_disk_and_gets_no_line() {
+    let tree = host();
+    let meta = tree.get("/meta.toml");
+    tree.put(
+        "/meta.toml",
+        &meta.replace("\"/sys/block/**\",", "\"/sys/block/**\", \"/sys/class/scsi_disk/**\","),
+    );
+    tree.put("/run/udev/data/b8:16", "E:ID_SERIAL=S2\nE:ID_WWN=0x6000\n");
+    let cache = |number: &str| format!("/sys/class/scsi_disk/{number}/cache_type");
+    for (number, disk) in [("0:0:0:0", "sda"), ("1:0:0:0", "sdb")] {
+        tree.put(&cache(number), "write back\n");
+        tree.put(&format!("/sys/class/scsi_disk/{number}/device/block/{disk}/dev"), "8:0\n");
+    }
+    let session = tree.session();
+    let source = profile("cache", &[("scsi.cache_type", Want::Text("write through".to_owned()))]);
+    let options = PlanOptions { allow_classes: vec![Class::Durability], ..PlanOptions::default() };
+    let mut first = plan(&session, &source, &options).expect("a plan");
+    first.steps.retain(|step| step.place == cache("0:0:0:0"));
+    let first = Plan::new(first.profile, first.host_id, first.boot_id, first.steps, first.skipped);
+    let applied = apply(&session, &first, &PERSIST).expect("applied");
+    assert_eq!(applied.unpersisted.len(), 1, "{applied:#?}");
+    assert!(applied.unpersisted[0].reason.contains("given anew at each boot"), "{applied:#?}");
+    assert!(!tree.get(TMPFILES_FILE).contains("scsi_disk"));
+    // Another order of the controllers: the numbers are those of the other disk.
+    for (number, before, disk) in [("0:0:0:0", "sda", "sdb"), ("1:0:0:0", "sdb", "sda")] {
+        let block = tree.root().join(format!("sys/class/scsi_disk/{number}/device/block"));
+        std::fs::rename(block.join(before), block.join(disk)).expect("ours");
+        tree.put(&cache(number), "write through\n");
+    }
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Done, "{undone:#?}");
+    assert_eq!(
+        (tree.get(&cache("0:0:0:0")), tree.get(&cache("1:0:0:0"))),
+        ("write through\n".to_owned(), "write back\n".to_owned())
+    );
+}
