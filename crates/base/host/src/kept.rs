@@ -4,7 +4,7 @@
 //! into them. Every other line is left empty, so that a line has the number that it has on the host.
 
 use planish_sys::hold;
-use planish_udev::{Command, DISK_KEYS, Part, Rule};
+use planish_udev::{Command, DISK_KEYS, Operator, Part, Rule};
 
 /// Directives of units that an observation reads. Their values are numbers and words.
 const UNIT_DIRECTIVES: [&str; 17] = [
@@ -280,11 +280,38 @@ fn of_assignment(part: &Part) -> Option<String> {
         }
         ("SYSCTL", Some(key)) => key.chars().all(is_plain) && is_value(" $%{}"),
         ("RUN", kind) if kind != Some("builtin") => {
-            return of_command(value).map(|command| format!("RUN{}\"{command}\"", part.operator.text()));
+            // What ends all programs before it is told, whatever it starts itself.
+            let ends = matches!(part.operator, Operator::Set | Operator::SetFinal);
+            let command = of_command(value).or_else(|| ends.then(|| "/bin/x".to_owned()));
+            return command.map(|command| format!("RUN{}\"{command}\"", part.operator.text()));
         }
         _ => false,
     };
     is_kept.then(|| Part { is_odd: false, ..part.clone() }.text())
+}
+
+/// Folders of the kernel that hold settings. Firmware takes passwords by files of others.
+const SETTINGS: [&str; 10] = [
+    "/proc/sys/",
+    "/sys/block/",
+    "/sys/class/block/",
+    "/sys/class/net/",
+    "/sys/class/scsi_disk/",
+    "/sys/devices/system/",
+    "/sys/devices/virtual/workqueue/",
+    "/sys/kernel/debug/",
+    "/sys/kernel/mm/",
+    "/sys/module/",
+];
+
+/// Whether a path of a command is that of a setting of the kernel. Any other one may be a file of somebody, and what is
+/// written to it a password.
+fn is_setting(path: &str) -> bool {
+    let of_device = || {
+        let tail = ["/sys%p/", "/sys%k/"].iter().find_map(|device| path.strip_prefix(device));
+        tail.is_some_and(|tail| RULE_ATTRIBUTES.iter().any(|known| tail.starts_with(known)))
+    };
+    !path.contains("..") && (SETTINGS.iter().any(|folder| path.starts_with(folder)) || of_device())
 }
 
 /// Of a command what sets a card by ethtool, or what it writes; where it may write it, that it may.
@@ -294,25 +321,45 @@ fn of_command(command: &str) -> Option<String> {
     }
     let is_word = |word: &str| word.len() <= 128 && word.chars().all(|c| is_plain(c) || "$%{} ".contains(c));
     // Names that udev and its shell fill in are known when it is followed.
-    const NAMES: [&str; 6] = ["${DEVPATH}", "$DEVPATH", "$devpath", "$kernel", "$name", "$sys"];
+    const NAMES: [&str; 5] = ["${DEVPATH}", "$DEVPATH", "$devpath", "$kernel", "$name"];
     let named = NAMES.iter().fold(command.to_owned(), |text, name| text.replace(name, "%k"));
-    let mut kept = Vec::new();
+    let named = named.replace("$sys", "/sys").replace("%S", "/sys");
+    let (mut kept, mut is_known) = (Vec::new(), true);
     for one in planish_udev::commands(&named) {
         match one {
             Command::Sysctl(key, value) if is_word(&key) && is_word(&value) => {}
-            Command::Write(path, value, true) if is_word(&path) && is_word(&value) => {}
-            Command::Write(path, value, false) if is_word(&path) => {
-                let value = if value != "?" && is_word(&value) { value } else { "`x`".to_owned() };
-                kept.push(format!("echo {value} > {path}"));
-                continue;
+            Command::Write(path, value, true) if is_setting(&path) && is_word(&path) && is_word(&value) => {}
+            Command::Write(path, value, false) => {
+                is_known = false;
+                if is_setting(&path) && is_word(&path) {
+                    let value = if value != "?" && is_word(&value) { value } else { "`x`".to_owned() };
+                    kept.push(format!("echo {value} > {path}"));
+                }
             }
             _ => return None,
         }
-        // All that it does is known, and its words are settings of the kernel.
-        let is_short = command.chars().all(|c| is_plain(c) || " \t$%{}'=>".contains(c));
-        return is_short.then(|| command.to_owned());
     }
-    (!kept.is_empty()).then(|| format!("/bin/sh -c 'may; {}'", kept.join("; ")))
+    if !kept.is_empty() {
+        return Some(format!("/bin/sh -c 'may; {}'", kept.join("; ")));
+    }
+    // All that it does is known, and its words are settings of the kernel.
+    let is_short = command.chars().all(|c| is_plain(c) || " \t$%{}'=>".contains(c));
+    let does = !planish_udev::commands(&named).is_empty();
+    (is_known && does && is_short && is_all(command)).then(|| command.to_owned())
+}
+
+/// Whether a command of which all that it does is known has no other words, and names nobody by its path.
+fn is_all(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let is_known = ["/usr/", "/bin/", "/sbin/"].iter().any(|folder| program.starts_with(folder));
+    let ends = match program.rsplit('/').next() {
+        Some("sysctl") => words.all(|word| word.starts_with('-') || word.contains('=')),
+        Some("blockdev") => true,
+        // A shell, whose script is the last word.
+        _ => command.matches('\'').count() == 2 && command.trim_end().ends_with('\''),
+    };
+    ends && (is_known || !program.contains('/'))
 }
 
 /// What names and values of the kernel are made of.
@@ -412,6 +459,28 @@ mod tests {
                 r#"ENV{redacted}=="redacted", SUBSYSTEM!="block", GOTO="end""#,
             ),
             (r#"SUBSYSTEM=="net", RUN+="/bin/sh -c 'ethtool -G $name rx 512 #hunter2'""#.to_owned(), ""),
+            (r#"RUN="/bin/mail --pass hunter2""#.to_owned(), r#"RUN="/bin/x""#),
+            (r#"RUN+="/bin/sh -c 'echo hunter2 > /root/.pass'""#.to_owned(), ""),
+            (r#"RUN+="/bin/sh -c 'curl x; echo hunter2 > /home/ann/.tok'""#.to_owned(), ""),
+            (
+                r#"RUN+="/bin/sh -c 'echo hunter2 > /sys/class/firmware-attributes/x/current_password'""#
+                    .to_owned(),
+                "",
+            ),
+            (r#"RUN+="/bin/sh -c 'echo hunter2 > /sys%p/authentication/password'""#.to_owned(), ""),
+            (r#"RUN+="/bin/sh -c 'echo hunter2 > /proc/sys/../../root/.pass'""#.to_owned(), ""),
+            (r#"RUN+="/bin/sh -c 'echo 8 > /sys%p/queue/read_ahead_kb' hunter2""#.to_owned(), ""),
+            (r#"RUN+="/home/ann/bin/sh -c 'echo 8 > /sys%p/queue/read_ahead_kb'""#.to_owned(), ""),
+            (r#"RUN+="/sbin/sysctl vm.swappiness=1 hunter2""#.to_owned(), ""),
+            (
+                r#"RUN+="/sbin/sysctl -w vm.swappiness=1 vm.stat_interval=2""#.to_owned(),
+                r#"RUN+="/sbin/sysctl -w vm.swappiness=1 vm.stat_interval=2""#,
+            ),
+            (
+                r#"RUN+="/bin/sh -c 'echo hunter2 > /root/.a; echo none > $sys/block/%k/queue/scheduler'""#
+                    .to_owned(),
+                r#"RUN+="/bin/sh -c 'may; echo none > /sys/block/%k/queue/scheduler'""#,
+            ),
             (String::new(), ""),
         ] {
             assert_eq!(of_rules(&rule).trim_end(), kept, "{rule}");
