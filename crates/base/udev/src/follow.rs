@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::command::{Command, commands};
-use crate::glob::matches;
+use crate::glob::{matches, means};
 use crate::parse::{Operator, Part, Rule};
 
 /// Why udev looks at a device.
@@ -55,8 +55,10 @@ pub struct Parent {
 pub trait Device {
     /// `block`
     fn subsystem(&self) -> Known;
-    /// `sda`; unknown for one of which nothing is known.
+    /// `sda`: what the kernel calls it when rules see it, before one of them gives it another name.
     fn kernel(&self) -> Known;
+    /// What it goes by in the end.
+    fn name(&self) -> Known;
     /// The text of a file in its folder, without the blanks at the end.
     fn attribute(&self, path: &str) -> Known;
     /// A property that the kernel gives it, or that rules of udev have given it.
@@ -112,7 +114,7 @@ pub struct File {
 /// What is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A file of the device's folder; it may hold wildcards.
+    /// A file of the device's folder, or of the first of several folders: see [`crate::means`].
     Attribute(String),
     /// A setting of the kernel.
     Sysctl(String),
@@ -144,7 +146,14 @@ pub fn assigns_to(part: &Part) -> bool {
 /// What the files set of a device, in the order in which it is set: programs run behind all rules.
 #[must_use]
 pub fn follow(files: &[File], device: &dyn Device, action: Action) -> Vec<Effect> {
-    let mut run = Run { device, action, given: HashMap::new(), effects: Vec::new(), programs: Vec::new() };
+    let mut run = Run {
+        device,
+        action,
+        given: HashMap::new(),
+        effects: Vec::new(),
+        programs: Vec::new(),
+        is_final: Holds::No,
+    };
     for file in files {
         run.file(file);
     }
@@ -170,6 +179,8 @@ struct Run<'a> {
     effects: Vec<Effect>,
     /// Source, command, and whether it is started for sure.
     programs: Vec<(String, String, bool)>,
+    /// Whether `RUN:=` had the last word on programs.
+    is_final: Holds,
 }
 
 impl Run<'_> {
@@ -218,7 +229,10 @@ impl Run<'_> {
                 }
                 ("ATTR", Some(path)) => self.set(Target::Attribute(path.clone()), &part.value, source, sure),
                 ("SYSCTL", Some(key)) => self.set(Target::Sysctl(key.clone()), &part.value, source, sure),
+                // `RUN:=` ends what may be started, of the built-in kind, too.
+                ("RUN", _) if self.is_final == Holds::Yes => {}
                 ("RUN", kind) if kind.as_deref() != Some("builtin") => {
+                    let sure = sure && self.is_final == Holds::No;
                     if matches!(part.operator, Operator::Set | Operator::SetFinal) {
                         // Those before it are started no more.
                         match sure {
@@ -231,6 +245,9 @@ impl Run<'_> {
                         let folder = self.device.folder().unwrap_or_else(|| "$DEVPATH".to_owned());
                         let command = command.replace("${DEVPATH}", &folder).replace("$DEVPATH", &folder);
                         self.programs.push((source.to_owned(), command, sure && is_known));
+                    }
+                    if part.operator == Operator::SetFinal {
+                        self.is_final = self.is_final.max(if sure { Holds::Yes } else { Holds::Maybe });
                     }
                 }
                 _ => {}
@@ -294,8 +311,8 @@ impl Run<'_> {
                 compared(part, &Known::Is(action.to_owned()))
             }
             "SUBSYSTEM" => compared(part, &self.device.subsystem()),
-            // The name in the end is the one that the device goes by here.
-            "KERNEL" | "NAME" => compared(part, &self.device.kernel()),
+            "KERNEL" => compared(part, &self.device.kernel()),
+            "NAME" => compared(part, &self.device.name()),
             "ENV" => compared(part, &self.property(attribute)),
             "ATTR" if attribute.contains(['$', '%', '*', '[']) || self.has_set(attribute) => Holds::Maybe,
             // udev takes one that is not there for a part that is not met, whatever the operator.
@@ -322,7 +339,7 @@ impl Run<'_> {
     /// Whether a rule before may have set a file of the device, which shows something else then.
     fn has_set(&self, attribute: &str) -> bool {
         let is_it = |effect: &Effect| match &effect.target {
-            Target::Attribute(pattern) => matches(pattern, attribute),
+            Target::Attribute(path) => means(path, attribute),
             _ => false,
         };
         self.effects.iter().any(is_it)
@@ -397,7 +414,8 @@ impl Run<'_> {
             other => other,
         };
         let filling = match long {
-            "kernel" | "name" => self.device.kernel(),
+            "kernel" => self.device.kernel(),
+            "name" => self.device.name(),
             "devnode" => prefixed("/dev/", self.device.kernel()),
             "devpath" => Known::or_unknown(self.device.folder()),
             "sys" => Known::Is("/sys".to_owned()),

@@ -10,6 +10,16 @@ pub fn matches(patterns: &str, text: &str) -> bool {
     patterns.split('|').any(|pattern| one(&pattern.chars().collect::<Vec<_>>(), &text))
 }
 
+/// Whether a file of a device's folder may be the one that a rule sets by this path (src/udev/udev-rules.c of systemd,
+/// `attr_subst_subdir`): a whole `*` between two slashes, the first of them, stands for the first folder that has the
+/// rest. Nothing else in it stands for anything.
+#[must_use]
+pub fn means(path: &str, file: &str) -> bool {
+    let Some((folder, rest)) = path.split_once("/*/") else { return path == file };
+    let inner = file.strip_prefix(folder).and_then(|inner| inner.strip_prefix('/'));
+    inner.and_then(|inner| inner.split_once('/')).is_some_and(|(one, tail)| !one.is_empty() && tail == rest)
+}
+
 /// Where to go on when the text does not fit: behind the last star, one character further. So no pattern takes longer
 /// than its length times that of the text.
 fn one(pattern: &[char], text: &[char]) -> bool {
@@ -101,6 +111,24 @@ mod tests {
             ("", "a", false),
         ] {
             assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn only_a_whole_folder_is_left_open() {
+        for (path, file, is_it) in [
+            ("queue/scheduler", "queue/scheduler", true),
+            ("queues/*/rps_cpus", "queues/rx-0/rps_cpus", true),
+            ("queues/*/rps_cpus", "queues/rps_cpus", false),
+            ("queues/*/rps_cpus", "queues/a/b/rps_cpus", false),
+            ("queues/rx-*/rps_cpus", "queues/rx-0/rps_cpus", false),
+            ("queues/rx-?/rps_cpus", "queues/rx-0/rps_cpus", false),
+            ("queue/n*", "queue/nomerges", false),
+            ("queue/*", "queue/nomerges", false),
+            ("a/*/b/*", "a/x/b/c", false),
+            ("*", "mtu", false),
+        ] {
+            assert_eq!(means(path, file), is_it, "{path} {file}");
         }
     }
 

@@ -19,6 +19,6 @@ mod write;
 
 pub use command::{Command, commands};
 pub use follow::{Action, Device, Effect, File, Holds, Known, Parent, Target, assigns_to, follow};
-pub use glob::matches;
+pub use glob::{matches, means};
 pub use parse::{Operator, Part, Rule, rules};
 pub use write::{DISK_KEYS, DiskKey, Nic, card_rule, disk_rule, is_own, key};

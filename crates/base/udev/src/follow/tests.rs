@@ -13,6 +13,9 @@ impl Device for Disk {
     fn kernel(&self) -> Known {
         Known::Is("sda".to_owned())
     }
+    fn name(&self) -> Known {
+        self.kernel()
+    }
     fn attribute(&self, path: &str) -> Known {
         match path {
             "queue/rotational" => Known::Is("1".to_owned()),
@@ -125,6 +128,18 @@ fn what_rules_give_is_asked_by_those_behind_them() {
     let text = "ENV{MINE}=\"%k-1\"\nENV{MINE}==\"sda-1\", ATTR{a}=\"1\"\nENV{MINE}==\"2\", ATTR{a}=\"2\"\n\
                 PROGRAM==\"x\", ENV{MINE}=\"3\"\nENV{MINE}==\"sda-1\", ATTR{a}=\"3\"\n";
     assert_eq!(told(text, Action::Add), ["f:2 a=1", "f:5 a=3 maybe"]);
+}
+
+#[test]
+fn programs_behind_the_final_one_are_not_started() {
+    let run = |line: &str, value: u32| format!("{line}\"/sbin/sysctl vm.a={value}\"\n");
+    let text = run("RUN+=", 1) + &run("RUN:=", 2) + &run("RUN+=", 3) + &run("RUN=", 4);
+    assert_eq!(told(&text, Action::Add), ["f:2 sysctl vm.a=2"]);
+    let may = run("RUN+=", 1) + &run("ENV{X}==\"1\", RUN:=", 2) + &run("RUN+=", 3);
+    assert_eq!(
+        told(&may, Action::Add),
+        ["f:1 sysctl vm.a=1 maybe", "f:2 sysctl vm.a=2 maybe", "f:3 sysctl vm.a=3 maybe"]
+    );
 }
 
 #[test]

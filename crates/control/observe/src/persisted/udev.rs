@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{Observation, cards, place};
-use planish_udev::{Action, Command, Effect, File, Rule, Target, assigns_to, commands, follow, matches};
+use planish_udev::{Action, Command, Effect, File, Rule, Target, assigns_to, commands, follow, means};
 
 use self::device::{Any, Class, Seen};
 use super::{Setting, files};
@@ -27,6 +27,9 @@ pub(crate) struct Found {
     /// What they may set behind that.
     pub(crate) undecided: Vec<Setting>,
 }
+
+/// What stands in a word for a name that nobody can tell.
+const UNKNOWN: &str = "?";
 
 /// Whether a source is a line of a file of rules.
 pub(crate) fn is_rule(source: &str) -> bool {
@@ -166,7 +169,7 @@ fn sets(rule: &Rule, tails: &BTreeSet<String>, is_card: bool) -> bool {
     let is_wider = |command: &Command| is_card || !matches!(command, Command::Ethtool(_));
     rule.parts.iter().filter(|part| assigns_to(part)).any(|part| match (part.key.as_str(), &part.attribute) {
         ("ATTR", Some(pattern)) if pattern == "bdi/read_ahead_kb" => tails.contains("queue/read_ahead_kb"),
-        ("ATTR", Some(pattern)) => tails.iter().any(|tail| matches(pattern, tail)),
+        ("ATTR", Some(path)) => tails.iter().any(|tail| means(path, tail)),
         ("RUN", _) => commands(&part.value).iter().any(is_wider),
         _ => true,
     })
@@ -180,8 +183,11 @@ fn of_effect(effect: &Effect, seen: &Seen<'_>, tails: &BTreeSet<String>) -> Vec<
             // Another name of the same file.
             let pattern =
                 if pattern == "bdi/read_ahead_kb" { "queue/read_ahead_kb" } else { pattern.as_str() };
-            let meant = tails.iter().filter(|tail| matches(pattern, tail) || *tail == pattern);
-            meant.map(|tail| setting(format!("{}/{tail}", seen.folder), &effect.value)).collect()
+            let meant: Vec<&String> = tails.iter().filter(|tail| means(pattern, tail)).collect();
+            // Of several folders it is the first that the kernel tells of, and that is in no order.
+            let is_it = effect.is_sure && meant.len() == 1;
+            let one = |tail: &&String| (setting(format!("{}/{tail}", seen.folder), &effect.value).0, is_it);
+            meant.iter().map(one).collect()
         }
         Target::Ethtool(words) if seen.class == Class::Net => {
             let said = of_ethtool(words, &seen.name).into_iter();
@@ -190,7 +196,12 @@ fn of_effect(effect: &Effect, seen: &Seen<'_>, tails: &BTreeSet<String>) -> Vec<
         }
         Target::Ethtool(_) => Vec::new(),
         Target::Sysctl(_) | Target::File(_) => {
-            everywhere(effect).map(|setting| (setting, effect.is_sure)).collect()
+            let of = |mut setting: Setting| {
+                // By the name that it had before, which nobody knows: it may be this one.
+                setting.path = setting.path.replace(&format!("/{UNKNOWN}/"), &format!("/{}/", seen.name));
+                (setting, effect.is_sure)
+            };
+            everywhere(effect).map(of).collect()
         }
     }
 }
@@ -211,7 +222,8 @@ fn everywhere(effect: &Effect) -> impl Iterator<Item = Setting> {
 /// What a call of ethtool sets of a card.
 fn of_ethtool(words: &[String], card: &str) -> Vec<(&'static str, String)> {
     let option = words.first().and_then(|option| cards::option(option));
-    let (Some(option), true) = (option, words.get(1).is_some_and(|name| name == card)) else {
+    let (Some(option), true) = (option, words.get(1).is_some_and(|name| name == card || name == UNKNOWN))
+    else {
         return Vec::new();
     };
     let value = |said| match said {

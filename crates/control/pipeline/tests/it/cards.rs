@@ -346,6 +346,7 @@ fn a_rule_of_somebody_else_is_seen() {
     let tree = host();
     let line = r#"SUBSYSTEM=="net", ACTION=="add", KERNEL=="eth*", RUN+="/sbin/ethtool -G %k rx 1024""#;
     tree.put("/etc/udev/rules.d/80-rings.rules", &format!("# rings\n{line}\n"));
+    tree.put("/sys/class/net/eth0/name_assign_type", "1\n");
     let found = &tree.session().observe().persisted[&place("eth0", "rings_rx")];
     assert_eq!((found.value.as_str(), found.source.as_str()), ("1024", "/etc/udev/rules.d/80-rings.rules:2"));
 }

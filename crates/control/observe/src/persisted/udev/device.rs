@@ -113,6 +113,17 @@ impl Device for Seen<'_> {
     }
 
     fn kernel(&self) -> Known {
+        // A card that was renamed had another name before, unless an initramfs did it (`NET_NAME_RENAMED` in
+        // include/uapi/linux/netdevice.h is 4; the file of one that the kernel knows nothing of cannot be read).
+        let is_as_made =
+            |told: Known| matches!(told, Known::Is(how) if ["1", "2", "3"].contains(&how.as_str()));
+        if self.class == Class::Net && !is_as_made(self.read("name_assign_type")) {
+            return Known::Unknown;
+        }
+        self.name()
+    }
+
+    fn name(&self) -> Known {
         // A slash of a name is an exclamation mark in a folder.
         Known::Is(self.name.replace('!', "/"))
     }
@@ -216,6 +227,10 @@ impl Device for Any {
     }
 
     fn kernel(&self) -> Known {
+        Known::Unknown
+    }
+
+    fn name(&self) -> Known {
         Known::Unknown
     }
 

@@ -20,6 +20,8 @@ fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
         ("/run/udev/data/b8:0", "E:ID_VENDOR=PURE\nE:ID_WWN=0x5000c500\nE:ID_BUS=scsi\n"),
         ("/sys/class/net/ens3/address", "52:54:00:00:00:01\n"),
         ("/sys/class/net/ens3/type", "1\n"),
+        // The kernel calls it so itself.
+        ("/sys/class/net/ens3/name_assign_type", "2\n"),
         ("/sys/devices/drivers/igb/x", ""),
         ("/sys/class/net/ens3/device/vendor", "0x8086\n"),
     ];
@@ -49,6 +51,8 @@ fn observation() -> Observation {
         RINGS,
         "/sys/block/nvme0n1/queue/scheduler",
         "/sys/class/net/ens3/mtu",
+        "/sys/class/net/ens3/queues/rx-0/rps_cpus",
+        "/sys/class/net/ens3/queues/rx-1/rps_cpus",
         "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor",
         "/sys/module/nvme_core/parameters/io_timeout",
         "/proc/sys/vm/swappiness",
@@ -277,4 +281,46 @@ fn a_record_keeps_a_rule_for_every_knob_of_a_device() {
 fn a_record_keeps_the_rules_of_planish_whole() {
     let text = "# By planish\nACTION==\"add\", SUBSYSTEM==\"net\"\n";
     assert_eq!(kept(Persisted::OWN_RULES, text), text);
+}
+
+#[test]
+fn a_renamed_card_had_another_name_when_rules_saw_it() {
+    let mtu = "/sys/class/net/ens3/mtu";
+    let of = |how: &str, text: &str| {
+        let (_folder, host) = host(&[
+            ("/sys/class/net/ens3/name_assign_type", how),
+            ("/usr/lib/udev/rules.d/60-x.rules", text),
+        ]);
+        let Found { settings, undecided } = settings(&host, &observation());
+        let told =
+            |all: Vec<Setting>| all.into_iter().map(|one| format!("{}={}", one.path, one.value)).collect();
+        let told: [Vec<String>; 2] = [told(settings), told(undecided)];
+        told
+    };
+    let (set, none) = (vec![format!("{mtu}=9000")], Vec::<String>::new());
+    let rule = |key: &str| format!("SUBSYSTEM==\"net\", {key}, ATTR{{mtu}}=\"9000\"\n");
+    for how in ["4\n", "0\n", ""] {
+        for key in ["KERNEL==\"eth*\"", "KERNEL==\"ens3\"", "KERNELS==\"eth0\""] {
+            assert_eq!(of(how, &rule(key)), [none.clone(), set.clone()], "{how:?} {key}");
+        }
+        assert_eq!(of(how, &rule("ENV{INTERFACE}==\"ens3\"")), [set.clone(), none.clone()], "{how:?}");
+        let by_name = "SUBSYSTEM==\"net\", RUN+=\"/sbin/ethtool -G %k rx 512\"\n";
+        assert_eq!(of(how, by_name), [none.clone(), vec![format!("{RINGS}=512")]], "{how:?}");
+        let by_file = "SUBSYSTEM==\"net\", RUN+=\"/bin/sh -c 'echo 9000 > /sys/class/net/%k/mtu'\"\n";
+        assert_eq!(of(how, by_file), [none.clone(), set.clone()], "{how:?}");
+    }
+    for how in ["1\n", "2\n", "3\n"] {
+        assert_eq!(of(how, &rule("KERNEL==\"ens3\"")), [set.clone(), none.clone()], "{how:?}");
+        assert_eq!(of(how, &rule("KERNEL==\"eth*\"")), [none.clone(), none.clone()], "{how:?}");
+    }
+}
+
+#[test]
+fn wildcards_of_files_are_followed_as_udev_does() {
+    let queues = |pattern: &str| format!("SUBSYSTEM==\"net\", ATTR{{queues/{pattern}/rps_cpus}}=\"3\"\n");
+    let both = ["0", "1"].map(|at| format!("1 /sys/class/net/ens3/queues/rx-{at}/rps_cpus=3"));
+    assert_eq!(may_set(&queues("*")), both, "the first of them, in the order of the folder");
+    assert_eq!(found(&queues("rx-*")), (vec![], vec![]), "no folder has that name");
+    assert_eq!(found("KERNEL==\"sda\", ATTR{queue/s*}=\"none\"\n"), (vec![], vec![]));
+    assert_eq!(sets("KERNEL==\"sda\", ATTR{queue/scheduler}=\"none\"\n"), [format!("1 {SCHEDULER}=none")]);
 }
