@@ -5,25 +5,29 @@
 //! and kept until nothing of the entry can be undone any more. The intent is on the disk before the first page moves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::time::Duration;
 
 use planish_act::Sink;
 use planish_act::relocate::{
-    Back, Carried, End, Identity, Pace, Pinned, Process, Processes, Reasons, Record, RelocateError, Survey,
-    Threads, ThreadsBack, Wish, carry, pin, release, survey, take_back as take_pages_back, to_pin,
+    Back, Carried, End, Identity, Load, Pace, Pinned, Process, Processes, Reasons, Record, RelocateError,
+    Survey, Threads, ThreadsBack, Wish, carry, pin, release, survey, take_back as take_pages_back, to_pin,
 };
 use planish_host::Host;
-use planish_journal::{Intent, Journal};
+use planish_journal::{Intent, Journal, RecordFault};
 use planish_model::{
-    Class, Closure, EntryId, EntryStep, Exit, KnobId, Original, Outcome, OutcomeKind, Plan, Undo, ValueType,
+    Class, Closure, Entry, EntryId, EntryStep, Exit, KnobId, Original, Outcome, OutcomeKind, Plan, Undo,
+    ValueType,
 };
-use planish_residency::{Kind, Who, members, status};
+use planish_residency::{Kind, ResidencyError, Who, members, status};
+use planish_sys::sampling::{FileRoom, SamplingError};
 use planish_sys::{CpuSet, NodeSet, process};
 use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::gone;
 use crate::session::Session;
+use crate::unconfirmed;
 
 /// Bytes a second that are moved where nobody says otherwise.
 pub const MOVE_RATE: u64 = 1 << 30;
@@ -82,6 +86,14 @@ pub struct MovedProcess {
     pub threads: Option<MovedThreads>,
 }
 
+impl MovedProcess {
+    /// Whether a signal ended it, so that the same command goes on.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.carried.as_ref().is_some_and(|carried| carried.end == End::Stopped)
+    }
+}
+
 /// What came of the threads of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovedThreads {
@@ -131,18 +143,24 @@ pub fn relocate(
             "leave out --root: processes run on live machines",
         ));
     };
+    processes.spaces()?;
     refuse_machine(session.host(), request)?;
     let mut journal = match request.dry_run {
         true => None,
         false => Some(session.writer(PATIENCE)?),
     };
 
+    if let Some(journal) = &journal {
+        refuse_unconfirmed(session, journal, &[])?;
+    }
+
     // After this point, but for a dry run, no other planish moves anything.
     let wish = wish_of(request);
-    let mut movers = info_span!("observe").in_scope(|| look(session.host(), &*processes, request, &wish))?;
+    let looked = info_span!("observe").in_scope(|| look(session.host(), &*processes, request, &wish))?;
+    let Looked { mut movers, missed, _room } = looked;
     refuse_full(&*processes, &movers)?;
     let Some(journal) = journal.as_mut().filter(|_| movers.iter().any(Mover::has_work)) else {
-        return Ok(ended(None, movers, session.host(), request));
+        return Ok(ended(None, movers, missed, session.host(), request));
     };
     gone::close(journal, &session.host().boot_id())?;
     journal.sweep_records();
@@ -154,7 +172,7 @@ pub fn relocate(
     let mut is_any = false;
     for (index, step) in steps.iter().enumerate() {
         let mover = &mut movers[step.mover];
-        let outcome = info_span!("act").in_scope(|| step.act(mover, &*processes, &pace));
+        let outcome = info_span!("act").in_scope(|| step.act(mover, &*processes, &wish, &pace));
         // A kernel that refuses half way may have moved something before.
         is_any |= outcome.outcome == OutcomeKind::Done || mover.was_touched();
         journal.outcome(entry, index, outcome).map_err(|source| PipelineError::JournalHalfWay {
@@ -170,12 +188,32 @@ pub fn relocate(
         journal.sweep_records();
     }
 
+    let late = started_meanwhile(session.host(), request, &movers);
+
     // After this point a fresh look trusts none of that.
     for mover in &mut movers {
         let looked = Wish { targets: Vec::new(), ..wish.clone() };
         mover.told.after = survey(&*processes, &*mover.process, &looked).ok().map(|survey| survey.on);
     }
-    Ok(ended(is_any.then_some(entry), movers, session.host(), request))
+    let mut relocated = ended(is_any.then_some(entry), movers, missed, session.host(), request);
+    if late > 0 {
+        relocated.hints.push(format!(
+            "{late} processes of the tree were started meanwhile, and were not moved: the same command again moves them"
+        ));
+        relocated.exit = Exit::Findings;
+    }
+    Ok(relocated)
+}
+
+/// How many processes that are meant were not there when they were listed.
+fn started_meanwhile(host: &Host, request: &MoveRequest, movers: &[Mover<'_>]) -> usize {
+    if !request.tree {
+        return 0;
+    }
+    let is_known = |pid: u32| movers.iter().any(|mover| mover.identity.pid == pid);
+    let families = request.who.iter().filter_map(|who| members(host, who, true).ok());
+    let pids: BTreeSet<u32> = families.flatten().map(|(pid, _)| pid).collect();
+    pids.into_iter().filter(|pid| !is_known(*pid)).count()
 }
 
 fn wish_of(request: &MoveRequest) -> Wish {
@@ -185,6 +223,7 @@ fn wish_of(request: &MoveRequest) -> Wish {
         kinds: request.kinds.clone(),
         against_policy: request.against_policy,
         locked: request.locked,
+        bytes_per_second: request.bytes_per_second,
     }
 }
 
@@ -192,18 +231,34 @@ fn refusal(why: impl Into<String>, cure: impl Into<String>) -> PipelineError {
     PipelineError::Relocate { why: why.into(), cure: cure.into() }
 }
 
+/// Refuses to hold the lock of the host while a timer waits to take an entry back: it would come too late, and a confirm
+/// would be refused meanwhile. No timer can begin during the move.
+fn refuse_unconfirmed(session: &Session, journal: &Journal, undone: &[EntryId]) -> Result<(), PipelineError> {
+    let waiting = unconfirmed::all(session, &journal.ledger().entries);
+    match waiting.iter().find(|waits| !undone.contains(&waits.entry)) {
+        None => Ok(()),
+        Some(waits) => {
+            let why = format!("{waits}: a move would keep its timer and the confirm waiting");
+            Err(refusal(why, format!("{}; then once more", waits.cure())))
+        }
+    }
+}
+
+/// Refuses to take a move back, which holds the lock as long, while the timer of an entry waits that stays.
+pub(crate) fn refuse_undo(
+    session: &Session,
+    journal: &Journal,
+    selected: &[EntryId],
+) -> Result<(), PipelineError> {
+    let is_move = |id: &EntryId| {
+        let entry = journal.ledger().entry(*id);
+        entry.is_some_and(|entry| entry.steps.iter().any(|step| step.undo == Undo::Moved))
+    };
+    if selected.iter().any(is_move) { refuse_unconfirmed(session, journal, selected) } else { Ok(()) }
+}
+
 /// Refuses what this machine does not have.
 fn refuse_machine(host: &Host, request: &MoveRequest) -> Result<(), PipelineError> {
-    // A /proc of another PID namespace would name strangers.
-    let me = host.read("/proc/self/stat").ok();
-    let me = me.and_then(|stat| stat.split(' ').next()?.parse::<u32>().ok());
-    if host.is_live() && me.is_some_and(|me| me != std::process::id()) {
-        let why = "/proc here is that of another PID namespace: its numbers name other processes than ours";
-        return Err(refusal(
-            why,
-            "run it where /proc belongs to it: on the host, or inside of the container",
-        ));
-    }
     let list = |path: &str| host.read(path).ok();
     if let Some(to) = &request.to {
         let with_memory = list("/sys/devices/system/node/has_memory");
@@ -238,29 +293,49 @@ fn refuse_machine(host: &Host, request: &MoveRequest) -> Result<(), PipelineErro
     Ok(())
 }
 
+/// What was found of every process that is meant.
+struct Looked<'a> {
+    movers: Vec<Mover<'a>>,
+    /// How many ended before they were looked at.
+    missed: usize,
+    /// Each process is held by two descriptors, until all is done.
+    _room: FileRoom,
+}
+
 /// Looks at every process that is meant. The first error counts.
 fn look<'a>(
     host: &Host,
     processes: &'a dyn Processes,
     request: &MoveRequest,
     wish: &Wish,
-) -> Result<Vec<Mover<'a>>, PipelineError> {
-    let (mut movers, mut seen) = (Vec::new(), BTreeSet::new());
+) -> Result<Looked<'a>, PipelineError> {
+    let (mut meant, mut seen) = (Vec::new(), BTreeSet::new());
     for who in &request.who {
-        let first = movers.len();
-        for (pid, stat) in members(host, who, request.tree).map_err(RelocateError::from)? {
-            if !seen.insert(pid) {
-                continue;
+        let family = members(host, who, request.tree).map_err(RelocateError::from)?;
+        let family = family.into_iter().enumerate().filter(|(_, (pid, _))| seen.insert(*pid));
+        meant.extend(family.map(|(index, (pid, stat))| (index == 0, pid, stat.name)));
+    }
+    let room = FileRoom::make(2 * meant.len() as u64).map_err(|error| {
+        let why = match error {
+            SamplingError::Files { needed, limit } => {
+                format!("{} processes need {needed} open files, and at most {limit} are allowed", meant.len())
             }
-            match mover(host, processes, request, wish, pid, stat.name) {
-                Ok(mover) => movers.push(mover),
-                // Of a service a process may end while others are looked at.
-                Err(PipelineError::Process(RelocateError::Ended { .. })) if movers.len() > first => {}
-                Err(error) => return Err(error),
-            }
+            error => format!("{} processes cannot be held at once: {error}", meant.len()),
+        };
+        refusal(why, "raise the limit (ulimit -Hn), or name some of the processes, without --tree")
+    })?;
+    let mut looked = Looked { movers: Vec::new(), missed: 0, _room: room };
+    for (is_first, pid, name) in meant {
+        match mover(host, processes, request, wish, pid, name) {
+            Ok(mover) => looked.movers.push(mover),
+            // Of a service a process may end while others are looked at.
+            Err(PipelineError::Process(
+                RelocateError::Ended { .. } | RelocateError::Residency(ResidencyError::NoProcess { .. }),
+            )) if !is_first => looked.missed += 1,
+            Err(error) => return Err(error),
         }
     }
-    Ok(movers)
+    Ok(looked)
 }
 
 fn mover<'a>(
@@ -272,11 +347,11 @@ fn mover<'a>(
     name: String,
 ) -> Result<Mover<'a>, PipelineError> {
     let process = processes.open(pid)?.ok_or(RelocateError::Ended { pid })?;
-    let identity = process.identity().ok_or(RelocateError::Ended { pid })?;
+    let identity = process.identity()?.ok_or(RelocateError::Ended { pid })?;
     refuse_outside(host, request, pid)?;
     let survey = survey(processes, &*process, wish)?;
     let threads = request.cpus.as_ref().map(|cpus| to_pin(&*process, cpus)).transpose()?;
-    if !process.identity().is_some_and(|now| now.is_program(&identity)) {
+    if !process.identity()?.is_some_and(|now| now.is_program(&identity)) {
         let why = format!("process {pid} ended, or executed another program, while it was looked at");
         return Err(refusal(why, "once more: planish ..."));
     }
@@ -346,9 +421,12 @@ fn refuse_full(processes: &dyn Processes, movers: &[Mover<'_>]) -> Result<(), Pi
 
 impl Mover<'_> {
     fn was_touched(&self) -> bool {
-        let refused = |carried: &Carried| carried.moved > 0 || matches!(carried.end, End::Refused(_));
+        // A page that went may be hidden when it is looked for afterwards: what was tried counts.
+        let tried = |carried: &Carried| {
+            carried.moved > 0 || !carried.stayed.is_empty() || matches!(carried.end, End::Refused(_))
+        };
         let pinned = self.told.threads.as_ref().and_then(|threads| threads.pinned.as_ref());
-        self.told.carried.as_ref().is_some_and(refused)
+        self.told.carried.as_ref().is_some_and(tried)
             || pinned.is_some_and(|pinned| pinned.pinned > 0 || !pinned.left.is_empty())
     }
 
@@ -425,7 +503,7 @@ fn intent(session: &Session, request: &MoveRequest, steps: &[MoveStep]) -> Inten
 
 impl MoveStep {
     /// Does it, and says how it ended.
-    fn act(&self, mover: &mut Mover<'_>, processes: &dyn Processes, pace: &Pace<'_>) -> Outcome {
+    fn act(&self, mover: &mut Mover<'_>, processes: &dyn Processes, wish: &Wish, pace: &Pace<'_>) -> Outcome {
         let mut outcome = Outcome::new(self.step.knob.clone(), self.step.place.clone(), OutcomeKind::Done);
         if (pace.stop)() {
             outcome.outcome = OutcomeKind::NotReached;
@@ -443,7 +521,8 @@ impl MoveStep {
                 }
             }
             Record::Pages(identity, pages) => {
-                let carried = carry(processes, &*mover.process, identity, pages, pace);
+                let load = Load { process: &*mover.process, identity, pages };
+                let carried = carry(processes, &load, wish, pace);
                 outcome.detail = Some(told_carried(&carried));
                 // Where it was refused half way, what is moved is to be undone all the same.
                 if carried.moved == 0 {
@@ -500,7 +579,13 @@ pub fn told_end(end: &End) -> Option<String> {
 }
 
 /// The answer: what was moved, and what people should know.
-fn ended(entry: Option<EntryId>, movers: Vec<Mover<'_>>, host: &Host, request: &MoveRequest) -> Relocated {
+fn ended(
+    entry: Option<EntryId>,
+    movers: Vec<Mover<'_>>,
+    missed: usize,
+    host: &Host,
+    request: &MoveRequest,
+) -> Relocated {
     let processes: Vec<MovedProcess> = movers.into_iter().map(|mover| mover.told).collect();
     let is_whole = |told: &MovedProcess| {
         let memory = told.carried.as_ref().is_none_or(|carried| carried.moved == told.wanted);
@@ -512,6 +597,9 @@ fn ended(entry: Option<EntryId>, movers: Vec<Mover<'_>>, host: &Host, request: &
     };
     let all = request.dry_run || processes.iter().all(is_whole);
     let mut hints = Vec::new();
+    if missed > 0 {
+        hints.push(format!("{missed} processes ended before they were looked at"));
+    }
     let balancing = host.read("/proc/sys/kernel/numa_balancing").unwrap_or_default();
     if request.to.is_some() && !matches!(balancing.trim(), "" | "0") {
         hints.push(if request.cpus.is_some() {
@@ -525,38 +613,107 @@ fn ended(entry: Option<EntryId>, movers: Vec<Mover<'_>>, host: &Host, request: &
     Relocated { entry, processes, exit, hints }
 }
 
-/// Takes a step of a move back.
-pub(crate) fn take_back(journal: &Journal, step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
-    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Satisfied);
-    match taken_back(journal, step, force, sink) {
-        Ok((kind, detail)) => (outcome.outcome, outcome.detail) = (kind, Some(detail)),
-        // What cannot be taken back is given up by force, and told.
-        Err(why) if force => outcome.detail = Some(format!("given up: {why}")),
-        Err(why) => (outcome.outcome, outcome.detail) = (OutcomeKind::Failed, Some(why)),
+/// Why nothing of a step could be taken back.
+enum Fault {
+    /// What it takes is lost for good: force gives it up.
+    Lost(String),
+    /// It may pass, or is otherwise elsewhere: not even force gives that up.
+    Now(String),
+}
+
+impl Fault {
+    fn now(error: &dyn std::error::Error) -> Self {
+        Self::Now(in_full(error))
     }
+
+    fn of_record(error: &RecordFault) -> Self {
+        match error {
+            RecordFault::File { source, .. } if source.kind() != io::ErrorKind::NotFound => Self::now(error),
+            _ => Self::Lost(in_full(error)),
+        }
+    }
+}
+
+/// Takes a step of a move back. `known` are the entries of this boot.
+///
+/// What force gives up is told as theirs, so that the record stays until the next boot, and force may be tried again.
+pub(crate) fn take_back(
+    journal: &Journal,
+    host: &Host,
+    (id, step): (EntryId, &EntryStep),
+    known: &[Entry],
+    force: bool,
+    sink: &dyn Sink,
+) -> Outcome {
+    let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::InUse);
+    if let Some(newer) = moved_again(id, step, known) {
+        // Where pages are from is what that one found; taken back first, it finds none of them where it put them.
+        outcome.detail =
+            Some(format!("entry {newer} moved it again, and is undone first: planish undo {newer}"));
+        return outcome;
+    }
+    let entry = known.iter().find(|entry| entry.id == id);
+    let (kind, detail) = match taken_back(journal, host, (entry, step), force, sink) {
+        Ok(told) => told,
+        Err(Fault::Lost(why)) if force => (OutcomeKind::Theirs, format!("given up: {why}")),
+        Err(Fault::Lost(why)) => (OutcomeKind::Failed, format!("{why} (--force gives it up)")),
+        Err(Fault::Now(why)) => (OutcomeKind::Failed, why),
+    };
+    (outcome.outcome, outcome.detail) = (kind, Some(detail));
     outcome
+}
+
+/// The newest entry that moved the same after this one, and is not taken back.
+fn moved_again(id: EntryId, step: &EntryStep, known: &[Entry]) -> Option<EntryId> {
+    let is_same = |other: &EntryStep| {
+        other.undo == Undo::Moved && other.place == step.place && !other.is_undone() && was_reached(other)
+    };
+    let newer = |other: &&Entry| other.id > id && other.is_open() && other.steps.iter().any(is_same);
+    known.iter().filter(newer).map(|other| other.id).max()
+}
+
+fn was_reached(step: &EntryStep) -> bool {
+    step.outcome.as_ref().is_none_or(|outcome| outcome.outcome != OutcomeKind::NotReached)
 }
 
 fn taken_back(
     journal: &Journal,
-    step: &EntryStep,
+    host: &Host,
+    (entry, step): (Option<&Entry>, &EntryStep),
     force: bool,
     sink: &dyn Sink,
-) -> Result<(OutcomeKind, String), String> {
-    let processes = sink.processes().ok_or("this host has no processes that could be moved")?;
+) -> Result<(OutcomeKind, String), Fault> {
+    let no_processes = || Fault::Now("this host has no processes that could be moved".to_owned());
+    let processes = sink.processes().ok_or_else(no_processes)?;
     let name = step.original().map(|original| original.value.as_str()).unwrap_or_default();
-    let bytes = journal.record_of(name).map_err(|error| in_full(&error))?;
-    let record = Record::decode(&bytes).map_err(|error| format!("the record {name}: {error}"))?;
+    let bytes = journal.record_of(name).map_err(|error| Fault::of_record(&error))?;
+    let record =
+        Record::decode(&bytes).map_err(|error| Fault::Lost(format!("the record {name}: {error}")))?;
     let identity = *record.identity();
     let pid = identity.pid;
+    // Elsewhere the number names a stranger, and a process that runs on looks as if it had ended.
+    if processes.spaces().map_err(|error| Fault::now(&error))? != identity.spaces {
+        let why = format!(
+            "process {pid} was moved in another PID or time namespace, where its number means another process: \
+             planish undo where it was moved, on the host or inside of its container"
+        );
+        return Err(Fault::Now(why));
+    }
     let ended = || Ok((OutcomeKind::Satisfied, format!("process {pid} has ended, and its memory with it")));
-    let Some(process) = processes.open(pid).map_err(|error| in_full(&error))? else { return ended() };
-    let Some(now) = process.identity().filter(|now| now.is_process(&identity)) else { return ended() };
+    let Some(process) = processes.open(pid).map_err(|error| Fault::now(&error))? else { return ended() };
+    let now = process.identity().map_err(|error| Fault::now(&error))?;
+    let Some(now) = now.filter(|now| now.is_process(&identity)) else { return ended() };
     match record {
-        Record::Threads(_, threads) => {
-            let back = release(&*process, &threads, force).map_err(|error| in_full(&error))?;
-            Ok(told_threads_back(&back, force))
-        }
+        Record::Threads(_, threads) => match release(&*process, &threads, force) {
+            Ok(back) => {
+                let (kind, detail) = told_threads_back(&back);
+                let heirs =
+                    entry.map(|entry| heirs(&*processes, host, pid, &threads, entry)).unwrap_or_default();
+                Ok(told_heirs(kind, detail, &heirs, &threads.cpus))
+            }
+            Err(RelocateError::Ended { .. }) => ended(),
+            Err(error) => Err(Fault::now(&error)),
+        },
         Record::Pages(..) if !now.is_program(&identity) => {
             let told =
                 format!("process {pid} executes another program since: its memory is not what was moved");
@@ -564,11 +721,42 @@ fn taken_back(
         }
         Record::Pages(_, pages) => {
             // A signal waits for its end.
-            let pace = Pace { bytes_per_second: Some(MOVE_RATE), stop: &|| false };
-            let back = take_pages_back(&*processes, &*process, &identity, &pages, force, &pace);
-            Ok(told_back(&back.map_err(|error| in_full(&error))?, force))
+            let pace = Pace { bytes_per_second: Some(pages.bytes_per_second), stop: &|| false };
+            let load = Load { process: &*process, identity: &identity, pages: &pages };
+            Ok(told_back(&take_pages_back(&*processes, &load, force, &pace), force))
         }
     }
+}
+
+/// The processes that descend from one whose threads were pinned, have those CPUs in every thread, and are in no record
+/// of the entry: they were started since, and were given them by their parents.
+fn heirs(processes: &dyn Processes, host: &Host, pid: u32, threads: &Threads, entry: &Entry) -> Vec<u32> {
+    let had_others = threads.threads.iter().any(|thread| thread.cpus != threads.cpus);
+    let family = members(host, &Who::Pid(pid), true).unwrap_or_default();
+    let is_recorded = |pid: u32| {
+        let head = format!("/proc/{pid}@");
+        entry.steps.iter().any(|step| step.knob.as_str() == THREADS && step.place.starts_with(&head))
+    };
+    let has_ours = |pid: u32| {
+        let process = processes.open(pid).ok().flatten();
+        let found = process.and_then(|process| process.threads().ok()).unwrap_or_default();
+        !found.is_empty() && found.iter().all(|thread| thread.cpus == threads.cpus)
+    };
+    let others = family.into_iter().map(|(pid, _)| pid).filter(|other| *other != pid);
+    others.filter(|other| had_others && !is_recorded(*other) && has_ours(*other)).collect()
+}
+
+/// Whose CPUs those are that a process was given by its parent, nobody can say: it may have them on purpose.
+fn told_heirs(kind: OutcomeKind, detail: String, heirs: &[u32], cpus: &CpuSet) -> (OutcomeKind, String) {
+    if heirs.is_empty() {
+        return (kind, detail);
+    }
+    let pids = heirs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let told = format!(
+        "{detail}; processes that it started, and that are in no record, have CPU {cpus} as well, and keep it: {pids} \
+         (taskset -a -p -c LIST PID gives them others)"
+    );
+    (if kind == OutcomeKind::InUse { kind } else { OutcomeKind::Theirs }, told)
 }
 
 fn in_full(error: &dyn std::error::Error) -> String {
@@ -587,14 +775,16 @@ fn told_back(back: &Back, force: bool) -> (OutcomeKind, String) {
     tell(back.already, "were there already");
     tell(back.gone, "are no longer its");
     tell(back.theirs, "lie where somebody else, or automatic balancing, moved them since");
+    let is_given_up = force && !back.is_passing();
     told.extend((left > 0).then(|| {
-        let word = if force { "given up" } else { "not yet back" };
-        format!("{word}: {}", told_reasons(&back.left, kib))
+        let word = if is_given_up { "given up" } else { "not yet back" };
+        let cure = if force || back.is_passing() { "" } else { " (--force gives it up)" };
+        format!("{word}: {}{cure}", told_reasons(&back.left, kib))
     }));
     told.extend(back.end.as_ref().and_then(told_end));
-    let kind = if left > 0 && !force {
+    let kind = if left > 0 && !is_given_up {
         OutcomeKind::InUse
-    } else if back.theirs > 0 {
+    } else if left > 0 || back.theirs > 0 {
         OutcomeKind::Theirs
     } else if back.back > 0 {
         OutcomeKind::Done
@@ -604,7 +794,7 @@ fn told_back(back: &Back, force: bool) -> (OutcomeKind, String) {
     (kind, told.join("; "))
 }
 
-fn told_threads_back(back: &ThreadsBack, force: bool) -> (OutcomeKind, String) {
+fn told_threads_back(back: &ThreadsBack) -> (OutcomeKind, String) {
     let mut told = vec![format!("{} threads have their CPUs again", back.back)];
     let mut tell = |threads: u64, what: &str| {
         if threads > 0 {
@@ -614,12 +804,16 @@ fn told_threads_back(back: &ThreadsBack, force: bool) -> (OutcomeKind, String) {
     tell(back.already, "had them already");
     tell(back.ended, "ended");
     tell(back.theirs, "were given others by somebody else since");
+    tell(
+        back.unknown,
+        "keep ours: they were born since, of threads that had different CPUs (taskset -p sets them)",
+    );
     if !back.left.is_empty() {
         told.push(told_reasons(&back.left, |threads| threads.to_string()));
     }
-    let kind = if !back.left.is_empty() && !force {
+    let kind = if !back.left.is_empty() {
         OutcomeKind::InUse
-    } else if back.theirs > 0 {
+    } else if back.theirs + back.unknown > 0 {
         OutcomeKind::Theirs
     } else {
         OutcomeKind::Done

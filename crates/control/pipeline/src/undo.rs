@@ -61,7 +61,9 @@ pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, Pi
         if !force && !matches!(target, Target::Entry(_)) {
             session.refuse_trial()?;
         }
-        select(journal, target, force)
+        let selected = select(journal, target, force)?;
+        relocate::refuse_undo(session, journal, &selected)?;
+        Ok(selected)
     })?;
     if undone.entries.is_empty() {
         let lost = out_of_reach(session, target)?;
@@ -279,7 +281,7 @@ pub(crate) fn take_back(
         } else if step.undo == Undo::File {
             Contents::of(entry.id, step, &known).remove(step, force, sink)
         } else if step.undo == Undo::Moved {
-            relocate::take_back(journal, step, force, sink)
+            relocate::take_back(journal, host, (entry.id, step), &known, force, sink)
         } else {
             let mut resolved = stack::resolved(now, index, &known);
             resolved.step = boot::resolved(&resolved.step, entry.id, &known);
@@ -373,7 +375,7 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
                 outcome.place
             )),
             OutcomeKind::InUse if is_moved(entry, outcome) => hints.push(format!(
-                "{}: {detail}; once more: planish undo {id}; to give up what cannot be seen: planish undo {id} --force",
+                "{}: {detail}; then once more: planish undo {id}",
                 outcome.place
             )),
             OutcomeKind::InUse => {

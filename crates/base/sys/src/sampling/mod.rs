@@ -427,11 +427,16 @@ fn control(event: impl AsFd, request: u64, argument: i32) -> Result<(), Error> {
 
 /// Room for descriptors: the soft limit is raised while the events are opened and put back after, so that a program
 /// started later begins with the limit that it would have had.
-struct FileRoom(Option<Rlimit>);
+#[derive(Debug)]
+pub struct FileRoom(Option<Rlimit>);
 
 impl FileRoom {
-    fn make(events: u64) -> Result<Self, SamplingError> {
-        let needed = events + FILES_SPARE;
+    /// Makes room for so many descriptors, beside those that a program has anyway.
+    ///
+    /// # Errors
+    /// The hard limit is lower.
+    pub fn make(files: u64) -> Result<Self, SamplingError> {
+        let needed = files + FILES_SPARE;
         let now = getrlimit(Resource::Nofile);
         if now.current.is_none_or(|soft| soft >= needed) {
             return Ok(Self(None));

@@ -8,20 +8,16 @@
 //! | in swap, or hidden for a moment | it keeps its place in the record: the entry stays open, unless it is given up |
 //! | not there, or in a mapping of another kind or name | it is none of ours any more |
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use planish_residency::Area;
+use planish_sys::Errno;
 use planish_sys::pagemap::Filled;
 use planish_sys::policy::PageAt;
 
-use super::carry::{Pace, told};
-use super::{
-    End, Extent, Identity, Mapped, Pages, Process, Processes, Reasons, RelocateError, filled_at, reason_of,
-    shift, target,
-};
-
-/// Bytes of a batch, as of a move.
-const BATCH_BYTES: u64 = 2 << 20;
+use super::carry::{Load, Pace, batches, is_still, span};
+use super::sight::Sight;
+use super::{End, NO_MEMORY, Processes, Reasons, RelocateError, filled_at, reason_of, shift, target};
 
 /// What taking pages back came to, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,112 +43,109 @@ impl Back {
         self.left.values().sum()
     }
 
+    /// Whether what is left was kept by something that passes: a node that is full, a signal, a refusal of the kernel.
+    /// Not even force gives that up.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        self.left_bytes() > 0 && (self.end.is_some() || self.left.contains_key(NO_MEMORY))
+    }
+
     fn leave(&mut self, reason: &str, bytes: u64) {
         *self.left.entry(reason.to_owned()).or_default() += bytes;
     }
 }
 
 /// Takes the pages of a record back; `force` takes those that somebody else moved, too.
-///
-/// # Errors
-/// The mappings of the process cannot be told.
-pub fn take_back(
-    processes: &dyn Processes,
-    process: &dyn Process,
-    identity: &Identity,
-    pages: &Pages,
-    force: bool,
-    pace: &Pace<'_>,
-) -> Result<Back, RelocateError> {
-    let mut back = Back::default();
-    let mapped = process.mapped()?;
-    let begun = Instant::now();
-    let batch = (BATCH_BYTES / pages.base_bytes).max(1);
-    let mut done = 0;
-    for extent in &pages.extents {
-        let mut first = 0;
-        while first < extent.pages {
-            let count = batch.min(extent.pages - first);
-            let some =
-                Extent { start: extent.start + first * pages.base_bytes, pages: count, node: extent.node };
-            let end = stopped(processes, process, identity, &some, pages.base_bytes, pace);
-            let moved = end.map_or_else(
-                || {
-                    let outcome = batch_back(processes, process, pages, &mapped, &some, force, &mut back);
-                    outcome.err().map(|error| End::Refused(told(&error)))
-                },
-                Some,
-            );
-            if let Some(end) = moved {
-                let rest = pages.bytes() - done;
-                match end {
-                    // Its memory went with it.
-                    End::Ended | End::Executed => back.gone += rest,
-                    _ => back.leave("not tried", rest),
-                }
-                back.end = Some(end);
-                return Ok(back);
+pub fn take_back(processes: &dyn Processes, load: &Load<'_>, force: bool, pace: &Pace<'_>) -> Back {
+    let pages = load.pages;
+    let (mut back, mut sight) = (Back::default(), Sight::default());
+    let (begun, mut done) = (Instant::now(), 0);
+    for batch in batches(pages) {
+        if let Err(end) = go_back(processes, load, force, &batch, pace, &mut sight, &mut back) {
+            let rest = pages.bytes() - done;
+            match end {
+                // Its memory went with it.
+                End::Ended | End::Executed => back.gone += rest,
+                _ => back.leave("not tried", rest),
             }
-            first += count;
-            done += count * pages.base_bytes;
-            pace.wait(processes, begun, done);
+            back.end = Some(end);
+            return back;
         }
+        done += batch.len() as u64 * pages.base_bytes;
+        pace.wait(processes, begun, done);
     }
-    Ok(back)
+    back
 }
 
-/// What keeps a batch from going back.
-fn stopped(
+/// Takes one batch back, unless something keeps all of it from going.
+fn go_back(
     processes: &dyn Processes,
-    process: &dyn Process,
-    identity: &Identity,
-    extent: &Extent,
-    base_bytes: u64,
+    load: &Load<'_>,
+    force: bool,
+    batch: &[(u64, u32)],
     pace: &Pace<'_>,
-) -> Option<End> {
+    sight: &mut Sight,
+    back: &mut Back,
+) -> Result<(), End> {
     if (pace.stop)() {
-        return Some(End::Stopped);
+        return Err(End::Stopped);
     }
-    match process.identity() {
-        Some(now) if now.is_program(identity) => {}
-        Some(now) if now.is_process(identity) => return Some(End::Executed),
-        _ => return Some(End::Ended),
+    sight.look(processes, load.process).map_err(|error| End::of(&error))?;
+    let full = full(processes, batch, load.pages.base_bytes);
+    is_still(load.process, load.identity)?;
+    let before = back.clone();
+    batch_back(processes, load, force, batch, (sight, &full), back).map_err(|error| {
+        // Whatever was counted of it, it is not known to be done.
+        *back = before;
+        End::of(&error)
+    })
+}
+
+/// The nodes that have no room for the pages of a batch that lay there. Those of other nodes go all the same.
+fn full(processes: &dyn Processes, batch: &[(u64, u32)], base_bytes: u64) -> BTreeSet<u32> {
+    let mut wanted: BTreeMap<u32, u64> = BTreeMap::new();
+    for (_, node) in batch {
+        *wanted.entry(*node).or_default() += base_bytes;
     }
-    let room = processes.room(extent.node);
-    // They lay there before: half of what is kept free for others is enough.
-    let fits = room.is_some_and(|room| room.free.saturating_sub(room.kept / 2) >= extent.pages * base_bytes);
-    (!fits).then_some(End::Full { node: extent.node, room })
+    let is_full = |(node, bytes): (u32, u64)| {
+        // They lay there before: half of what is kept free for others is enough.
+        let fits = processes.room(node).is_some_and(|room| room.free.saturating_sub(room.kept / 2) >= bytes);
+        (!fits).then_some(node)
+    };
+    wanted.into_iter().filter_map(is_full).collect()
 }
 
 /// Takes one batch back.
 fn batch_back(
     processes: &dyn Processes,
-    process: &dyn Process,
-    pages: &Pages,
-    mapped: &[Mapped],
-    extent: &Extent,
+    load: &Load<'_>,
     force: bool,
+    batch: &[(u64, u32)],
+    (sight, full): (&Sight, &BTreeSet<u32>),
     back: &mut Back,
 ) -> Result<(), RelocateError> {
+    let (process, pages) = (load.process, load.pages);
     let base = pages.base_bytes;
-    let range = extent.range(base);
-    let runs = process.runs(range.clone())?;
-    let addresses: Vec<u64> = (0..extent.pages).map(|page| range.start + page * base).collect();
-    let at = process.pages_at(&addresses)?;
-    let mut ours = Vec::new();
-    for (address, at) in addresses.iter().zip(at) {
-        if !is_same_area(pages, mapped, *address) {
+    let runs = process.runs(span(batch, base))?;
+    let addresses: Vec<u64> = batch.iter().map(|(address, _)| *address).collect();
+    let (mut ours, mut from) = (Vec::new(), Vec::new());
+    for ((address, home), at) in batch.iter().zip(process.pages_at(&addresses)?) {
+        if !sight.is_recorded(pages, *address) {
             back.gone += base;
             continue;
         }
-        let filled = filled_at(&runs, *address);
+        let is_ours = |node| node == target(*address, &pages.targets, pages.chunk_bytes) || force;
         match at {
-            PageAt::Node(node) if node == extent.node => back.already += base,
-            PageAt::Node(node) if node == target(*address, &pages.targets, pages.chunk_bytes) || force => {
-                ours.push((*address, extent.node));
+            PageAt::Node(node) if node == *home => back.already += base,
+            PageAt::Node(node) if is_ours(node) && full.contains(home) => back.leave(NO_MEMORY, base),
+            PageAt::Node(node) if is_ours(node) => {
+                ours.push((*address, *home));
+                from.push(at);
             }
             PageAt::Node(_) => back.theirs += base,
-            PageAt::Absent | PageAt::Failed(_) => match filled {
+            // Before Linux 6.7 the page tables do not tell a page of zeroes, which no process owns, from another.
+            PageAt::Failed(Errno::FAULT) => back.gone += base,
+            PageAt::Absent | PageAt::Failed(_) => match filled_at(&runs, *address) {
                 None | Some(Filled::Zero) => back.gone += base,
                 Some(Filled::Swapped) => back.leave("in swap", base),
                 Some(_) => back.leave("hidden at this moment, by automatic balancing or a lock", base),
@@ -162,7 +155,7 @@ fn batch_back(
     if ours.is_empty() {
         return Ok(());
     }
-    let shifted = shift(processes, process, &ours, &runs)?;
+    let shifted = shift(processes, process, &ours, &from, &runs)?;
     for (((_, to), at), answer) in ours.iter().zip(shifted.at).zip(shifted.answers) {
         if at == PageAt::Node(*to) {
             back.back += base;
@@ -171,18 +164,4 @@ fn batch_back(
         }
     }
     Ok(())
-}
-
-/// Whether an address lies in a mapping of the kind and name that the record saw there. One that was unmapped and
-/// mapped again alike by the same program cannot be told from the old one: anonymous memory has no name of its own.
-fn is_same_area(pages: &Pages, mapped: &[Mapped], address: u64) -> bool {
-    let before = pages.areas.partition_point(|(range, _)| range.end <= address);
-    let recorded = pages.areas.get(before).filter(|(range, _)| range.contains(&address));
-    let after = mapped.partition_point(|mapped| mapped.area.range.end <= address);
-    let now = mapped.get(after).map(|mapped| &mapped.area).filter(|area| area.range.contains(&address));
-    let is_private = |area: &&Area| area.inode == 0 && !area.is_shared();
-    match (recorded, now.filter(is_private)) {
-        (Some((_, name)), Some(area)) => area.name == *name,
-        _ => false,
-    }
 }

@@ -2,14 +2,21 @@
 //! the end of the process, or a program that it executes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use planish_sys::policy::PageAt;
 
-use super::{Identity, Pages, Process, Processes, Reasons, RelocateError, Room, reason_of, shift, target};
+use super::sight::{MAPPED_ANEW, Sight};
+use super::{
+    Extent, Identity, Pages, Process, Processes, Reasons, RelocateError, Room, Wish, reason_of, shift, target,
+};
 
 /// Bytes of a batch: a move of so many holds the locks of an address space for a moment, and no longer.
 const BATCH_BYTES: u64 = 2 << 20;
+
+/// Addresses of a batch at most from its first page to its last, since the page tables between them are read.
+const SPAN_BYTES: u64 = 16 << 20;
 
 /// How fast, and until when.
 pub struct Pace<'a> {
@@ -59,6 +66,15 @@ pub enum End {
     Refused(String),
 }
 
+impl End {
+    pub(super) fn of(error: &RelocateError) -> Self {
+        match error {
+            RelocateError::Ended { .. } => Self::Ended,
+            error => Self::Refused(told(error)),
+        }
+    }
+}
+
 /// What a move came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
@@ -72,93 +88,140 @@ pub struct Carried {
     pub end: End,
 }
 
-/// Moves the pages of a record that is on disk.
-pub fn carry(
-    processes: &dyn Processes,
-    process: &dyn Process,
-    identity: &Identity,
-    pages: &Pages,
-    pace: &Pace<'_>,
-) -> Carried {
-    let mut carried = Carried { moved: 0, stayed: Reasons::new(), untried: pages.bytes(), end: End::Whole };
-    let begun = Instant::now();
-    let batch = (BATCH_BYTES / pages.base_bytes).max(1);
-    for extent in &pages.extents {
-        let mut first = 0;
-        while first < extent.pages {
-            let count = batch.min(extent.pages - first);
-            let start = extent.start + first * pages.base_bytes;
-            if let Some(end) = hindrance(processes, process, identity, start, count, pages, pace) {
-                carried.end = end;
-                return carried;
-            }
-            if let Err(error) = batch_of(processes, process, pages, start, count, &mut carried) {
-                carried.end = match error {
-                    RelocateError::Ended { .. } => End::Ended,
-                    error => End::Refused(told(&error)),
-                };
-                return carried;
-            }
-            first += count;
-            carried.untried -= count * pages.base_bytes;
-            pace.wait(processes, begun, pages.bytes() - carried.untried);
+/// The pages of a record in batches, each with the node where it lay: across runs, since every call of the kernel for a
+/// move interrupts all CPUs, and memory that was dealt out by page lies in runs of one.
+pub(super) fn batches(pages: &Pages) -> impl Iterator<Item = Vec<(u64, u32)>> + '_ {
+    let base = pages.base_bytes;
+    let most = usize::try_from(BATCH_BYTES / base).unwrap_or(1).max(1);
+    let of_extent = move |extent: &Extent| {
+        let (start, node) = (extent.start, extent.node);
+        (0..extent.pages).map(move |page| (start + page * base, node))
+    };
+    let mut all = pages.extents.iter().flat_map(of_extent).peekable();
+    std::iter::from_fn(move || {
+        let first = all.next()?;
+        let mut batch = vec![first];
+        while batch.len() < most {
+            let Some(next) = all.next_if(|(address, _)| address - first.0 < SPAN_BYTES) else { break };
+            batch.push(next);
         }
+        Some(batch)
+    })
+}
+
+/// The addresses from the first page of a batch to the last one.
+pub(super) fn span(batch: &[(u64, u32)], base_bytes: u64) -> Range<u64> {
+    let ends = batch.first().zip(batch.last());
+    ends.map_or(0..0, |((first, _), (last, _))| *first..last + base_bytes)
+}
+
+/// Who is moved, and how.
+pub struct Load<'a> {
+    /// The process.
+    pub process: &'a dyn Process,
+    /// Who it was when the record was made.
+    pub identity: &'a Identity,
+    /// The record, which is on disk.
+    pub pages: &'a Pages,
+}
+
+/// Moves the pages of a record that is on disk.
+pub fn carry(processes: &dyn Processes, load: &Load<'_>, wish: &Wish, pace: &Pace<'_>) -> Carried {
+    let pages = load.pages;
+    let mut carried = Carried { moved: 0, stayed: Reasons::new(), untried: pages.bytes(), end: End::Whole };
+    let (begun, mut sight) = (Instant::now(), Sight::default());
+    for batch in batches(pages) {
+        let hindered = hindrance(processes, load, &batch, pace, &mut sight);
+        let moved = hindered.and_then(|()| {
+            let moved = batch_of(processes, load, wish, &batch, &sight, &mut carried);
+            moved.map_err(|error| End::of(&error))
+        });
+        if let Err(end) = moved {
+            carried.end = end;
+            return carried;
+        }
+        carried.untried -= batch.len() as u64 * pages.base_bytes;
+        pace.wait(processes, begun, pages.bytes() - carried.untried);
     }
     carried
 }
 
-/// What keeps a batch from being moved.
+/// What keeps a batch from being moved. Who it is, is looked at last.
 fn hindrance(
     processes: &dyn Processes,
-    process: &dyn Process,
-    identity: &Identity,
-    start: u64,
-    count: u64,
-    pages: &Pages,
+    load: &Load<'_>,
+    batch: &[(u64, u32)],
     pace: &Pace<'_>,
-) -> Option<End> {
+    sight: &mut Sight,
+) -> Result<(), End> {
     if (pace.stop)() {
-        return Some(End::Stopped);
+        return Err(End::Stopped);
     }
-    match process.identity() {
-        Some(now) if now.is_program(identity) => {}
-        Some(now) if now.is_process(identity) => return Some(End::Executed),
-        _ => return Some(End::Ended),
-    }
+    let pages = load.pages;
+    sight.look_closely(processes, load.process).map_err(|error| End::of(&error))?;
     let mut wanted: BTreeMap<u32, u64> = BTreeMap::new();
-    for page in 0..count {
-        let address = start + page * pages.base_bytes;
-        *wanted.entry(target(address, &pages.targets, pages.chunk_bytes)).or_default() += pages.base_bytes;
+    for (address, _) in batch {
+        *wanted.entry(target(*address, &pages.targets, pages.chunk_bytes)).or_default() += pages.base_bytes;
     }
-    wanted.into_iter().find_map(|(node, bytes)| {
+    for (node, bytes) in wanted {
         let room = processes.room(node);
         // A huge page at the edge of the batch goes with it, whole.
-        let fits = room.is_some_and(|room| room.spare() >= bytes + pages.chunk_bytes);
-        (!fits).then_some(End::Full { node, room })
-    })
+        if room.is_none_or(|room| room.spare() < bytes + pages.chunk_bytes) {
+            return Err(End::Full { node, room });
+        }
+    }
+    is_still(load.process, load.identity)
 }
 
-/// Moves one batch.
+/// Whether a process is who it was, and executes what it did.
+pub(super) fn is_still(process: &dyn Process, identity: &Identity) -> Result<(), End> {
+    match process.identity().map_err(|error| End::of(&error))? {
+        Some(now) if now.is_program(identity) => Ok(()),
+        Some(now) if now.is_process(identity) => Err(End::Executed),
+        _ => Err(End::Ended),
+    }
+}
+
+/// Moves one batch: what lies where the record saw it, in a mapping that may still be moved.
 fn batch_of(
     processes: &dyn Processes,
-    process: &dyn Process,
-    pages: &Pages,
-    start: u64,
-    count: u64,
+    load: &Load<'_>,
+    wish: &Wish,
+    batch: &[(u64, u32)],
+    sight: &Sight,
     carried: &mut Carried,
 ) -> Result<(), RelocateError> {
-    let runs = process.runs(start..start + count * pages.base_bytes)?;
-    let wanted: Vec<(u64, u32)> = (0..count)
-        .map(|page| start + page * pages.base_bytes)
-        .map(|address| (address, target(address, &pages.targets, pages.chunk_bytes)))
-        .collect();
-    let shifted = shift(processes, process, &wanted, &runs)?;
+    let (process, pages) = (load.process, load.pages);
+    let addresses: Vec<u64> = batch.iter().map(|(address, _)| *address).collect();
+    let runs = process.runs(span(batch, pages.base_bytes))?;
+    let stay = |reason: &str, carried: &mut Carried| {
+        *carried.stayed.entry(reason.to_owned()).or_default() += pages.base_bytes;
+    };
+    let (mut wanted, mut from) = (Vec::new(), Vec::new());
+    for ((address, before), at) in batch.iter().zip(process.pages_at(&addresses)?) {
+        let to = target(*address, &pages.targets, pages.chunk_bytes);
+        if !sight.is_recorded(pages, *address) {
+            stay(MAPPED_ANEW, carried);
+        } else if let Some(reason) = sight.kept(wish, *address) {
+            stay(&reason, carried);
+        } else {
+            match at {
+                PageAt::Node(node) if node == to => carried.moved += pages.base_bytes,
+                PageAt::Node(node) if node != *before => stay("moved by somebody else meanwhile", carried),
+                PageAt::Node(_) => {
+                    wanted.push((*address, to));
+                    from.push(at);
+                }
+                _ => stay(reason_of(at), carried),
+            }
+        }
+    }
+    let shifted = shift(processes, process, &wanted, &from, &runs)?;
     for (((_, to), at), answer) in wanted.iter().zip(shifted.at).zip(shifted.answers) {
         if at == PageAt::Node(*to) {
             carried.moved += pages.base_bytes;
         } else {
-            let reason = if at == PageAt::Absent { reason_of(at) } else { reason_of(answer) };
-            *carried.stayed.entry(reason.to_owned()).or_default() += pages.base_bytes;
+            stay(if at == PageAt::Absent { reason_of(at) } else { reason_of(answer) }, carried);
         }
     }
     Ok(())

@@ -3,14 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planish_residency::{Area, parse_maps};
 use planish_sys::pagemap::{Filled, Run};
 use planish_sys::policy::PageAt;
 use planish_sys::{CpuSet, Errno};
 
-use super::{Identity, Mapped, Process, Processes, RelocateError, Room, Thread};
+use super::{Identity, Mapped, Process, Processes, RelocateError, Room, Spaces, Thread};
 
 pub(super) const BASE: u64 = 4096;
 pub(super) const CHUNK: u64 = 8 * BASE;
@@ -22,6 +22,8 @@ pub(super) struct Page {
     /// The page tables have it, and nobody tells its node: as a hinting fault of automatic balancing looks.
     pub hidden: bool,
     pub swapped: bool,
+    /// Of zeroes that all share, which a kernel before 6.7 does not tell from another.
+    pub zeroes: bool,
     /// What a move is answered with.
     pub stuck: Option<Errno>,
     /// Of a huge page: the first address of it moves all.
@@ -29,7 +31,7 @@ pub(super) struct Page {
 }
 
 pub(super) fn page(node: u32) -> Page {
-    Page { node, hidden: false, swapped: false, stuck: None, huge: false }
+    Page { node, hidden: false, swapped: false, zeroes: false, stuck: None, huge: false }
 }
 
 pub(super) struct Fake {
@@ -44,6 +46,13 @@ pub(super) struct Fake {
     pub then: RefCell<Option<(usize, Box<dyn FnOnce(&Fake)>)>>,
     /// CPUs that the cpuset of the process has.
     pub cpuset: RefCell<Option<CpuSet>>,
+    /// Whether its files cannot be read at this moment.
+    pub unreadable: Cell<bool>,
+    /// A node without any room.
+    pub full: Cell<Option<u32>>,
+    /// A moment, and how long each move takes.
+    pub begun: Instant,
+    pub move_takes: Cell<Duration>,
 }
 
 pub(super) fn areas(text: &str) -> Vec<Area> {
@@ -58,11 +67,21 @@ impl Fake {
             pages: RefCell::new(pages.into_iter().collect()),
             areas: RefCell::new(vec![mapped]),
             threads: RefCell::default(),
-            identity: Cell::new(Some(Identity { pid: 77, start_ticks: 5, layout: (1, 2), mark: Some(3) })),
+            identity: Cell::new(Some(Identity {
+                pid: 77,
+                start_ticks: 5,
+                layout: (1, 2),
+                mark: Some(3),
+                spaces: Spaces { pids: 1, time: 2 },
+            })),
             spare: Cell::new(u64::MAX / 2),
             moves: Cell::new(0),
             then: RefCell::default(),
             cpuset: RefCell::default(),
+            unreadable: Cell::new(false),
+            full: Cell::new(None),
+            begun: Instant::now(),
+            move_takes: Cell::new(Duration::ZERO),
         }
     }
 
@@ -76,6 +95,7 @@ impl Fake {
 
     fn at(&self, address: u64) -> PageAt {
         match self.pages.borrow().get(&address) {
+            Some(page) if page.zeroes => PageAt::Failed(Errno::FAULT),
             Some(page) if !page.hidden && !page.swapped => PageAt::Node(page.node),
             _ => PageAt::Absent,
         }
@@ -112,8 +132,17 @@ impl Processes for Fake {
         Ok(lives.then(|| Box::new(Handle(self)) as Box<dyn Process + '_>))
     }
 
+    fn spaces(&self) -> Result<Spaces, RelocateError> {
+        Ok(self.me().spaces)
+    }
+
+    fn now(&self) -> Instant {
+        self.begun + self.move_takes.get() * u32::try_from(self.moves.get()).expect("few")
+    }
+
     fn room(&self, node: u32) -> Option<Room> {
-        (node < 4).then(|| Room { free: self.spare.get(), kept: 0 })
+        let free = if self.full.get() == Some(node) { 0 } else { self.spare.get() };
+        (node < 4).then_some(Room { free, kept: 0 })
     }
 
     fn pause(&self, _: Duration) {}
@@ -127,14 +156,32 @@ impl Processes for Fake {
     }
 }
 
+/// What a table of files that is full comes to.
+fn unreadable() -> RelocateError {
+    RelocateError::Elsewhere { why: "too many open files" }
+}
+
 struct Handle<'a>(&'a Fake);
 
 impl Process for Handle<'_> {
-    fn identity(&self) -> Option<Identity> {
-        self.0.identity.get()
+    fn identity(&self) -> Result<Option<Identity>, RelocateError> {
+        if self.0.unreadable.get() {
+            return Err(unreadable());
+        }
+        Ok(self.0.identity.get())
+    }
+
+    fn areas(&self) -> Result<Vec<Area>, RelocateError> {
+        if self.0.unreadable.get() {
+            return Err(unreadable());
+        }
+        Ok(self.0.areas.borrow().iter().map(|mapped| mapped.area.clone()).collect())
     }
 
     fn mapped(&self) -> Result<Vec<Mapped>, RelocateError> {
+        if self.0.unreadable.get() {
+            return Err(unreadable());
+        }
         Ok(self.0.areas.borrow().clone())
     }
 

@@ -1,18 +1,19 @@
 //! The processes of the machine that we run on.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use planish_host::Host;
+use planish_host::{Host, ReadError};
 use planish_residency::{Area, ResidencyError, parse_maps, parse_numa_maps, parse_stat, stat_of};
 use planish_sys::pagemap::{Pagemap, Run};
 use planish_sys::policy::{self, PageAt};
-use planish_sys::{CpuSet, affinity, pages, process};
+use planish_sys::{CpuSet, Errno, affinity, pages, process};
 use rustix::process::Pid;
 
-use super::{Identity, Mapped, Process, Processes, RelocateError, Room, Thread};
+use super::{Identity, Mapped, Process, Processes, RelocateError, Room, Spaces, Thread};
 
 /// The processes of this machine.
 #[derive(Debug)]
@@ -20,13 +21,15 @@ pub struct LiveProcesses {
     host: Host,
     base_bytes: u64,
     chunk_bytes: u64,
+    /// The high watermarks of nodes. To read them locks every zone, and they change with settings alone.
+    high_bytes: RefCell<BTreeMap<u32, u64>>,
 }
 
 impl Default for LiveProcesses {
     fn default() -> Self {
         let base_bytes = pages::base_bytes() as u64;
         let chunk_bytes = pages::thp_bytes().map_or(2 << 20, |bytes| bytes as u64).max(base_bytes);
-        Self { host: Host::live(), base_bytes, chunk_bytes }
+        Self { host: Host::live(), base_bytes, chunk_bytes, high_bytes: RefCell::default() }
     }
 }
 
@@ -36,19 +39,47 @@ impl Processes for LiveProcesses {
         let refused = |source| RelocateError::Refused { pid, source };
         let handle = match process::pidfd(raw) {
             Ok(handle) => handle,
-            Err(error) if error.errno() == Some(planish_sys::Errno::SRCH) => return Ok(None),
+            Err(error) if error.errno() == Some(Errno::SRCH) => return Ok(None),
             Err(error) => return Err(refused(error)),
         };
         // Opened once: it stays with the address space that the process has now.
-        let pagemap = RefCell::new(Pagemap::open(Some(raw)).map_err(refused)?);
-        Ok(Some(Box::new(LiveProcess { host: &self.host, pid, raw, handle, pagemap })))
+        let pagemap = match Pagemap::open(Some(raw)) {
+            Ok(pagemap) => RefCell::new(pagemap),
+            Err(error) if matches!(error.errno(), Some(Errno::NOENT | Errno::SRCH)) => return Ok(None),
+            Err(error) => return Err(refused(error)),
+        };
+        let spaces = self.spaces()?;
+        Ok(Some(Box::new(LiveProcess { host: &self.host, pid, raw, spaces, handle, pagemap })))
+    }
+
+    fn spaces(&self) -> Result<Spaces, RelocateError> {
+        let elsewhere = |why| Err(RelocateError::Elsewhere { why });
+        let me = self.host.read("/proc/self/stat").ok();
+        let me = me.and_then(|stat| stat.split(' ').next()?.parse::<u32>().ok());
+        if me != Some(std::process::id()) {
+            return elsewhere(
+                "/proc here is that of another PID namespace: its numbers name other processes than ours",
+            );
+        }
+        let number = |name: &str| {
+            let link = self.host.read_link(&format!("/proc/self/ns/{name}"))?;
+            link.split_once(":[")?.1.strip_suffix(']')?.parse().ok()
+        };
+        let Some(pids) = number("pid") else {
+            return elsewhere(
+                "/proc/self/ns does not tell the PID namespace in which numbers of processes are meant",
+            );
+        };
+        Ok(Spaces { pids, time: number("time").unwrap_or(0) })
     }
 
     fn room(&self, node: u32) -> Option<Room> {
         let text = self.host.read(&format!("/sys/devices/system/node/node{node}/meminfo")).ok()?;
         let (free, total) = (meminfo(&text, "MemFree:")?, meminfo(&text, "MemTotal:")?);
-        let zones = self.host.read("/proc/zoneinfo").unwrap_or_default();
-        let high = high_pages(&zones, node) * self.base_bytes;
+        let high = *self.high_bytes.borrow_mut().entry(node).or_insert_with(|| {
+            let zones = self.host.read("/proc/zoneinfo").unwrap_or_default();
+            high_pages(&zones, node) * self.base_bytes
+        });
         Some(Room { free, kept: high + (total / 16).min(512 << 20) })
     }
 
@@ -91,6 +122,7 @@ struct LiveProcess<'a> {
     host: &'a Host,
     pid: u32,
     raw: Pid,
+    spaces: Spaces,
     handle: OwnedFd,
     pagemap: RefCell<Pagemap>,
 }
@@ -98,17 +130,32 @@ struct LiveProcess<'a> {
 impl LiveProcess<'_> {
     fn sort(&self, error: planish_sys::Error) -> RelocateError {
         match error.errno() {
-            Some(planish_sys::Errno::SRCH) => RelocateError::Ended { pid: self.pid },
+            Some(Errno::SRCH) => RelocateError::Ended { pid: self.pid },
             _ => RelocateError::Refused { pid: self.pid, source: error },
         }
     }
 
     fn read(&self, name: &str) -> Result<String, RelocateError> {
         let path = format!("/proc/{}/{name}", self.pid);
-        self.host.read(&path).map_err(|source| match source {
-            source if source.is_absent() => RelocateError::Ended { pid: self.pid },
-            source => ResidencyError::Read { process: self.pid.to_string(), source }.into(),
-        })
+        let bytes = self.host.read_bytes(&path).map_err(|source| match source {
+            source if has_ended(&source) => RelocateError::Ended { pid: self.pid },
+            source => self.unread(source),
+        })?;
+        // The name of a file may be of any bytes.
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn unread(&self, source: ReadError) -> RelocateError {
+        ResidencyError::Read { process: self.pid.to_string(), source }.into()
+    }
+}
+
+/// Whether a file of a process cannot be read because the process, or the thread, is no more. Any other error may pass.
+fn has_ended(error: &ReadError) -> bool {
+    match error {
+        ReadError::Absent { .. } => true,
+        ReadError::Io { source, .. } => source.raw_os_error() == Some(Errno::SRCH.raw_os_error()),
+        _ => false,
     }
 }
 
@@ -118,35 +165,57 @@ fn ours(addresses: &[u64]) -> Vec<usize> {
 }
 
 impl Process for LiveProcess<'_> {
-    fn identity(&self) -> Option<Identity> {
+    fn identity(&self) -> Result<Option<Identity>, RelocateError> {
         // A descriptor of a process becomes readable with its end.
-        if process::wait_readable(&self.handle, Some(Duration::ZERO)).unwrap_or(true) {
-            return None;
+        if process::wait_readable(&self.handle, Some(Duration::ZERO)).map_err(|error| self.sort(error))? {
+            return Ok(None);
         }
-        let stat = stat_of(self.host, self.pid).ok()?;
-        let mark = process::exec_mark(self.raw);
-        Some(Identity { pid: self.pid, start_ticks: stat.start_ticks, layout: stat.layout, mark })
+        let stat = match stat_of(self.host, self.pid) {
+            Ok(stat) => stat,
+            Err(ResidencyError::NoProcess { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let (layout, mark) = (stat.layout, process::exec_mark(self.raw));
+        let spaces = self.spaces;
+        Ok(Some(Identity { pid: self.pid, start_ticks: stat.start_ticks, layout, mark, spaces }))
+    }
+
+    fn areas(&self) -> Result<Vec<Area>, RelocateError> {
+        parse_maps(&self.read("maps")?)
+            .map_err(|line| ResidencyError::Odd { path: format!("/proc/{}/maps", self.pid), line }.into())
     }
 
     fn mapped(&self) -> Result<Vec<Mapped>, RelocateError> {
         let odd = |path: &str, line| ResidencyError::Odd { path: format!("/proc/{}/{path}", self.pid), line };
-        let (areas, flags) = areas_of(&self.read("smaps")?).map_err(|line| odd("smaps", line))?;
+        // smaps walks all page tables, as numa_maps does: it is read only where something is locked.
+        let (areas, flags) = if locks_some(&self.read("status")?) {
+            areas_of(&self.read("smaps")?).map_err(|line| odd("smaps", line))?
+        } else {
+            let areas = self.areas()?;
+            let none = vec![(false, false); areas.len()];
+            (areas, none)
+        };
         let numa_maps = match self.read("numa_maps") {
-            Err(RelocateError::Ended { .. }) if self.identity().is_some() => {
+            Err(RelocateError::Ended { .. }) if self.identity()?.is_some() => {
                 return Err(RelocateError::NoNuma { pid: self.pid });
             }
             text => text?,
         };
         let placements = parse_numa_maps(&numa_maps).map_err(|line| odd("numa_maps", line))?;
-        let policy = |start| {
+        let placement = |start| {
             let at = placements.binary_search_by_key(&start, |placement| placement.start).ok()?;
-            Some(placements[at].policy.clone())
+            placements.get(at)
         };
-        let mapped = areas.into_iter().zip(flags).map(|(area, (is_locked, is_pool))| Mapped {
-            policy: policy(area.range.start),
-            is_locked,
-            is_pool,
-            area,
+        let base_bytes = pages::base_bytes() as u64;
+        let mapped = areas.into_iter().zip(flags).map(|(area, (is_locked, is_pool))| {
+            let placement = placement(area.range.start);
+            Mapped {
+                policy: placement.map(|placement| placement.policy.clone()),
+                is_locked,
+                // Pages of a pool are told by their size; transparent ones count as base pages.
+                is_pool: is_pool || placement.is_some_and(|placement| placement.page_bytes > base_bytes),
+                area,
+            }
         });
         Ok(mapped.collect())
     }
@@ -169,26 +238,37 @@ impl Process for LiveProcess<'_> {
         let folder = format!("/proc/{}/task", self.pid);
         let mut tids: Vec<u32> = self.host.list(&folder).iter().filter_map(|tid| tid.parse().ok()).collect();
         tids.sort_unstable();
-        if tids.is_empty() || self.identity().is_none() {
+        if self.identity()?.is_none() {
             return Err(RelocateError::Ended { pid: self.pid });
         }
+        if tids.is_empty() {
+            // Each process has a thread: the list cannot be read.
+            return Err(ResidencyError::Odd { path: folder, line: String::new() }.into());
+        }
         // One that ends meanwhile is none.
-        Ok(tids.into_iter().filter_map(|tid| self.thread(tid)).collect())
+        tids.into_iter().filter_map(|tid| self.thread(tid).transpose()).collect()
     }
 
-    fn thread(&self, tid: u32) -> Option<Thread> {
+    fn thread(&self, tid: u32) -> Result<Option<Thread>, RelocateError> {
         let folder = format!("/proc/{}/task/{tid}", self.pid);
-        let stat = self.host.read_bytes(&format!("{folder}/stat")).ok()?;
-        let stat = parse_stat(&String::from_utf8_lossy(&stat))?;
-        let status = self.host.read(&format!("{folder}/status")).ok()?;
+        let read = |name: &str| match self.host.read_bytes(&format!("{folder}/{name}")) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if has_ended(&error) => Ok(None),
+            Err(error) => Err(self.unread(error)),
+        };
+        let (Some(stat), Some(status)) = (read("stat")?, read("status")?) else { return Ok(None) };
         // Not by sched_getaffinity(2), which leaves out CPUs that are offline.
-        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        let cpus = CpuSet::parse_list(list.trim()).ok()?;
-        Some(Thread { tid, start_ticks: stat.start_ticks, cpus })
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let cpus = list.and_then(|list| CpuSet::parse_list(list.trim()).ok());
+        match (parse_stat(&stat), cpus) {
+            (Some(stat), Some(cpus)) => Ok(Some(Thread { tid, start_ticks: stat.start_ticks, cpus })),
+            _ => Err(ResidencyError::Odd { path: folder, line: stat }.into()),
+        }
     }
 
     fn pin(&self, thread: u32, cpus: &CpuSet) -> Result<(), RelocateError> {
-        if self.identity().is_none() {
+        // The kernel would take the number for that of a thread of anybody.
+        if self.identity()?.is_none() || self.thread(thread)?.is_none() {
             return Err(RelocateError::Ended { pid: self.pid });
         }
         let Some(tid) = i32::try_from(thread).ok().and_then(Pid::from_raw) else {
@@ -196,6 +276,12 @@ impl Process for LiveProcess<'_> {
         };
         affinity::set(Some(tid), cpus).map_err(|error| self.sort(error))
     }
+}
+
+/// Whether a process has locked some of its memory, by its status; where it does not tell, it may have.
+fn locks_some(status: &str) -> bool {
+    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+    locked.is_none_or(|locked| locked.trim() != "0 kB")
 }
 
 /// Whether a mapping is locked, and whether it is of a pool.
@@ -227,6 +313,8 @@ fn areas_of(smaps: &str) -> Result<(Vec<Area>, Vec<LockedAndPool>), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -238,6 +326,38 @@ mod tests {
         assert_eq!(areas.len(), 3);
         assert_eq!(flags, [(true, false), (false, true), (false, false)]);
         assert!(areas_of("1000-2000 rw-p\n").is_err());
+    }
+
+    #[test]
+    fn a_file_may_have_a_name_of_any_bytes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+        std::fs::copy("/bin/sleep", &program).expect("a program");
+        let mut child = std::process::Command::new(&program).arg("60").spawn().expect("it starts");
+        let processes = LiveProcesses::default();
+        let areas = processes.open(child.id()).map(|process| process.expect("it lives").areas());
+        child.kill().expect("ours");
+        child.wait().expect("ours");
+        let areas = areas.expect("seen").expect("read");
+        assert!(areas.iter().any(|area| area.name.contains("caf\u{fffd}")), "{areas:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_has_not_ended() {
+        let error =
+            |number| ReadError::Io { path: String::new(), source: std::io::Error::from_raw_os_error(number) };
+        assert!(has_ended(&error(Errno::SRCH.raw_os_error())));
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::IO] {
+            assert!(!has_ended(&error(errno.raw_os_error())), "{errno}");
+        }
+        let spaces = LiveProcesses::default().spaces().expect("our own");
+        assert!(spaces.pids > 0);
+    }
+
+    #[test]
+    fn smaps_is_read_for_locks_alone() {
+        assert!(!locks_some("Name:\tdb\nVmLck:\t       0 kB\n"));
+        assert!(locks_some("Name:\tdb\nVmLck:\t      16 kB\n") && locks_some("Name:\tdb\n"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod back;
 mod carry;
 mod live;
 mod record;
+mod sight;
 mod survey;
 mod threads;
 
@@ -28,7 +29,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planish_residency::{Area, ResidencyError};
 use planish_sys::pagemap::{Filled, Run};
@@ -36,7 +37,7 @@ use planish_sys::policy::PageAt;
 use planish_sys::{CpuSet, Errno};
 
 pub use back::{Back, take_back};
-pub use carry::{Carried, End, Pace, carry};
+pub use carry::{Carried, End, Load, Pace, carry};
 pub use live::LiveProcesses;
 pub use record::{Extent, Pages, RECORD_BYTES_MAX, Record, RecordError, Threads};
 pub use survey::{Survey, Wish, survey};
@@ -56,6 +57,18 @@ pub struct Identity {
     pub layout: (u64, u64),
     /// A number of the program that it executes; `None` where we may not know it.
     pub mark: Option<u32>,
+    /// The namespaces of PIDs and of time in which the two numbers above mean this process.
+    pub spaces: Spaces,
+}
+
+/// Namespaces by their numbers: in another one a PID names another process, and its beginning is counted from another
+/// moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spaces {
+    /// Of PIDs.
+    pub pids: u64,
+    /// Of time; 0 where the kernel has none.
+    pub time: u64,
 }
 
 impl Identity {
@@ -138,6 +151,12 @@ pub enum RelocateError {
         #[source]
         source: planish_sys::Error,
     },
+    /// What its numbers mean cannot be told.
+    #[error("{why}")]
+    Elsewhere {
+        /// Why.
+        why: &'static str,
+    },
     /// This kernel tells no nodes.
     #[error("this kernel was built without NUMA: there is no /proc/{pid}/numa_maps")]
     NoNuma {
@@ -159,6 +178,9 @@ impl RelocateError {
                     .to_owned()
             }
             Self::Refused { .. } => "planish map tells what can be seen of the process".to_owned(),
+            Self::Elsewhere { .. } => {
+                "run it where /proc belongs to it: on the host, or inside of the container".to_owned()
+            }
             Self::NoNuma { .. } => "planish topo tells the nodes of this machine".to_owned(),
         }
     }
@@ -172,8 +194,19 @@ pub trait Processes {
     /// It may not be seen.
     fn open(&self, pid: u32) -> Result<Option<Box<dyn Process + '_>>, RelocateError>;
 
+    /// The namespaces in which numbers of processes are meant here.
+    ///
+    /// # Errors
+    /// They cannot be told, or `/proc` is that of others.
+    fn spaces(&self) -> Result<Spaces, RelocateError>;
+
     /// The room of a node; `None` where it has no memory.
     fn room(&self, node: u32) -> Option<Room>;
+
+    /// What the clock says.
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
 
     /// Waits.
     fn pause(&self, time: Duration);
@@ -187,8 +220,17 @@ pub trait Processes {
 
 /// One process, held by a descriptor: after its end it is nobody, whoever has its number then.
 pub trait Process {
-    /// Who it is now; `None` when it has ended.
-    fn identity(&self) -> Option<Identity>;
+    /// Who it is now; `None` when it has ended, and for no other reason.
+    ///
+    /// # Errors
+    /// It cannot be told at this moment.
+    fn identity(&self) -> Result<Option<Identity>, RelocateError>;
+
+    /// Its mappings, by address, without what decides whether they may be moved: this costs little.
+    ///
+    /// # Errors
+    /// It has ended, or may not be seen.
+    fn areas(&self) -> Result<Vec<Area>, RelocateError>;
 
     /// Its mappings, by address.
     ///
@@ -217,12 +259,15 @@ pub trait Process {
     /// Its threads, by number.
     ///
     /// # Errors
-    /// It has ended.
+    /// It has ended, or one of them cannot be told.
     fn threads(&self) -> Result<Vec<Thread>, RelocateError>;
 
     /// One of its threads; `None` when it has ended.
-    fn thread(&self, tid: u32) -> Option<Thread> {
-        self.threads().ok()?.into_iter().find(|thread| thread.tid == tid)
+    ///
+    /// # Errors
+    /// It cannot be told at this moment.
+    fn thread(&self, tid: u32) -> Result<Option<Thread>, RelocateError> {
+        Ok(self.threads()?.into_iter().find(|thread| thread.tid == tid))
     }
 
     /// Gives a thread its CPUs.
@@ -241,6 +286,9 @@ pub fn target(address: u64, nodes: &[u32], chunk_bytes: u64) -> u32 {
     nodes.get(index).copied().unwrap_or(0)
 }
 
+/// Why a page did not go: it may another time.
+const NO_MEMORY: &str = "no free memory on the node";
+
 /// Why a page did not go, by the answer of move_pages(2).
 fn reason_of(at: PageAt) -> &'static str {
     match at {
@@ -252,7 +300,7 @@ fn reason_of(at: PageAt) -> &'static str {
         PageAt::Failed(Errno::BUSY | Errno::AGAIN) => {
             "in use by the kernel or a device: pinned, or under input or output"
         }
-        PageAt::Failed(Errno::NOMEM) => "no free memory on the node",
+        PageAt::Failed(Errno::NOMEM) => NO_MEMORY,
         PageAt::Failed(_) => "the kernel cannot move it",
     }
 }
@@ -274,21 +322,23 @@ const TRIES: usize = 3;
 /// What a busy page is given before the next try.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
-/// Moves pages and asks where they lie then: what the kernel answers to a move is not proof of it.
+/// Moves pages from where they lie and asks where they lie then: what the kernel answers to a move is not proof of it.
+/// A page that lies elsewhere by now is left there: somebody else moved it.
 fn shift(
     processes: &dyn Processes,
     process: &dyn Process,
     pages: &[(u64, u32)],
+    from: &[PageAt],
     runs: &[Run],
 ) -> Result<Shifted, RelocateError> {
     let addresses: Vec<u64> = pages.iter().map(|(address, _)| *address).collect();
-    let mut at = process.pages_at(&addresses)?;
+    let mut at = from.to_vec();
     let mut answers = at.clone();
     for attempt in 0..TRIES {
         // Of a huge page one address is enough, and a second one would be answered as busy.
         let (mut indices, mut last_chunk) = (Vec::new(), None);
         for (index, (address, node)) in pages.iter().enumerate() {
-            if !matches!(at[index], PageAt::Node(now) if now != *node) {
+            if at[index] != from[index] || !matches!(at[index], PageAt::Node(now) if now != *node) {
                 continue;
             }
             let is_huge = filled_at(runs, *address) == Some(Filled::Huge);

@@ -9,13 +9,13 @@ use std::ops::Range;
 
 use planish_sys::CpuSet;
 
-use super::{Identity, Thread};
+use super::{Identity, Spaces, Thread};
 
 /// Bytes of a record at most.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// The first bytes of every record, with the version of its form.
-const MAGIC: &[u8] = b"planish moved 1\n";
+const MAGIC: &[u8] = b"planish moved 2\n";
 
 /// Why bytes are no record, or what was seen fits into none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,6 +65,8 @@ pub struct Pages {
     pub chunk_bytes: u64,
     /// Bytes of a base page.
     pub base_bytes: u64,
+    /// Bytes a second at most, there and back.
+    pub bytes_per_second: u64,
     /// The mappings in which they lay, by address, each with its name.
     pub areas: Vec<(Range<u64>, String)>,
     /// The pages, by address and without overlap, each run within one mapping.
@@ -115,11 +117,9 @@ impl Record {
         let identity = self.identity();
         let kind = u64::from(matches!(self, Self::Threads(..)));
         let mark = identity.mark.map_or(0, |mark| u64::from(mark) + 1);
-        for number in
-            [kind, identity.pid.into(), identity.start_ticks, identity.layout.0, identity.layout.1, mark]
-        {
-            put(&mut bytes, number);
-        }
+        let (layout, spaces) = (identity.layout, identity.spaces);
+        let own = [kind, identity.pid.into(), identity.start_ticks, layout.0, layout.1, mark];
+        own.into_iter().chain([spaces.pids, spaces.time]).for_each(|number| put(&mut bytes, number));
         match self {
             Self::Pages(_, pages) => pages.encode(&mut bytes)?,
             Self::Threads(_, threads) => {
@@ -153,6 +153,7 @@ impl Record {
                 0 => None,
                 mark => Some(u32::try_from(mark - 1).map_err(|_| reader.damaged())?),
             },
+            spaces: Spaces { pids: reader.number()?, time: reader.number()? },
         };
         let record = match kind {
             0 => Self::Pages(identity, Pages::decode(&mut reader)?),
@@ -178,6 +179,7 @@ impl Pages {
         self.targets.iter().for_each(|node| put(bytes, (*node).into()));
         put(bytes, self.chunk_bytes);
         put(bytes, self.base_bytes);
+        put(bytes, self.bytes_per_second);
         put(bytes, self.areas.len() as u64);
         for (range, name) in &self.areas {
             put(bytes, range.start);
@@ -203,6 +205,7 @@ impl Pages {
         let count = reader.count(1)?;
         let targets = (0..count).map(|_| reader.small()).collect::<Result<Vec<_>, _>>()?;
         let (chunk_bytes, base_bytes) = (reader.number()?, reader.number()?);
+        let bytes_per_second = reader.number()?;
         let is_sound = base_bytes.is_power_of_two() && chunk_bytes >= base_bytes && !targets.is_empty();
         if !is_sound {
             return Err(reader.damaged());
@@ -224,7 +227,7 @@ impl Pages {
             reached = end.filter(|_| pages > 0).ok_or_else(|| reader.damaged())?;
             extents.push(Extent { start, pages, node });
         }
-        Ok(Self { targets, chunk_bytes, base_bytes, areas, extents })
+        Ok(Self { targets, chunk_bytes, base_bytes, bytes_per_second, areas, extents })
     }
 }
 
@@ -302,7 +305,8 @@ mod tests {
     use super::*;
 
     fn identity(mark: Option<u32>) -> Identity {
-        Identity { pid: 77, start_ticks: 1 << 40, layout: (0x5555_0000_0000, 0x7fff_ffff_f000), mark }
+        let spaces = Spaces { pids: 4_026_531_836, time: 4_026_531_834 };
+        Identity { pid: 77, start_ticks: 1 << 40, layout: (0x5555_0000_0000, 0x7fff_ffff_f000), mark, spaces }
     }
 
     fn pages(gaps: &[(u64, u64, u32)]) -> Pages {
@@ -314,7 +318,8 @@ mod tests {
             reached = start + pages * 4096;
         }
         let areas = vec![(0x7f00_0000_0000..0x7f10_0000_0000, String::new())];
-        Pages { targets: vec![1, 3], chunk_bytes: 2 << 20, base_bytes: 4096, areas, extents }
+        let (chunk_bytes, base_bytes) = (2 << 20, 4096);
+        Pages { targets: vec![1, 3], chunk_bytes, base_bytes, bytes_per_second: 1 << 30, areas, extents }
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use planish_residency::Kind;
-use planish_sys::NodeSet;
 use planish_sys::pagemap::{Filled, Run};
 use planish_sys::policy::PageAt;
+use planish_sys::{Errno, NodeSet};
 
 use super::{Extent, Mapped, Pages, Process, Processes, Reasons, RelocateError, target};
 
@@ -26,6 +26,8 @@ pub struct Wish {
     pub against_policy: bool,
     /// Also what the program has locked into memory.
     pub locked: bool,
+    /// Bytes a second at most, there and back.
+    pub bytes_per_second: u64,
 }
 
 /// What was found.
@@ -57,6 +59,7 @@ impl Survey {
             targets: wish.targets.clone(),
             chunk_bytes: processes.chunk_bytes(),
             base_bytes: processes.base_bytes(),
+            bytes_per_second: wish.bytes_per_second,
             areas: self.areas.clone(),
             extents: self.extents.clone(),
         }
@@ -79,6 +82,10 @@ pub fn survey(
     wish: &Wish,
 ) -> Result<Survey, RelocateError> {
     let mut survey = Survey::default();
+    if wish.kinds.is_empty() {
+        // Threads alone: nothing of its memory is looked at, which costs it something, and needs NUMA.
+        return Ok(survey);
+    }
     for mapped in process.mapped()?.iter().filter(|mapped| wish.kinds.contains(&mapped.area.kind)) {
         let runs = process.runs(mapped.area.range.clone())?;
         let bytes = |wanted: fn(Filled) -> bool| -> u64 {
@@ -106,7 +113,7 @@ pub fn survey(
 }
 
 /// Why a whole mapping stays; `None` for one that may go.
-fn kept(mapped: &Mapped, wish: &Wish) -> Option<String> {
+pub(super) fn kept(mapped: &Mapped, wish: &Wish) -> Option<String> {
     if mapped.is_pool {
         return Some(
             "on pages of a pool, which are taken from the pool of another node: not moved".to_owned(),
@@ -154,6 +161,10 @@ fn look(
         let end = run.range.end.min(from + PAGES_PER_CALL * base);
         let addresses: Vec<u64> = (from..end).step_by(usize::try_from(base).unwrap_or(4096)).collect();
         for (address, at) in addresses.iter().zip(process.pages_at(&addresses)?) {
+            // Before Linux 6.7 the page tables do not tell a page of zeroes, which no process owns, from another.
+            if at == PageAt::Failed(Errno::FAULT) {
+                continue;
+            }
             let PageAt::Node(node) = at else {
                 survey.stay("not seen: hidden by automatic balancing, or busy at that moment", base);
                 continue;

@@ -1,5 +1,7 @@
 //! Moves of a model: there and back, and everything that may happen in between.
 
+use std::time::Duration;
+
 use planish_residency::Kind;
 use planish_sys::{CpuSet, Errno, NodeSet};
 use proptest::prelude::*;
@@ -33,12 +35,13 @@ fn surveyed(fake: &Fake, wish: &Wish) -> (Survey, Pages) {
 
 fn carried(fake: &Fake, identity: &Identity, pages: &Pages) -> Carried {
     let process = fake.open(77).expect("seen").expect("it lives");
-    carry(fake, &*process, identity, pages, &never())
+    let load = Load { process: &*process, identity, pages };
+    carry(fake, &load, &to(&pages.targets), &never())
 }
 
 fn back(fake: &Fake, identity: &Identity, pages: &Pages, force: bool) -> Back {
     let process = fake.open(77).expect("seen").expect("it lives");
-    take_back(fake, &*process, identity, pages, force, &never()).expect("seen")
+    take_back(fake, &Load { process: &*process, identity, pages }, force, &never())
 }
 
 #[test]
@@ -146,7 +149,8 @@ fn a_signal_ends_it_between_two_batches() {
     let (_, pages) = surveyed(&fake, &to(&[1]));
     let process = fake.open(77).expect("seen").expect("it lives");
     let pace = Pace { bytes_per_second: Some(1 << 40), stop: &|| fake.moves.get() > 0 };
-    let moved = carry(&fake, &*process, &fake.me(), &pages, &pace);
+    let load = Load { process: &*process, identity: &fake.me(), pages: &pages };
+    let moved = carry(&fake, &load, &to(&[1]), &pace);
     assert_eq!((moved.moved, moved.end), (512 * BASE, End::Stopped));
 }
 
@@ -189,6 +193,124 @@ fn a_mapping_of_another_kind_at_the_old_address_is_not_ours() {
         let back = back(&fake, &fake.me(), &pages, true);
         assert_eq!((back.back, back.gone), (0, 2 * BASE), "{text}");
     }
+}
+
+/// Two batches of pages, the mapping of the second of which changes as soon as the first one went.
+fn changed_meanwhile(change: impl FnOnce(&Fake) + 'static) -> (Fake, Pages, Carried) {
+    let fake = Fake::new(pages(&vec![0; 1024]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    fake.move_takes.set(Duration::from_secs(2));
+    fake.then.replace(Some((1, Box::new(change))));
+    let carried = carried(&fake, &fake.me(), &pages);
+    assert!(fake.then.borrow().is_none(), "it changed");
+    (fake, pages, carried)
+}
+
+/// The second half is of this line, and of this policy.
+fn remap(fake: &Fake, line: &str, policy: &str) {
+    let mut all = fake.areas.borrow_mut();
+    all[0].area.range.end = START + 512 * BASE;
+    let mut second = Mapped { area: areas(line).remove(0), ..all[0].clone() };
+    second.policy = Some(policy.to_owned());
+    all.truncate(1);
+    all.push(second);
+}
+
+#[test]
+fn what_the_program_maps_anew_meanwhile_stays() {
+    let second = START + 512 * BASE;
+    for (line, policy, word) in [
+        ("10200000-10400000 rw-p 00000000 00:01 8 /var/data\n", "default", "mapped anew"),
+        ("10200000-10400000 rw-s 00000000 00:01 8 /dev/zero (deleted)\n", "default", "mapped anew"),
+        ("10200000-10400000 rw-p 00000000 00:0f 8 /anon_hugepage (deleted)\n", "default", "mapped anew"),
+        ("10200000-10400000 rw-p 00000000 00:00 0 \n", "bind:0", "has the policy bind:0"),
+    ] {
+        let (fake, _, carried) = changed_meanwhile(move |fake| remap(fake, line, policy));
+        assert_eq!((carried.moved, carried.untried), (512 * BASE, 0), "{line}");
+        let (reason, bytes) = carried.stayed.first_key_value().expect("the second half stays");
+        assert!(reason.contains(word) && *bytes == 512 * BASE, "{reason}");
+        assert!(fake.nodes().range(second..).all(|(_, node)| *node == 0), "{line}");
+    }
+    // Locked since.
+    let (_, _, carried) = changed_meanwhile(|fake| fake.areas.borrow_mut()[0].is_locked = true);
+    assert_eq!((carried.moved, carried.stayed.values().sum()), (512 * BASE, 512 * BASE));
+    // Memory that the program gives a name is still the same.
+    let (_, _, carried) =
+        changed_meanwhile(|fake| fake.areas.borrow_mut()[0].area.name = "[anon:a]".to_owned());
+    assert_eq!(carried.moved, 1024 * BASE);
+}
+
+#[test]
+fn what_somebody_moves_meanwhile_is_left_to_him() {
+    let third = START + 600 * BASE;
+    let (fake, _, carried) =
+        changed_meanwhile(move |fake| fake.pages.borrow_mut().get_mut(&third).expect("there").node = 3);
+    assert_eq!((carried.moved, fake.nodes()[&third]), (1023 * BASE, 3));
+}
+
+#[test]
+fn what_the_program_maps_anew_during_an_undo_is_not_ours() {
+    let fake = Fake::new(pages(&vec![0; 1024]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    carried(&fake, &fake.me(), &pages);
+    fake.move_takes.set(Duration::from_secs(2));
+    let line = "10200000-10400000 rw-p 00000000 00:01 8 /var/data\n";
+    let change = move |fake: &Fake| remap(fake, line, "default");
+    fake.then.replace(Some((fake.moves.get() + 1, Box::new(change))));
+    let back = back(&fake, &fake.me(), &pages, false);
+    assert_eq!((back.back, back.gone), (512 * BASE, 512 * BASE));
+}
+
+#[test]
+fn a_process_that_cannot_be_told_has_not_ended() {
+    let (fake, pages, moved) = changed_meanwhile(|fake| fake.unreadable.set(true));
+    assert!(matches!(&moved.end, End::Refused(why) if why.contains("too many")), "{:?}", moved.end);
+    let undone = back(&fake, &fake.me(), &pages, true);
+    assert_eq!((undone.gone, undone.left_bytes()), (0, 1024 * BASE), "{undone:?}");
+    assert!(undone.is_passing());
+    fake.unreadable.set(false);
+    assert_eq!(back(&fake, &fake.me(), &pages, false).back, 512 * BASE);
+}
+
+#[test]
+fn a_node_that_is_full_keeps_no_other_from_getting_its_pages_back() {
+    let fake = Fake::new(pages(&[0, 2, 0]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    carried(&fake, &fake.me(), &pages);
+    fake.full.set(Some(0));
+    let first = back(&fake, &fake.me(), &pages, true);
+    assert_eq!((first.back, first.left_bytes(), first.is_passing()), (BASE, 2 * BASE, true), "{first:?}");
+    fake.full.set(None);
+    assert_eq!(back(&fake, &fake.me(), &pages, false).back, 2 * BASE);
+}
+
+#[test]
+fn memory_that_was_dealt_out_by_page_goes_in_whole_batches() {
+    let nodes: Vec<u32> = (0..1024).map(|page| page % 2).collect();
+    let fake = Fake::new(pages(&nodes));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    assert_eq!((pages.extents.len(), carried(&fake, &fake.me(), &pages).moved), (512, 512 * BASE));
+    assert_eq!(fake.moves.get(), 1);
+    assert_eq!((back(&fake, &fake.me(), &pages, false).back, fake.moves.get()), (512 * BASE, 2));
+}
+
+#[test]
+fn a_page_of_zeroes_is_nobodys() {
+    let fake = Fake::new(pages(&[0, 0]));
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    carried(&fake, &fake.me(), &pages);
+    fake.pages.borrow_mut().get_mut(&START).expect("there").zeroes = true;
+    assert!(surveyed(&fake, &to(&[1])).0.stays.is_empty());
+    let back = back(&fake, &fake.me(), &pages, false);
+    assert_eq!((back.back, back.gone, back.left_bytes()), (BASE, BASE, 0));
+}
+
+#[test]
+fn for_threads_alone_no_memory_is_looked_at() {
+    let fake = Fake::new(pages(&[0]));
+    fake.unreadable.set(true);
+    let process = fake.open(77).expect("seen").expect("it lives");
+    assert_eq!(survey(&fake, &*process, &Wish::default()).expect("not asked").bytes(), 0);
 }
 
 #[test]
@@ -246,7 +368,7 @@ fn threads_get_their_own_cpus_back() {
     fake.threads.borrow_mut().push(thread(90, "4-5"));
     let first = release(&*process, &record, false).expect("it lives");
     assert_eq!((first.back, first.theirs, first.ended), (1, 1, 1), "{first:?}");
-    assert_eq!(first.left.values().sum::<u64>(), 1, "nobody can say what the new one would have had");
+    assert_eq!((first.unknown, first.left.len()), (1, 0), "nobody can say what the new one would have had");
     let forced = release(&*process, &record, true).expect("it lives");
     assert_eq!((forced.back, forced.already), (1, 1));
     assert_eq!(fake.threads.borrow()[..2], start[..2]);
@@ -301,7 +423,8 @@ proptest! {
         let (_, pages) = surveyed(&fake, &to(&targets));
         let process = fake.open(77).expect("seen").expect("it lives");
         let pace = Pace { bytes_per_second: None, stop: &|| stop_after > 0 && fake.moves.get() >= stop_after };
-        carry(&fake, &*process, &identity, &pages, &pace);
+        let load = Load { process: &*process, identity: &identity, pages: &pages };
+        carry(&fake, &load, &to(&targets), &pace);
         let mut others = Vec::new();
         for (index, what) in touched {
             let address = START + index as u64 * BASE;
@@ -316,7 +439,7 @@ proptest! {
             }
         }
         let before_undo = fake.nodes();
-        let undone = take_back(&fake, &*process, &identity, &pages, false, &never()).expect("seen");
+        let undone = take_back(&fake, &load, false, &never());
         for (address, node) in fake.nodes() {
             if !others.contains(&address) {
                 prop_assert_eq!(node, start[&address], "{:#x}", address);

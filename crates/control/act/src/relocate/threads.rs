@@ -33,6 +33,8 @@ pub struct ThreadsBack {
     pub theirs: u64,
     /// Ended.
     pub ended: u64,
+    /// Were born since, of threads that had different CPUs: nobody can say what they would have had.
+    pub unknown: u64,
     /// To be tried again, by reason.
     pub left: Reasons,
 }
@@ -65,7 +67,14 @@ pub fn pin(process: &dyn Process, record: &Threads) -> Pinned {
     let mut tried: BTreeSet<(u32, u64)> = BTreeSet::new();
     let common = common(record);
     for _ in 0..ROUNDS {
-        let Ok(threads) = process.threads() else { break };
+        let threads = match process.threads() {
+            Ok(threads) => threads,
+            Err(RelocateError::Ended { .. }) => break,
+            Err(error) => {
+                *pinned.left.entry(super::carry::told(&error)).or_default() += 1;
+                break;
+            }
+        };
         let fresh: Vec<Thread> =
             threads.into_iter().filter(|thread| !tried.contains(&(thread.tid, thread.start_ticks))).collect();
         if fresh.is_empty() {
@@ -92,7 +101,7 @@ fn pin_one(process: &dyn Process, record: &Threads, thread: &Thread, is_ours: bo
         return Err("begun meanwhile, with CPUs of its own".to_owned());
     }
     process.pin(thread.tid, &record.cpus).map_err(|error| super::carry::told(&error))?;
-    match process.thread(thread.tid) {
+    match process.thread(thread.tid).map_err(|error| super::carry::told(&error))? {
         Some(now) if now.cpus != record.cpus => {
             // Its cpuset took CPUs away: it is given back what it had, and not half of what was asked.
             let _ = process.pin(thread.tid, &thread.cpus);
@@ -130,17 +139,13 @@ pub fn release(process: &dyn Process, record: &Threads, force: bool) -> Result<T
             // Born since.
             (None, Some(common)) if is_ours && common != &record.cpus => common,
             (None, _) => {
-                if is_ours {
-                    *back
-                        .left
-                        .entry("born since, of threads that had different CPUs".to_owned())
-                        .or_default() += 1;
-                }
+                back.unknown += u64::from(is_ours);
                 continue;
             }
         };
         match process.pin(thread.tid, to) {
             Ok(()) => back.back += 1,
+            Err(RelocateError::Ended { .. }) => back.ended += 1,
             Err(error) => *back.left.entry(super::carry::told(&error)).or_default() += 1,
         }
     }

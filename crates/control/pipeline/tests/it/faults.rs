@@ -371,6 +371,6 @@ impl Sink for FusedSink<'_> {
         self.inner.holders(page_bytes)
     }
     fn processes(&self) -> Option<Box<dyn Processes + '_>> {
-        Some(Box::new(View { model: self.model?, fuse: self.fuse }))
+        Some(Box::new(View { pid: 0, model: self.model?, fuse: self.fuse }))
     }
 }

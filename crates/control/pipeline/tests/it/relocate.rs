@@ -8,20 +8,24 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-use planish_act::relocate::{Identity, Mapped, Process, Processes, RelocateError, Room, Thread};
+use planish_act::relocate::{Identity, Mapped, Process, Processes, RelocateError, Room, Spaces, Thread};
 use planish_model::{Closure, EntryId, EntryState, Exit, OutcomeKind};
-use planish_pipeline::{MoveRequest, PipelineError, Session, Target, relocate, undo};
-use planish_residency::{Kind, Who, parse_maps};
+use planish_pipeline::{
+    ApplyOptions, MoveRequest, PipelineError, Session, Target, apply, confirm, relocate, undo,
+};
+use planish_residency::{Area, Kind, Who, parse_maps};
 use planish_sys::CpuSet;
 use planish_sys::pagemap::{Filled, Run};
 use planish_sys::policy::PageAt;
 
 use crate::faults::{Fuse, MOMENTS, Moment, moving, until_killed};
-use crate::tree::{Tree, differences};
+use crate::tree::{Tree, differences, everything, plan_of};
+use crate::watch::without_watcher;
 
 const BASE: u64 = 4096;
 const START: u64 = 0x1000_0000;
 const PID: u32 = 77;
+const CHILD: u32 = 78;
 
 /// A process that is a model.
 pub struct Model {
@@ -30,10 +34,17 @@ pub struct Model {
     cpus: RefCell<CpuSet>,
     start_ticks: Cell<u64>,
     spare: Cell<u64>,
+    spaces: Cell<Spaces>,
+    unreadable: Cell<bool>,
+    /// Everything is hidden as soon as something was moved.
+    hides_what_moved: Cell<bool>,
+    /// A child that has these CPUs.
+    child: RefCell<Option<CpuSet>>,
 }
 
 /// The same behind a fuse.
 pub struct View<'a> {
+    pub pid: u32,
     pub model: &'a Model,
     pub fuse: &'a Fuse,
 }
@@ -48,6 +59,10 @@ impl Model {
             cpus: RefCell::new(cpus("0-1")),
             start_ticks: Cell::new(9),
             spare: Cell::new(1 << 30),
+            spaces: Cell::new(Spaces { pids: 1, time: 2 }),
+            unreadable: Cell::new(false),
+            hides_what_moved: Cell::new(false),
+            child: RefCell::default(),
         })
     }
 
@@ -62,7 +77,11 @@ fn cpus(list: &str) -> CpuSet {
 
 impl Processes for View<'_> {
     fn open(&self, pid: u32) -> Result<Option<Box<dyn Process + '_>>, RelocateError> {
-        Ok((pid == PID).then(|| Box::new(View { model: self.model, fuse: self.fuse }) as Box<dyn Process>))
+        let is_there = pid == PID || (pid == CHILD && self.model.child.borrow().is_some());
+        Ok(is_there.then(|| Box::new(View { pid, ..*self }) as Box<dyn Process>))
+    }
+    fn spaces(&self) -> Result<Spaces, RelocateError> {
+        Ok(self.model.spaces.get())
     }
     fn room(&self, node: u32) -> Option<Room> {
         (node < 2).then(|| Room { free: self.model.spare.get(), kept: 0 })
@@ -77,11 +96,18 @@ impl Processes for View<'_> {
 }
 
 impl Process for View<'_> {
-    fn identity(&self) -> Option<Identity> {
-        Some(Identity { pid: PID, start_ticks: self.model.start_ticks.get(), layout: (1, 2), mark: Some(3) })
+    fn identity(&self) -> Result<Option<Identity>, RelocateError> {
+        if self.model.unreadable.get() {
+            return Err(RelocateError::Elsewhere { why: "too many open files" });
+        }
+        let (start_ticks, spaces) = (self.model.start_ticks.get(), self.model.spaces.get());
+        Ok(Some(Identity { pid: PID, start_ticks, layout: (1, 2), mark: Some(3), spaces }))
+    }
+    fn areas(&self) -> Result<Vec<Area>, RelocateError> {
+        Ok(parse_maps("10000000-20000000 rw-p 00000000 00:00 0 [heap]\n").expect("sound"))
     }
     fn mapped(&self) -> Result<Vec<Mapped>, RelocateError> {
-        let areas = parse_maps("10000000-20000000 rw-p 00000000 00:00 0 [heap]\n").expect("sound");
+        let areas = self.areas()?;
         let policy = Some("default".to_owned());
         let mapped = |area| Mapped { area, policy: policy.clone(), is_locked: false, is_pool: false };
         Ok(areas.into_iter().map(mapped).collect())
@@ -95,6 +121,7 @@ impl Process for View<'_> {
         let pages = self.model.pages.borrow();
         let at = |address: &u64| match pages.get(address) {
             Some(_) if self.model.hidden.get() && address.is_multiple_of(2 * BASE) => PageAt::Absent,
+            Some(1) if self.model.hides_what_moved.get() => PageAt::Absent,
             Some(node) => PageAt::Node(*node),
             None => PageAt::Absent,
         };
@@ -111,6 +138,10 @@ impl Process for View<'_> {
         self.pages_at(addresses)
     }
     fn threads(&self) -> Result<Vec<Thread>, RelocateError> {
+        if self.pid == CHILD {
+            let cpus = self.model.child.borrow().clone().expect("there");
+            return Ok(vec![Thread { tid: CHILD, start_ticks: 12, cpus }]);
+        }
         Ok(vec![Thread { tid: PID, start_ticks: 9, cpus: self.model.cpus.borrow().clone() }])
     }
     fn pin(&self, _: u32, cpus: &CpuSet) -> Result<(), RelocateError> {
@@ -277,8 +308,156 @@ fn a_damaged_record_is_told_and_given_up_by_force_alone() {
     assert!(undone.hints.iter().any(|hint| hint.contains(".record is damaged")), "{:?}", undone.hints);
     assert!(tree.entries()[0].is_open());
     let forced = undo(&session(&tree, &model), Target::Newest, true).expect("given up");
-    assert_eq!(forced.exit, Exit::Done);
-    assert!(!tree.entries()[0].is_open() && records(&tree).is_empty());
+    assert_eq!(forced.exit, Exit::Findings, "it is given up, and not back");
+    assert!(forced.hints.iter().any(|hint| hint.contains("given up")), "{:?}", forced.hints);
+    assert!(!tree.entries()[0].is_open());
+}
+
+#[test]
+fn force_gives_up_what_is_hidden_and_never_what_passes() {
+    let (tree, model) = (host(), Model::new());
+    let start = model.shape();
+    moved(&tree, &model);
+    let forced = |word: &str, exit: Exit| {
+        let forced = undo(&session(&tree, &model), Target::All, true).expect(word);
+        assert_eq!(forced.exit, exit, "{forced:?}");
+        assert!(forced.hints.iter().any(|hint| hint.contains(word)), "{:?}", forced.hints);
+        assert!(tree.entries()[0].is_open() && !records(&tree).is_empty(), "{word}");
+    };
+    // A full node, a process that cannot be told, and one that is seen from another namespace.
+    model.spare.set(0);
+    forced("no free memory on the node", Exit::Findings);
+    model.spare.set(1 << 30);
+    model.unreadable.set(true);
+    forced("too many open files", Exit::FailedNotRestored);
+    model.unreadable.set(false);
+    model.spaces.set(Spaces { pids: 8, time: 2 });
+    forced("another PID or time namespace", Exit::FailedNotRestored);
+    model.spaces.set(Spaces { pids: 1, time: 2 });
+    model.hidden.set(true);
+    let given_up = undo(&session(&tree, &model), Target::All, true).expect("given up");
+    assert_eq!(given_up.exit, Exit::Findings);
+    assert!(given_up.hints.iter().any(|hint| hint.contains("given up")), "{:?}", given_up.hints);
+    assert!(!tree.entries()[0].is_open(), "what is hidden is given up");
+    // Until the next boot force may be tried again.
+    model.hidden.set(false);
+    let again = undo(&session(&tree, &model), Target::Entry(EntryId(1)), true).expect("forced");
+    assert_eq!((again.exit, model.shape(), records(&tree).len()), (Exit::Done, start, 0));
+}
+
+#[test]
+fn a_process_in_another_namespace_has_not_ended() {
+    let (tree, model) = (host(), Model::new());
+    let start = model.shape();
+    moved(&tree, &model);
+    let there = model.shape();
+    // There the number is that of somebody else, who began at another moment.
+    for (spaces, start_ticks) in [(Spaces { pids: 8, time: 2 }, 10), (Spaces { pids: 1, time: 9 }, 9)] {
+        model.spaces.set(spaces);
+        model.start_ticks.set(start_ticks);
+        let undone = undo(&session(&tree, &model), Target::All, false).expect("told");
+        assert_eq!((undone.exit, model.shape()), (Exit::FailedNotRestored, there.clone()));
+        assert!(tree.entries()[0].is_open() && records(&tree).len() == 2);
+    }
+    model.spaces.set(Spaces { pids: 1, time: 2 });
+    assert_eq!(undo(&session(&tree, &model), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(model.shape(), start);
+}
+
+#[test]
+fn of_two_moves_of_a_process_the_newer_is_undone_first() {
+    for force in [false, true] {
+        let (tree, model) = (host(), Model::new());
+        let start = model.shape();
+        let first = moved(&tree, &model);
+        let back = MoveRequest { to: Some([0].into_iter().collect()), cpus: Some(cpus("0")), ..request() };
+        let second = relocate(&session(&tree, &model), &back, &|| false).expect("moved").entry.expect("one");
+        let there = model.shape();
+        let older = undo(&session(&tree, &model), Target::Entry(first), force).expect("told");
+        assert_eq!((older.exit, model.shape()), (Exit::Findings, there), "{older:?}");
+        assert!(older.hints.iter().any(|hint| hint.contains(&format!("planish undo {second}"))), "{older:?}");
+        assert_eq!(records(&tree).len(), 4, "nothing is forgotten");
+        for entry in [second, first] {
+            assert_eq!(
+                undo(&session(&tree, &model), Target::Entry(entry), force).expect("undone").exit,
+                Exit::Done
+            );
+        }
+        assert_eq!((model.shape(), records(&tree).len()), (start, 0));
+    }
+}
+
+#[test]
+fn what_went_and_is_hidden_afterwards_keeps_its_entry() {
+    let (tree, model) = (host(), Model::new());
+    model.pages.borrow_mut().retain(|_, node| *node == 0);
+    let start = model.shape();
+    model.hides_what_moved.set(true);
+    let memory = MoveRequest { cpus: None, ..request() };
+    let moved = relocate(&session(&tree, &model), &memory, &|| false).expect("moved");
+    assert_eq!(
+        (moved.exit, moved.processes[0].carried.as_ref().map(|carried| carried.moved)),
+        (Exit::Findings, Some(0))
+    );
+    assert!(moved.entry.is_some() && tree.entries()[0].is_open() && records(&tree).len() == 1);
+    model.hides_what_moved.set(false);
+    assert_eq!(undo(&session(&tree, &model), Target::Newest, false).expect("undone").exit, Exit::Done);
+    assert_eq!(model.shape(), start);
+}
+
+/// A stat file of the child.
+fn bear(tree: &Tree) {
+    let stat = tree.get("/proc/77/stat").replacen("77 (db) S 1 ", "78 (db) S 77 ", 1);
+    tree.put("/proc/78/stat", &stat);
+}
+
+#[test]
+fn a_child_that_was_given_our_cpus_by_its_parent_is_told() {
+    let (tree, model) = (host(), Model::new());
+    moved(&tree, &model);
+    bear(&tree);
+    model.child.replace(Some(cpus("1")));
+    let undone = undo(&session(&tree, &model), Target::Newest, false).expect("undone");
+    assert_eq!((undone.exit, model.cpus.borrow().clone()), (Exit::Findings, cpus("0-1")));
+    assert!(undone.hints.iter().any(|hint| hint.contains("keep it: 78")), "{:?}", undone.hints);
+    assert!(!tree.entries()[0].is_open());
+    model.child.replace(Some(cpus("0-1")));
+    moved(&tree, &model);
+    assert_eq!(undo(&session(&tree, &model), Target::Newest, false).expect("undone").exit, Exit::Done);
+}
+
+#[test]
+fn what_is_started_while_a_tree_is_moved_is_told() {
+    let (tree, model) = (host(), Model::new());
+    let stop = || {
+        bear(&tree);
+        false
+    };
+    let all = MoveRequest { tree: true, ..request() };
+    let moved = relocate(&session(&tree, &model), &all, &stop).expect("moved");
+    assert_eq!((moved.exit, moved.processes.len()), (Exit::Findings, 1));
+    assert!(moved.hints.iter().any(|hint| hint.contains("1 processes of the tree")), "{:?}", moved.hints);
+}
+
+#[test]
+fn no_timer_waits_for_a_move() {
+    let (tree, model) = (host(), Model::new());
+    let start = model.shape();
+    let first = moved(&tree, &model);
+    let plain = without_watcher(&tree);
+    let options = ApplyOptions { confirm_seconds: Some(600), ..ApplyOptions::default() };
+    apply(&plain, &plan_of(&plain, &everything()), &options).expect("applied");
+    let there = model.shape();
+    let refused = relocate(&session(&tree, &model), &request(), &|| false).expect_err("refused");
+    assert!(refused.to_string().contains("unless it is confirmed"), "{refused}");
+    assert!(refused.hints().iter().any(|hint| hint.contains("planish confirm")), "{:?}", refused.hints());
+    assert_eq!(refused.exit(), Exit::Refused);
+    let refused = undo(&session(&tree, &model), Target::Entry(first), false).expect_err("refused");
+    assert!(refused.to_string().contains("unless it is confirmed"), "{refused}");
+    assert_eq!((model.shape(), records(&tree).len()), (there, 2));
+    confirm(&plain).expect("confirmed");
+    let undone = undo(&session(&tree, &model), Target::Entry(first), false).expect("undone");
+    assert_eq!((undone.exit, model.shape()), (Exit::Done, start));
 }
 
 #[test]

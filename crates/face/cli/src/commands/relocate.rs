@@ -48,8 +48,8 @@ pub(crate) struct Args {
     /// Also memory that a program has locked: it waits for a moment for each page
     #[arg(long, requires = "to")]
     locked: bool,
-    /// Move at most so much in a second, in MB
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Move at most so much in a second, in MB; an undo goes no faster
+    #[arg(long, value_name = "MB", requires = "to", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rate: Option<u64>,
     /// Look and tell what would be moved; move nothing
     #[arg(long)]
@@ -92,9 +92,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for hint in relocated.hints {
         answer = answer.warning(hint);
     }
-    let is_early = report.processes.iter().any(|process| process.ended.is_some());
-    if is_early {
-        answer = answer.warning("it ended early: the same command again goes on where it stopped");
+    if relocated.processes.iter().any(MovedProcess::was_stopped) {
+        answer = answer.warning("it was stopped: the same command again goes on where it stopped");
     }
     let pid = report.processes.first().map_or(0, |process| process.pid);
     Ok(match relocated.entry {

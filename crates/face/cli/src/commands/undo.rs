@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "entry")]
     all: bool,
     /// Write the originals even where someone else changed the value since; of an entry that is undone already, where
-    /// it is named
+    /// it is named. Of pages that were moved, also those that others moved since; what is hidden or in swap is given up
     #[arg(long)]
     force: bool,
 }
