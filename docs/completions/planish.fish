@@ -144,7 +144,7 @@ always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand undo" -l clock -d 'Take this as the present time, in seconds since 1970: for tests on recorded hosts' -r
 complete -c planish -n "__fish_planish_using_subcommand undo" -l all -d 'Undo every open entry, newest first'
-complete -c planish -n "__fish_planish_using_subcommand undo" -l force -d 'Write the originals even where someone else changed the value since; of an entry that is undone already, where it is named'
+complete -c planish -n "__fish_planish_using_subcommand undo" -l force -d 'Write the originals even where someone else changed the value since; of an entry that is undone already, where it is named. Of pages that were moved, also those that others moved since; what is hidden or in swap is given up'
 complete -c planish -n "__fish_planish_using_subcommand undo" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand undo" -s v -l verbose -d 'Print every place, source and calculation'
@@ -282,7 +282,7 @@ complete -c planish -n "__fish_planish_using_subcommand move" -l to -d 'Move mem
 complete -c planish -n "__fish_planish_using_subcommand move" -l from -d 'Only memory that lies on these nodes now' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l only -d 'Only memory of this kind: heap, anon, stack; separated by commas' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l cpus -d 'Pin every thread to these CPUs' -r
-complete -c planish -n "__fish_planish_using_subcommand move" -l rate -d 'Move at most so much in a second, in MB' -r
+complete -c planish -n "__fish_planish_using_subcommand move" -l rate -d 'Move at most so much in a second, in MB; an undo goes no faster' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l reason -d 'Why, for the journal' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand move" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
