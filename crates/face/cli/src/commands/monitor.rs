@@ -270,4 +270,12 @@ mod tests {
             "planish OK: nothing is applied | wanted=0 drift=0 lost=0 pending=0 unknown=0\n"
         );
     }
+
+    #[test]
+    fn an_entry_that_another_one_was_to_replace_is_a_warning() {
+        let left = Unfinished { entry: planish_model::EntryId(2), old: planish_model::EntryId(1) };
+        let told = "planish WARNING: entry 2 is to take the place of entry 1, of which something is left: \
+                    planish undo 1\n";
+        assert_eq!(unfinished(&left), (told.to_owned(), Level::Warning));
+    }
 }
