@@ -33,6 +33,9 @@ impl Device for Card {
     fn kernel(&self) -> Known {
         Known::Is("eth0".to_owned())
     }
+    fn name(&self) -> Known {
+        self.kernel()
+    }
     fn attribute(&self, path: &str) -> Known {
         match path {
             "address" => Known::Is("52:54:00:00:00:01".to_owned()),

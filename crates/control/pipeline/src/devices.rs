@@ -49,7 +49,7 @@ pub(crate) fn id(host: &Host, place: &str) -> Option<DeviceId> {
     for other in host.list(all.trim_end_matches('/')).iter().filter(|other| *other != name) {
         // What the kernel keeps of each path to a disk of several is the disk's own.
         let hidden = || host.read(&format!("{DISKS}{other}/hidden")).is_ok_and(|text| text.trim() == "1");
-        if !own.is_empty() && !(folder == DISKS && hidden()) {
+        if !(own.is_empty() || folder == DISKS && hidden()) {
             let theirs = facts(host, other);
             own.retain(|fact| !theirs.contains(fact));
         }
