@@ -72,7 +72,7 @@ pub fn take_back(processes: &dyn Processes, load: &Load<'_>, force: bool, pace: 
             return back;
         }
         done += batch.len() as u64 * pages.base_bytes;
-        pace.wait(processes, begun, done);
+        pace.wait(processes, begun, back.back);
     }
     back
 }
