@@ -655,7 +655,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__export)
-            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
+            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -682,10 +682,6 @@ _planish() {
                     return 0
                     ;;
                 --exclude)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --instead-of)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1700,7 +1696,7 @@ _planish() {
             fi
             case "${prev}" in
                 --from)
-                    COMPREPLY=($(compgen -W "script sysctl tmpfiles tuned saptune kernel-args ansible node-tuning" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "script sysctl tmpfiles tuned saptune kernel-args ansible node-tuning udev" -- "${cur}"))
                     return 0
                     ;;
                 --name)

@@ -216,7 +216,8 @@ tuned\t'A profile of tuned'
 saptune\t'A note of saptune'
 kernel-args\t'Arguments of the kernel command line'
 ansible\t'Tasks of Ansible'
-node-tuning\t'An object of the Node Tuning operator'"
+node-tuning\t'An object of the Node Tuning operator'
+udev\t'Rules of udev'"
 complete -c planish -n "__fish_planish_using_subcommand import" -l name -d 'The name of the profile; without it the file\'s own without its ending, or that of the folder of a tuned.conf' -r
 complete -c planish -n "__fish_planish_using_subcommand import" -s o -l output -d 'Save the profile to F, which must not be there yet' -r -F
 complete -c planish -n "__fish_planish_using_subcommand import" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
@@ -235,7 +236,6 @@ complete -c planish -n "__fish_planish_using_subcommand export" -l allow -d 'All
 complete -c planish -n "__fish_planish_using_subcommand export" -l allow-knob -d 'Allow the steps of this knob, whatever its class' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l service -d 'Size pools for this service: a process id or a name' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l exclude -d 'Leave this knob as it is; or leave its places to another program that writes them, such as tuned' -r
-complete -c planish -n "__fish_planish_using_subcommand export" -l instead-of -d 'Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo brings back what was before both' -r
 complete -c planish -n "__fish_planish_using_subcommand export" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
