@@ -207,7 +207,14 @@ impl Process for Handle<'_> {
     }
 
     fn move_pages(&self, addresses: &[u64], nodes: &[u32]) -> Result<Vec<PageAt>, RelocateError> {
-        let moved = addresses.iter().zip(nodes).map(|(address, node)| self.0.goes(*address, *node)).collect();
+        let mut moved = vec![PageAt::Failed(Errno::AGAIN); addresses.len()];
+        for ((address, node), answer) in addresses.iter().zip(nodes).zip(&mut moved) {
+            *answer = self.0.goes(*address, *node);
+            // As the kernel does it: what is behind such a page is not tried.
+            if *answer == PageAt::Failed(Errno::AGAIN) {
+                break;
+            }
+        }
         self.0.moves.set(self.0.moves.get() + 1);
         let due = self.0.then.borrow().as_ref().is_some_and(|(moves, _)| *moves == self.0.moves.get());
         if due {

@@ -355,10 +355,24 @@ fn shift(
             processes.pause(BUSY_PAUSE);
         }
         let (some, nodes): (Vec<u64>, Vec<u32>) = indices.iter().map(|index| pages[*index]).unzip();
-        for (index, answer) in indices.iter().zip(process.move_pages(&some, &nodes)?) {
+        for (index, answer) in indices.iter().zip(move_each(process, &some, &nodes)?) {
             answers[*index] = answer;
         }
         at = process.pages_at(&addresses)?;
     }
     Ok(Shifted { at, answers })
+}
+
+/// Moves each page that can be. The kernel gives a call up at the first page that it cannot copy, and leaves those
+/// behind it untried (do_pages_move in mm/migrate.c): one that a device writes to would keep all of them.
+fn move_each(process: &dyn Process, addresses: &[u64], nodes: &[u32]) -> Result<Vec<PageAt>, RelocateError> {
+    let mut answers = Vec::with_capacity(addresses.len());
+    while answers.len() < addresses.len() {
+        let done = answers.len();
+        let some = process.move_pages(&addresses[done..], &nodes[done..])?;
+        let given_up = some.iter().position(|answer| *answer == PageAt::Failed(Errno::AGAIN));
+        let told = given_up.map_or(addresses.len() - done, |at| at + 1);
+        answers.extend(some.into_iter().take(told));
+    }
+    Ok(answers)
 }

@@ -102,6 +102,22 @@ fn what_stays_is_told_with_its_reason() {
 }
 
 #[test]
+fn a_pinned_page_keeps_no_other_one() {
+    let mut some = pages(&[0; 6]);
+    for pinned in [0, 2, 5] {
+        some[pinned].1.stuck = Some(Errno::AGAIN);
+    }
+    let fake = Fake::new(some);
+    let (_, pages) = surveyed(&fake, &to(&[1]));
+    let carried = carried(&fake, &fake.me(), &pages);
+    assert_eq!(fake.nodes().into_values().collect::<Vec<_>>(), [0, 1, 0, 1, 1, 0]);
+    assert_eq!((carried.moved, carried.end), (3 * BASE, End::Whole));
+    let pinned = "in use by the kernel or a device: pinned, or under input or output";
+    assert_eq!(carried.stayed, [(pinned.to_owned(), 3 * BASE)].into());
+    assert_eq!(back(&fake, &fake.me(), &pages, false).back, 3 * BASE);
+}
+
+#[test]
 fn policies_locks_pools_and_files_stay_unless_asked() {
     let text = "10000000-10001000 rw-p 00000000 00:00 0 \n10001000-10002000 rw-p 00000000 00:00 0 \n\
                 10002000-10003000 rw-p 00000000 00:0f 9 /anon_hugepage (deleted)\n\
