@@ -16,6 +16,9 @@ int ftruncate(int, long);
 int posix_fallocate(int, long, long);
 int open(const char *, int, ...);
 long read(int, void *, size_t);
+long pwrite(int, const void *, size_t, long);
+int pipe(int *);
+long splice(int, long *, int, long *, size_t, unsigned);
 int printf(const char *, ...);
 int atoi(const char *);
 int strcmp(const char *, const char *);
@@ -24,6 +27,25 @@ unsigned sleep(unsigned);
 
 enum { READ_WRITE = 3, SHARED = 1, ANONYMOUS = 0x20, CREATE = 01000, REMOVE = 0 };
 enum { HEAP = 16 << 20, SMALL = 4096, SMALL_COUNT = 1024 };
+/* Fewer than a pipe holds, each of them one that is wanted on the other node. */
+enum { PIN_COUNT = 12, PIN_STEP = 4 << 20, PIN_FIRST = 4096 };
+
+/* Pages of a file that nobody can copy elsewhere while the pipe holds them, as those of a device's input are. */
+static int pin(int file)
+{
+    int ends[2], i;
+    long at;
+
+    if (pipe(ends))
+        return 0;
+    for (i = 0; i < PIN_COUNT; i++) {
+        at = (long)i * PIN_STEP + PIN_FIRST;
+        /* Of a page that nobody has written yet a pipe gets zeros, and not the page. */
+        if (pwrite(file, "", 1, at) != 1 || splice(file, &at, ends[1], 0, 4096, 0) != 4096)
+            return 0;
+    }
+    return 1;
+}
 
 static void *segment(const char *kind, size_t bytes)
 {
@@ -39,10 +61,12 @@ static void *segment(const char *kind, size_t bytes)
         return at;
     }
     file = memfd_create("segment", 0);
-    if (!strcmp(kind, "allocated"))
+    if (!strcmp(kind, "allocated") || !strcmp(kind, "pinned"))
         posix_fallocate(file, 0, (long)bytes);
     else
         ftruncate(file, (long)bytes);
+    if (!strcmp(kind, "pinned") && !pin(file))
+        return (void *)-1;
     return mmap(0, bytes, READ_WRITE, SHARED, file, 0);
 }
 

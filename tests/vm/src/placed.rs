@@ -51,6 +51,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             report.check(&name("plain"), || plain(&program));
             report.check(&name("memfd.4k"), || spread(&program, "memfd", &[], "base"));
             report.check(&name("allocated.4k"), || spread(&program, "allocated", &[], "base"));
+            report.check(&name("pinned.4k"), || spread(&program, "pinned", &[], "base"));
             report.check(&name("weighted"), || weighted(&program));
             report.check(&name("bound"), || bound(&program));
         }

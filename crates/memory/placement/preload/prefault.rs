@@ -93,11 +93,21 @@ impl<'a> Job<'a> {
                     count += 1;
                 }
             }
-            let (where_to, told) = (nodes.as_ptr() as usize, status.as_mut_ptr() as usize);
-            // SAFETY: three arrays of at least `count`; where a page lies changes none of its content.
-            unsafe {
-                call6(nr::MOVE_PAGES, 0, count, addresses.as_ptr() as usize, where_to, told, MPOL_MF_MOVE)
-            };
+            let mut done = 0;
+            while done < count {
+                let what = addresses.as_ptr() as usize + done * size_of::<usize>();
+                let where_to = nodes.as_ptr() as usize + done * size_of::<i32>();
+                let told = status.as_mut_ptr() as usize + done * size_of::<i32>();
+                // SAFETY: three arrays of at least `count`; where a page lies changes none of its content.
+                let left =
+                    unsafe { call6(nr::MOVE_PAGES, 0, count - done, what, where_to, told, MPOL_MF_MOVE) };
+                if left <= 0 {
+                    break;
+                }
+                // The kernel gives up at the first page that it cannot copy, one that a device writes to, and counts it
+                // with those that it did not try. The next call begins there, and behind it where that fails again.
+                done += (count - done).saturating_sub(left as usize).max(1);
+            }
         }
     }
 
