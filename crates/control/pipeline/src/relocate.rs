@@ -149,7 +149,6 @@ pub fn relocate(
         true => None,
         false => Some(session.writer(PATIENCE)?),
     };
-
     if let Some(journal) = &journal {
         refuse_unconfirmed(session, journal, &[])?;
     }
@@ -188,21 +187,28 @@ pub fn relocate(
         journal.sweep_records();
     }
 
-    let late = started_meanwhile(session.host(), request, &movers);
-
     // After this point a fresh look trusts none of that.
+    let late = started_meanwhile(session.host(), request, &movers);
     for mover in &mut movers {
         let looked = Wish { targets: Vec::new(), ..wish.clone() };
         mover.told.after = survey(&*processes, &*mover.process, &looked).ok().map(|survey| survey.on);
     }
     let mut relocated = ended(is_any.then_some(entry), movers, missed, session.host(), request);
-    if late > 0 {
-        relocated.hints.push(format!(
-            "{late} processes of the tree were started meanwhile, and were not moved: the same command again moves them"
-        ));
-        relocated.exit = Exit::Findings;
-    }
+    relocated.tell_late(late);
     Ok(relocated)
+}
+
+impl Relocated {
+    /// Tells of processes that came too late to be moved.
+    fn tell_late(&mut self, late: usize) {
+        if late > 0 {
+            self.hints.push(format!(
+                "{late} processes of the tree were started meanwhile, and were not moved: the same command again \
+                 moves them"
+            ));
+            self.exit = Exit::Findings;
+        }
+    }
 }
 
 /// How many processes that are meant were not there when they were listed.
@@ -231,8 +237,8 @@ fn refusal(why: impl Into<String>, cure: impl Into<String>) -> PipelineError {
     PipelineError::Relocate { why: why.into(), cure: cure.into() }
 }
 
-/// Refuses to hold the lock of the host while a timer waits to take an entry back: it would come too late, and a confirm
-/// would be refused meanwhile. No timer can begin during the move.
+/// Refuses to hold the lock of the host while a timer waits to take an entry back: it would come too late, and a
+/// confirm would be refused meanwhile. No timer can begin during the move.
 fn refuse_unconfirmed(session: &Session, journal: &Journal, undone: &[EntryId]) -> Result<(), PipelineError> {
     let waiting = unconfirmed::all(session, &journal.ledger().entries);
     match waiting.iter().find(|waits| !undone.contains(&waits.entry)) {
