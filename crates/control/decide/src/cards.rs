@@ -131,7 +131,7 @@ mod tests {
         let step = |id: &str, place: &str| {
             let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
             let verdict = Verdict::new(VerdictKind::Settable, String::new());
-            crate::plan::step(knob, place, "1".to_owned(), "2".to_owned(), verdict)
+            Step::of(knob, place, "1".to_owned(), "2".to_owned(), verdict)
         };
         let queues = step("net.channels_combined", "/planish/ethtool/eth1/channels_combined");
         let own = step("net.rps_cpus", "/sys/class/net/eth1/queues/rx-0/rps_cpus");

@@ -316,7 +316,7 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
-        self.steps.push(Step { coupled, because, ..step(knob, &reading.place, now, word, verdict) });
+        self.steps.push(Step { coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
     }
 
     /// Whether a place that is as wanted is so by the entry that the plan takes the place of, and by no newer one.
@@ -337,7 +337,7 @@ impl<'a> Draft<'a> {
         let word = knob.r#type.normal(wanted);
         let because =
             self.options.instead_of.map(|entry| format!("taken over from entry {entry}: not written"));
-        let taken = step(knob, &reading.place, now, word, verdict);
+        let taken = Step::of(knob, &reading.place, now, word, verdict);
         self.steps.push(Step { coupled, because, part: Some(Part::TakenOver), ..taken });
     }
 
@@ -366,7 +366,7 @@ impl<'a> Draft<'a> {
         if knob.argument(wanted).is_some() {
             let now = reading.value.clone().unwrap_or_default();
             let word = knob.r#type.normal(wanted);
-            self.boot.push(step(knob, &reading.place, now, word, verdict.clone()));
+            self.boot.push(Step::of(knob, &reading.place, now, word, verdict.clone()));
         }
         self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
     }
@@ -542,7 +542,7 @@ impl<'a> Draft<'a> {
             part: (raise.pages() == 0).then_some(Part::TakenOver),
             service: raise.service.clone(),
             because: Some(raise.because.clone()),
-            ..step(knob, place, now.unwrap_or_else(|| raise.pool.pages.to_string()), wanted, verdict)
+            ..Step::of(knob, place, now.unwrap_or_else(|| raise.pool.pages.to_string()), wanted, verdict)
         });
     }
 
@@ -639,29 +639,6 @@ fn boot_cure(knob: &Knob, wanted: &str) -> Option<String> {
         (Some(argument), _) => Some(format!("boot with `{argument}` on the kernel command line")),
         (None, Some((name, _))) => Some(format!("boot without `{name}` on the kernel command line")),
         (None, None) => None,
-    }
-}
-
-/// A step with what the row says, and nothing coupled.
-pub(crate) fn step(knob: &Knob, place: &str, now: String, wanted: String, verdict: Verdict) -> Step {
-    Step {
-        knob: knob.id.clone(),
-        place: place.to_owned(),
-        now,
-        wanted,
-        class: knob.class,
-        when: knob.when,
-        undo: knob.undo,
-        why: knob.why.clone(),
-        cost: knob.cost.clone(),
-        source: knob.source.clone(),
-        verdict,
-        raise_pages: None,
-        takes_pages: None,
-        part: None,
-        service: None,
-        coupled: Vec::new(),
-        because: None,
     }
 }
 

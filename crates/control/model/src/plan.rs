@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Class, EntryId, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, VerdictKind, When};
+use crate::{
+    Class, EntryId, Knob, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, VerdictKind, When,
+};
 
 /// How another place depends on the one that a step writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -125,6 +127,30 @@ pub struct Step {
 }
 
 impl Step {
+    /// A step with what the row of its knob says, and nothing coupled.
+    #[must_use]
+    pub fn of(knob: &Knob, place: &str, now: String, wanted: String, verdict: Verdict) -> Self {
+        Self {
+            knob: knob.id.clone(),
+            place: place.to_owned(),
+            now,
+            wanted,
+            class: knob.class,
+            when: knob.when,
+            undo: knob.undo,
+            why: knob.why.clone(),
+            cost: knob.cost.clone(),
+            source: knob.source.clone(),
+            verdict,
+            raise_pages: None,
+            takes_pages: None,
+            part: None,
+            service: None,
+            coupled: Vec::new(),
+            because: None,
+        }
+    }
+
     /// The service whose next start takes the value up, where the step tells: the unit of its drop-in, or the service
     /// that a pool is for. `None` for what takes effect at the write or at a boot, and for what every program takes up.
     #[must_use]

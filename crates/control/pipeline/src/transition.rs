@@ -414,24 +414,12 @@ impl Draft<'_> {
             let reason = format!("it has set {knob}, which no catalogue knows any more");
             refused(id, reason, format!("planish undo {id} needs none; then apply"))
         })?;
+        let wanted = original.r#type.written(target);
+        let settable = Verdict::new(VerdictKind::Settable, "");
         Ok(Step {
-            knob: knob.id.clone(),
-            place: original.place.clone(),
-            now,
-            wanted: original.r#type.written(target),
-            class: knob.class,
-            when: knob.when,
-            undo: knob.undo,
-            why: knob.why.clone(),
-            cost: knob.cost.clone(),
-            source: knob.source.clone(),
-            verdict: Verdict::new(VerdictKind::Settable, ""),
-            raise_pages: None,
-            takes_pages: None,
             part: Some(Part::Back),
-            service: None,
-            coupled: Vec::new(),
             because: Some(format!("back to what was there before entry {id}")),
+            ..Step::of(knob, &original.place, now, wanted, settable)
         })
     }
 }
