@@ -18,6 +18,7 @@ use rustix::process::Pid;
 
 use crate::error::{Error, Result};
 use crate::pages;
+use crate::process::word;
 use crate::raw::syscall;
 
 /// Pages of a walk at most: it holds the lock of the process's address space for reading, and 16,384 pages keep
@@ -208,12 +209,6 @@ impl FrameFlags {
         }
         Ok(count)
     }
-}
-
-/// Eight bytes as the kernel, which is of our own byte order, wrote them.
-#[expect(clippy::host_endian_bytes, reason = "the files hold words of the running kernel")]
-fn word(bytes: &[u8]) -> u64 {
-    u64::from_ne_bytes(bytes.try_into().expect("chunks of eight"))
 }
 
 /// The frame number in an entry of pagemap: bits 0-54 of one whose bit 63 (present) is set.

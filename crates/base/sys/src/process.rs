@@ -126,8 +126,8 @@ pub fn exec_mark(pid: Pid) -> Option<u32> {
 }
 
 /// Eight bytes as the kernel, which is of our own byte order, wrote them.
-#[expect(clippy::host_endian_bytes, reason = "the file holds words of the running kernel")]
-fn word(bytes: &[u8]) -> u64 {
+#[expect(clippy::host_endian_bytes, reason = "the files hold words of the running kernel")]
+pub(crate) fn word(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(bytes.try_into().expect("chunks of eight"))
 }
 

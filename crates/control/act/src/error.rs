@@ -128,6 +128,13 @@ impl SinkError {
     }
 }
 
+/// An error with its causes on one line.
+#[must_use]
+pub fn in_full(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
 /// Why a host cannot be written at all.
 #[derive(Debug, Error)]
 pub enum ActError {

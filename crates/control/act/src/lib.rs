@@ -29,7 +29,7 @@ pub mod stack;
 mod testing;
 pub mod three_way;
 
-pub use error::{ActError, Operation, Refusal, SinkError};
+pub use error::{ActError, Operation, Refusal, SinkError, in_full};
 pub use looking_sink::LookingSink;
 pub use model_sink::ModelSink;
 pub use perform::{hand_over, hand_pages, perform, take_back};

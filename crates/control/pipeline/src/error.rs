@@ -597,8 +597,7 @@ impl PipelineError {
 
     /// The error with its causes on one line, for a row of a report.
     pub(crate) fn in_full(&self) -> String {
-        let chain = std::iter::successors(Some(self as &dyn std::error::Error), |error| error.source());
-        chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+        planish_act::in_full(self)
     }
 
     /// The cure of a name or file that is no source of a plan.

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use planish_act::Sink;
 use planish_act::relocate::{
     Back, Carried, End, Identity, Load, Pace, Pinned, Process, Processes, Reasons, Record, RelocateError,
     Survey, Threads, ThreadsBack, Wish, carry, pin, release, survey, take_back as take_pages_back, to_pin,
 };
+use planish_act::{Sink, in_full};
 use planish_host::Host;
 use planish_journal::{Intent, Journal, RecordFault};
 use planish_model::{
@@ -763,11 +763,6 @@ fn told_heirs(kind: OutcomeKind, detail: String, heirs: &[u32], cpus: &CpuSet) -
          (taskset -a -p -c LIST PID gives them others)"
     );
     (if kind == OutcomeKind::InUse { kind } else { OutcomeKind::Theirs }, told)
-}
-
-fn in_full(error: &dyn std::error::Error) -> String {
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn told_back(back: &Back, force: bool) -> (OutcomeKind, String) {

@@ -11,6 +11,7 @@ use super::sight::{MAPPED_ANEW, Sight};
 use super::{
     Extent, Identity, Pages, Process, Processes, Reasons, RelocateError, Room, Wish, reason_of, shift, target,
 };
+use crate::in_full;
 
 /// Bytes of a batch: a move of so many holds the locks of an address space for a moment, and no longer.
 const BATCH_BYTES: u64 = 2 << 20;
@@ -70,7 +71,7 @@ impl End {
     pub(super) fn of(error: &RelocateError) -> Self {
         match error {
             RelocateError::Ended { .. } => Self::Ended,
-            error => Self::Refused(told(error)),
+            error => Self::Refused(in_full(error)),
         }
     }
 }
@@ -225,15 +226,4 @@ fn batch_of(
         }
     }
     Ok(())
-}
-
-/// An error with its causes.
-pub(super) fn told(error: &dyn std::error::Error) -> String {
-    let mut told = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        told += &format!(": {cause}");
-        source = cause.source();
-    }
-    told
 }

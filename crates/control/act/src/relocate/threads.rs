@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use planish_sys::CpuSet;
 
 use super::{Process, Reasons, RelocateError, Thread, Threads};
+use crate::in_full;
 
 /// How often the list of threads is read again.
 const ROUNDS: usize = 8;
@@ -71,7 +72,7 @@ pub fn pin(process: &dyn Process, record: &Threads) -> Pinned {
             Ok(threads) => threads,
             Err(RelocateError::Ended { .. }) => break,
             Err(error) => {
-                *pinned.left.entry(super::carry::told(&error)).or_default() += 1;
+                *pinned.left.entry(in_full(&error)).or_default() += 1;
                 break;
             }
         };
@@ -100,8 +101,8 @@ fn pin_one(process: &dyn Process, record: &Threads, thread: &Thread, is_ours: bo
     if !is_ours {
         return Err("begun meanwhile, with CPUs of its own".to_owned());
     }
-    process.pin(thread.tid, &record.cpus).map_err(|error| super::carry::told(&error))?;
-    match process.thread(thread.tid).map_err(|error| super::carry::told(&error))? {
+    process.pin(thread.tid, &record.cpus).map_err(|error| in_full(&error))?;
+    match process.thread(thread.tid).map_err(|error| in_full(&error))? {
         Some(now) if now.cpus != record.cpus => {
             // Its cpuset took CPUs away: it is given back what it had, and not half of what was asked.
             let _ = process.pin(thread.tid, &thread.cpus);
@@ -146,7 +147,7 @@ pub fn release(process: &dyn Process, record: &Threads, force: bool) -> Result<T
         match process.pin(thread.tid, to) {
             Ok(()) => back.back += 1,
             Err(RelocateError::Ended { .. }) => back.ended += 1,
-            Err(error) => *back.left.entry(super::carry::told(&error)).or_default() += 1,
+            Err(error) => *back.left.entry(in_full(&error)).or_default() += 1,
         }
     }
     Ok(back)
