@@ -335,11 +335,19 @@ mod tests {
         std::fs::copy("/bin/sleep", &program).expect("a program");
         let mut child = std::process::Command::new(&program).arg("60").spawn().expect("it starts");
         let processes = LiveProcesses::default();
-        let areas = processes.open(child.id()).map(|process| process.expect("it lives").areas());
+        let look = || processes.open(child.id()).map(|process| process.expect("it lives").areas());
+        let is_mapped = |areas: &[Area]| areas.iter().any(|area| area.name.contains("caf\u{fffd}"));
+        // A program has begun before all of it is mapped.
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        let mut areas = look();
+        while matches!(&areas, Ok(Ok(areas)) if !is_mapped(areas)) && std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+            areas = look();
+        }
         child.kill().expect("ours");
         child.wait().expect("ours");
         let areas = areas.expect("seen").expect("read");
-        assert!(areas.iter().any(|area| area.name.contains("caf\u{fffd}")), "{areas:?}");
+        assert!(is_mapped(&areas), "{areas:?}");
     }
 
     #[test]
