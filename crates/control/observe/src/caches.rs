@@ -61,15 +61,29 @@ fn resource(host: &Host, name: &str) -> CacheResource {
     let text = |file: &str| host.read(&format!("{}/info/{name}/{file}", resctrl::MOUNT)).unwrap_or_default();
     let mask = |file| u64::from_str_radix(text(file).trim(), 16).unwrap_or(0);
     let number = |file| text(file).trim().parse::<u64>().unwrap_or(0);
+    // Mounted so, bandwidth is told in MB/s, and the kernel holds it to no step (fs/resctrl/ctrlmondata.c, `bw_validate`).
+    let in_mb_per_s = name == "MB" && is_mounted_with(host, "mba_MBps");
+    let of_bandwidth = |file| if in_mb_per_s { 0 } else { number(file) };
     CacheResource {
         closids: number("num_closids").try_into().unwrap_or(0),
         mask: mask("cbm_mask"),
         bits_min: number("min_cbm_bits").try_into().unwrap_or(1),
         shareable: mask("shareable_bits"),
         sparse: number("sparse_masks") == 1,
-        bandwidth_min: number("min_bandwidth"),
-        bandwidth_step: number("bandwidth_gran"),
+        bandwidth_min: of_bandwidth("min_bandwidth"),
+        bandwidth_step: of_bandwidth("bandwidth_gran"),
     }
+}
+
+/// Whether resctrl is mounted with an option.
+fn is_mounted_with(host: &Host, option: &str) -> bool {
+    let text = host.read("/proc/mounts").unwrap_or_default();
+    text.lines().any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next() == Some(resctrl::MOUNT)
+            && words.next() == Some("resctrl")
+            && words.next().is_some_and(|options| options.split(',').any(|one| one == option))
+    })
 }
 
 fn group(host: &Host, name: &str) -> OtherGroup {

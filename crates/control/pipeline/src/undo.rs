@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_back_step};
+use planish_host::resctrl;
 use planish_journal::{Handed, Journal, JournalError};
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
@@ -357,6 +358,11 @@ pub(crate) fn worse(a: Exit, b: Exit) -> Exit {
     if a.code() >= b.code() { a } else { b }
 }
 
+/// Whether a place is of resctrl: all of them go when it is unmounted, and with them what they held.
+fn is_shared_out(place: &str) -> bool {
+    place.strip_prefix(resctrl::FOLDER).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Whether it is told of pages or threads of a process.
 fn is_moved(entry: &Entry, outcome: &Outcome) -> bool {
     entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Moved)
@@ -369,6 +375,13 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
         let detail = outcome.detail.as_deref().unwrap_or("no reason is known");
         match outcome.outcome {
             OutcomeKind::Theirs => hints.push(format!("{}: {detail}", outcome.place)),
+            OutcomeKind::Vanished if lost_place(entry, outcome) && is_shared_out(&outcome.place) => {
+                hints.push(format!(
+                    "{}: resctrl is not mounted any more, and who unmounts it gives all caches to everybody, so that \
+                     nothing is left to put back; to close the entry: planish undo {id} --force",
+                    outcome.place
+                ));
+            }
             OutcomeKind::Vanished if lost_place(entry, outcome) => hints.push(format!(
                 "{} is not there now (a CPU that is offline, a device that went?) and was not put back; when it is \
                  there again: planish undo {id}; to give it up: planish undo {id} --force",

@@ -26,6 +26,15 @@ pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
     })
 }
 
+/// Why what is there is not written: it was a file when its place was found out.
+fn not_plain(metadata: &Metadata) -> &'static str {
+    if metadata.is_symlink() {
+        return "it became a link, and what it leads to may be of another system; put a file in its place, with that \
+                content (cp --remove-destination), and then once more";
+    }
+    "it is no plain file"
+}
+
 /// Writes GRUB's environment block where it lies, as GRUB itself does: its blocks on the disk stay.
 ///
 /// GRUB knows nothing of a file system's journal. After a power cut it may find the folder as it was before a rename,
@@ -35,7 +44,7 @@ pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
 fn edit_in_place(real: &Path, content: &str) -> io::Result<()> {
     let metadata = fs::symlink_metadata(real)?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other(not_plain(&metadata)));
     }
     if metadata.len() != content.len() as u64 {
         return Err(io::Error::other("its size must stay: GRUB cannot make it longer"));
@@ -60,7 +69,7 @@ pub(crate) fn edit(real: &Path, path: &str, content: &str) -> Result<(), SinkErr
     let edited = || -> io::Result<()> {
         let metadata = fs::symlink_metadata(real)?;
         if !metadata.is_file() {
-            return Err(io::Error::other("it is no plain file"));
+            return Err(io::Error::other(not_plain(&metadata)));
         }
         let _ = fs::remove_file(&fresh);
         let mut file = OpenOptions::new().write(true).create_new(true).open(&fresh)?;

@@ -272,6 +272,11 @@ fn what_all_others_have_can_be_wanted_in_part_and_is_held_to_the_machine() {
         let told = refusal(&tree, &wanted(odd));
         assert!(told.contains(reason), "{odd}: {told}");
     }
+    let mounts =
+        format!("{}resctrl /sys/fs/resctrl resctrl rw,relatime,mba_MBps 0 0\n", tree.get("/proc/mounts"));
+    let by_rate = Tree::copy_of("metal-2s");
+    by_rate.put("/proc/mounts", &mounts);
+    plan(&by_rate.session(), &wanted("MB:0=1055"), &options()).expect("MB/s have no steps");
     let out = outgoing(&tree.session(), &wanted("MB:0=50;1=50"), &options()).expect("an export");
     let files = planish_exchange::export(planish_exchange::ExportFormat::Script, &out.name, "x", &out.items);
     let script = &files.expect("a script")[0].text;
@@ -283,6 +288,21 @@ fn what_all_others_have_can_be_wanted_in_part_and_is_held_to_the_machine() {
         planish_exchange::import(&catalogue, "back", script, planish_exchange::ImportFormat::Script);
     let back = imported.profile.want;
     assert_eq!(back.values().collect::<Vec<_>>(), [&Want::Text("MB:0=50;1=50".to_owned())], "{back:?}");
+}
+
+#[test]
+fn what_was_unmounted_is_told_as_gone_and_can_be_given_up() {
+    let tree = tree();
+    applied(&tree.session());
+    std::fs::remove_dir_all(tree.root().join("sys/fs/resctrl")).expect("ours");
+    std::fs::remove_dir_all(tree.root().join("planish/resctrl")).expect("ours");
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Findings);
+    let told = |hint: &&String| hint.contains("resctrl is not mounted any more") && hint.contains("--force");
+    assert_eq!(undone.hints.iter().filter(told).count(), 2, "{:#?}", undone.hints);
+    let id = tree.entries()[0].id;
+    undo(&tree.session(), Target::Entry(id), true).expect("given up");
+    assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{:#?}", tree.entries());
 }
 
 #[test]
