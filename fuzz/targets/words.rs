@@ -44,13 +44,14 @@ fn cpus(text: &str) {
 fn values(text: &str) {
     let types = [
         ValueType::Int { int: "pages".into(), min: Some(-1), max: Some(1 << 40) },
-        ValueType::Ints { ints: "bytes".into(), count: 3 },
+        ValueType::Ints { ints: "bytes".into(), count: 3, ascending: true },
         ValueType::Choice { choice: vec!["always".into(), "madvise".into(), "never".into()] },
         ValueType::Flag { flag: true },
         ValueType::Cpus { cpus: CpuForm::List, empty: true },
         ValueType::Cpus { cpus: CpuForm::Mask, empty: false },
         ValueType::Directives { directives: vec!["CPUAffinity".into(), "NUMAMask".into()] },
         ValueType::Text { text: true },
+        ValueType::BootCpus { boot_cpus: vec!["domain".into()] },
     ];
     for kind in types {
         let normal = kind.normal(text);

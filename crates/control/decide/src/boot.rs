@@ -3,10 +3,9 @@
 //! Whoever asks for that is refused at the plan. After the reboot it is too late: of too many huge pages the kernel
 //! takes as many as there are, and process 1 gets none of the rest.
 
-use planish_model::{Catalogue, HostFacts, Knob, KnobId, Plan};
+use planish_model::{BootCpus, Catalogue, HostFacts, Knob, KnobId, Plan};
 
 use crate::budget::Budget;
-use crate::cpus;
 
 /// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
 pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
@@ -51,7 +50,7 @@ fn page_bytes(size: &str) -> Option<u64> {
 
 /// Why a list leaves no CPU. Of one that takes some of each group (`0-15:2/4`) nothing is said: it leaves the others.
 fn no_cpu_left(wanted: &str, online: u32) -> Option<String> {
-    let cpus = cpus::named(wanted, online.saturating_sub(1)).filter(|_| !wanted.contains(':'))?;
+    let cpus = BootCpus::parse(wanted).filter(|list| !list.leaves_some())?.cpus(online.saturating_sub(1));
     let taken = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     (taken >= online).then(|| format!("`{wanted}` leaves none of the {online} CPUs to everything else"))
 }
@@ -59,7 +58,7 @@ fn no_cpu_left(wanted: &str, online: u32) -> Option<String> {
 /// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel
 /// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`).
 fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
-    let cpus = cpus::named(wanted, online.saturating_sub(1))?;
+    let cpus = BootCpus::parse(wanted)?.cpus(online.saturating_sub(1));
     cpus.contains(&0).then(|| format!("`{wanted}` takes CPU 0, which starts this host and keeps house"))
 }
 

@@ -5,18 +5,12 @@
 //! read (`kernel/sched/isolation.c`). So it is refused before anything is written. A CPU that is only offline can come
 //! back, and is there.
 
-use std::collections::BTreeSet;
-
-use planish_model::{Access, Case, Conditions, CpuForm, Cpus, Knob, Observation, ValueType, Want, place};
+use planish_model::{
+    Access, BootCpus, Case, Conditions, CpuForm, Cpus, Knob, Observation, ValueType, Want, place,
+};
 
 use crate::error::DecideError;
 use crate::verdict::unmet;
-
-/// Boot parameters whose value is a CPU list with words of the kernel's beside it, so that their type is text.
-const LISTS: [&str; 2] = ["isolcpus", "rcu_nocbs"];
-
-/// Most CPUs that one part of a list is followed for: more than Linux can be built for.
-const PART_MAX: u32 = 65_536;
 
 /// Refuses a value for a place of this host that names a CPU which the host does not have.
 ///
@@ -54,47 +48,17 @@ fn is_for(knob: &Knob, case: &Case, observation: &Observation) -> bool {
         })
 }
 
-/// The CPUs that a value of a knob names; none where it is of another kind, or in words that are not understood.
+/// The CPUs that a value of a knob names; none where it is of another kind.
 fn named_by(knob: &Knob, value: &str, here: &Cpus) -> Cpus {
-    let list = || named(value, here.iter().last().unwrap_or(0)).unwrap_or_default().into_iter().collect();
-    match (&knob.r#type, knob.boot_parameter()) {
-        (ValueType::Cpus { cpus: CpuForm::Mask, .. }, _) => Cpus::parse_mask(value).unwrap_or_default(),
-        (ValueType::Cpus { cpus: CpuForm::List, .. }, _) => list(),
-        (_, Some((name, _))) if LISTS.contains(&name) => list(),
-        _ => Cpus::default(),
-    }
-}
-
-/// The CPUs of a list as the kernel takes it at boot (`lib/bitmap-str.c`, `bitmap_parselist`), where `last` is the
-/// highest that there is: `all`, `N` for the last, and `0-15:2/4` for the first two of each four. Words before the list
-/// are flags (`isolcpus=domain,managed_irq,1-3`). `None` for what is no such list.
-pub(crate) fn named(text: &str, last: u32) -> Option<BTreeSet<u32>> {
-    let number = |text: &str| if text == "N" { Some(last) } else { text.parse::<u32>().ok() };
-    let mut cpus = BTreeSet::new();
-    for part in text.trim().split(',') {
-        if part == "all" {
-            cpus.extend(0..=last);
-            continue;
-        }
-        if !part.starts_with(|c: char| c.is_ascii_digit() || c == 'N') {
-            continue;
-        }
-        let (range, (used, group)) = match part.split_once(':') {
-            Some((range, each)) => {
-                let (used, group) = each.split_once('/')?;
-                (range, (used.parse::<u32>().ok()?, group.parse::<u32>().ok()?))
-            }
-            None => (part, (1, 1)),
-        };
-        let (first, end) = range.split_once('-').unwrap_or((range, range));
-        let (first, end) = (number(first)?, number(end)?);
-        if group == 0 {
-            return None;
-        }
-        let ahead = first..=end.min(first.saturating_add(PART_MAX));
-        cpus.extend(ahead.filter(|cpu| (cpu - first) % group < used));
-    }
-    Some(cpus)
+    let at_boot =
+        || Some(BootCpus::parse(value)?.cpus(here.iter().last().unwrap_or(0)).into_iter().collect());
+    let named = match &knob.r#type {
+        ValueType::Cpus { cpus: CpuForm::Mask, .. } => Cpus::parse_mask(value),
+        ValueType::Cpus { cpus: CpuForm::List, .. } => Cpus::parse(value),
+        ValueType::BootCpus { .. } => at_boot(),
+        _ => None,
+    };
+    named.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -155,7 +119,6 @@ mod tests {
             ("boot.isolcpus", "0-7:1/2"),
             ("boot.rcu_nocbs", "all"),
             ("boot.rcu_nocbs", "1-N"),
-            ("boot.isolcpus", "domain,odd-words:1"),
             ("irq.affinity", "0,7"),
             ("irq.default_affinity", "000000ff"),
             ("vm.swappiness", "100"),
@@ -166,16 +129,5 @@ mod tests {
         let knob = catalogue.knob(&KnobId::new("boot.isolcpus")).expect("a row");
         let unknown = refuse(knob, &Want::Text("900".to_owned()), &observation());
         assert!(unknown.is_ok(), "a host that does not tell its CPUs");
-    }
-
-    #[test]
-    fn a_list_is_read_as_the_kernel_reads_it() {
-        let of = |text: &str| named(text, 7).map(|cpus| cpus.into_iter().collect::<Cpus>().to_string());
-        assert_eq!(of("domain,0-7:2/4,N").as_deref(), Some("0-1,4-5,7"));
-        assert_eq!(of("all").as_deref(), Some("0-7"));
-        assert_eq!(of("3-1").as_deref(), Some(""), "the kernel refuses it, and takes none");
-        for odd in ["1-x", "0-7:2", "0-7:2/0", "0-7:a/4"] {
-            assert_eq!(of(odd), None, "{odd}");
-        }
     }
 }

@@ -624,7 +624,7 @@ impl Catalogue {
             return Err(CatalogueError::Rule { file: at(), id: id.to_string(), rule });
         }
         for value in want.literals() {
-            knob.r#type.validate(&value).map_err(|source| CatalogueError::BadValue {
+            knob.validate(&value).map_err(|source| CatalogueError::BadValue {
                 file: at(),
                 knob: id.clone(),
                 source,

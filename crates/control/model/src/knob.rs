@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bound, ValueType};
+use crate::{Bound, ValueError, ValueType};
 
 /// The stable dotted name of a knob, such as `vm.swappiness`: the same in commands, JSON, journal and docs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -239,6 +239,24 @@ impl Knob {
         self.path.contains('{')
     }
 
+    /// Checks a wanted value: by its type, and where it may come to the kernel's command line as one word of that.
+    ///
+    /// # Errors
+    /// Names the value and what would be legal.
+    pub fn validate(&self, wanted: &str) -> Result<(), ValueError> {
+        self.r#type.validate(wanted)?;
+        if self.boot_parameter().is_none() && self.boot_arg.is_none() {
+            return Ok(());
+        }
+        let value = self.r#type.normal(wanted);
+        // Files of boot loaders are read by a shell (/etc/default/grub) or by GRUB's own one, each with its quotes.
+        match value.chars().find(|c| c.is_whitespace() || c.is_control() || "\"'`\\$#".contains(*c)) {
+            None => Ok(()),
+            Some(' ') => Err(ValueError::NotOneWord { what: "a blank".to_owned(), value }),
+            Some(c) => Err(ValueError::NotOneWord { what: format!("{c:?}"), value }),
+        }
+    }
+
     /// The name of the boot parameter that this knob is, with the page size that it counts in:
     /// `("isolcpus", None)`, `("hugepages", Some("1G"))`.
     #[must_use]
@@ -277,5 +295,34 @@ impl Knob {
     /// Knobs whose originals must be kept before this one is written: twin, aliases and derived ones.
     pub fn coupled(&self) -> impl Iterator<Item = &KnobId> {
         self.twin.iter().chain(&self.alias).chain(&self.derives)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Catalogue;
+
+    #[test]
+    fn a_boot_parameter_is_one_word_that_no_shell_reads() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let told = |id: &str, value: &str| {
+            let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+            knob.validate(value).err().map(|error| error.to_string())
+        };
+        let reason = "which ends a boot parameter or is read by the shell of a boot loader's file";
+        assert_eq!(
+            told("boot.mitigations", "auto init=/bin/sh"),
+            Some(format!("`auto init=/bin/sh` has a blank, {reason}"))
+        );
+        assert_eq!(told("boot.thp_anon", "16K:$(id)"), Some(format!("`16K:$(id)` has '$', {reason}")));
+        for odd in ["a\"b", "a'b", "a`b", "a\\b", "a#b", "a\tb"] {
+            assert!(told("boot.mitigations", odd).is_some(), "{odd}");
+        }
+        assert_eq!(told("boot.mitigations", "auto,nosmt"), None);
+        assert_eq!(told("boot.thp_anon", "16K-64K:always;2M:inherit"), None);
+        assert_eq!(told("net.ipv4.ip_local_reserved_ports", "80,443 8080"), None, "no boot parameter");
+        assert!(told("boot.isolcpus", "5-1,x").is_some() && told("boot.isolcpus", "domain,1-N").is_none());
+        assert!(told("net.ipv4.tcp_rmem", "9000 200 100").is_some());
     }
 }

@@ -90,6 +90,6 @@ pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
 pub use value::{
-    CacheGroup, CpuForm, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType, is_cache,
+    BootCpus, CacheGroup, CpuForm, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType, is_cache,
 };
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

@@ -7,12 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+mod boot_cpus;
 mod cpus;
 mod directives;
 mod read;
 mod setting;
 mod share;
 
+pub use boot_cpus::BootCpus;
 pub use cpus::CpuForm;
 pub use setting::LimitPair;
 pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
@@ -53,6 +55,9 @@ pub enum ValueType {
         ints: String,
         /// How many.
         count: usize,
+        /// Whether none may be smaller than the one before it.
+        #[serde(default)]
+        ascending: bool,
     },
     /// `{ cpus = "list" }` is `0-3,8`, `{ cpus = "mask" }` is `0000010f`: a set of CPUs.
     Cpus {
@@ -61,6 +66,12 @@ pub enum ValueType {
         /// Whether no CPU at all is legal; it then means that the mechanism is off.
         #[serde(default)]
         empty: bool,
+    },
+    /// `{ boot_cpus = ["domain", "nohz"] }`: CPUs for the kernel's command line, behind words of the parameter's own:
+    /// `domain,2-7`, `all`, `1-N`, `0-15:2/4`.
+    BootCpus {
+        /// Words that may come before the list.
+        boot_cpus: Vec<String>,
     },
     /// `{ directives = ["CPUAffinity", "NUMAMask"] }`: settings of a unit of systemd, `CPUAffinity=1,5 NUMAMask=0`.
     Directives {
@@ -176,6 +187,22 @@ pub enum ValueError {
         /// The unit of the knob.
         unit: String,
     },
+    /// Whole numbers in a row of which one is smaller than the one before it.
+    #[error("`{value}` goes down, and each of these numbers is at least the one before it")]
+    NotAscending {
+        /// The text.
+        value: String,
+    },
+    /// More than one word for the kernel's command line, or what a shell or a boot loader would read otherwise.
+    #[error(
+        "`{value}` has {what}, which ends a boot parameter or is read by the shell of a boot loader's file"
+    )]
+    NotOneWord {
+        /// The text.
+        value: String,
+        /// The character, for people.
+        what: String,
+    },
     /// Not a set of CPUs.
     #[error("`{value}` is not a {what}")]
     NotCpus {
@@ -226,7 +253,7 @@ impl ValueType {
             }
             Self::Setting { directive, .. } => setting::normal(directive, raw).unwrap_or(folded),
             Self::Share { .. } => share::normal(raw).unwrap_or(folded),
-            Self::Ints { .. } | Self::Text { .. } => folded,
+            Self::Ints { .. } | Self::BootCpus { .. } | Self::Text { .. } => folded,
         }
     }
 
@@ -318,19 +345,27 @@ impl ValueType {
             Self::Unsigned { .. } if value.parse::<u64>().is_ok() => Ok(()),
             Self::Unsigned { unsigned } => Err(ValueError::NotInt { value, unit: unsigned.clone() }),
             Self::Choice { choice } if choice.contains(&value) => Ok(()),
-            Self::Choice { choice } => Err(ValueError::NotAChoice {
-                nearest: crate::nearest(&value, choice.iter().map(String::as_str)).map(str::to_owned),
-                value,
-                choices: choice.join(", "),
-            }),
+            Self::Choice { choice } => Err(none_of(value, choice)),
             Self::Flag { .. } if value == "0" || value == "1" => Ok(()),
             Self::Flag { .. } => Err(ValueError::NotAFlag { value }),
-            Self::Ints { ints, count } => {
-                let numbers = value.split(' ').filter(|word| word.parse::<i64>().is_ok()).count();
-                if numbers == *count && value.split(' ').count() == *count {
-                    return Ok(());
+            Self::Ints { ints, count, ascending } => {
+                let numbers = value.split(' ').map(str::parse).collect::<Result<Vec<i64>, _>>();
+                match numbers.ok().filter(|numbers| numbers.len() == *count) {
+                    None => Err(ValueError::NotInts { value, count: *count, unit: ints.clone() }),
+                    Some(numbers) if *ascending && !numbers.is_sorted() => {
+                        Err(ValueError::NotAscending { value })
+                    }
+                    Some(_) => Ok(()),
                 }
-                Err(ValueError::NotInts { value, count: *count, unit: ints.clone() })
+            }
+            Self::BootCpus { boot_cpus } => {
+                let unread = || ValueError::NotCpus { value: value.clone(), what: BootCpus::WHAT };
+                let list = BootCpus::parse(&value).ok_or_else(unread)?;
+                match list.words.iter().find(|word| !boot_cpus.contains(word)) {
+                    None => Ok(()),
+                    Some(_) if boot_cpus.is_empty() => Err(unread()),
+                    Some(word) => Err(none_of(word.clone(), boot_cpus)),
+                }
             }
             Self::Cpus { cpus, empty } => {
                 let found = cpus.normal(&value).filter(|set| *empty || set != cpus.none());
@@ -373,7 +408,14 @@ impl ValueType {
             Self::Unsigned { unsigned } => format!("whole number ({unsigned}), 0 to {}", u64::MAX),
             Self::Choice { choice } => format!("one of {}", choice.join(", ")),
             Self::Flag { .. } => "0 or 1".to_owned(),
-            Self::Ints { ints, count } => format!("{count} whole numbers ({ints})"),
+            Self::Ints { ints, count, ascending } => {
+                let order = if *ascending { ", none smaller than the one before it" } else { "" };
+                format!("{count} whole numbers ({ints}){order}")
+            }
+            Self::BootCpus { boot_cpus } if boot_cpus.is_empty() => BootCpus::WHAT.to_owned(),
+            Self::BootCpus { boot_cpus } => {
+                format!("{}, behind words of {}", BootCpus::WHAT, boot_cpus.join(", "))
+            }
             Self::Cpus { cpus, .. } => cpus.describe().to_owned(),
             Self::Directives { directives } => format!("settings of a unit: {}", directives.join(", ")),
             Self::Setting { directive, unit, min, max, words, .. } => {
@@ -385,6 +427,12 @@ impl ValueType {
             Self::Text { .. } => "text".to_owned(),
         }
     }
+}
+
+/// That a word is none of a list.
+fn none_of(value: String, words: &[String]) -> ValueError {
+    let nearest = crate::nearest(&value, words.iter().map(String::as_str)).map(str::to_owned);
+    ValueError::NotAChoice { nearest, value, choices: words.join(", ") }
 }
 
 /// Whether a text is a whole number within its range.
@@ -494,14 +542,20 @@ mod tests {
 
     #[test]
     fn numbers_in_a_row_are_counted() {
-        let row = ValueType::Ints { ints: "bytes".to_owned(), count: 3 };
+        let row = ValueType::Ints { ints: "bytes".to_owned(), count: 3, ascending: false };
         assert!(row.same("4096\t131072\t6291456", "4096 131072 6291456"));
         assert!(row.validate("1 2 3").is_ok());
         assert_eq!(
             row.validate("1 2").expect_err("one is missing").to_string(),
             "`1 2` is not 3 whole numbers of bytes"
         );
-        assert!(row.validate("1 2 x").is_err());
+        assert!(row.validate("1 2 x").is_err() && row.validate("3 2 1").is_ok());
+        let ascending = ValueType::Ints { ints: "bytes".to_owned(), count: 3, ascending: true };
+        assert!(ascending.validate("4096 4096 8192").is_ok());
+        assert_eq!(
+            ascending.validate("9000 200 100").expect_err("it goes down").to_string(),
+            "`9000 200 100` goes down, and each of these numbers is at least the one before it"
+        );
     }
 
     proptest! {

@@ -41,7 +41,7 @@ pub fn do_once(
 ) -> Result<EntryId, PipelineError> {
     let knob = action(session, id)?;
     let forged = |why: String| PipelineError::Forged { place: knob.path.clone(), why };
-    knob.r#type.validate(value).map_err(|error| forged(error.to_string()))?;
+    knob.validate(value).map_err(|error| forged(error.to_string()))?;
     intent::refuse_unwritable(session, &knob.path)?;
     let sink = session.sink()?;
     let mut journal = session.writer(PATIENCE)?;

@@ -51,7 +51,7 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
         }
         // What was there before an entry may be beyond what anybody may want; the journal is asked whether it was.
         if step.part != Some(Part::Back) {
-            knob.r#type.validate(&step.wanted).map_err(|error| forged(error.to_string()))?;
+            knob.validate(&step.wanted).map_err(|error| forged(error.to_string()))?;
         }
         // Nothing is looked at or refused for the sake of a value that is there already, so it has to be.
         let is_there = match step.undo {
@@ -136,7 +136,7 @@ fn refuse_forged_lines(session: &Session, plan: &Plan) -> Result<(), PipelineErr
             return Err(forged(format!("{} cannot be undone", knob.id)));
         }
         let Some(wanted) = &skipped.wanted else { continue };
-        knob.r#type.validate(wanted).map_err(|error| forged(error.to_string()))?;
+        knob.validate(wanted).map_err(|error| forged(error.to_string()))?;
     }
     Ok(())
 }

@@ -177,6 +177,7 @@ fn legal(kind: &ValueType) -> String {
         ValueType::Ints { count, .. } => format!("{count} numbers"),
         ValueType::Cpus { cpus: CpuForm::List, .. } => "CPU list".to_owned(),
         ValueType::Cpus { cpus: CpuForm::Mask, .. } => "CPU mask".to_owned(),
+        ValueType::BootCpus { .. } => "CPUs at boot".to_owned(),
         ValueType::Directives { directives } => directives.join("= ") + "=",
         ValueType::Setting { directive, min, max, words, .. } => {
             let words: String = words.iter().map(|word| format!("|{word}")).collect();

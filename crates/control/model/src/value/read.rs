@@ -16,9 +16,11 @@ struct Keys {
     max: Option<i64>,
     ints: Option<String>,
     count: Option<usize>,
+    ascending: Option<bool>,
     choice: Option<Vec<String>>,
     cpus: Option<CpuForm>,
     empty: Option<bool>,
+    boot_cpus: Option<Vec<String>>,
     flag: Option<bool>,
     text: Option<bool>,
     share: Option<ShareOf>,
@@ -38,6 +40,7 @@ impl Keys {
             self.ints.is_some(),
             self.choice.is_some(),
             self.cpus.is_some(),
+            self.boot_cpus.is_some(),
             self.flag.is_some(),
             self.text.is_some(),
             self.share.is_some(),
@@ -50,6 +53,7 @@ impl Keys {
             || self.directive.is_some() != self.unit.is_some()
             || self.directive.is_none() && of_setting
             || self.ints.is_some() != self.count.is_some()
+            || self.ints.is_none() && self.ascending.is_some()
             || self.cpus.is_none() && self.empty.is_some();
         kinds.into_iter().filter(|named| *named).count() == 1 && !stray
     }
@@ -58,8 +62,8 @@ impl Keys {
 impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { unsigned = UNIT }, \
-                              { ints = UNIT, count = N }, { choice = [WORD, ...] }, \
-                              { cpus = \"list\" or \"mask\", empty = true }, \
+                              { ints = UNIT, count = N, ascending = true }, { choice = [WORD, ...] }, \
+                              { cpus = \"list\" or \"mask\", empty = true }, { boot_cpus = [WORD, ...] }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
                               max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" } \
                               and { text = true }";
@@ -70,9 +74,12 @@ impl<'de> Deserialize<'de> for ValueType {
         match keys {
             Keys { int: Some(int), min, max, .. } => Ok(Self::Int { int, min, max }),
             Keys { unsigned: Some(unsigned), .. } => Ok(Self::Unsigned { unsigned }),
-            Keys { ints: Some(ints), count: Some(count), .. } => Ok(Self::Ints { ints, count }),
+            Keys { ints: Some(ints), count: Some(count), ascending, .. } => {
+                Ok(Self::Ints { ints, count, ascending: ascending.unwrap_or_default() })
+            }
             Keys { choice: Some(choice), .. } => Ok(Self::Choice { choice }),
             Keys { cpus: Some(cpus), empty, .. } => Ok(Self::Cpus { cpus, empty: empty.unwrap_or_default() }),
+            Keys { boot_cpus: Some(boot_cpus), .. } => Ok(Self::BootCpus { boot_cpus }),
             Keys { flag: Some(flag), .. } => Ok(Self::Flag { flag }),
             Keys { text: Some(text), .. } => Ok(Self::Text { text }),
             Keys { share: Some(share), .. } => Ok(Self::Share { share }),

@@ -818,7 +818,7 @@ fn a_pool_or_boot_parameter_that_a_plan_file_calls_satisfied_is_looked_at() {
     let session = tree.session();
     let plan = plan_of(&session, &profile("one", &[("vm.stat_interval", Want::Int(10))]));
     let takes_one =
-        |knob: &&planish_model::Knob| knob.boot_parameter().is_some() && knob.r#type.validate("1").is_ok();
+        |knob: &&planish_model::Knob| knob.boot_parameter().is_some() && knob.validate("1").is_ok();
     let parameter = session.catalogue().knobs().find(takes_one).expect("there are");
     let rows = [
         (KnobId::new("hugepages.2m"), pool(0), "1000000"),

@@ -32,7 +32,7 @@ fn keep_all(session: &Session, observation: &Observation) -> Plan {
             let Some(value) = &reading.value else { continue };
             let value = knob.r#type.normal(value);
             let given = value != NOT_GIVEN && knob.boot_parameter().is_none_or(|_| value != "0");
-            if given && knob.r#type.validate(&value).is_ok() {
+            if given && knob.validate(&value).is_ok() {
                 let verdict = Verdict::new(VerdictKind::Settable, "");
                 kept.push(Skipped::satisfied(knob.id.clone(), reading.place.clone(), value, verdict));
             }
