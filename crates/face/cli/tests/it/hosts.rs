@@ -37,22 +37,6 @@ const NOWHERE: [(&str, &str); 8] = [
     ("boot.*", "every kernel takes every argument: there is no file to have"),
 ];
 
-/// Rows that a machine may be without because nobody recorded them. A verdict that is only "not recorded" says nothing
-/// of a machine: what was recorded with all rows keeps all.
-const NOT_RECORDED_MAX: usize = 40;
-
-/// Machines of which less may be missing, or more is: made for one thing.
-const NOT_RECORDED: [(&str, usize); 8] = [
-    ("cloud-2c", 0),
-    ("container-ro", 0),
-    ("metal-2s", 0),
-    ("guest-1n", 0),
-    ("guest-2n", 0),
-    ("guest-2n-cxl", 0),
-    ("guest-4n", 0),
-    ("metal-2s-cxl", 126),
-];
-
 /// One run as a golden: streams apart, since a pipe takes only one of them. The machine is named as from the
 /// repository: a text with the place of this checkout would be broken into lines by the length of it.
 fn golden(name: &str, args: &[&str]) -> String {
@@ -110,9 +94,8 @@ fn every_row_of_the_catalogue_has_a_verdict_on_every_machine() {
             .filter(|knob| knob["verdict"] == "not-recorded")
             .filter_map(|knob| knob["id"].as_str())
             .collect();
-        let allowed =
-            NOT_RECORDED.iter().find(|(host, _)| *host == name).map_or(NOT_RECORDED_MAX, |(_, most)| *most);
-        assert!(missing.len() <= allowed, "{name}: {} rows are not recorded: {missing:?}", missing.len());
+        // A verdict that is only "not recorded" says nothing of a machine.
+        assert_eq!(missing, [""; 0], "{name}: rows are not recorded");
         for knob in knobs {
             let (verdict, reason) = (knob["verdict"].as_str(), knob["reason"].as_str());
             let plain = verdict == Some("settable");
