@@ -125,6 +125,14 @@ impl Host {
         String::from_utf8(bytes).map_err(|_| ReadError::NotText { path: path.to_owned() })
     }
 
+    /// The text of a file that tells names: those of processes, of files that they map, of places where something is
+    /// mounted. Whoever gives such a name may take any bytes; those that are no UTF-8 are told as `\u{fffd}`.
+    pub fn read_lossy(&self, path: &str) -> Result<String, ReadError> {
+        let bytes = self.read_bytes(path)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned()))
+    }
+
     /// The contents of the file at `path`.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         self.count(path, 1);

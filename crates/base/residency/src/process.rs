@@ -119,10 +119,10 @@ impl Process {
     fn read_folder(host: &Host, process: &str) -> Result<Self, ResidencyError> {
         let status = status_of(host, process)?;
         let path = format!("/proc/{process}/smaps");
-        let text = host.read(&path).map_err(|error| failed(process, error))?;
+        let text = host.read_lossy(&path).map_err(|error| failed(process, error))?;
         let regions = parse_smaps(&text).map_err(|line| ResidencyError::Odd { path, line })?;
         let path = format!("/proc/{process}/numa_maps");
-        let placements = match host.read(&path) {
+        let placements = match host.read_lossy(&path) {
             Ok(text) => parse_numa_maps(&text).map_err(|line| ResidencyError::Odd { path, line })?,
             // A kernel without NUMA has no such file.
             Err(error) if error.is_absent() => Vec::new(),
@@ -208,7 +208,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 /// The sums over all mappings of the process `pid`, at a fraction of the cost of [`Process::read`].
 pub fn rollup(host: &Host, pid: u32) -> Result<Rollup, ResidencyError> {
     let path = format!("/proc/{pid}/smaps_rollup");
-    let text = host.read(&path).map_err(|error| failed(&pid.to_string(), error))?;
+    let text = host.read_lossy(&path).map_err(|error| failed(&pid.to_string(), error))?;
     parse_rollup(&text).map_err(|line| ResidencyError::Odd { path, line })
 }
 
@@ -218,7 +218,7 @@ pub fn status(host: &Host, pid: u32) -> Result<Status, ResidencyError> {
 }
 
 fn status_of(host: &Host, process: &str) -> Result<Status, ResidencyError> {
-    let text = host.read(&format!("/proc/{process}/status")).map_err(|error| failed(process, error))?;
+    let text = host.read_lossy(&format!("/proc/{process}/status")).map_err(|error| failed(process, error))?;
     Ok(parse_status(&text))
 }
 

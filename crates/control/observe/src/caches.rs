@@ -77,7 +77,7 @@ fn resource(host: &Host, name: &str) -> CacheResource {
 
 /// Whether resctrl is mounted with an option.
 fn is_mounted_with(host: &Host, option: &str) -> bool {
-    let text = host.read("/proc/mounts").unwrap_or_default();
+    let text = host.read_lossy("/proc/mounts").unwrap_or_default();
     text.lines().any(|line| {
         let mut words = line.split_whitespace().skip(1);
         words.next() == Some(resctrl::MOUNT)

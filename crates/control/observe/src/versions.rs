@@ -76,7 +76,7 @@ fn names(folder: &str, program: &str) -> bool {
 pub fn running(host: &Host, is_meant: &dyn Fn(&str) -> bool) -> Vec<ProgramVersion> {
     let pids = host.list("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let meant = pids.filter(|pid| {
-        let name = host.read(&format!("/proc/{pid}/comm")).unwrap_or_default();
+        let name = host.read_lossy(&format!("/proc/{pid}/comm")).unwrap_or_default();
         is_meant(&program(host, *pid, name.trim()))
     });
     let paths = meant.filter_map(|pid| host.read_link(&format!("/proc/{pid}/exe")));
@@ -104,7 +104,7 @@ pub(crate) fn program(host: &Host, pid: u32, name: &str) -> String {
     if name != "java" {
         return name.to_owned();
     }
-    let text = host.read(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = host.read_lossy(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
     main_class(&text).map_or_else(|| name.to_owned(), |class| format!("java:{class}"))
 }
 

@@ -126,7 +126,7 @@ impl Walk {
     fn run(mut self, host: &Host, eyes: &mut Eyes, objects: &mut Objects) -> Result<Vec<AreaPages>, Blocked> {
         let process = self.pid.to_string();
         let path = format!("/proc/{process}/maps");
-        let text = host.read(&path).map_err(|error| Blocked::Process(failed(&process, error)))?;
+        let text = host.read_lossy(&path).map_err(|error| Blocked::Process(failed(&process, error)))?;
         let areas = parse_maps(&text);
         let areas = areas.map_err(|line| Blocked::Process(ResidencyError::Odd { path, line }))?;
         // [vsyscall] lies above what a process may map, and is no memory of its own.

@@ -39,13 +39,13 @@ pub(crate) fn read(host: &Host, pid: u32, nodes: &[(u32, CpuSet)]) -> Vec<Thread
     let mut stats: Vec<_> = host
         .list(&folder)
         .iter()
-        .filter_map(|tid| host.read_bytes(&format!("{folder}/{tid}/stat")).ok())
-        .filter_map(|bytes| parse_stat(&String::from_utf8_lossy(&bytes)))
+        .filter_map(|tid| host.read_lossy(&format!("{folder}/{tid}/stat")).ok())
+        .filter_map(|text| parse_stat(&text))
         .collect();
     if stats.is_empty() {
         // A recorded host may have the process only.
-        let whole = host.read_bytes(&format!("/proc/{pid}/stat")).ok();
-        stats.extend(whole.and_then(|bytes| parse_stat(&String::from_utf8_lossy(&bytes))));
+        let whole = host.read_lossy(&format!("/proc/{pid}/stat")).ok();
+        stats.extend(whole.and_then(|text| parse_stat(&text)));
     }
     let mut by_node: BTreeMap<Option<u32>, (CpuSet, usize, u64)> = BTreeMap::new();
     for stat in stats {

@@ -112,10 +112,8 @@ fn all(host: &Host) -> BTreeMap<u32, Stat> {
 /// There is no such process.
 pub fn stat_of(host: &Host, pid: u32) -> Result<Stat, ResidencyError> {
     let path = format!("/proc/{pid}/stat");
-    let bytes = host.read_bytes(&path).map_err(|error| failed(&pid.to_string(), error))?;
-    // A name may be cut in the middle of a letter.
-    let text = String::from_utf8_lossy(&bytes);
-    parse_stat(&text).ok_or_else(|| ResidencyError::Odd { path, line: text.into_owned() })
+    let text = host.read_lossy(&path).map_err(|error| failed(&pid.to_string(), error))?;
+    parse_stat(&text).ok_or(ResidencyError::Odd { path, line: text })
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! A process of our own with memory as a test wants it: this test program once more, told what to do by its
 //! environment.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::ptr::null_mut;
 
@@ -132,6 +134,25 @@ fn plays_a_role() {
             let start = start.unwrap();
             // SAFETY: inside the mapping, which lives as long as this process.
             unsafe { start.cast::<u8>().write_volatile(0xc3) };
+            format!("{:x}", start.addr())
+        }
+        // A file whose name is no UTF-8, gone from its folder at once.
+        "odd" => {
+            let name = [b"planish-odd-\xff-", std::process::id().to_string().as_bytes()].concat();
+            let path = std::env::temp_dir().join(OsStr::from_bytes(&name));
+            let file =
+                std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path);
+            let file = file.expect("a temporary file");
+            std::fs::remove_file(&path).expect("it is ours");
+            file.set_len(pages::base_bytes() as u64).expect("a page");
+            // SAFETY: a fresh mapping at an address of the kernel's choice.
+            let start = unsafe {
+                let (length, access) = (pages::base_bytes(), ProtFlags::READ | ProtFlags::WRITE);
+                rustix::mm::mmap(null_mut(), length, access, MapFlags::SHARED, &file, 0)
+            };
+            let start = start.expect("it is mapped");
+            // SAFETY: inside the mapping, which lives as long as this process.
+            unsafe { start.cast::<u8>().write_volatile(1) };
             format!("{:x}", start.addr())
         }
         other => panic!("no role `{other}`"),

@@ -201,6 +201,16 @@ fn code_made_at_run_time_is_told() {
 }
 
 #[test]
+fn a_mapped_file_may_have_any_name() {
+    let actor = Actor::start("odd");
+    let map = map_of(actor.pid());
+    let odd = area_at(&map, &actor.line);
+    assert!(odd.area.name.contains("planish-odd-\u{fffd}-"), "{odd:?}");
+    let process = Process::read(&Host::live(), actor.pid()).expect("smaps has it, too");
+    assert!(process.regions.iter().any(|region| region.area.name.contains('\u{fffd}')));
+}
+
+#[test]
 fn a_map_of_this_kernel_is_exact_and_local() {
     let actor = Actor::start("shared 4194304 4194304");
     let map = map_of(actor.pid());

@@ -137,12 +137,10 @@ impl LiveProcess<'_> {
 
     fn read(&self, name: &str) -> Result<String, RelocateError> {
         let path = format!("/proc/{}/{name}", self.pid);
-        let bytes = self.host.read_bytes(&path).map_err(|source| match source {
+        self.host.read_lossy(&path).map_err(|source| match source {
             source if has_ended(&source) => RelocateError::Ended { pid: self.pid },
             source => self.unread(source),
-        })?;
-        // The name of a file may be of any bytes.
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        })
     }
 
     fn unread(&self, source: ReadError) -> RelocateError {
@@ -251,8 +249,8 @@ impl Process for LiveProcess<'_> {
 
     fn thread(&self, tid: u32) -> Result<Option<Thread>, RelocateError> {
         let folder = format!("/proc/{}/task/{tid}", self.pid);
-        let read = |name: &str| match self.host.read_bytes(&format!("{folder}/{name}")) {
-            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        let read = |name: &str| match self.host.read_lossy(&format!("{folder}/{name}")) {
+            Ok(text) => Ok(Some(text)),
             Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(self.unread(error)),
         };

@@ -216,7 +216,7 @@ struct Mount {
 
 impl Mount {
     fn of(host: &Host, path: &str) -> Option<Self> {
-        let text = host.read("/proc/self/mountinfo").ok()?;
+        let text = host.read_lossy("/proc/self/mountinfo").ok()?;
         let mut best: Option<(usize, Self)> = None;
         for (point, mount) in text.lines().filter_map(Self::line) {
             let is_below = point == "/" || path.strip_prefix(point).is_some_and(|rest| rest.starts_with('/'));

@@ -44,7 +44,7 @@ impl<'a> Mount<'a> {
 
 /// Everything of this module.
 pub(super) fn compute(facts: &mut Facts, host: &Host, memory_bytes: u64) {
-    let text = host.read("/proc/mounts").unwrap_or_default();
+    let text = host.read_lossy("/proc/mounts").unwrap_or_default();
     let mounts = Mount::all(&text);
     if !mounts.is_empty() {
         access_times(facts, &mounts);
@@ -160,11 +160,11 @@ fn realtime(facts: &mut Facts, host: &Host) {
         return;
     }
     let priority = (2..FIRST_PIDS).find_map(|pid| {
-        let name = host.read(&format!("/proc/{pid}/comm")).ok()?;
+        let name = host.read_lossy(&format!("/proc/{pid}/comm")).ok()?;
         if name.trim() != "ksoftirqd/0" {
             return None;
         }
-        let text = host.read(&format!("/proc/{pid}/stat")).ok()?;
+        let text = host.read_lossy(&format!("/proc/{pid}/stat")).ok()?;
         text.rsplit_once(')')?.1.split_whitespace().nth(37)?.parse::<f64>().ok()
     });
     facts.number("kernel.ksoftirqd_priority", priority);

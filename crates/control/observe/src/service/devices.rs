@@ -61,7 +61,7 @@ struct Mount {
 }
 
 fn mounts(host: &Host, pid: u32) -> Vec<Mount> {
-    let text = host.read(&format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    let text = host.read_lossy(&format!("/proc/{pid}/mountinfo")).unwrap_or_default();
     let line = |line: &str| {
         let (own, shared) = line.split_once(" - ")?;
         let words: Vec<&str> = own.split(' ').collect();

@@ -34,8 +34,8 @@ pub(super) struct Group {
 
 /// The groups of a process in each hierarchy, from its own up to the mount.
 pub(super) fn of(host: &Host, pid: u32) -> Vec<Group> {
-    let groups = host.read(&format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let mounts = host.read("/proc/mounts").unwrap_or_default();
+    let groups = host.read_lossy(&format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let mounts = host.read_lossy("/proc/mounts").unwrap_or_default();
     let mut found = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':').skip(1);

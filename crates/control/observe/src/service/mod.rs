@@ -41,7 +41,7 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
         ServiceName::Pid(pid) => vec![pid],
         ServiceName::Name(name) => processes_named(host, name),
     };
-    let read = |pid: &u32| Some((*pid, host.read(&format!("/proc/{pid}/status")).ok()?));
+    let read = |pid: &u32| Some((*pid, host.read_lossy(&format!("/proc/{pid}/status")).ok()?));
     let texts: Vec<(u32, String)> = pids.iter().filter_map(read).collect();
     let resident = |text: &str| {
         let status = parse_status(text);
@@ -137,7 +137,7 @@ fn below(folder: &str, names: &[String]) -> Vec<String> {
 fn faults(host: &Host, texts: &[(u32, String)]) -> ServiceFaults {
     let mut faults = ServiceFaults::default();
     for (pid, _) in texts {
-        let Ok(text) = host.read(&format!("/proc/{pid}/stat")) else { continue };
+        let Ok(text) = host.read_lossy(&format!("/proc/{pid}/stat")) else { continue };
         // The name stands in parentheses and may hold anything.
         let fields: Vec<&str> =
             text.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default();
@@ -196,7 +196,8 @@ fn allocator(host: &Host, pid: u32, unread: &mut Vec<String>) -> Option<String> 
         ("ld-musl-", "musl"),
     ];
     // Maps that may be read are a part of smaps, which a recording has.
-    let text = host.read(&format!("/proc/{pid}/maps")).or_else(|_| host.read(&format!("/proc/{pid}/smaps")));
+    let text =
+        host.read_lossy(&format!("/proc/{pid}/maps")).or_else(|_| host.read(&format!("/proc/{pid}/smaps")));
     let text = match text {
         Ok(text) => text,
         Err(error) => {

@@ -20,10 +20,10 @@ pub(super) fn tell(who: &Who, host: &Host, stream: &mut Stream) {
     for pid in who.processes(host) {
         let threads = host.list(&format!("/proc/{pid}/task"));
         for tid in threads.iter().filter_map(|name| name.parse().ok()) {
-            let name = host.read(&format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+            let name = host.read_lossy(&format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
             stream.thread(pid, tid, name.trim_end());
         }
-        let maps = host.read(&format!("/proc/{pid}/maps")).unwrap_or_default();
+        let maps = host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
         let areas = parse_maps(&maps).unwrap_or_default();
         for area in areas.iter().filter(|area| area.permissions[2] == b'x' && !area.name.is_empty()) {
             let key = (area.device, area.inode);
