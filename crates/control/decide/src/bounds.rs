@@ -3,7 +3,7 @@
 //!
 //! All steps of a plan are looked at together, since the mode of one row decides what the number of another means.
 
-use planish_model::{Bound, Catalogue, KnobId, Observation, Step, units::bytes};
+use planish_model::{Bound, Catalogue, Class, KnobId, Observation, Step, units::bytes};
 
 use crate::budget::Budget;
 
@@ -14,6 +14,8 @@ const FREE_PERCENT_MAX: u64 = 5;
 const WATERMARK_MAX: u64 = 1000;
 /// A limit of threads or files is never lower than this: a kernel of the smallest machine starts with more.
 const ROOM_MIN: u64 = 1024;
+/// As many ports stay for connections that go out.
+const PORTS_MIN: usize = 1024;
 
 /// Why these steps, as they stand on this host, must not be written; `None` for each that may.
 pub(crate) fn refusals(
@@ -39,12 +41,34 @@ pub fn ruinous(catalogue: &Catalogue, observation: &Observation, steps: &[Step])
     refused.collect()
 }
 
-/// Why a limit that is lowered needs more than its class says: it is safe to raise it, and to lower it is not.
-pub(crate) fn lowered(bound: Option<Bound>, now: &str, wanted: &str) -> Option<String> {
-    let is_limit = matches!(bound, Some(Bound::Threads | Bound::OpenFiles));
-    let (now, wanted) = (number(now)?, number(wanted)?);
-    (is_limit && wanted < now)
-        .then(|| format!("it is lowered from {now} and may stall the host: --allow availability"))
+/// Why a limit needs more than its class says, and which class: it is safe to move it one way, and not the other.
+pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Option<(Class, String)> {
+    let (now, wanted) = (numbers(now)?, numbers(wanted)?);
+    let is_lower = now.iter().zip(&wanted).any(|(now, wanted)| wanted < now);
+    let shown = || now.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let lowered = || {
+        let reason = format!("it is lowered from {} and may stall the host: --allow availability", shown());
+        (Class::Availability, reason)
+    };
+    match bound? {
+        Bound::Threads | Bound::OpenFiles | Bound::Tracked | Bound::Limit => is_lower.then(lowered),
+        Bound::Ports => (is_lower_count(&now, &wanted)).then(lowered),
+        Bound::Age => (wanted > now).then(|| {
+            let reason =
+                format!("it is raised from {}, so that a power cut loses more: --allow durability", shown());
+            (Class::Durability, reason)
+        }),
+        Bound::FreeReserve | Bound::Watermarks | Bound::Promises | Bound::Surplus | Bound::CpusLeft => None,
+    }
+}
+
+/// Whether a range, from its first number to its last, holds fewer than another one.
+fn is_lower_count(now: &[u64], wanted: &[u64]) -> bool {
+    let count = |range: &[u64]| match range {
+        [first, last] => last.saturating_sub(*first),
+        _ => 0,
+    };
+    count(wanted) < count(now)
 }
 
 /// What the machine itself allows at a place.
@@ -59,6 +83,10 @@ fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    text.split_whitespace().map(number).collect()
+}
+
 /// The host as it would be after all steps.
 struct After<'a> {
     observation: &'a Observation,
@@ -67,21 +95,26 @@ struct After<'a> {
 
 impl After<'_> {
     fn refusal(&self, bound: Bound, step: &Step) -> Option<String> {
+        if bound == Bound::Ports {
+            return self.ports();
+        }
         let (wanted, now) = (number(&step.wanted)?, number(&step.now));
         let demand = &self.observation.demand;
         // However tight the host is: more threads or files than now, and less kept free, only ease it.
         let is_raised = now.is_some_and(|now| wanted >= now);
         let is_lowered = now.is_some_and(|now| wanted <= now);
         match bound {
-            Bound::Threads | Bound::OpenFiles if is_raised => None,
+            Bound::Threads | Bound::OpenFiles | Bound::Tracked if is_raised => None,
             Bound::FreeReserve | Bound::Watermarks if is_lowered => None,
             Bound::FreeReserve => self.free_reserve(wanted, now.unwrap_or(0)),
             Bound::Watermarks => self.watermarks(wanted),
             Bound::Threads => too_few(wanted, demand.threads, "threads"),
             Bound::OpenFiles => too_few(wanted, demand.open_files, "open files"),
+            Bound::Tracked => too_few(wanted, demand.tracked, "connections"),
             Bound::Promises => self.promises(),
             Bound::Surplus => self.surplus(step),
             Bound::CpusLeft => self.cpus_left(step, wanted),
+            Bound::Limit | Bound::Age | Bound::Ports => None,
         }
     }
 
@@ -172,6 +205,24 @@ impl After<'_> {
         self.steps.iter().filter_map(raise).fold(0, u64::saturating_add)
     }
 
+    /// Ports of connections that go out: without any, this host reaches nobody, its name server least of all.
+    fn ports(&self) -> Option<String> {
+        const RANGE: &str = "net.ipv4.ip_local_port_range";
+        const RESERVED: &str = "net.ipv4.ip_local_reserved_ports";
+        let read = |id: &str| self.observation.knobs.get(&KnobId::new(id))?.first()?.value.clone();
+        let planned = |id: &str| {
+            self.steps.iter().find(|step| step.knob.as_str() == id).map(|step| step.wanted.clone())
+        };
+        let now = ports_left(&read(RANGE)?, &read(RESERVED).unwrap_or_default())?;
+        let range = planned(RANGE).or_else(|| read(RANGE))?;
+        let left = ports_left(&range, &planned(RESERVED).or_else(|| read(RESERVED)).unwrap_or_default())?;
+        (left < PORTS_MIN && left < now).then(|| {
+            format!(
+                "{left} ports would be left for connections that go out, and at least {PORTS_MIN} have to be"
+            )
+        })
+    }
+
     fn surplus(&self, step: &Step) -> Option<String> {
         // A smaller allowance is none that anybody could come to harm by.
         if number(&step.wanted)? <= number(&step.now).unwrap_or(0) {
@@ -211,6 +262,19 @@ fn page_bytes(place: &str) -> Option<u64> {
     let folder = place.rsplit('/').nth(1)?;
     let kib: u64 = folder.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
     kib.checked_mul(1024)
+}
+
+/// How many ports of a range are not reserved: `32768 60999` without `8080,9148-9150`.
+fn ports_left(range: &str, reserved: &str) -> Option<usize> {
+    let port = |text: &str| text.trim().parse::<u16>().ok();
+    let (first, last) = range.trim().split_once(char::is_whitespace)?;
+    let reserved = reserved.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(port(first)?..=port(last)?)
+    });
+    let reserved: Vec<_> = reserved.collect();
+    let is_free = |port: &u16| !reserved.iter().any(|ports| ports.contains(port));
+    Some((port(first)?..=port(last)?).filter(is_free).count())
 }
 
 /// Why a limit of the whole host is too low for what runs on it, and for half of it once more at a restart.

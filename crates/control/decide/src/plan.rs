@@ -308,10 +308,12 @@ impl<'a> Draft<'a> {
             let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
             return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }
-        let allowed = self.options.allow_classes.contains(&Class::Availability)
-            || self.options.allow_knobs.contains(&knob.id);
-        let lowered = unsure.or_else(|| bounds::lowered(knob.bound, &now, &word));
-        if let Some(reason) = lowered.filter(|_| !allowed) {
+        let allows = |class: Class| {
+            self.options.allow_classes.contains(&class) || self.options.allow_knobs.contains(&knob.id)
+        };
+        let unsure = unsure.map(|reason| (Class::Availability, reason));
+        let unsafe_way = unsure.or_else(|| bounds::unsafe_way(knob.bound, &now, &word));
+        if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !allows(*class)) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }

@@ -16,6 +16,14 @@ pub enum Bound {
     Threads,
     /// Open files of the whole host: more than are open now, with room.
     OpenFiles,
+    /// Tracked connections of the whole host: more than are tracked now, with room.
+    Tracked,
+    /// A limit that nothing tells the use of: it is raised freely, and to lower it may stop what runs.
+    Limit,
+    /// Ports of connections that go out: enough of them are in the range and not reserved.
+    Ports,
+    /// How long written data may wait: more of it is lost at a power cut.
+    Age,
     /// How much memory may be promised: more than is promised now, where promises are held to it.
     Promises,
     /// Pages that programs may map and nobody has set aside: no more than memory can give.
@@ -32,6 +40,9 @@ pub struct Demand {
     pub threads: Option<u64>,
     /// Files that are open (`/proc/sys/fs/file-nr`, the first number).
     pub open_files: Option<u64>,
+    /// Connections that are tracked (`/proc/sys/net/netfilter/nf_conntrack_count`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracked: Option<u64>,
     /// Memory that is promised (`Committed_AS`).
     pub promised_bytes: Option<u64>,
     /// What may be promised in mode 2 of `vm.overcommit_memory`, as the host is set now (`CommitLimit`).

@@ -55,6 +55,9 @@ pub enum ValueType {
         ints: String,
         /// How many.
         count: usize,
+        /// Smallest legal value of each.
+        #[serde(default)]
+        min: Option<i64>,
         /// Whether none may be smaller than the one before it.
         #[serde(default)]
         ascending: bool,
@@ -348,14 +351,18 @@ impl ValueType {
             Self::Choice { choice } => Err(none_of(value, choice)),
             Self::Flag { .. } if value == "0" || value == "1" => Ok(()),
             Self::Flag { .. } => Err(ValueError::NotAFlag { value }),
-            Self::Ints { ints, count, ascending } => {
+            Self::Ints { ints, count, min, ascending } => {
                 let numbers = value.split(' ').map(str::parse).collect::<Result<Vec<i64>, _>>();
-                match numbers.ok().filter(|numbers| numbers.len() == *count) {
+                let numbers = numbers.ok().filter(|numbers| numbers.len() == *count);
+                let too_low = numbers.iter().flatten().find(|number| min.is_some_and(|min| **number < min));
+                match numbers.as_ref() {
                     None => Err(ValueError::NotInts { value, count: *count, unit: ints.clone() }),
                     Some(numbers) if *ascending && !numbers.is_sorted() => {
                         Err(ValueError::NotAscending { value })
                     }
-                    Some(_) => Ok(()),
+                    Some(_) => too_low.map_or(Ok(()), |number| {
+                        Err(ValueError::OutOfRange { value: *number, range: range(*min, None) })
+                    }),
                 }
             }
             Self::BootCpus { boot_cpus } => {
@@ -408,9 +415,10 @@ impl ValueType {
             Self::Unsigned { unsigned } => format!("whole number ({unsigned}), 0 to {}", u64::MAX),
             Self::Choice { choice } => format!("one of {}", choice.join(", ")),
             Self::Flag { .. } => "0 or 1".to_owned(),
-            Self::Ints { ints, count, ascending } => {
+            Self::Ints { ints, count, min, ascending } => {
+                let least = min.map(|min| format!(", each {min} or more")).unwrap_or_default();
                 let order = if *ascending { ", none smaller than the one before it" } else { "" };
-                format!("{count} whole numbers ({ints}){order}")
+                format!("{count} whole numbers ({ints}){least}{order}")
             }
             Self::BootCpus { boot_cpus } if boot_cpus.is_empty() => BootCpus::WHAT.to_owned(),
             Self::BootCpus { boot_cpus } => {
@@ -542,7 +550,7 @@ mod tests {
 
     #[test]
     fn numbers_in_a_row_are_counted() {
-        let row = ValueType::Ints { ints: "bytes".to_owned(), count: 3, ascending: false };
+        let row = ValueType::Ints { ints: "bytes".to_owned(), count: 3, min: None, ascending: false };
         assert!(row.same("4096\t131072\t6291456", "4096 131072 6291456"));
         assert!(row.validate("1 2 3").is_ok());
         assert_eq!(
@@ -550,7 +558,12 @@ mod tests {
             "`1 2` is not 3 whole numbers of bytes"
         );
         assert!(row.validate("1 2 x").is_err() && row.validate("3 2 1").is_ok());
-        let ascending = ValueType::Ints { ints: "bytes".to_owned(), count: 3, ascending: true };
+        let ascending =
+            ValueType::Ints { ints: "bytes".to_owned(), count: 3, min: Some(4096), ascending: true };
+        assert_eq!(
+            ascending.validate("1 4096 8192").expect_err("too low").to_string(),
+            "1 is out of range: 4096 or more"
+        );
         assert!(ascending.validate("4096 4096 8192").is_ok());
         assert_eq!(
             ascending.validate("9000 200 100").expect_err("it goes down").to_string(),

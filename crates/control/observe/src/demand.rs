@@ -19,6 +19,7 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
     Demand {
         threads,
         open_files: number("/proc/sys/fs/file-nr"),
+        tracked: number("/proc/sys/net/netfilter/nf_conntrack_count"),
         promised_bytes: memory.get("Committed_AS").copied(),
         promises_bytes_max: memory.get("CommitLimit").copied(),
         swap_bytes: memory.get("SwapTotal").copied().unwrap_or(0),

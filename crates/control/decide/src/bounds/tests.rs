@@ -19,6 +19,7 @@ fn host() -> Observation {
     observation.demand = Demand {
         threads: Some(600),
         open_files: Some(2000),
+        tracked: Some(3000),
         promised_bytes: Some(5 << 30),
         promises_bytes_max: Some(8 << 30),
         swap_bytes: 0,
@@ -38,6 +39,9 @@ fn host() -> Observation {
         ("kernel.threads-max", "kernel/threads-max", "127000"),
         ("kernel.pid_max", "kernel/pid_max", "32768"),
         ("fs.file-max", "fs/file-max", "1600000"),
+        ("net.netfilter.nf_conntrack_max", "net/netfilter/nf_conntrack_max", "262144"),
+        ("net.ipv4.ip_local_port_range", "net/ipv4/ip_local_port_range", "32768\t60999"),
+        ("net.ipv4.ip_local_reserved_ports", "net/ipv4/ip_local_reserved_ports", ""),
     ] {
         add(id, format!("/proc/sys/{name}"), value);
     }
@@ -55,7 +59,7 @@ fn host() -> Observation {
 }
 
 fn everything() -> Options {
-    Options { allow_classes: vec![Class::Availability], ..Options::default() }
+    Options { allow_classes: vec![Class::Availability, Class::Durability], ..Options::default() }
 }
 
 /// The reasons why a profile is impossible; empty where all of it is planned.
@@ -80,6 +84,11 @@ fn what_would_ruin_the_host_is_refused_row_by_row() {
         ("kernel.threads-max", 20, "20 are too few threads, and there are 600 now: at least 1200"),
         ("kernel.pid_max", 400, "400 are too few threads"),
         ("fs.file-max", 10, "10 are too few open files, and there are 2000 now: at least 4000"),
+        (
+            "net.netfilter.nf_conntrack_max",
+            4000,
+            "4000 are too few connections, and there are 3000 now: at least 6000",
+        ),
         ("hugepages.2m.overcommit", 99_999_999, "programs could map what cannot be there"),
         ("hugepages.1g.overcommit", 12, "programs could map what cannot be there"),
         ("cpu.online", 0, "of 8 CPUs 1 would be left, and half of them have to stay"),
@@ -261,6 +270,92 @@ fn a_safe_limit_is_raised_freely_and_lowered_by_leave_alone() {
 }
 
 #[test]
+fn no_row_takes_what_cuts_a_host_off() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (id, least, below) in [
+        ("vm.max_map_count", "65530", "1"),
+        ("vm.dirty_bytes", "1048576", "8192"),
+        ("vm.dirty_ratio", "1", "0"),
+        ("vm.vfs_cache_pressure", "1", "0"),
+        ("fs.nr_open", "65536", "1024"),
+        ("fs.inotify.max_user_watches", "8192", "0"),
+        ("fs.inotify.max_user_instances", "128", "0"),
+        ("fs.epoll.max_user_watches", "8192", "0"),
+        ("net.core.rmem_default", "65536", "2048"),
+        ("net.core.optmem_max", "20480", "0"),
+        ("net.core.netdev_max_backlog", "1000", "1"),
+        ("net.core.netdev_budget", "64", "1"),
+        ("net.ipv4.tcp_notsent_lowat", "4096", "0"),
+        ("net.ipv4.tcp_retries2", "3", "0"),
+        ("net.ipv4.tcp_rmem", "4096 4096 4096", "1 1 1"),
+        ("net.ipv4.tcp_wmem", "4096 4096 4096", "4096 1 4096"),
+        ("net.ipv4.tcp_mem", "96 128 192", "1 1 1"),
+        ("net.ipv4.udp_mem", "96 128 192", "1 1 1"),
+        ("net.ipv4.neigh.default.gc_thresh3", "1024", "1"),
+        ("net.netfilter.nf_conntrack_max", "1024", "1"),
+        ("net.conntrack_hashsize", "1024", "1"),
+        ("net.tx_queue_len", "16", "0"),
+        ("net.gro_flush_timeout_ns", "100000000", "9000000000"),
+        ("kernel.sem", "250 32000 32 128", "0 0 0 0"),
+    ] {
+        let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+        assert!(knob.validate(least).is_ok(), "{id} = {least}");
+        assert!(knob.validate(below).is_err(), "{id} = {below} is taken");
+    }
+}
+
+#[test]
+fn what_is_lowered_may_stop_who_needs_it() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let needs = |bound, now: &str, wanted: &str| unsafe_way(Some(bound), now, wanted).map(|(class, _)| class);
+    let rows = [
+        "vm.max_map_count",
+        "kernel.shmmax",
+        "fs.nr_open",
+        "fs.epoll.max_user_watches",
+        "net.core.netdev_max_backlog",
+        "net.ipv4.neigh.default.gc_thresh3",
+        "nvme.max_retries",
+    ];
+    for id in rows {
+        let bound = catalogue.knob(&KnobId::new(id)).expect("a row").bound;
+        assert_eq!(bound, Some(Bound::Limit), "{id}");
+    }
+    assert_eq!(needs(Bound::Limit, "18446744073692774399", "1"), Some(Class::Availability));
+    assert_eq!(needs(Bound::Limit, "5", "6"), None);
+    assert_eq!(
+        needs(Bound::Limit, "32000\t1024000000\t500\t32000", "250 32000 100 128"),
+        Some(Class::Availability)
+    );
+    assert_eq!(needs(Bound::Tracked, "262144", "100000"), Some(Class::Availability));
+    assert_eq!(needs(Bound::Ports, "32768 60999", "9000 65500"), None);
+    assert_eq!(needs(Bound::Ports, "32768 60999", "40000 60999"), Some(Class::Availability));
+    assert_eq!(needs(Bound::Age, "3000", "360000"), Some(Class::Durability));
+    assert_eq!(needs(Bound::Age, "3000", "500"), None);
+    assert_eq!(needs(Bound::Watermarks, "20", "10"), None);
+}
+
+#[test]
+fn connections_that_go_out_keep_ports() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let told = |want: &[(&str, &str)]| {
+        let want: Vec<(&str, Want)> =
+            want.iter().map(|(id, value)| (*id, Want::Text((*value).to_owned()))).collect();
+        let plan = plan(&catalogue, &host(), &profile(&want), &[], &everything()).expect("known knobs");
+        plan.skipped.into_iter().find(|row| row.impossible).map(|row| row.verdict.reason)
+    };
+    let (range, reserved) = ("net.ipv4.ip_local_port_range", "net.ipv4.ip_local_reserved_ports");
+    let few = |left| {
+        Some(format!("{left} ports would be left for connections that go out, and at least 1024 have to be"))
+    };
+    assert_eq!(told(&[(range, "60999 60999")]), few(1));
+    assert_eq!(told(&[(reserved, "1-65535")]), few(0));
+    assert_eq!(told(&[(range, "50000 52000"), (reserved, "8080,50000-51500")]), few(500));
+    assert_eq!(told(&[(range, "50000 52000")]), None);
+    assert_eq!(told(&[(range, "9000 65500"), (reserved, "8080,9148-9150")]), None);
+}
+
+#[test]
 fn a_plan_is_judged_once_more_by_the_host_of_the_moment() {
     let catalogue = Catalogue::embedded().expect("sound");
     let profile = profile(&[("vm.min_free_kbytes", Want::Int(700 << 10))]);
@@ -282,6 +377,10 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::Watermarks,
         Bound::Threads,
         Bound::OpenFiles,
+        Bound::Tracked,
+        Bound::Limit,
+        Bound::Ports,
+        Bound::Age,
         Bound::Promises,
         Bound::Surplus,
         Bound::CpusLeft,

@@ -47,12 +47,13 @@ impl Keys {
             self.directives.is_some(),
             self.directive.is_some(),
         ];
-        let counts = self.int.is_some() || self.directive.is_some();
+        let counts = self.int.is_some() || self.ints.is_some() || self.directive.is_some();
         let of_setting = self.unit.is_some() || self.words.is_some() || self.at_least.is_some();
         let stray = !counts && (self.min.is_some() || self.max.is_some())
             || self.directive.is_some() != self.unit.is_some()
             || self.directive.is_none() && of_setting
             || self.ints.is_some() != self.count.is_some()
+            || self.ints.is_some() && self.max.is_some()
             || self.ints.is_none() && self.ascending.is_some()
             || self.cpus.is_none() && self.empty.is_some();
         kinds.into_iter().filter(|named| *named).count() == 1 && !stray
@@ -62,7 +63,7 @@ impl Keys {
 impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { unsigned = UNIT }, \
-                              { ints = UNIT, count = N, ascending = true }, { choice = [WORD, ...] }, \
+                              { ints = UNIT, count = N, min = N, ascending = true }, { choice = [WORD, ...] }, \
                               { cpus = \"list\" or \"mask\", empty = true }, { boot_cpus = [WORD, ...] }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
                               max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" } \
@@ -74,8 +75,8 @@ impl<'de> Deserialize<'de> for ValueType {
         match keys {
             Keys { int: Some(int), min, max, .. } => Ok(Self::Int { int, min, max }),
             Keys { unsigned: Some(unsigned), .. } => Ok(Self::Unsigned { unsigned }),
-            Keys { ints: Some(ints), count: Some(count), ascending, .. } => {
-                Ok(Self::Ints { ints, count, ascending: ascending.unwrap_or_default() })
+            Keys { ints: Some(ints), count: Some(count), min, ascending, .. } => {
+                Ok(Self::Ints { ints, count, min, ascending: ascending.unwrap_or_default() })
             }
             Keys { choice: Some(choice), .. } => Ok(Self::Choice { choice }),
             Keys { cpus: Some(cpus), empty, .. } => Ok(Self::Cpus { cpus, empty: empty.unwrap_or_default() }),
