@@ -12,7 +12,6 @@ use thiserror::Error;
 
 use crate::{
     FindingRule, Knob, KnobId, NameError, Profile, ValueError, Want, Writer, nearest, nearest_listed,
-    version_numbers,
 };
 
 mod conflict;
@@ -579,12 +578,9 @@ impl Catalogue {
             let rule = "is pinned to another word by the value that is wanted of its alias";
             return Err(CatalogueError::Rule { file: located(file, text, own), id: id.to_string(), rule });
         }
-        for limit in profile.service_min.iter().chain(&profile.service_max) {
-            if version_numbers(limit).is_empty() {
-                let at = located(file, text, text.find(limit));
-                let rule = "a version of a service begins with a number";
-                return Err(CatalogueError::Rule { file: at, id: limit.clone(), rule });
-            }
+        if let Some((limit, rule)) = rules::broken_versions(profile) {
+            let at = located(file, text, text.find(limit));
+            return Err(CatalogueError::Rule { file: at, id: limit.to_owned(), rule });
         }
         for line in &profile.guide {
             let Some(id) = &line.knob else { continue };

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::Catalogue;
-use crate::{Class, Computation, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When, place};
+use crate::{
+    Class, Computation, Conditions, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When, place,
+    version_numbers,
+};
 
 /// The files of its own that a plan writes: what systemd adds to a unit, the slice of services whose CPUs are isolated,
 /// and what systemd adds to its own configuration.
@@ -56,6 +59,34 @@ const POOLS: &[&str] = &[
     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
 ];
 
+/// What is said of a version that cannot be compared: it would count as met, whatever the host is.
+const VERSION: &str = "a version in `needs` is one number or two, such as 9 or 5.14";
+
+/// Whether a version of a condition cannot be compared with that of a host.
+fn has_odd_version(needs: &Conditions) -> bool {
+    let Conditions { os_min, os_gone, kernel_min, kernel_gone, dead_since, .. } = needs;
+    let is_number = |part: &str| part.bytes().all(|c| c.is_ascii_digit()) && part.parse::<u32>().is_ok();
+    let is_read = |version: &&String| match version.split_once('.') {
+        Some((major, minor)) => is_number(major) && is_number(minor),
+        None => is_number(version),
+    };
+    let versions = [os_min, os_gone, kernel_min, kernel_gone, dead_since].into_iter().flatten();
+    versions.into_iter().any(|version| !is_read(&version))
+}
+
+/// The limit of a service's version that no version can keep, with the rule.
+pub(super) fn broken_versions(profile: &Profile) -> Option<(&str, &'static str)> {
+    let limits = profile.service_min.iter().chain(&profile.service_max);
+    if let Some(odd) = limits.into_iter().find(|limit| version_numbers(limit).is_empty()) {
+        return Some((odd, "a version of a service begins with a number"));
+    }
+    let (least, most) = (profile.service_min.as_ref()?, profile.service_max.as_ref()?);
+    let (first, last) = (version_numbers(least), version_numbers(most));
+    // As many numbers as the limit has, as in `Profile::suits`.
+    let is_none = first[..first.len().min(last.len())] > last[..];
+    is_none.then_some((least, "no version is as new as service_min and as old as service_max"))
+}
+
 /// The rule of rows that one breaks.
 pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     let id = knob.id.as_str();
@@ -88,6 +119,9 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
             "a place is a file below /proc/sys, /proc/irq or /sys, a setting of a card in /planish/ethtool, what a \
              process holds in /planish/held, or a share of the caches in /planish/resctrl",
         );
+    }
+    if has_odd_version(&knob.needs) {
+        return Some(VERSION);
     }
     if let Some(rule) = wrongly_shared(knob) {
         return Some(rule);
@@ -159,7 +193,13 @@ const OF_SOME: &str = "is a setting of some units: say which, { value = \"N\", o
 /// The rule of wanted values that one breaks, besides its type.
 pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
     let pool = knob.undo == Undo::Subtract;
+    let has_odd = match want {
+        Want::Case(case) => has_odd_version(&case.needs),
+        Want::Cases(cases) => cases.iter().any(|case| has_odd_version(&case.needs)),
+        _ => false,
+    };
     match want {
+        _ if has_odd => Some(VERSION),
         Want::Need { .. } | Want::Needs { .. } | Want::From { from: Computation::ServicePool } if !pool => {
             Some("is no pool: only pools are wanted by need_bytes or service_pool")
         }

@@ -375,6 +375,37 @@ fn a_program_finds_the_profile_that_is_made_for_it() {
     catalogue.add_profile("odd.toml", text).expect("it can be read");
     let error = catalogue.profile("odd").expect_err("no number").to_string();
     assert!(error.contains("a version of a service begins with a number"), "{error}");
+    let text = "name = \"none\"\nsummary = \"s\"\nservice_min = \"9\"\nservice_max = \"2.7\"\n";
+    catalogue.add_profile("none.toml", text).expect("it can be read");
+    let error = catalogue.profile("none").expect_err("no version").to_string();
+    assert_eq!(error, "none.toml:3:16: 9: no version is as new as service_min and as old as service_max");
+    let text = "name = \"one\"\nsummary = \"s\"\nservice_min = \"7.0.5\"\nservice_max = \"7\"\n";
+    catalogue.add_profile("one.toml", text).expect("it can be read");
+    assert!(catalogue.profile("one").is_ok(), "7.0.6 is one");
+}
+
+#[test]
+fn a_version_that_cannot_be_compared_is_no_condition() {
+    let rule = "a version in `needs` is one number or two, such as 9 or 5.14";
+    for odd in [">=9.9", "v99", "99.x", " 99", "", "banana", "5.14.21", "99999999999", "5.", ".5", "+5"] {
+        for field in ["kernel_min", "kernel_gone", "dead_since", "os_min", "os_gone"] {
+            let needs = format!("needs = {{ {field} = \"{odd}\" }}");
+            let want = format!("\"vm.swappiness\" = {{ value = \"1\", {needs} }}\n");
+            assert!(profile_error(&want).ends_with(&format!("vm.swappiness: {rule}")), "{want}");
+            let cases = format!("\"vm.swappiness\" = [{{ value = \"1\", {needs} }}, {{ value = \"2\" }}]\n");
+            assert!(profile_error(&cases).ends_with(rule), "{cases}");
+            let row = KNOB.replace("class = ", &format!("{needs}\nclass = "));
+            let error = Catalogue::default().add_knobs("own.toml", &row).expect_err("a row too").to_string();
+            assert!(error.ends_with(rule), "{error}");
+        }
+    }
+    let mut catalogue = catalogue();
+    let want =
+        "[want]\n\"vm.swappiness\" = { value = \"1\", needs = { kernel_min = \"5.14\", os_min = \"9\" } }\n";
+    catalogue
+        .add_profile("p.toml", &format!("name = \"p\"\nsummary = \"s\"\n{want}"))
+        .expect("it can be read");
+    assert!(catalogue.profile("p").is_ok());
 }
 
 #[test]
