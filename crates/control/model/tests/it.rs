@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Answer, Catalogue, KnobId};
+use planish_model::{Answer, Catalogue, KnobId, Vendor, Want};
 
 /// What the guide sets, one setting a line.
 const GUIDE: &str = include_str!("zepto-guide.txt");
@@ -65,4 +65,17 @@ fn advice_that_turned_over_is_conditional() {
     assert_eq!(values("oracle", "thp.enabled"), ["madvise", "never"]);
     assert_eq!(values("oracle-19c", "thp.enabled"), ["never"]);
     assert_eq!(values("hana", "thp.enabled"), ["madvise", "never"]);
+    let id = KnobId::new("kernel.numa_balancing");
+    for name in catalogue.profile_names() {
+        let cases = match catalogue.profile(name).expect("shipped").want.get(&id) {
+            Some(Want::Case(case)) => vec![case.as_ref().clone()],
+            Some(Want::Cases(cases)) => cases.clone(),
+            Some(other) => panic!("{name} wants {id} of every maker: {other:?}"),
+            None => Vec::new(),
+        };
+        for case in cases.iter().filter(|case| case.value == "0") {
+            let vendors = &case.needs.vendor;
+            assert!(!vendors.is_empty() && !vendors.contains(&Vendor::Amd), "{name}: {vendors:?}");
+        }
+    }
 }
