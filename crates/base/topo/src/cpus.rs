@@ -98,16 +98,37 @@ fn online(reader: &mut Reader, present: &CpuSet) -> CpuSet {
 
 /// The hardware threads of a CPU's core that are online, itself included; `None` where the kernel does not tell.
 pub fn core_threads(host: &Host, id: u32) -> Option<CpuSet> {
-    told_threads(&mut Reader::new(host), &format!("{CPU}/cpu{id}/topology"))
+    told_threads(&mut Reader::new(host), &format!("{CPU}/cpu{id}/topology"), id)
 }
 
 fn threads(reader: &mut Reader, topology: &str, id: u32) -> CpuSet {
-    told_threads(reader, topology).unwrap_or_else(|| [id].into_iter().collect())
+    told_threads(reader, topology, id).unwrap_or_else(|| [id].into_iter().collect())
 }
 
-/// `core_cpus` is the newer name of `thread_siblings` (Linux 5.3).
-fn told_threads(reader: &mut Reader, topology: &str) -> Option<CpuSet> {
-    ["core_cpus", "thread_siblings"].into_iter().find_map(|name| {
+/// `core_cpus` is the newer name of `thread_siblings` (Linux 5.3). A CPU is one of its own core whatever the file says:
+/// a core without it would have no first thread.
+fn told_threads(reader: &mut Reader, topology: &str, id: u32) -> Option<CpuSet> {
+    let told: CpuSet = ["core_cpus", "thread_siblings"].into_iter().find_map(|name| {
         reader.list_or_mask(&format!("{topology}/{name}_list"), &format!("{topology}/{name}"))
-    })
+    })?;
+    Some(told.union(&[id].into_iter().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes a host of its own")]
+    fn a_cpu_is_one_of_its_own_core_whatever_the_file_says() {
+        let folder = tempfile::tempdir().unwrap();
+        for (cpu, list) in [(1, "5\n"), (5, "1\n")] {
+            let topology = folder.path().join(format!("sys/devices/system/cpu/cpu{cpu}/topology"));
+            std::fs::create_dir_all(&topology).unwrap();
+            std::fs::write(topology.join("core_cpus_list"), list).unwrap();
+        }
+        let host = Host::open(folder.path()).unwrap();
+        let told = |cpu| core_threads(&host, cpu).map(|threads| threads.to_string());
+        assert_eq!([told(1), told(5), told(7)], [Some("1,5".to_owned()), Some("1,5".to_owned()), None]);
+    }
 }
