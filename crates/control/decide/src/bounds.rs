@@ -58,7 +58,12 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
                 format!("it is raised from {}, so that a power cut loses more: --allow durability", shown());
             (Class::Durability, reason)
         }),
-        Bound::FreeReserve | Bound::Watermarks | Bound::Promises | Bound::Surplus | Bound::CpusLeft => None,
+        Bound::FreeReserve
+        | Bound::Watermarks
+        | Bound::Promises
+        | Bound::Kept
+        | Bound::Surplus
+        | Bound::CpusLeft => None,
     }
 }
 
@@ -112,6 +117,7 @@ impl After<'_> {
             Bound::OpenFiles => too_few(wanted, demand.open_files, "open files"),
             Bound::Tracked => too_few(wanted, demand.tracked, "connections"),
             Bound::Promises => self.promises(),
+            Bound::Kept => self.kept(step),
             Bound::Surplus => self.surplus(step),
             Bound::CpusLeft => self.cpus_left(step, wanted),
             Bound::Limit | Bound::Age | Bound::Ports => None,
@@ -221,6 +227,14 @@ impl After<'_> {
                 "{left} ports would be left for connections that go out, and at least {PORTS_MIN} have to be"
             )
         })
+    }
+
+    /// What units keep together: reclaim passes over it, and with nothing left to take somebody is killed.
+    fn kept(&self, step: &Step) -> Option<String> {
+        let of_row = self.steps.iter().filter(|other| other.knob == step.knob);
+        let together = of_row.filter_map(|other| number(&other.wanted)).fold(0, u64::saturating_add);
+        let why = Budget::at_boot(&self.observation.host).refusal(together)?;
+        Some(format!("units would keep what cannot be there: {why}"))
     }
 
     fn surplus(&self, step: &Step) -> Option<String> {

@@ -26,6 +26,8 @@ pub enum Bound {
     Age,
     /// How much memory may be promised: more than is promised now, where promises are held to it.
     Promises,
+    /// Bytes that units keep whatever the host needs: together no more than memory can give.
+    Kept,
     /// Pages that programs may map and nobody has set aside: no more than memory can give.
     Surplus,
     /// CPUs that are taken offline: half of them stay.

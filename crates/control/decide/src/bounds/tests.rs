@@ -336,6 +336,27 @@ fn what_is_lowered_may_stop_who_needs_it() {
 }
 
 #[test]
+fn units_keep_no_more_than_there_is() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut observation = host();
+    let place = |unit: &str| format!("/etc/systemd/system/{unit}.service.d/zz-planish-memory-min.conf");
+    let readings = ["a", "b"].map(|unit| reading(&place(unit), planish_model::NOT_GIVEN)).to_vec();
+    observation.knobs.insert(KnobId::new("unit.memory_min"), readings);
+    let told = |each: i64| {
+        let needs = Conditions::default();
+        let case = Case { value: each.to_string(), only: Some("*".to_owned()), needs };
+        let profile = profile(&[("unit.memory_min", Want::Case(Box::new(case)))]);
+        let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("known knobs");
+        let reasons = plan.skipped.into_iter().filter(|row| row.impossible).map(|row| row.verdict.reason);
+        (plan.steps.len(), reasons.collect::<Vec<_>>())
+    };
+    assert_eq!(told(7 << 30), (2, Vec::new()));
+    let why = "units would keep what cannot be there: 16 GiB would leave 0 B of the 16 GiB available, and the host keeps 1.6 GiB";
+    assert_eq!(told(8 << 30), (0, vec![why.to_owned(), why.to_owned()]));
+    assert_eq!(told(9 << 40).0, 0);
+}
+
+#[test]
 fn connections_that_go_out_keep_ports() {
     let catalogue = Catalogue::embedded().expect("sound");
     let told = |want: &[(&str, &str)]| {
@@ -381,6 +402,7 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::Limit,
         Bound::Ports,
         Bound::Age,
+        Bound::Kept,
         Bound::Promises,
         Bound::Surplus,
         Bound::CpusLeft,
