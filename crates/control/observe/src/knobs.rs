@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use planish_host::{Access as HostAccess, Host, Pattern, ReadError, Walk};
-use planish_model::{Access, Catalogue, Class, Knob, KnobId, NOT_GIVEN, Reading, ValueType, place};
+use planish_model::{
+    Access, BootCpus, Catalogue, Class, Cpus, Knob, KnobId, NOT_GIVEN, Reading, ValueType, place,
+};
 
 use crate::bootline;
 use crate::observe::Shared;
@@ -19,7 +21,7 @@ pub(crate) fn read(
 ) -> BTreeMap<KnobId, Vec<Reading>> {
     let walk = Walk::new(host);
     let read = |knob: &Knob| match knob.boot_parameter() {
-        Some(_) => vec![boot_reading(shared, knob, root)],
+        Some(_) => vec![boot_reading(host, shared, knob, root)],
         None => readings(host, &walk, knob, root),
     };
     catalogue.knobs().filter(|knob| wanted(knob)).map(|knob| (knob.id.clone(), read(knob))).collect()
@@ -51,12 +53,16 @@ pub(crate) fn ranges(
 }
 
 /// What the running kernel was given at boot.
-fn boot_reading(shared: &Shared, knob: &Knob, root: bool) -> Reading {
+fn boot_reading(host: &Host, shared: &Shared, knob: &Knob, root: bool) -> Reading {
     if shared.cmdline.trim().is_empty() {
         return absent(&knob.path);
     }
     let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
     let given = bootline::value(&shared.cmdline, knob, default_page);
+    let given = given.map(|given| match is_ignored(host, knob, &given) {
+        true => format!("(given as {given}, and not taken by the kernel)"),
+        false => given,
+    });
     let nothing = if matches!(knob.r#type, ValueType::Flag { .. }) { "0" } else { NOT_GIVEN };
     Reading {
         place: knob.path.clone(),
@@ -66,6 +72,26 @@ fn boot_reading(shared: &Shared, knob: &Knob, root: bool) -> Reading {
         max: None,
         access: if root { Access::Writable } else { Access::NeedsRoot },
     }
+}
+
+/// Whether the kernel tells that it did not take the CPUs of `isolcpus`: a list that it cannot read, or that names a CPU
+/// which it does not have, is passed over whole (`kernel/sched/isolation.c`). Only those of `domain`, which is meant
+/// where no word is said, are told; CPU 0 is left out where no other one would be left.
+fn is_ignored(host: &Host, knob: &Knob, given: &str) -> bool {
+    let list = |name: &str| {
+        let text = host.read(&format!("/sys/devices/system/cpu/{name}")).ok()?;
+        // Linux 5.15 puts a byte zero behind an empty list.
+        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned();
+        if text.is_empty() { Some(Cpus::default()) } else { Cpus::parse(&text) }
+    };
+    let is_isolcpus = matches!(knob.boot_parameter(), Some(("isolcpus", _)));
+    let Some(taken) = is_isolcpus.then(|| list("isolated")).flatten() else { return false };
+    let Some(asked) = BootCpus::parse(given) else { return taken.is_empty() };
+    let is_told = asked.words.is_empty() || asked.words.iter().any(|word| word == "domain");
+    let last = list("possible").and_then(|cpus| cpus.iter().last());
+    let Some(last) = last.filter(|_| is_told) else { return false };
+    let asked: Cpus = asked.cpus(last).into_iter().filter(|cpu| *cpu != 0).collect();
+    !asked.is_within(&taken)
 }
 
 fn readings(host: &Host, walk: &Walk<'_>, knob: &Knob, root: bool) -> Vec<Reading> {

@@ -167,3 +167,30 @@ fn the_live_machine_is_observed_within_its_time() {
     // 50 ms is the promise of a release build on a quiet machine; this one only catches a pass gone wrong.
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
+
+#[test]
+fn cpus_that_the_kernel_did_not_isolate_are_not_told_as_given() {
+    let told = |cmdline: &str, isolated: &str| {
+        let tree = tempfile::tempdir().expect("a folder");
+        write(tree.path(), "/proc/cmdline", &format!("root=/dev/vda1 {cmdline}\n"));
+        write(tree.path(), "/sys/devices/system/cpu/possible", "0-7\n");
+        write(tree.path(), "/sys/devices/system/cpu/isolated", isolated);
+        places(&observe(tree.path()), "boot.isolcpus").remove(0).1.expect("a value")
+    };
+    let ignored = |given: &str| format!("(given as {given}, and not taken by the kernel)");
+    for (cmdline, isolated) in [
+        ("isolcpus=2-3", "2-3\n"),
+        ("isolcpus=domain,managed_irq,6-N", "6-7\n\0"),
+        ("isolcpus=0,5", "5\n"),
+        ("isolcpus=managed_irq,2-3", "\n"),
+        ("isolcpus=nohz,2-3", ""),
+    ] {
+        let given = cmdline.split_once('=').expect("a value").1;
+        assert_eq!(told(cmdline, isolated), given, "{cmdline}");
+    }
+    for given in ["banana", "2-30", "1-N", "domain,2-3"] {
+        assert_eq!(told(&format!("isolcpus={given}"), "\n"), ignored(given));
+    }
+    assert_eq!(told("isolcpus=2-5", "2-3\n"), ignored("2-5"));
+    assert_eq!(told("quiet", "\n"), "(not given)");
+}
