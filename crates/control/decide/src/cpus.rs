@@ -27,6 +27,13 @@ pub(crate) fn refuse(knob: &Knob, want: &Want, observation: &Observation) -> Res
         Want::Cases(cases) => cases.clone(),
         Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => Vec::new(),
     };
+    let patterns = cases.iter().filter(|case| unmet(&case.needs, &observation.host).is_none());
+    for only in patterns.filter_map(|case| case.only.as_deref()).filter(|_| !here.is_empty()) {
+        let absent: Cpus = meant(knob, only).filter(|cpu| !here.contains(*cpu)).into_iter().collect();
+        if !absent.is_empty() {
+            return Err(DecideError::NoCpu { knob: knob.id.clone(), cpus: absent, here: here.clone() });
+        }
+    }
     // A kernel that does not tell which CPUs there are leaves nothing to compare with.
     for case in cases.iter().filter(|case| !here.is_empty() && is_for(knob, case, observation)) {
         let absent = named_by(knob, &case.value, here).without(here);
@@ -35,6 +42,16 @@ pub(crate) fn refuse(knob: &Knob, want: &Want, observation: &Observation) -> Res
         }
     }
     Ok(())
+}
+
+/// The one CPU that a pattern without a wildcard means, of a knob whose places are those of CPUs.
+fn meant(knob: &Knob, only: &str) -> Option<u32> {
+    let is_of_cpus = knob.path.split_once('{').is_some_and(|(_, rest)| rest.starts_with("cpu}"));
+    let name = match only.split_once('=') {
+        Some((hole, pattern)) => (hole == "cpu").then_some(pattern)?,
+        None => only,
+    };
+    is_of_cpus.then(|| name.strip_prefix("cpu").unwrap_or(name).parse().ok())?
 }
 
 /// Whether a case is for this host and means a place that it has.
@@ -110,6 +127,21 @@ mod tests {
         };
         assert_eq!(told("irq.affinity", case("irq=41")), absent("irq.affinity", "9"));
         assert_eq!(told("irq.affinity", case("42")), None, "no place of this host");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused_in_a_pattern_too() {
+        let case = |only: &str| {
+            let (value, only, needs) = ("0".to_owned(), Some(only.to_owned()), Conditions::default());
+            told("cpu.online", Want::Case(Box::new(Case { value, only, needs })))
+        };
+        let absent = Some("cpu.online names CPU 99, and this host has CPU 0-7 and no other".to_owned());
+        for only in ["99", "cpu99", "cpu=99"] {
+            assert_eq!(case(only), absent, "{only}");
+        }
+        for only in ["7", "cpu7", "cpu=0", "9*", "cpu*"] {
+            assert_eq!(case(only), None, "{only}");
+        }
     }
 
     #[test]

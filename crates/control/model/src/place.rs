@@ -154,7 +154,8 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
-/// Whether a place is one that `only` of a profile means: a pattern for the first hole, or `hole=pattern`.
+/// Whether a place is one that `only` of a profile means: a pattern for the first hole, or `hole=pattern`. `cpu1` means
+/// the same as `1`, since that is how a plan shows the place.
 #[must_use]
 pub fn is_meant(path: &str, place: &str, only: &str) -> bool {
     let Some(captures) = captures(path, place) else { return false };
@@ -162,7 +163,13 @@ pub fn is_meant(path: &str, place: &str, only: &str) -> bool {
         Some((hole, pattern)) => (captures.iter().find(|(name, _)| *name == hole), pattern),
         None => (captures.first(), only),
     };
-    value.is_some_and(|(_, value)| matches(pattern, value))
+    value.is_some_and(|(hole, value)| {
+        let folder = || {
+            let mut parts = path.split('/').zip(place.split('/'));
+            parts.find(|(part, _)| part.contains(&format!("{{{hole}}}"))).map(|(_, shown)| shown)
+        };
+        matches(pattern, value) || folder().is_some_and(|folder| matches(pattern, folder))
+    })
 }
 
 #[cfg(test)]
@@ -203,6 +210,10 @@ mod tests {
         assert!(!is_meant(IDLE, place, "3"));
         assert!(is_meant(IDLE, place, "state=3"));
         assert!(!is_meant(IDLE, place, "core=3"));
+        for only in ["cpu12", "cpu=cpu1*", "state=state3"] {
+            assert!(is_meant(IDLE, place, only), "{only}");
+        }
+        assert!(!is_meant(IDLE, place, "cpu1") && !is_meant(IDLE, place, "state=state4"));
     }
 
     #[test]
