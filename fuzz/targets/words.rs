@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use planish_arena::Page;
 use planish_host::Pattern;
-use planish_model::{CpuForm, Cpus, ValueType, place};
+use planish_model::{CpuForm, Cpus, Form, ValueType, place};
 use planish_placement::{Wish, parse_huge, parse_numa};
 use planish_sys::{CpuSet, pages::parse_pool_name};
 use std::collections::BTreeSet;
@@ -51,6 +51,8 @@ fn values(text: &str) {
         ValueType::Cpus { cpus: CpuForm::Mask, empty: false },
         ValueType::Directives { directives: vec!["CPUAffinity".into(), "NUMAMask".into()] },
         ValueType::Text { text: true },
+        ValueType::Form { form: Form::ThpAnon },
+        ValueType::Form { form: Form::NodeBytes },
         ValueType::BootCpus { boot_cpus: vec!["domain".into()] },
     ];
     for kind in types {

@@ -3,16 +3,16 @@
 //! Whoever asks for that is refused at the plan. After the reboot it is too late: of too many huge pages the kernel
 //! takes as many as there are, and process 1 gets none of the rest.
 
-use planish_model::{BootCpus, Catalogue, HostFacts, Knob, KnobId, Plan};
+use planish_model::{BootCpus, Catalogue, HostFacts, Knob, KnobId, Plan, node_bytes};
 
 use crate::budget::Budget;
 
 /// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
 pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
     match knob.boot_parameter()? {
-        ("isolcpus" | "nohz_full", _) => {
-            no_cpu_left(wanted, host.cpus_online).or_else(|| no_boot_cpu_left(wanted, host.cpus_online))
-        }
+        ("isolcpus" | "nohz_full", _) => no_boot_cpu_left(wanted, host.cpus_online),
+        // It holds movable data until pages are made of it, and the kernel's own needs a place as well.
+        ("hugetlb_cma", _) => budget.take(node_bytes(&knob.r#type.normal(wanted))?).err(),
         ("hugepages", Some(size)) => {
             let pages: u64 = knob.r#type.normal(wanted).parse().ok()?;
             budget.take(pages.saturating_mul(page_bytes(size)?)).err()
@@ -48,18 +48,21 @@ fn page_bytes(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Why a list leaves no CPU. Of one that takes some of each group (`0-15:2/4`) nothing is said: it leaves the others.
-fn no_cpu_left(wanted: &str, online: u32) -> Option<String> {
-    let cpus = BootCpus::parse(wanted).filter(|list| !list.leaves_some())?.cpus(online.saturating_sub(1));
-    let taken = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-    (taken >= online).then(|| format!("`{wanted}` leaves none of the {online} CPUs to everything else"))
-}
-
 /// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel
-/// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`).
+/// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`). One without it leaves it at least,
+/// whatever is offline now.
 fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
-    let cpus = BootCpus::parse(wanted)?.cpus(online.saturating_sub(1));
-    cpus.contains(&0).then(|| format!("`{wanted}` takes CPU 0, which starts this host and keeps house"))
+    let list = BootCpus::parse(wanted)?;
+    let cpus = list.cpus(online.saturating_sub(1));
+    if !cpus.contains(&0) {
+        return None;
+    }
+    // Of one that takes some of each group (`0-15:2/4`) the others are left.
+    let is_all = !list.leaves_some() && u32::try_from(cpus.len()).is_ok_and(|taken| taken >= online);
+    Some(match is_all {
+        true => format!("`{wanted}` leaves none of the {online} CPUs to everything else"),
+        false => format!("`{wanted}` takes CPU 0, which starts this host and keeps house"),
+    })
 }
 
 #[cfg(test)]
@@ -91,6 +94,7 @@ mod tests {
             ("boot.isolcpus", "1-3"),
             ("boot.isolcpus", "nohz,domain,3"),
             ("boot.isolcpus", "4-15:2/4"),
+            ("boot.isolcpus", "2-15"),
             ("boot.nohz_full", "1-3"),
             ("boot.rcu_nocbs", "all"),
         ] {
@@ -116,6 +120,13 @@ mod tests {
         assert!(both[0].is_none() && both[1].as_ref().is_some_and(|why| why.contains("the host keeps")));
         let many = told(&[("boot.hugepages.1g", "18446744073709551615")]);
         assert!(many[0].as_ref().is_some_and(|why| why.contains("is more than the 16 GiB")), "{many:?}");
+        let cma = told(&[("boot.hugetlb_cma", "0:8G,1:6G"), ("boot.hugepages.1g", "2")]);
+        assert!(cma[0].is_none() && cma[1].is_some(), "{cma:?}");
+        let many = told(&[("boot.hugetlb_cma", "900G")]);
+        assert!(
+            many[0].as_ref().is_some_and(|why| why.contains("900 GiB is more than the 16 GiB")),
+            "{many:?}"
+        );
         assert_eq!(page_bytes("x"), None);
         assert_eq!(page_bytes(""), None);
     }

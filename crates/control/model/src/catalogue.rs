@@ -575,7 +575,7 @@ impl Catalogue {
         if let Some(id) = rules::pinned_otherwise(self, &want) {
             let own = [Some(&id), self.knobs.get(&id).and_then(|knob| Some(&knob.pinned.as_ref()?.by))];
             let own = own.into_iter().flatten().find_map(|id| of_want(text, id.as_str()));
-            let rule = "is pinned to another word by the value that is wanted of its alias";
+            let rule = "is kept at another word by what is wanted of the knob that it follows";
             return Err(CatalogueError::Rule { file: located(file, text, own), id: id.to_string(), rule });
         }
         if let Some((limit, rule)) = rules::broken_versions(profile) {

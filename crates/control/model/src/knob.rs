@@ -315,7 +315,7 @@ mod tests {
             told("boot.mitigations", "auto init=/bin/sh"),
             Some(format!("`auto init=/bin/sh` has a blank, {reason}"))
         );
-        assert_eq!(told("boot.thp_anon", "16K:$(id)"), Some(format!("`16K:$(id)` has '$', {reason}")));
+        assert_eq!(told("boot.iommu", "pt$(id)"), Some(format!("`pt$(id)` has '$', {reason}")));
         for odd in ["a\"b", "a'b", "a`b", "a\\b", "a#b", "a\tb"] {
             assert!(told("boot.mitigations", odd).is_some(), "{odd}");
         }

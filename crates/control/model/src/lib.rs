@@ -90,6 +90,7 @@ pub use shell::quoted;
 pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
 pub use value::{
-    BootCpus, CacheGroup, CpuForm, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType, is_cache,
+    BootCpus, CacheGroup, CpuForm, Form, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType,
+    is_cache, node_bytes,
 };
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

@@ -10,12 +10,14 @@ use thiserror::Error;
 mod boot_cpus;
 mod cpus;
 mod directives;
+mod form;
 mod read;
 mod setting;
 mod share;
 
 pub use boot_cpus::BootCpus;
 pub use cpus::CpuForm;
+pub use form::{Form, node_bytes};
 pub use setting::LimitPair;
 pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
 
@@ -106,6 +108,11 @@ pub enum ValueType {
     Share {
         /// Of all that no group is for, or of a group.
         share: ShareOf,
+    },
+    /// `{ form = "thp-anon" }`: a word of the kernel's command line that has a form of its own.
+    Form {
+        /// Which.
+        form: Form,
     },
     /// `{ text = true }`: anything; white space is folded for comparison.
     Text {
@@ -230,6 +237,14 @@ pub enum ValueError {
         /// What it should be, for people.
         what: &'static str,
     },
+    /// Not of the form that the kernel reads.
+    #[error("`{value}` is not {what}")]
+    NotOfForm {
+        /// The text.
+        value: String,
+        /// What it should be, for people.
+        what: &'static str,
+    },
     /// Empty, or with a line break that the kernel would cut at.
     #[error("the value is empty or has a line break")]
     NotOneLine,
@@ -256,7 +271,7 @@ impl ValueType {
             }
             Self::Setting { directive, .. } => setting::normal(directive, raw).unwrap_or(folded),
             Self::Share { .. } => share::normal(raw).unwrap_or(folded),
-            Self::Ints { .. } | Self::BootCpus { .. } | Self::Text { .. } => folded,
+            Self::Ints { .. } | Self::BootCpus { .. } | Self::Form { .. } | Self::Text { .. } => folded,
         }
     }
 
@@ -403,6 +418,8 @@ impl ValueType {
                 };
                 is_one.then_some(()).ok_or(ValueError::NotAShare { value, what: share.describe() })
             }
+            Self::Form { form } if form.is_one(&value) => Ok(()),
+            Self::Form { form } => Err(ValueError::NotOfForm { value, what: form.describe() }),
             Self::Text { .. } => Ok(()),
         }
     }
@@ -432,6 +449,7 @@ impl ValueType {
                 format!("{directive}= of a unit: whole number ({unit}), {}{words}{pair}", range(*min, *max))
             }
             Self::Share { share } => share.describe().to_owned(),
+            Self::Form { form } => form.describe().to_owned(),
             Self::Text { .. } => "text".to_owned(),
         }
     }

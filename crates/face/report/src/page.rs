@@ -184,6 +184,7 @@ fn legal(kind: &ValueType) -> String {
             format!("{directive}={}..{}{words}", end(min), end(max))
         }
         ValueType::Share { .. } => "ways of caches".to_owned(),
+        ValueType::Form { .. } => "of a form of its own".to_owned(),
         ValueType::Text { .. } => "text".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! Rows, profiles and the errors that users see.
 
 use super::*;
+use crate::{Class, ValueType};
 
 const KNOB: &str = r#"
 [[knob]]
@@ -293,7 +294,7 @@ fn an_alias_that_the_kernel_pins_is_not_wanted_otherwise() {
         let text = format!("name = \"own\"\nsummary = \"s\"\ninherits = [{parents}]\n[want]\n{want}\n");
         catalogue.parse_profile("own.toml", &text).err().map(|error| error.to_string())
     };
-    let rule = "cpu.epp: is pinned to another word by the value that is wanted of its alias";
+    let rule = "cpu.epp: is kept at another word by what is wanted of the knob that it follows";
     let both = "\"cpu.governor\" = \"performance\"\n\"cpu.epp\" = \"power\"";
     assert_eq!(told("", both), Some(format!("own.toml:6:1: {rule}")));
     assert_eq!(told("\"series\"", "\"cpu.epp\" = \"power\""), Some(format!("own.toml:5:1: {rule}")));
@@ -304,6 +305,62 @@ fn an_alias_that_the_kernel_pins_is_not_wanted_otherwise() {
     ] {
         assert_eq!(told("", fine), None, "{fine}");
     }
+}
+
+#[test]
+fn a_detector_is_not_on_while_all_of_them_are_off() {
+    let mut catalogue = Catalogue::embedded().expect("sound");
+    for (name, own, is_sound) in [
+        ("nmi", "\"kernel.watchdog\" = 0\n\"kernel.nmi_watchdog\" = 1\n", false),
+        ("soft", "\"kernel.watchdog\" = 0\n\"kernel.soft_watchdog\" = 1\n", false),
+        ("off", "\"kernel.watchdog\" = 0\n\"kernel.nmi_watchdog\" = 0\n", true),
+        ("one", "\"kernel.watchdog\" = 1\n\"kernel.nmi_watchdog\" = 0\n", true),
+    ] {
+        let text = format!("name = \"{name}\"\nsummary = \"s\"\n[want]\n{own}");
+        catalogue.add_profile(&format!("{name}.toml"), &text).expect("well formed");
+        assert_eq!(catalogue.profile(name).is_ok(), is_sound, "{name}");
+    }
+    let text =
+        "name = \"heir\"\nsummary = \"s\"\ninherits = [\"realtime\"]\n[want]\n\"kernel.nmi_watchdog\" = 1\n";
+    catalogue.add_profile("heir.toml", text).expect("well formed");
+    let error = catalogue.profile("heir").expect_err("realtime turns it off").to_string();
+    assert!(error.contains("heir.toml:5:1: kernel.nmi_watchdog: is kept at another word"), "{error}");
+}
+
+#[test]
+fn no_guard_of_memory_is_taken_away_as_a_setting_for_speed() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (id, odd) in [("boot.intel_iommu", "off"), ("boot.mce", "off"), ("mm.ksm_run", "2")] {
+        let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+        assert!(knob.validate(odd).is_err(), "{id} = {odd} is taken");
+    }
+    let knob = |id: &str| catalogue.knob(&KnobId::new(id)).expect("a row");
+    assert!(knob("boot.intel_iommu").validate("on").is_ok());
+    assert_eq!(knob("boot.intel_iommu").class, Class::Availability);
+}
+
+#[test]
+fn a_typing_error_of_a_boot_parameter_is_told() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (id, good, odd) in [
+        ("boot.thp_anon", "16K-64K:always", "64K:alwyas"),
+        ("boot.thp_shmem", "64K:within_size", "banana"),
+        ("boot.hugetlb_cma", "0:2G,1:2G", "2X"),
+        ("boot.cpufreq_default_governor", "performance", "preformance"),
+        ("boot.clocksource", "tsc", "tcs"),
+        ("boot.mce", "ignore_ce", "ignore-ce"),
+        ("mce.check_interval_s", "300", "12c"),
+    ] {
+        let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+        assert!(knob.validate(good).is_ok(), "{id} = {good}");
+        assert!(knob.validate(odd).is_err(), "{id} = {odd} is taken");
+    }
+    let clocks = |id: &str| match &catalogue.knob(&KnobId::new(id)).expect("a row") {
+        Knob { r#type: ValueType::Choice { choice }, .. } => choice.clone(),
+        Knob { words, .. } => words.clone(),
+    };
+    assert_eq!(clocks("boot.clocksource"), clocks("clock.source"));
+    assert_eq!(clocks("boot.cpufreq_default_governor"), clocks("cpu.governor"));
 }
 
 #[test]

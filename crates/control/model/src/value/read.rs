@@ -4,7 +4,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::{CpuForm, ShareOf, ValueType};
+use super::{CpuForm, Form, ShareOf, ValueType};
 
 /// The keys of all types.
 #[derive(Deserialize)]
@@ -24,6 +24,7 @@ struct Keys {
     flag: Option<bool>,
     text: Option<bool>,
     share: Option<ShareOf>,
+    form: Option<Form>,
     directives: Option<Vec<String>>,
     directive: Option<String>,
     unit: Option<String>,
@@ -44,6 +45,7 @@ impl Keys {
             self.flag.is_some(),
             self.text.is_some(),
             self.share.is_some(),
+            self.form.is_some(),
             self.directives.is_some(),
             self.directive.is_some(),
         ];
@@ -66,8 +68,8 @@ impl<'de> Deserialize<'de> for ValueType {
                               { ints = UNIT, count = N, min = N, ascending = true }, { choice = [WORD, ...] }, \
                               { cpus = \"list\" or \"mask\", empty = true }, { boot_cpus = [WORD, ...] }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
-                              max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" } \
-                              and { text = true }";
+                              max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" }, \
+                              { form = \"thp-anon\", \"thp-shmem\" or \"node-bytes\" } and { text = true }";
         let keys = Keys::deserialize(deserializer)?;
         if !keys.go_together() {
             return Err(D::Error::custom(WANTED));
@@ -84,6 +86,7 @@ impl<'de> Deserialize<'de> for ValueType {
             Keys { flag: Some(flag), .. } => Ok(Self::Flag { flag }),
             Keys { text: Some(text), .. } => Ok(Self::Text { text }),
             Keys { share: Some(share), .. } => Ok(Self::Share { share }),
+            Keys { form: Some(form), .. } => Ok(Self::Form { form }),
             Keys { directives: Some(directives), .. } => Ok(Self::Directives { directives }),
             Keys { directive: Some(directive), unit: Some(unit), min, max, words, at_least, .. } => {
                 let (words, at_least) = (words.unwrap_or_default(), at_least.unwrap_or_default());

@@ -1,0 +1,150 @@
+//! Words of the kernel's command line that have a form of their own. At boot nobody hears an error: what cannot be read
+//! is passed over, or half of it.
+//!
+//! ```text
+//!   16K-64K:always;128K,512K:inherit    sizes of transparent huge pages (mm/huge_memory.c, setup_thp_anon)
+//!   4G   0:2G,1:2G                      memory, or that of each node (mm/hugetlb.c, cmdline_parse_hugetlb_cma)
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which form a value has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Sizes of transparent huge pages of programs, each with its word.
+    ThpAnon,
+    /// The same of shared memory.
+    ThpShmem,
+    /// Memory in all, or of each node.
+    NodeBytes,
+}
+
+/// Words for pages of programs.
+const ANON: [&str; 4] = ["always", "inherit", "madvise", "never"];
+/// Words for pages of shared memory.
+const SHMEM: [&str; 5] = ["always", "inherit", "within_size", "advise", "never"];
+/// The smallest and the largest page that has a size of its own on any machine, in bytes.
+const PAGE_BYTES: std::ops::RangeInclusive<u64> = 8 << 10..=1 << 30;
+
+impl Form {
+    /// What a value of it is, for people.
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::ThpAnon => {
+                "sizes and one of always, inherit, madvise, never, such as 64K:always or 16K-64K,1M:madvise"
+            }
+            Self::ThpShmem => {
+                "sizes and one of always, inherit, within_size, advise, never, such as 64K:always or 16K-64K,1M:advise"
+            }
+            Self::NodeBytes => "memory, such as 4G, or that of nodes, such as 0:2G,1:2G",
+        }
+    }
+
+    /// Whether the kernel takes a text whole.
+    pub(super) fn is_one(self, text: &str) -> bool {
+        match self {
+            Self::ThpAnon => are_sizes(text, &ANON),
+            Self::ThpShmem => are_sizes(text, &SHMEM),
+            Self::NodeBytes => node_bytes(text).is_some_and(|bytes| bytes > 0),
+        }
+    }
+}
+
+/// `4G`, `512M`, `4096`: a size with the kernel's suffixes (`lib/cmdline.c`, `memparse`).
+fn size(text: &str) -> Option<u64> {
+    let last = text.chars().last()?;
+    let shift = "kmgtpe".find(last.to_ascii_lowercase()).map(|at| 10 * (at + 1));
+    let digits = if shift.is_some() { &text[..text.len() - 1] } else { text };
+    let is_number = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
+    digits.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(1 << shift.unwrap_or(0))
+}
+
+/// All bytes of `4G` or `0:2G,1:2G`.
+#[must_use]
+pub fn node_bytes(text: &str) -> Option<u64> {
+    if let Some(all) = size(text) {
+        return Some(all);
+    }
+    text.split(',').try_fold(0_u64, |sum, part| {
+        let (node, bytes) = part.split_once(':')?;
+        let is_node = !node.is_empty() && node.len() <= 4 && node.bytes().all(|c| c.is_ascii_digit());
+        sum.checked_add(size(bytes).filter(|_| is_node)?)
+    })
+}
+
+fn are_sizes(text: &str, words: &[&str]) -> bool {
+    let page = |text: &str| size(text).filter(|size| size.is_power_of_two() && PAGE_BYTES.contains(size));
+    let is_range = |part: &str| match part.split_once('-') {
+        Some((first, last)) => page(first).zip(page(last)).is_some_and(|(first, last)| first <= last),
+        None => page(part).is_some(),
+    };
+    text.split(';').all(|group| match group.split_once(':') {
+        Some((sizes, word)) => words.contains(&word) && sizes.split(',').all(is_range),
+        None => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ValueType;
+
+    #[test]
+    fn sizes_are_pages_with_a_word_that_is_one() {
+        for good in
+            ["64K:always", "64k:never", "16K-64K:always;128K,512K:inherit;1M-2M:madvise", "65536:always"]
+        {
+            assert!(Form::ThpAnon.is_one(good), "{good}");
+        }
+        for odd in [
+            "banana",
+            "64K:alwyas",
+            "64K",
+            "64K:",
+            ":always",
+            "63K:always",
+            "64K-16K:always",
+            "4K:always",
+            "2G:always",
+            "64K:always;",
+            "64K,:always",
+            "64K:within_size",
+            "64K:always,2M:never",
+            "+64K:always",
+            "64KB:always",
+            "",
+        ] {
+            assert!(!Form::ThpAnon.is_one(odd), "{odd}");
+        }
+        assert!(Form::ThpShmem.is_one("64K:within_size;2M:advise") && !Form::ThpShmem.is_one("64K:madvise"));
+    }
+
+    #[test]
+    fn memory_is_counted_over_nodes() {
+        assert_eq!(node_bytes("4G"), Some(4 << 30));
+        assert_eq!(node_bytes("0:2G,1:512M"), Some((2 << 30) + (512 << 20)));
+        for odd in [
+            "banana",
+            "",
+            "G",
+            "4GB",
+            "4G,2G",
+            "0:2G,",
+            "0:",
+            ":2G",
+            "x:2G",
+            "-1:2G",
+            "99999999999999999999E",
+        ] {
+            assert_eq!(node_bytes(odd), None, "{odd}");
+        }
+        assert!(!Form::NodeBytes.is_one("0"), "nothing is set aside");
+        let kind = ValueType::Form { form: Form::NodeBytes };
+        assert_eq!(
+            kind.validate("4 G").expect_err("two words").to_string(),
+            "`4 G` is not memory, such as 4G, or that of nodes, such as 0:2G,1:2G"
+        );
+    }
+}
