@@ -126,7 +126,8 @@ fn wanted(plan: &Plan) -> impl Iterator<Item = &Step> {
 
 /// Why no other tool is given a part of a placement: none of them takes the service's drop-in and the interrupts of
 /// this boot with it, and a half is worse than nothing.
-const PLACED: &str = "part of a placement, which no other tool takes whole: planish apply places it";
+const PLACED: &str =
+    "part of a placement, which no other tool takes whole: an apply of its profile places it";
 
 /// Why no other tool is given a knob, whatever else it is given.
 fn beyond_export(knob: &Knob) -> Option<&'static str> {

@@ -63,13 +63,30 @@ pub struct ExportedFile {
     pub text: String,
 }
 
-/// Why a format cannot hold an item; `None` where it can.
+/// Why a format does not carry an item, and which one does; `None` where it carries it.
 #[must_use]
 pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
-    let is_script = format == ExportFormat::Script;
-    (item.is_share() && !is_script).then_some(
-        "resctrl takes several lines in one write, which only a script does: export script, or planish apply",
-    )
+    if item.is_share() {
+        return (format != ExportFormat::Script).then_some(
+            "resctrl takes several lines in one write, which only a script does: export script, or planish apply",
+        );
+    }
+    if !item.is_boot() {
+        return (format == ExportFormat::KernelArgs).then_some(
+            "no boot parameter, but a setting of the running kernel: export script, sysctl, tuned, ansible or \
+             node-tuning",
+        );
+    }
+    if item.argument.is_none() {
+        return Some("no argument says it, but that one is gone: take that out of the boot loader by hand");
+    }
+    match format {
+        ExportFormat::Script => {
+            Some("a boot parameter, which the script names in a comment and does not set: export kernel-args")
+        }
+        ExportFormat::Sysctl => Some("a boot parameter, which no file of these sets: export kernel-args"),
+        _ => None,
+    }
 }
 
 /// Writes items for another tool, in order: of two that mean one place the later wins.
@@ -149,7 +166,11 @@ fn arguments(items: &[Item]) -> String {
 }
 
 fn kernel_args(items: &[Item]) -> Vec<ExportedFile> {
-    vec![ExportedFile { path: "kernel-args".to_owned(), text: arguments(items) + "\n" }]
+    let given = arguments(items);
+    if given.is_empty() {
+        return Vec::new();
+    }
+    vec![ExportedFile { path: "kernel-args".to_owned(), text: given + "\n" }]
 }
 
 #[cfg(test)]

@@ -76,6 +76,32 @@ fn the_other_formats_hold_the_same_values() {
     }
 }
 
+/// What a format does not carry is told with a format that does, and what nothing is told of is in its files.
+#[test]
+fn what_a_format_does_not_carry_is_told_with_one_that_does() {
+    let mut items = items();
+    items.push(item("resctrl.default", None, "L3:0=fff"));
+    for format in ExportFormat::ALL {
+        let (carried, odd): (Vec<_>, Vec<_>) =
+            items.iter().cloned().partition(|item| beyond(format, item).is_none());
+        for item in &odd {
+            let told = beyond(format, item).expect("it is odd");
+            let others = ExportFormat::ALL.into_iter().filter(|other| told.contains(other.name()));
+            let others: Vec<_> = others.filter(|other| *other != format).collect();
+            assert!(!others.is_empty(), "{format:?} {item:?}: {told}");
+            assert!(others.iter().all(|other| beyond(*other, item).is_none()), "{format:?}: {told}");
+        }
+        let text = |items: &[Item]| export(format, "mine", "A test.", items).expect("plain values");
+        for item in &carried {
+            let others: Vec<Item> = carried.iter().filter(|other| *other != item).cloned().collect();
+            assert_ne!(text(&carried), text(&others), "{format:?} says nothing of {item:?}");
+        }
+    }
+    let taken_away = item("boot.nosmt", None, "0");
+    assert!(ExportFormat::ALL.into_iter().all(|format| beyond(format, &taken_away).is_some()));
+    assert_eq!(export(ExportFormat::KernelArgs, "mine", "A test.", &[]), Ok(Vec::new()));
+}
+
 #[test]
 fn what_a_shell_would_take_apart_is_refused() {
     for value in ["$(reboot)", "a'b", "a`b`", "a\"b", "a\\b", "a#b", "50%"] {

@@ -84,8 +84,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         left_out: left_out.chain(odd).collect(),
     };
     let mut answer = context.answer(&report, session.catalogue());
-    for row in &report.left_out {
-        answer = answer.note(format!("{} is left out: {}", row.knob, row.reason));
+    for note in left_out_notes(&report.left_out) {
+        answer = answer.note(note);
     }
     if report.files.iter().all(|file| file.text.trim().is_empty()) {
         let source = quoted(&args.source);
@@ -108,6 +108,25 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(format!("written: {}", path.display()));
     }
     Ok(answer.next(context.line(&format!("check {}", quoted(&args.source)))))
+}
+
+/// What is left out, in one sentence for each reason.
+fn left_out_notes(rows: &[LeftOutRow]) -> Vec<String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let known = by_reason.iter_mut().find(|(reason, _)| *reason == row.reason);
+        match known {
+            // A knob of many places has a row for each.
+            Some((_, knobs)) if knobs.contains(&row.knob.as_str()) => {}
+            Some((_, knobs)) => knobs.push(row.knob.as_str()),
+            None => by_reason.push((&row.reason, vec![row.knob.as_str()])),
+        }
+    }
+    let note = |(reason, knobs): &(&str, Vec<&str>)| {
+        let verb = if knobs.len() == 1 { "is" } else { "are" };
+        format!("{} {verb} left out: {reason}", knobs.join(", "))
+    };
+    by_reason.iter().map(note).collect()
 }
 
 /// Where a file of an export goes: below a folder, under the path where its tool looks for it.
