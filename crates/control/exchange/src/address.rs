@@ -84,8 +84,11 @@ fn only(pattern: &str, path: &str) -> Option<Result<Option<String>, String>> {
 }
 
 fn unknown(catalogue: &Catalogue, path: &str) -> String {
+    // In paths that share most of their folders everything is near: the name of the file itself must be.
+    let name = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_near = |other: &&str| nearest(&name(path), [name(other).as_str()]).is_some();
     let paths = catalogue.knobs().map(|knob| knob.path.as_str());
-    match nearest(path, paths) {
+    match nearest(path, paths.filter(is_near)) {
         Some(near) => format!("no knob has this place; the nearest is {near}"),
         None => "no knob has this place: planish knobs lists those that there are".to_owned(),
     }
@@ -129,7 +132,7 @@ pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> 
         Class::Oneway => return Err("cannot be set back before a reboot".to_owned()),
         _ => {}
     }
-    knob.r#type.validate(value).map_err(|error| error.to_string())?;
+    knob.validate(value).map_err(|error| error.to_string())?;
     Ok(match (&knob.needs.dead_since, knob.class) {
         (Some(dead), _) => Some(format!("the kernel ignores it since Linux {dead}")),
         (None, Class::Security) => Some(format!("weakens a protection: --allow-knob {}", knob.id)),

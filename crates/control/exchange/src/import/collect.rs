@@ -73,17 +73,18 @@ impl<'a> Collector<'a> {
         self.path(line, &place::of_sysctl(key), value);
     }
 
-    /// Arguments of the kernel command line.
+    /// Arguments of the kernel command line. Quotes hold blanks together, and are not part of the value
+    /// (`next_arg` in lib/cmdline.c).
     pub(crate) fn arguments(&mut self, line: usize, text: &str) {
         let mut page = None;
-        for argument in text.split_whitespace() {
+        for argument in words(text) {
             if let Some(size) = argument.strip_prefix("hugepagesz=") {
-                page = Some(size);
+                page = Some(size.to_owned());
                 continue;
             }
-            match address::of_argument(self.catalogue, argument, page) {
-                Ok((address, value)) => self.accept(line, argument.to_owned(), address, &value),
-                Err(reason) => self.refuse(line, argument, reason),
+            match address::of_argument(self.catalogue, &argument, page.as_deref()) {
+                Ok((address, value)) => self.accept(line, argument, address, &value),
+                Err(reason) => self.refuse(line, &argument, reason),
             }
         }
     }
@@ -92,6 +93,22 @@ impl<'a> Collector<'a> {
     pub(crate) fn knob(&mut self, line: usize, text: &str, id: &str, only: Option<&str>, value: &str) {
         let address = Address { knob: KnobId::new(id), only: only.map(str::to_owned) };
         self.accept(line, text.to_owned(), address, value);
+    }
+
+    /// A value for a knob of which the format has several in the order of preference, for hosts that offer different
+    /// ones. A profile has one: the first that is a value of the knob. That there are others is said.
+    pub(crate) fn one_of(&mut self, line: usize, told: &str, id: &str, words: &[&str]) {
+        let fits = |word: &&&str| {
+            self.catalogue.knob(&KnobId::new(id)).is_ok_and(|knob| address::judge(knob, word).is_ok())
+        };
+        let Some(chosen) = words.iter().find(fits).or(words.first()) else { return };
+        self.knob(line, told, id, None, chosen);
+        let others: Vec<&str> = words.iter().filter(|word| *word != chosen).copied().collect();
+        let Some(row) = self.lines.last_mut().filter(|row| row.is_accepted() && !others.is_empty()) else {
+            return;
+        };
+        let said = format!("{chosen} of several; a host may want {}", others.join(" or "));
+        row.reason = Some(row.reason.take().map_or(said.clone(), |reason| format!("{reason}; {said}")));
     }
 
     /// Values for cards in the words of ethtool, `rx 4096 tx 4096`, for each of these cards or patterns of them.
@@ -173,6 +190,17 @@ impl<'a> Collector<'a> {
         let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, need(pools)?)));
         (wants.chain(pools).collect(), self.lines)
     }
+}
+
+/// Words apart at blanks outside of double quotes, which fall away.
+fn words(text: &str) -> Vec<String> {
+    let mut is_quoted = false;
+    let at_blank = |c: char| {
+        is_quoted ^= c == '"';
+        c.is_whitespace() && !is_quoted
+    };
+    let words = text.split(at_blank).filter(|word| !word.is_empty());
+    words.map(|word| word.replace('"', "")).collect()
 }
 
 /// A line that set a value does not count any more, and says by which one, and why.

@@ -34,6 +34,16 @@ pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
     entries
 }
 
+/// The number of a bias of the CPU, where both have a word for it.
+pub(super) fn energy_perf_bias(word: &str) -> &str {
+    match word {
+        "performance" => "0",
+        "normal" => "6",
+        "powersave" | "power" => "15",
+        other => other,
+    }
+}
+
 fn unquoted(value: &str) -> &str {
     let stripped = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     stripped('"').or_else(|| stripped('\'')).unwrap_or(value)

@@ -177,7 +177,7 @@ pub fn import_with(
     let said = collector.summary().map(str::to_owned);
     let (want, lines) = collector.finish();
     let mut summary = format!(
-        "Imported: {} of {} lines.",
+        "Imported: {} of {} settings.",
         lines.iter().filter(|line| line.is_accepted()).count(),
         lines.len()
     );

@@ -230,13 +230,15 @@ fn of_saptune(entries: &[Entry<'_>]) -> Vec<bool> {
     told.map(|entry| OF_SAPTUNE.contains(&section(entry).as_str())).collect()
 }
 
-/// A script that says so is one, whatever files it holds; of any other each line begins as commands do.
+/// A script that says so is one, whatever files it holds; of any other each line begins as commands do, and at least
+/// one of them is a command that is known: any text has lines that begin with a word.
 fn of_script(text: &str) -> Vec<bool> {
     let lines = script::logical_lines(text);
     let lines = lines.iter().map(|(_, line)| line.trim());
-    let commands = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let commands: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let is_one = says_script(text);
-    commands.map(|line| is_one || is_command(line)).collect()
+    let is_any = is_one || commands.iter().any(|line| script::is_known(line));
+    commands.into_iter().map(|line| is_one || is_any && is_command(line)).collect()
 }
 
 fn is_command(line: &str) -> bool {

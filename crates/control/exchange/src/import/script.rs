@@ -34,6 +34,43 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     }
 }
 
+/// Programs whose lines are read, or refused for what they are known to do.
+const KNOWN: [&str; 12] = [
+    "cpupower",
+    "echo",
+    "ethtool",
+    "ip",
+    "mount",
+    "printf",
+    "service",
+    "swapoff",
+    "swapon",
+    "sysctl",
+    "systemctl",
+    "tc",
+];
+
+/// Whether a line says something that is understood, be it refused: a program that is known, a loop or a condition, a
+/// variable.
+pub(super) fn is_known(line: &str) -> bool {
+    let is_known = |statement: &str| {
+        let bare = statement.trim().trim_start_matches("do ").trim().trim_start_matches("sudo ").trim_start();
+        let first = bare.split_whitespace().next().unwrap_or_default();
+        KNOWN.contains(&first)
+            || ["for", "while", "until", "if", "case"].contains(&first)
+            || first.split_once('=').is_some_and(|(name, _)| is_name(name))
+    };
+    statements(line)
+        .into_iter()
+        .flat_map(|part| part.split("&&"))
+        .flat_map(|part| part.split("||"))
+        .any(is_known)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// Lines with their numbers; one that ends in a backslash goes on in the next.
 pub(super) fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
@@ -111,8 +148,7 @@ impl Shell {
     /// `name=value` with a plain value.
     fn assign(&mut self, text: &str) -> bool {
         let Some((name, value)) = text.split_once('=') else { return false };
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(word) || value.contains(['$', '`', '(', ' ']) {
+        if !is_name(name) || value.contains(['$', '`', '(', ' ']) {
             return false;
         }
         self.variables.insert(name.to_owned(), unquoted(value).to_owned());
@@ -179,11 +215,7 @@ fn command(line: usize, text: &str, collector: &mut Collector<'_>) {
 fn is_guard(part: &str) -> bool {
     let first = part.split_whitespace().next().unwrap_or_default();
     let talk = first == "echo" && !part.contains(['>', '|']);
-    let assignment = part.split_once('=').is_some_and(|(name, value)| {
-        !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && !value.contains(' ')
-    });
+    let assignment = part.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.contains(' '));
     talk || assignment || ["", "[", "[[", "test", "true", ":", "exit", "continue", "break"].contains(&first)
 }
 
@@ -214,8 +246,15 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
 
 /// `sysctl -w a.b=1 c.d="2 3"`.
 fn sysctl(line: usize, text: &str, rest: &str, collector: &mut Collector<'_>) {
-    let mut settings = 0;
-    for word in quoted_words(rest) {
+    let (words, mut settings) = (quoted_words(rest), 0);
+    // `sysctl -w vm.swappiness = 3` sets nothing, and `tcp_rmem=4096 87380` the first of its numbers.
+    let is_key = |word: &String| word.split_once('=').is_some_and(|(key, _)| !key.is_empty());
+    let is_odd = |word: &&String| !word.starts_with('-') && !is_key(word);
+    if let Some(odd) = words.iter().find(is_odd).filter(|_| words.iter().any(|word| word.contains('='))) {
+        let why = format!("sysctl takes `name=value` as one word, or in quotes: `{odd}` is none");
+        return collector.refuse(line, text, why);
+    }
+    for word in words {
         if word.starts_with('-') {
             if ["-p", "--load", "--system"].iter().any(|load| word.starts_with(load)) {
                 return collector.refuse(line, text, "reads other files: import those");

@@ -76,7 +76,7 @@ fn a_line_that_another_one_overrides_does_not_count_and_says_by_which() {
                   for v in 1 7; do sysctl -w vm.swappiness=$v; done\n";
     let imported = read(script, ImportFormat::Script);
     assert_eq!(overridden(&imported), [(1, 2), (2, 4), (4, 4)]);
-    assert_eq!(imported.profile.summary, "Imported: 2 of 5 lines.");
+    assert_eq!(imported.profile.summary, "Imported: 2 of 5 settings.");
     assert_eq!(told(&imported)[0], "1 - line 2 sets it to 5");
     let written = imported.to_toml();
     let comment = "# overridden, line 2: /proc/sys/vm/swappiness = 5\n#   line 4 sets it to 1\n";
@@ -176,12 +176,12 @@ fn the_summary_of_a_tuned_profile_is_kept_and_grows_by_no_import() {
         let text = format!("[main]\nsummary = {said}\n[sysctl]\nvm.swappiness = 1\n");
         read(&text, ImportFormat::Tuned).profile.summary
     };
-    assert_eq!(summary("Short and even."), "Short and even. (Imported: 1 of 1 lines.)");
+    assert_eq!(summary("Short and even."), "Short and even. (Imported: 1 of 1 settings.)");
     assert_eq!(
-        summary("Short and even. (Imported: 3 of 9 lines.)"),
-        "Short and even. (Imported: 1 of 1 lines.)"
+        summary("Short and even. (Imported: 3 of 9 settings.)"),
+        "Short and even. (Imported: 1 of 1 settings.)"
     );
-    assert_eq!(summary("Imported: 3 of 9 lines."), "Imported: 1 of 1 lines.");
+    assert_eq!(summary("Imported: 3 of 9 settings."), "Imported: 1 of 1 settings.");
 }
 
 const SCRIPT: &str = r#"#!/bin/bash
@@ -240,7 +240,7 @@ fn a_later_line_wins_and_a_twin_clears_the_other() {
     assert!(!imported.profile.want.contains_key(&KnobId::new("vm.dirty_bytes")));
     assert_eq!(told(&imported)[1], "2 - line 3 sets its twin, which clears it");
     assert_eq!(overridden(&imported), [(1, 4), (2, 3)]);
-    assert_eq!(imported.profile.summary, "Imported: 2 of 5 lines.");
+    assert_eq!(imported.profile.summary, "Imported: 2 of 5 settings.");
     assert!(
         told(&imported)[4].starts_with("5 - no knob has this place; the nearest is /proc/sys/vm/swappiness")
     );
@@ -258,13 +258,13 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
         told(&read(text, ImportFormat::Tuned)),
         [
             "3 - includes another profile: import that one too",
-            "5 cpu.governor",
+            "5 cpu.governor performance of several; a host may want ondemand",
             "6 cpu.dma_latency_us",
             "7 cpu.energy_perf_bias",
             "9 thp.enabled",
             "11 kernel.numa_balancing",
             "12 - a variable of tuned: no file that was read gives ${busy}",
-            "14 - at least so much: a profile wants one value",
+            "14 - at least or at most so much: a profile wants one value",
             "16 mm.ksm_run",
             "18 boot.isolcpus may stall the host: --allow availability",
             "18 boot.nosmt may stall the host: --allow availability",
@@ -403,7 +403,7 @@ fn a_note_of_saptune_gives_what_it_sets() {
             "5 mm.ksm_run",
             "7 vm.max_map_count",
             "9 - a section for some hosts only: make a profile of your own with `needs`",
-            "11 block.scheduler",
+            "11 block.scheduler none of several; a host may want noop",
             "12 block.nr_requests",
             "14 boot.intel_idle_max_cstate",
             "15 kernel.numa_balancing",
@@ -413,6 +413,75 @@ fn a_note_of_saptune_gives_what_it_sets() {
         ]
     );
     assert_eq!(*want(&imported, "kernel.numa_balancing"), Want::Int(0));
+}
+
+#[test]
+fn of_several_values_the_first_that_there_is_counts_and_the_others_are_told() {
+    let note = read("[version]\nV=1\n[block]\nIO_SCHEDULER=noop,none\n", ImportFormat::Saptune);
+    assert_eq!(*want(&note, "block.scheduler"), Want::Text("none".to_owned()));
+    assert_eq!(told(&note), ["4 block.scheduler none of several; a host may want noop"]);
+    let none = read("[version]\nV=1\n[block]\nIO_SCHEDULER=noop\n", ImportFormat::Saptune);
+    assert!(told(&none)[0].starts_with("4 - ") && told(&none)[0].contains("noop"), "{:?}", told(&none));
+    let profile = read("[cpu]\nforce_latency=cstate.id_no_zero:1|3\n", ImportFormat::Tuned);
+    assert_eq!(*want(&profile, "cpu.dma_latency_us"), Want::Int(3));
+    assert_eq!(told(&profile), ["2 cpu.dma_latency_us 3 of several; a host may want cstate.id_no_zero:1"]);
+    let state = read("[cpu]\nforce_latency=cstate.id:1\n", ImportFormat::Tuned);
+    assert_eq!(told(&state), ["2 - a sleep state, whose microseconds only a host knows"]);
+}
+
+/// `tuned/plugins/plugin_vm.py`: a percent sign means the twin.
+#[test]
+fn limits_of_dirty_memory_are_options_of_tuned() {
+    let text = "[vm]\ndirty_bytes=40%\ndirty_background_bytes=67108864\n";
+    let imported = read(text, ImportFormat::Tuned);
+    assert_eq!(*want(&imported, "vm.dirty_ratio"), Want::Int(40));
+    assert_eq!(*want(&imported, "vm.dirty_background_bytes"), Want::Int(67_108_864));
+    let older = read("[vm]\ndirty_ratio=30\ndirty_background_ratio=10\n", ImportFormat::Tuned);
+    assert_eq!(told(&older), ["2 vm.dirty_ratio", "3 vm.dirty_background_ratio"]);
+    let more = read("[sysctl]\nnet.core.somaxconn=>2048\n", ImportFormat::Tuned);
+    assert_eq!(told(&more), ["2 - at least or at most so much: a profile wants one value"]);
+}
+
+#[test]
+fn quotes_hold_a_kernel_argument_together() {
+    let imported = read("isolcpus=\"2-7\" mitigations=\"auto nosmt\" quiet", ImportFormat::KernelArgs);
+    assert_eq!(imported.lines.len(), 3, "{:?}", imported.lines);
+    assert_eq!(*want(&imported, "boot.isolcpus"), Want::Text("2-7".to_owned()));
+    assert_eq!(imported.lines[1].text, "mitigations=auto nosmt");
+    assert!(!imported.lines[1].is_accepted());
+}
+
+#[test]
+fn sysctl_takes_a_setting_in_one_word() {
+    for (script, odd) in [
+        ("sysctl -w vm.swappiness = 3\n", "vm.swappiness"),
+        ("sysctl -w net.ipv4.tcp_rmem=4096 87380 16777216\n", "87380"),
+    ] {
+        let why = format!("1 - sysctl takes `name=value` as one word, or in quotes: `{odd}` is none");
+        assert_eq!(told(&read(script, ImportFormat::Script)), [why]);
+    }
+    let quoted = read("sysctl -w net.ipv4.tcp_rmem='4096 87380 16777216'\n", ImportFormat::Script);
+    assert_eq!(told(&quoted), ["1 net.ipv4.tcp_rmem"]);
+}
+
+#[test]
+fn the_nearest_place_has_nearly_that_name() {
+    let far = read("net.ipv4.conf.*.rp_filter = 1\n", ImportFormat::Sysctl);
+    let why = "1 - no knob has this place: planish knobs lists those that there are";
+    assert_eq!(told(&far), [why]);
+}
+
+#[test]
+fn a_text_of_which_no_line_is_understood_is_no_script() {
+    let passwd = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n";
+    for text in [passwd, "Dear all,\nplease tune it.\n"] {
+        let refused = recognise(text, ImportFormat::guess(text));
+        assert_eq!(refused, Err(ExchangeError::OtherFormat { format: ImportFormat::Script, fit: 0, all: 2 }));
+    }
+    for text in ["modprobe x\nsudo systemctl stop irqbalance\n", "x=1\nnumactl y\n", "#!/bin/sh\nnumactl y\n"]
+    {
+        assert_eq!(recognise(text, ImportFormat::Script), Ok(()), "{text}");
+    }
 }
 
 #[test]

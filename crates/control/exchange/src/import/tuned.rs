@@ -1,8 +1,12 @@
 //! A profile of tuned: the plugins whose options are settings of the kernel (`tuned/plugins/` of the project).
 
 use super::collect::Collector;
+use super::ini::energy_perf_bias;
 use super::tuned_files::{Files, Line, Lines};
 use planish_model::cards;
+
+/// `>2048`: what is more already stays.
+const AT_LEAST: &str = "at least or at most so much: a profile wants one value";
 
 pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collector<'_>) {
     let all = Lines::read(text, files);
@@ -50,12 +54,24 @@ fn plugin(entry: &Line, value: &str, told: &str, collector: &mut Collector<'_>) 
         (_, "type" | "replace" | "drop" | "priority" | "enabled") => {
             collector.refuse(line, told, "steers tuned itself")
         }
+        ("sysctl", key) if value.starts_with(['>', '<']) => {
+            collector.refuse(line, &format!("{key} = {value}"), AT_LEAST);
+        }
         ("sysctl", key) => collector.sysctl(line, key, value),
         ("sysfs", path) => collector.path(line, path, value),
         ("vm", "transparent_hugepages" | "transparent_hugepage") => {
             collector.knob(line, told, "thp.enabled", None, value);
         }
         ("vm", "transparent_hugepage.defrag") => collector.knob(line, told, "thp.defrag", None, value),
+        // Of memory, where the value has a percent sign: then the twin is meant.
+        ("vm", key @ ("dirty_bytes" | "dirty_background_bytes")) if value.ends_with('%') => {
+            let twin = key.replace("bytes", "ratio");
+            collector.sysctl(line, &format!("vm.{twin}"), value.trim_end_matches('%').trim());
+        }
+        (
+            "vm",
+            key @ ("dirty_bytes" | "dirty_ratio" | "dirty_background_bytes" | "dirty_background_ratio"),
+        ) => collector.sysctl(line, &format!("vm.{key}"), value),
         ("cpu", key) => cpu(line, key, value, told, collector),
         ("disk", key) => disk(line, key, value, told, collector),
         ("bootloader", key) if key.starts_with("cmdline") => {
@@ -95,38 +111,34 @@ fn net(entry: &Line, value: &str, told: &str, cards: &[String], collector: &mut 
 }
 
 fn cpu(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {
-    // `performance|powersave`: the first one that the host offers.
-    let first = value.split('|').next().unwrap_or_default().trim();
-    let bias = match first {
-        "performance" => "0",
-        "normal" => "6",
-        "powersave" | "power" => "15",
-        other => other,
-    };
-    let (id, value) = match key {
-        "governor" => ("cpu.governor", first),
-        "energy_perf_bias" => ("cpu.energy_perf_bias", bias),
-        "energy_performance_preference" => ("cpu.epp", first),
-        "min_perf_pct" => ("cpu.min_perf_pct", first),
-        "max_perf_pct" => ("cpu.max_perf_pct", first),
-        "no_turbo" => ("cpu.no_turbo", first),
-        "boost" => ("cpu.boost", first),
-        "pm_qos_resume_latency_us" => ("cpu.resume_latency_us", first),
+    // `performance|powersave`: tuned takes the first one that the host offers.
+    let words = value.split('|').map(str::trim);
+    let id = match key {
+        "governor" => "cpu.governor",
+        "energy_perf_bias" => "cpu.energy_perf_bias",
+        "energy_performance_preference" => "cpu.epp",
+        "min_perf_pct" => "cpu.min_perf_pct",
+        "max_perf_pct" => "cpu.max_perf_pct",
+        "no_turbo" => "cpu.no_turbo",
+        "boost" => "cpu.boost",
+        "pm_qos_resume_latency_us" => "cpu.resume_latency_us",
         // `cstate.id:1|3`: a sleep state of the host by its number, else microseconds.
-        "force_latency" => match value.split('|').map(str::trim).find(|part| part.parse::<u32>().is_ok()) {
-            Some(limit) => ("cpu.dma_latency_us", limit),
-            None => {
-                return collector.refuse(line, told, "a sleep state, whose microseconds only a host knows");
-            }
-        },
+        "force_latency" => "cpu.dma_latency_us",
         _ => return collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
     };
-    collector.knob(line, told, id, None, value);
+    let words: Vec<&str> = match key {
+        "energy_perf_bias" => words.map(energy_perf_bias).collect(),
+        _ => words.collect(),
+    };
+    if key == "force_latency" && words.iter().all(|word| word.parse::<u32>().is_err()) {
+        return collector.refuse(line, told, "a sleep state, whose microseconds only a host knows");
+    }
+    collector.one_of(line, told, id, &words);
 }
 
 fn disk(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {
     if value.starts_with('>') {
-        return collector.refuse(line, told, "at least so much: a profile wants one value");
+        return collector.refuse(line, told, AT_LEAST);
     }
     match key {
         "elevator" => collector.knob(line, told, "block.scheduler", None, value),
