@@ -30,6 +30,14 @@ impl Answer {
         Self { command, body: Body::Text(String::new()), exit: Exit::Done, code: None, messages: Vec::new() }
     }
 
+    /// Its text is in a file that was asked for: printed too, it would push what there is to say of it off the screen.
+    pub fn saved(mut self) -> Self {
+        if let Body::Text(text) = &mut self.body {
+            text.clear();
+        }
+        self
+    }
+
     /// Ends with another code than 0.
     pub fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;

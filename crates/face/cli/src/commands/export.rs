@@ -107,6 +107,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         }
         answer = answer.note(format!("written: {}", path.display()));
     }
+    answer = answer.saved();
     Ok(answer.next(context.line(&format!("check {}", quoted(&args.source)))))
 }
 

@@ -22,7 +22,8 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, rules of udev, tasks of Ansible, an object
-    /// of the Node Tuning operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines
+    /// of the Node Tuning operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines; - for
+    /// standard input
     #[arg(value_name = "F")]
     file: PathBuf,
     /// The format, where the text does not tell
@@ -99,17 +100,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if refused > 0 {
         let count = report.lines.len();
         answer = answer
-            .warning(format!("{refused} of {count} lines were refused: the profile says which and why"));
+            .warning(format!("{refused} of {count} settings were refused: the profile says which and why"));
     }
     if overridden > 0 {
         let count = report.lines.len();
-        answer = answer.note(format!("{overridden} of {count} lines overridden: the profile says by which"));
+        answer = answer
+            .note(format!("{overridden} of {count} settings are overridden: the profile says by which"));
     }
     if report.lines.len() == refused {
         answer = answer.exit(Exit::Findings);
     }
     if let Some(path) = &args.output {
         write_new_file(path, &report.text)?;
+        answer = answer.saved().note(format!("written: {}", path.display()));
         if path.extension().is_none_or(|ending| ending != "toml") {
             answer = answer.note("a file is taken for a profile where its name ends in .toml");
         }

@@ -160,6 +160,7 @@ const SAMPLES_MAX: u64 = 4 << 30;
 
 /// Reads a file that the user named, or a pipe that is open already: a program, samples, settings.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
     planish_sys::file::read_handed(path, SAMPLES_MAX)
         .map_err(|source| Failure::usage(UnreadFile { path: path.to_owned(), source }))
         .map_err(|failure| failure.hint("name a file that you may read"))
