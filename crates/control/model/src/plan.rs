@@ -278,8 +278,8 @@ pub struct Plan {
     /// The open entry whose place it takes. The hash covers its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<Instead>,
-    /// Why the profile is for another version of its program than this host has, where that can be told. It tells, and
-    /// is no part of the hash.
+    /// Why the profile is for other programs than the service that was named, or for another version than this host
+    /// has, where that can be told. It tells, and is no part of the hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsuited: Option<String>,
     /// What was allowed besides what is safe: a check asks for no more, and for no less. It tells, and is no part of

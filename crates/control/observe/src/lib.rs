@@ -48,5 +48,5 @@ pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use service::{ServiceName, service};
 pub use units::unit_settings;
-pub use versions::{installed, look_at_programs, running};
+pub use versions::{installed, look_at_programs, program, running};
 pub use writers::is_systemd;

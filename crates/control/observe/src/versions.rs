@@ -100,7 +100,7 @@ pub fn look_at_programs(host: &Host, catalogue: &Catalogue) {
 
 /// The name of a program as profiles have it: that of the kernel, and of Java the main class behind `java:`.
 #[must_use]
-pub(crate) fn program(host: &Host, pid: u32, name: &str) -> String {
+pub fn program(host: &Host, pid: u32, name: &str) -> String {
     if name != "java" {
         return name.to_owned();
     }

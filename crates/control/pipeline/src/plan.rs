@@ -1,6 +1,7 @@
 //! `planish plan`: what would be written, and why. Any user may ask; nothing is written.
 
 use planish_model::{Allowed, Class, Entry, EntryId, KnobId, Observation, Plan, Profile, Skipped};
+use planish_residency::processes_named;
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -56,7 +57,8 @@ fn of_profile(
     entries: &[Entry],
 ) -> Result<(Plan, Observation), PipelineError> {
     let observation = session.observe_to_plan(profile);
-    let request = options.service.clone().map(SizeRequest::Service);
+    let service = options.service.clone();
+    let request = service.clone().map(SizeRequest::Service);
     let sizing = request.map(|request| size_on(session, &observation, &request, None)).transpose()?;
     let options = planish_decide::Options {
         allow_classes: options.allow_classes.clone(),
@@ -78,14 +80,37 @@ fn of_profile(
         }
         None => plan,
     };
-    let unsuited = unsuited(session, profile);
+    let unsuited = service.and_then(|service| of_others(session, profile, &service));
+    let unsuited = unsuited.or_else(|| of_other_version(session, profile));
     let allowed = Allowed { classes: options.allow_classes, knobs: options.allow_knobs };
     Ok((Plan { unsuited, allowed, ..plan }, observation))
 }
 
+/// Why a profile is for other programs than the service that was named: none of its processes is one of those.
+fn of_others(session: &Session, profile: &Profile, service: &Service) -> Option<String> {
+    let host = session.host();
+    let pids = match service {
+        Service::Pid(pid) => vec![*pid],
+        Service::Name(name) => processes_named(host, name),
+    };
+    let program = |pid: u32| {
+        let name = host.read(&format!("/proc/{pid}/comm")).ok()?;
+        Some(planish_observe::program(host, pid, name.trim()))
+    };
+    let programs: Vec<String> = pids.into_iter().filter_map(program).collect();
+    if profile.programs.is_empty() || programs.iter().any(|program| profile.is_for(program)) {
+        return None;
+    }
+    let program = programs.first()?;
+    let instead = session.catalogue().profile_for(program, None);
+    let cure = instead.map(|name| format!(": take {name}")).unwrap_or_default();
+    let made_for = profile.programs.join(", ");
+    Some(format!("{} is for {made_for}, and this service is {program}{cure}", profile.name))
+}
+
 /// Why a profile is for another version of its program than this host has: by every package that is installed, or else
 /// by what runs. What cannot be told suits.
-fn unsuited(session: &Session, profile: &Profile) -> Option<String> {
+fn of_other_version(session: &Session, profile: &Profile) -> Option<String> {
     if profile.service_min.is_none() && profile.service_max.is_none() {
         return None;
     }

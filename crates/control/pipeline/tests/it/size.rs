@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use planish_model::Exit;
-use planish_pipeline::{SizeRequest, size};
+use planish_pipeline::{PlanOptions, Service, SizeRequest, Source, plan, size};
 
 use crate::tree::Tree;
 
@@ -30,6 +30,20 @@ fn pages(shared_memory_size_in_huge_pages: &str, huge_page_size: &str) -> Vec<(u
 fn a_server_is_sized_in_the_pages_that_it_was_told_to_use() {
     // 4 GB of shared buffers, as PostgreSQL 15 answers.
     assert_eq!(pages("5\n", "1048576\n"), [(2 << 20, 2560), (1 << 30, 5)]);
+}
+
+#[test]
+fn a_profile_that_is_for_other_programs_than_the_service_says_so() {
+    let tree = Tree::copy_of("metal-2s");
+    for service in [Service::Name("postgres".to_owned()), Service::Pid(2201)] {
+        let unsuited = |profile: &str| {
+            let options = PlanOptions { service: Some(service.clone()), ..PlanOptions::default() };
+            plan(&tree.session(), &Source::Profile(profile.to_owned()), &options).expect("a plan").unsuited
+        };
+        let told = "mysql is for mysqld, mariadbd, and this service is postgres: take postgres";
+        assert_eq!(unsuited("mysql").as_deref(), Some(told));
+        assert_eq!([unsuited("postgres"), unsuited("series")], [None, None]);
+    }
 }
 
 #[test]
