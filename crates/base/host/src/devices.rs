@@ -108,8 +108,8 @@ pub fn setting_at(path: &str) -> Option<(&str, &'static Setting)> {
 /// Cards of the live machine.
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
-    /// Opened when it is first asked for; none where the kernel has none.
-    ethtool: OnceLock<Option<Ethtool>>,
+    /// Opened when it is first asked for; none where the kernel has none, and why where this process may not ask it.
+    ethtool: OnceLock<Result<Option<Ethtool>, Errno>>,
 }
 
 impl Devices {
@@ -166,7 +166,8 @@ impl Devices {
             Place::Limit | Place::Others => has_latency(),
             Place::Shares | Place::Groups | Place::Default | Place::Group(_) => resctrl::is_there(host),
             Place::Card(nic) => is_card(host, nic),
-            Place::Setting(..) | Place::Largest(..) => self.read(host, path).is_some_and(|text| text.is_ok()),
+            Place::Setting(nic, setting) => !matches!(self.value(host, nic, setting), Ok(None)),
+            Place::Largest(..) => self.read(host, path).is_some_and(|text| text.is_ok()),
             Place::Nothing => false,
         })
     }
@@ -194,8 +195,9 @@ impl Devices {
     pub(crate) fn mode(&self, host: &Host, path: &str) -> Option<Option<u32>> {
         Some(match place(path)? {
             Place::Setting(nic, setting) => {
-                let value = self.value(host, nic, setting).ok().flatten();
-                value.map(|value| if value.fixed { 0o444 } else { 0o644 })
+                // What cannot be asked may be there: reading it tells why it is not known.
+                let value = self.value(host, nic, setting);
+                value.map_or(Some(0o644), |value| value.map(|value| if value.fixed { 0o444 } else { 0o644 }))
             }
             Place::Limit => has_latency().then_some(0o644),
             Place::Default | Place::Group(_) => resctrl::is_there(host).then_some(0o644),
@@ -206,13 +208,17 @@ impl Devices {
         })
     }
 
+    /// The files of a card. Where this process may not ask, which it has is not known: all that there are, so that
+    /// reading them fails, as it does for a file that may not be read, and nobody takes them for absent.
     fn files(&self, host: &Host, nic: &str) -> Vec<String> {
         let mut names = Vec::new();
         for setting in SETTINGS {
-            if let Ok(Some(value)) = self.value(host, nic, setting) {
+            let value = self.value(host, nic, setting);
+            if !matches!(value, Ok(None)) {
                 names.push(setting.name.to_owned());
-                names.extend(value.max.map(|_| format!("{}{MAX}", setting.name)));
             }
+            let max = value.ok().flatten().and_then(|value| value.max);
+            names.extend(max.map(|_| format!("{}{MAX}", setting.name)));
         }
         names
     }
@@ -222,9 +228,23 @@ impl Devices {
         if !is_card(host, nic) {
             return Ok(None);
         }
-        let ethtool = self.ethtool.get_or_init(|| Ethtool::open().ok());
-        let Some(ethtool) = ethtool else { return Ok(None) };
-        Ok(ethtool.get(nic, setting.group)?.get(setting.name).copied())
+        match self.ethtool.get_or_init(|| opened(Ethtool::open())) {
+            Ok(Some(ethtool)) => Ok(ethtool.get(nic, setting.group)?.get(setting.name).copied()),
+            Ok(None) => Ok(None),
+            Err(refused) => Err((*refused).into()),
+        }
+    }
+}
+
+/// The connection; none in a kernel without ethtool over netlink, which alone says `ENOENT`. All else is a refusal of
+/// this process, by a filter of system calls for one: a card may well have what cannot be asked.
+fn opened(ethtool: io::Result<Ethtool>) -> Result<Option<Ethtool>, Errno> {
+    match ethtool {
+        Ok(ethtool) => Ok(Some(ethtool)),
+        Err(error) => match Errno::from_io_error(&error) {
+            Some(Errno::NOENT) => Ok(None),
+            refused => Err(refused.unwrap_or(Errno::IO)),
+        },
     }
 }
 
@@ -292,6 +312,30 @@ mod tests {
         assert_ne!(host.access(DMA_LATENCY), Access::Absent);
         assert_eq!(host.access(DMA_LATENCY_OTHERS), Access::ReadOnly);
         assert_eq!(host.list("/planish/held"), ["cpu_dma_latency_others", "cpu_dma_latency_us"]);
+    }
+
+    #[test]
+    fn a_card_that_may_not_be_asked_is_not_one_without_settings() {
+        // An old kernel has none to ask, and says so by an error of its own.
+        assert!(matches!(opened(Err(Errno::NOENT.into())), Ok(None)));
+        let host = Host::live();
+        let cards = cards(&host);
+        let Some(nic) = cards.first() else {
+            return planish_skip::skip("devices", "no network card is here");
+        };
+        let path = format!("{ETHTOOL_FOLDER}/{nic}/feature_gro");
+        // As systemd's RestrictAddressFamilies= and other filters of system calls refuse it.
+        for refused in [Errno::AFNOSUPPORT, Errno::PERM, Errno::PROTONOSUPPORT] {
+            let devices = Devices { ethtool: OnceLock::from(opened(Err(refused.into()))) };
+            let error = devices.read(&host, &path).expect("of the folder").expect_err("refused");
+            assert_eq!(Errno::from_io_error(&error), Some(refused), "{error}");
+            assert_ne!(devices.access(&host, &path), Some(Access::Absent), "{refused}");
+            let listed = devices.list(&host, &format!("{ETHTOOL_FOLDER}/{nic}")).expect("of the folder");
+            assert!(listed.contains(&"feature_gro".to_owned()), "{listed:?}");
+        }
+        let devices = Devices { ethtool: OnceLock::from(opened(Err(Errno::NOENT.into()))) };
+        assert_eq!(devices.access(&host, &path), Some(Access::Absent));
+        assert_eq!(devices.list(&host, &format!("{ETHTOOL_FOLDER}/{nic}")), Some(Vec::new()));
     }
 
     #[test]

@@ -98,7 +98,8 @@ pub(crate) fn refuse_unless(sound: bool, what: &'static str, text: &str) -> Resu
 }
 
 /// Reads all of the host and changes nothing of it. What a private network, IPC or user namespace, or a /proc/sys that
-/// is mounted read-only, would hide or change is what is to be compared: so none of those.
+/// is mounted read-only, would hide or change is what is to be compared: so none of those. Network cards tell their settings
+/// over netlink alone.
 fn service(wanted: &InstallCheck) -> String {
     let state = wanted.state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
     let profile = wanted.profile.as_ref().map(|profile| format!(" {profile}")).unwrap_or_default();
@@ -125,7 +126,7 @@ ProtectControlGroups=yes
 ProtectHostname=yes
 ProtectKernelLogs=yes
 ProtectKernelModules=yes
-RestrictAddressFamilies=AF_UNIX
+RestrictAddressFamilies=AF_UNIX AF_NETLINK
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const WANTED: &str = "11";
+/// What `install check` writes, and what somebody else makes of the value.
+const CHECK: &str = "planish-check.service";
+const DRIFTED: &str = "42";
 /// Long enough for an apply under emulation, and for the looks at it, on a busy machine.
 const CONFIRM_SECONDS: &str = "90";
 /// The deadline, and an undo under emulation behind it.
@@ -23,6 +26,7 @@ pub fn run_all(report: &mut Report) {
     report.check("confirm.cut_off", outlives_its_session);
     report.check("confirm.kept", confirmed);
     report.check("units.exported", exported_unit);
+    report.check("units.checked", checked_by_a_unit);
     report.check("units.partition", isolated::partition);
     report.check("systemd.files", || {
         let count = files::ensure_as_kept(BEFORE)?;
@@ -138,4 +142,40 @@ fn try_unit(paths: &[String]) -> Result<String> {
     tool("systemctl", &["stop", unit])?;
     ensure!(now == WANTED, "after the start swappiness is {now}");
     Ok(unit.to_owned())
+}
+
+/// The service of `install check`, started as its timer does: it sees what it is to compare, and fails at a drift.
+fn checked_by_a_unit() -> Result<Outcome> {
+    let before = settings::read(SWAPPINESS)?;
+    planish::json(&["apply", LIVE, "--yes"], &[0])?;
+    planish::json(&["install", "check", "--yes"], &[0])?;
+    reload_units()?;
+    let tried = run_check();
+    // Whatever came of it, the guest is left as it was.
+    fs::write(SWAPPINESS, WANTED).context("put our value back")?;
+    planish::json(&["undo", "--all"], &[0])?;
+    reload_units()?;
+    let told = tried?;
+    ensure!(settings::read(SWAPPINESS)? == before, "undo did not put swappiness back");
+    Ok(Outcome::Ok(told))
+}
+
+fn run_check() -> Result<String> {
+    // What runs is as wanted, and nothing persists it: a warning, which is no failure of the unit.
+    tool("systemctl", &["start", CHECK])?;
+    let calm = last_run()?;
+    ensure!(calm.contains("ExecMainStatus=1") && calm.contains("Result=success"), "as wanted: {calm}");
+    ensure!(calm.contains("AF_UNIX") && calm.contains("AF_NETLINK"), "it cannot ask network cards: {calm}");
+    fs::write(SWAPPINESS, DRIFTED).context("change swappiness")?;
+    let started = tool("systemctl", &["start", CHECK]);
+    let drifted = last_run()?;
+    ensure!(started.is_err() && drifted.contains("ExecMainStatus=2"), "after a drift: {drifted}");
+    tool("systemctl", &["is-failed", CHECK])?;
+    tool("systemctl", &["reset-failed", CHECK])?;
+    Ok(format!("{CHECK} ended with 1 where nothing persists it, and failed with 2 at a drift"))
+}
+
+/// How the service ended last, and which sockets it may open.
+fn last_run() -> Result<String> {
+    tool("systemctl", &["show", "--property=ExecMainStatus,Result,RestrictAddressFamilies", CHECK])
 }

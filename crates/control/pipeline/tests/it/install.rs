@@ -36,6 +36,8 @@ fn files_come_once_and_go_with_their_folders() {
     let text = tree.get(SERVICE);
     assert!(text.starts_with("# Written by planish"), "{text}");
     assert!(text.contains("\nExecStart=/usr/bin/planish check --monitor\n"), "{text}");
+    // Without netlink it would be blind to network cards.
+    assert!(text.contains("\nRestrictAddressFamilies=AF_UNIX AF_NETLINK\n"), "{text}");
     assert!(tree.get(TARGET).ends_with("[Unit]\nWants=planish-check.timer\n"));
     let again = install_check(&session, &wanted()).expect("nothing to do");
     assert_eq!((again.entry, again.exit), (None, Exit::Done));

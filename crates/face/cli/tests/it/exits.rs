@@ -734,6 +734,34 @@ fn what_a_read_only_mount_keeps_from_being_set_is_never_green() {
     assert_eq!(on(sandbox.path(), &["check"]).exit, 0);
 }
 
+/// As in a unit whose `RestrictAddressFamilies=` leaves out netlink: the card is there, and cannot be asked.
+#[test]
+fn a_card_that_may_not_be_asked_is_never_green() {
+    const NAME: &str = "a_card_that_may_not_be_asked_is_never_green";
+    let refused = |program: &str, args: &[&str]| {
+        let inject = ["-f", "-qq", "-o", "/dev/null", "-e", "inject=socket:error=EAFNOSUPPORT"];
+        Command::new("strace").args(inject).arg(program).args(args).output()
+    };
+    if !refused("true", &[]).is_ok_and(|ran| ran.status.success()) {
+        return planish_skip::skip(NAME, "no strace here that may trace");
+    }
+    let sandbox = tempfile::tempdir().expect("a temporary folder");
+    let wants = sandbox.path().join("card.toml");
+    std::fs::write(&wants, "name = \"card\"\nsummary = \"s\"\n[want]\n\"net.feature_gro\" = 0\n")
+        .expect("a profile");
+    let state = sandbox.path().to_str().expect("a path");
+    let words = ["--state", state, "check", wants.to_str().expect("a path"), "--monitor"];
+    let seen: Run = command(sandbox.path(), words).output().expect("the binary starts").into();
+    if seen.stdout.contains("nothing of") {
+        return planish_skip::skip(NAME, "no card here tells anything over netlink");
+    }
+    let program = command(sandbox.path(), words).get_program().to_string_lossy().into_owned();
+    let run: Run = refused(&program, &words).expect("strace starts").into();
+    assert_eq!(run.exit, 3, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("UNKNOWN: ") && run.stdout.contains("net.feature_gro"), "{}", run.stdout);
+    assert!(run.stdout.contains("Address family not supported"), "{}", run.stdout);
+}
+
 #[test]
 fn what_the_host_made_something_else_of_is_never_green() {
     let sandbox = sandbox();
