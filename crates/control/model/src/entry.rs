@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, Class, Coupling, DeviceId, Generator, KnobId, Part, Plan, PlanHash, Undo, ValueType, place,
+    Allowed, BootFormat, Class, Coupling, DeviceId, Generator, KnobId, Part, Plan, PlanHash, Undo, ValueType,
+    place,
 };
 
 /// The number of a journal entry, counted from 1 on each host.
@@ -185,6 +186,9 @@ pub struct RuleLine {
     pub device: Option<DeviceId>,
 }
 
+/// How the line of our own file of GRUB begins.
+const ADDS: &str = "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ";
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_zero(pages: &u64) -> bool {
     *pages == 0
@@ -324,6 +328,17 @@ impl EntryStep {
             }
         }
         self.wanted = lines;
+    }
+
+    /// The arguments that it has the boot loader give every further boot; `None` for a step of no such file.
+    #[must_use]
+    pub fn boot_arguments(&self) -> Option<&str> {
+        if self.undo == Undo::Edit {
+            return BootFormat::of_knob(self.knob.as_str()).map(|_| self.wanted.as_str());
+        }
+        // The line of our own file of GRUB adds to what the files before it say.
+        let mut lines = self.wanted.lines().filter(|_| self.undo == Undo::File);
+        lines.find_map(|line| line.strip_prefix(ADDS)?.strip_suffix('"'))
     }
 
     /// The original of the place that the step writes itself; `None` for a file that was not there.

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod boot;
+pub mod bootline;
 mod bound;
 mod cache;
 pub mod cards;

@@ -10,9 +10,7 @@ mod grub;
 pub(crate) mod once;
 
 use planish_host::{Host, ReadError};
-use planish_model::{BootFile, BootFiles, BootFormat, BootLoader};
-
-use crate::bootline;
+use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, bootline};
 
 /// What the source of an argument of the running kernel begins with.
 pub(crate) const RUNNING: &str = "kernel command line: ";

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use planish_host::{Access as HostAccess, Host, Pattern, ReadError, Walk};
 use planish_model::{
-    Access, BootCpus, Catalogue, Class, Cpus, Knob, KnobId, NOT_GIVEN, Reading, ValueType, place,
+    Access, BootCpus, Catalogue, Class, Cpus, Knob, KnobId, NOT_GIVEN, Reading, ValueType, bootline, place,
 };
 
-use crate::bootline;
 use crate::observe::Shared;
 use crate::tables;
 

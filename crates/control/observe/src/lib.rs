@@ -26,7 +26,6 @@
 #![forbid(unsafe_code)]
 
 mod boot;
-mod bootline;
 mod caches;
 mod demand;
 pub mod facts;

@@ -55,11 +55,7 @@ pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> O
     let mut given: Vec<&str> = Vec::new();
     let is_for_every_boot = |step: &&EntryStep| OnceFormat::of_knob(step.knob.as_str()).is_none();
     for step in entry.steps.iter().filter(is_for_every_boot).filter(|step| is_out(step, back)) {
-        let added = match step.undo {
-            Undo::Edit => Some(step.wanted.as_str()),
-            _ => step.wanted.lines().find_map(planish_boot::added_by),
-        };
-        given.extend(added.into_iter().flat_map(str::split_whitespace).filter(is_given));
+        given.extend(step.boot_arguments().into_iter().flat_map(str::split_whitespace).filter(is_given));
     }
     given.sort_unstable();
     given.dedup();

@@ -23,8 +23,8 @@ impl Bench<'_> {
     pub(crate) fn check(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> KnobCheck {
         let persisted = self.observation.persisted.get(&reading.place);
         let (state, because) = self.judge(knob, reading, wish, persisted);
-        let because =
-            [because, self.may_be(reading)].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
+        let because = [because, self.may_be(reading)];
+        let because = because.into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         KnobCheck {
             knob: knob.id.clone(),
             place: reading.place.clone(),
@@ -192,6 +192,10 @@ impl Bench<'_> {
             return (DriftState::Drift, Some(why));
         }
         let why = match (persisted, by) {
+            (Some(found), _) if knob.boot_parameter().is_some() => says(found),
+            (None, Some((entry, _))) if knob.boot_parameter().is_some() => {
+                format!("nothing gives it any more: entry {entry} had the boot loader do so")
+            }
             (Some(found), _) if same(&found.value, running) => format!("as {} says", found.source),
             (_, Some((entry, Some(before)))) if same(before, running) => {
                 format!("back to the value from before entry {entry}{}", self.suspects(knob))

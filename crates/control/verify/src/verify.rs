@@ -9,7 +9,8 @@ use crate::wish::{of_entries, of_plan, set_by};
 ///
 /// With a plan: the places that it names, whether it was applied or not. Without one: every place of every
 /// knob, held against what the open entries of this boot left there, and where they left nothing, against
-/// what the host's own files say. Entries of another boot hold nothing on this one and are passed over.
+/// what the host's own files say. Entries of another boot hold nothing on this one but what they gave the boot loader,
+/// and are passed over otherwise.
 #[must_use]
 pub fn verify(
     catalogue: &Catalogue,

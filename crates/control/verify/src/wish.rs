@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Observation, Part, Plan, Undo, Verdict, place,
+    Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Observation, OutcomeKind, Part, Plan, Undo, Verdict,
+    bootline, place,
 };
 
 /// What one place should show.
@@ -81,14 +82,16 @@ pub(crate) fn set_by(mut wishes: Wishes, applied: &Wishes, catalogue: &Catalogue
     wishes
 }
 
-/// What the open entries of this boot left on the host: the newest counts, and pools add up. Who sets a place clears
+/// What the open entries of this boot left on the host, and what those of any boot gave the boot loader: the newest
+/// counts, and pools add up. Who sets a place clears
 /// its twin, so that nothing is left there of an older entry.
 pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &Catalogue) -> Wishes {
-    let mut wishes = Wishes::new();
+    let mut wishes = of_boot_files(open, catalogue);
     for entry in of_this_boot(open, observation) {
         for step in entry.steps.iter().filter(|step| !step.is_undone()) {
             let key = (step.knob.clone(), step.place.clone());
             match step.undo {
+                // Places that their lines set are read anew from the files; boot parameters are above.
                 Undo::File | Undo::Edit | Undo::Moved | Undo::None => {}
                 Undo::Subtract => {
                     let held = match wishes.get(&key) {
@@ -116,6 +119,33 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
         }
     }
     wishes
+}
+
+/// The boot parameters that open entries of any boot had the boot loader give: the newest counts. Somebody may have
+/// taken them out since, and a kernel that was installed later may have an entry without them.
+fn of_boot_files(open: &[Entry], catalogue: &Catalogue) -> Wishes {
+    let mut entries: Vec<&Entry> = open.iter().filter(|entry| entry.is_open()).collect();
+    entries.sort_by_key(|entry| entry.id);
+    let mut wishes = Wishes::new();
+    let knobs: Vec<&Knob> = catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()).collect();
+    for entry in entries {
+        for step in entry.steps.iter().filter(|step| is_in_boot_file(step)) {
+            let arguments = step.boot_arguments().unwrap_or_default();
+            for knob in &knobs {
+                let Some(text) = bootline::value(arguments, knob, None) else { continue };
+                let by = Some((entry.id, None));
+                wishes.insert((knob.id.clone(), knob.path.clone()), Wish::Value { text, by });
+            }
+        }
+    }
+    wishes
+}
+
+fn is_in_boot_file(step: &EntryStep) -> bool {
+    let outcome = step.outcome.as_ref().map(|outcome| outcome.outcome);
+    let is_written =
+        matches!(outcome, Some(OutcomeKind::Done | OutcomeKind::Satisfied | OutcomeKind::TakenOver));
+    is_written && !step.is_undone()
 }
 
 /// The twin of a knob, and its place beside one of the knob's.

@@ -1,10 +1,9 @@
 //! The kernel command line: arguments that set a knob before anything else runs.
 
-use planish_model::{Catalogue, place};
+use planish_model::{Catalogue, bootline, place};
 
 use super::Setting;
 use crate::boot::{Given, RUNNING};
-use crate::bootline;
 
 /// Settings of a command line. `default_page` is the running kernel's default huge-page size.
 pub(crate) fn settings(given: &[Given], default_page: Option<u64>, catalogue: &Catalogue) -> Vec<Setting> {

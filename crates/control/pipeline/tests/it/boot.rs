@@ -120,6 +120,79 @@ fn parameters_come_and_go_under_every_boot_loader() {
     }
 }
 
+/// The row of a check of all that is applied, and how that check ends.
+fn applied_row(tree: &Tree, id: &str) -> (DriftState, Option<String>, Exit) {
+    let checked = check(&tree.session(), None).expect("checked");
+    let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == id).expect("a row");
+    (row.state, row.wanted.clone(), checked.exit)
+}
+
+/// Takes the argument out of every file of the boot loader, as an administrator or a package does.
+fn take_out(tree: &Tree) {
+    for (path, text) in tree.snapshot() {
+        let is_of_loader = ["/boot/", "/efi/", "/etc/"].iter().any(|root| path.starts_with(root));
+        if path == OWN {
+            tree.remove(OWN);
+        } else if is_of_loader && text.contains(" skew_tick=1") {
+            tree.put(&path, &text.replace(" skew_tick=1", ""));
+        }
+    }
+}
+
+/// What a boot gives the kernel, with a menu that has it too.
+fn boot_with(tree: &Tree, id: &str, arguments: &str) {
+    tree.put(BOOT_ID, id);
+    tree.put("/proc/cmdline", &format!("root=UUID=1 ro quiet{arguments}\n"));
+    let menu = tree.get("/boot/grub/grub.cfg").replace(" skew_tick=1", "");
+    if !menu.is_empty() {
+        tree.put("/boot/grub/grub.cfg", &menu.replace("ro quiet\n", &format!("ro quiet{arguments}\n")));
+    }
+}
+
+/// Whoever takes the arguments of an open entry out, before the boot that was to bring them or after it, is told
+/// without a profile, too.
+#[test]
+fn arguments_that_were_taken_out_behind_our_back_are_never_green() {
+    const ID: &str = "boot.skew_tick";
+    let wanted = Some("1".to_owned());
+    for (name, make) in all() {
+        let tree = make();
+        persist(&tree, &wants());
+        assert_eq!(applied_row(&tree, ID), (DriftState::PendingReboot, wanted.clone(), Exit::Done), "{name}");
+        let written = tree.snapshot();
+        take_out(&tree);
+        assert_eq!(applied_row(&tree, ID), (DriftState::Drift, wanted.clone(), Exit::Findings), "{name}");
+        for (path, text) in written.iter().filter(|(path, text)| tree.get(path) != **text) {
+            tree.put(path, text);
+        }
+        boot_with(&tree, "99999999-2222-3333-4444-555555555555\n", " skew_tick=1");
+        assert_eq!(applied_row(&tree, ID), (DriftState::Ok, wanted.clone(), Exit::Done), "{name}");
+        take_out(&tree);
+        assert_eq!(
+            applied_row(&tree, ID),
+            (DriftState::LostAtBoot, wanted.clone(), Exit::Findings),
+            "{name}"
+        );
+        boot_with(&tree, "99999999-3333-3333-4444-555555555555\n", "");
+        assert_eq!(applied_row(&tree, ID), (DriftState::Drift, wanted.clone(), Exit::Findings), "{name}");
+        undo(&tree.session(), Target::All, false).expect("undone");
+        let (state, wanted, exit) = applied_row(&tree, ID);
+        assert_eq!((state, wanted, exit), (DriftState::Ok, None, Exit::Done), "{name}");
+    }
+}
+
+/// A kernel that was installed before the reboot has an entry without them, and is the next one.
+#[test]
+fn a_new_default_kernel_without_the_arguments_is_never_green() {
+    let tree = rocky();
+    persist(&tree, &wants());
+    let new = "title R\nversion 6.13\nlinux /vmlinuz-6.13\noptions root=UUID=1 ro quiet\n";
+    tree.put("/boot/loader/entries/m-6.13.conf", new);
+    tree.put(ENV, &tree.get(ENV).replace("saved_entry=m-6.12", "saved_entry=m-6.13"));
+    let wanted = Some("1".to_owned());
+    assert_eq!(applied_row(&tree, "boot.skew_tick"), (DriftState::Drift, wanted, Exit::Findings));
+}
+
 #[test]
 fn each_loader_gets_them_where_it_looks() {
     let tree = debian();

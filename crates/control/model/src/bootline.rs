@@ -1,10 +1,10 @@
 //! The kernel command line as the kernel takes it apart (`lib/cmdline.c`, `kernel/params.c`).
 
-use planish_model::{Knob, ValueType};
+use crate::{Knob, ValueType};
 
 /// The arguments of a command line, up to the `--` behind which they are for process 1. Blanks inside double quotes
 /// do not separate.
-pub(crate) fn arguments(cmdline: &str) -> impl Iterator<Item = &str> {
+pub fn arguments(cmdline: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     let separates = move |c: char| {
         quoted ^= c == '"';
@@ -14,7 +14,8 @@ pub(crate) fn arguments(cmdline: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Name and value of an argument, quotes taken off; a bare word has no value.
-pub(crate) fn parts(argument: &str) -> (&str, Option<&str>) {
+#[must_use]
+pub fn parts(argument: &str) -> (&str, Option<&str>) {
     let bare = |text| str::trim_matches(text, '"');
     match bare(argument).split_once('=') {
         Some((name, value)) => (bare(name), Some(bare(value))),
@@ -23,13 +24,15 @@ pub(crate) fn parts(argument: &str) -> (&str, Option<&str>) {
 }
 
 /// Whether two names mean the same parameter: the kernel takes dashes for underscores.
-pub(crate) fn same_name(a: &str, b: &str) -> bool {
+#[must_use]
+pub fn same_name(a: &str, b: &str) -> bool {
     let normal = |c: u8| if c == b'-' { b'_' } else { c };
     a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| normal(a) == normal(b))
 }
 
 /// A size with the kernel's suffixes: `2M`, `1G`, `2097152`.
-pub(crate) fn size(text: &str) -> Option<u64> {
+#[must_use]
+pub fn size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'k' | b'K' => (&text[..text.len() - 1], 10),
         b'm' | b'M' => (&text[..text.len() - 1], 20),
@@ -41,13 +44,15 @@ pub(crate) fn size(text: &str) -> Option<u64> {
 
 /// What a command line gives a boot parameter. `default_page` is the running kernel's default huge-page size, which
 /// the first `hugepages=` counts in.
-pub(crate) fn value(cmdline: &str, knob: &Knob, default_page: Option<u64>) -> Option<String> {
+#[must_use]
+pub fn value(cmdline: &str, knob: &Knob, default_page: Option<u64>) -> Option<String> {
     let words: Vec<&str> = arguments(cmdline).collect();
     found(&words, knob, default_page).map(|(value, _)| value)
 }
 
 /// What some arguments give a boot parameter, and which of them does: of several the last counts. A bare word is `1`.
-pub(crate) fn found(words: &[&str], knob: &Knob, default_page: Option<u64>) -> Option<(String, usize)> {
+#[must_use]
+pub fn found(words: &[&str], knob: &Knob, default_page: Option<u64>) -> Option<(String, usize)> {
     let (wanted, counted) = knob.boot_parameter()?;
     let counted = counted.map(size);
     let mut page = default_page;
@@ -69,10 +74,10 @@ pub(crate) fn found(words: &[&str], knob: &Knob, default_page: Option<u64>) -> O
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{Catalogue, KnobId};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Catalogue, KnobId};
 
     fn of(cmdline: &str, id: &str) -> Option<String> {
         let catalogue = Catalogue::embedded().expect("sound");
