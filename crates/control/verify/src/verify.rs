@@ -3,11 +3,12 @@
 use planish_model::{Access, Catalogue, Class, Drift, Entry, NOT_GIVEN, Observation, Plan, Reading};
 
 use crate::compare::Bench;
-use crate::wish::{of_entries, of_plan, set_by};
+use crate::wish::{of_entries, of_plan, set_by, with_asked};
 
 /// Compares a fresh observation with what it should show.
 ///
-/// With a plan: the places that it names, whether it was applied or not. Without one: every place of every
+/// With a plan: the places that it names, whether it was applied or not; of what it could not compute, such as a pool
+/// for a service that nobody named, what the open entries of its profile asked for. Without one: every place of every
 /// knob, held against what the open entries of this boot left there, and where they left nothing, against
 /// what the host's own files say. Entries of another boot hold nothing on this one but what they gave the boot loader,
 /// and are passed over otherwise.
@@ -21,7 +22,12 @@ pub fn verify(
     let bench = Bench { catalogue, observation, open };
     let applied = of_entries(open, observation, catalogue);
     let wishes = match plan {
-        Some(plan) => set_by(of_plan(plan, catalogue), &applied, catalogue),
+        Some(plan) => {
+            let of_profile: Vec<Entry> =
+                open.iter().filter(|entry| entry.profile == plan.profile).cloned().collect();
+            let asked = of_entries(&of_profile, observation, catalogue);
+            set_by(with_asked(of_plan(plan, catalogue), &asked, &applied), &applied, catalogue)
+        }
         None => applied,
     };
     let mut knobs = Vec::new();

@@ -69,6 +69,22 @@ pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
     wishes
 }
 
+/// The same wishes, and for what a plan cannot compute by itself (a pool for a service that was named to the apply, and
+/// is named to no check) what the open entries of its profile `asked` for. Pools add up, also with those of others.
+pub(crate) fn with_asked(mut wishes: Wishes, asked: &Wishes, applied: &Wishes) -> Wishes {
+    let is_open = |wish: &Wish| matches!(wish, Wish::Skipped { text: None, .. });
+    let left_open = |id: &KnobId, wishes: &Wishes| {
+        let mut own = wishes.iter().filter(|((knob, _), _)| knob == id).map(|(_, wish)| wish).peekable();
+        own.peek().is_some() && own.all(is_open)
+    };
+    let known: Vec<&(KnobId, String)> = asked.keys().filter(|(id, _)| left_open(id, &wishes)).collect();
+    wishes.retain(|(id, _), _| !known.iter().any(|(knob, _)| knob == id));
+    for key in known {
+        wishes.extend(applied.get(key).map(|wish| (key.clone(), wish.clone())));
+    }
+    wishes
+}
+
 /// The same wishes, each value with the entry that had set it: where the place shows another one, it was changed since.
 pub(crate) fn set_by(mut wishes: Wishes, applied: &Wishes, catalogue: &Catalogue) -> Wishes {
     for (key, wish) in &mut wishes {

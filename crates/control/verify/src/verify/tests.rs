@@ -191,6 +191,47 @@ fn drift_names_who_caused_it() {
     assert_eq!(brought.and_then(|found| found.line), Some(3));
 }
 
+/// A check names no service: the pool that the apply was for is judged all the same.
+#[test]
+fn a_pool_for_a_service_is_judged_by_what_its_entry_asked_for() {
+    let nameless = Skipped {
+        knob: KnobId::new("hugepages.2m"),
+        place: POOL.replace("node0", "{node}"),
+        wanted: None,
+        verdict: Verdict::new(VerdictKind::Blocked, "name it with --service"),
+        satisfied: false,
+        short_of_memory: false,
+        impossible: false,
+        hindered: false,
+        when: When::Now,
+        not_to_keep: None,
+    };
+    let asked = |profile: &str, short: bool| {
+        let mut step = applied("hugepages.2m", POOL, "0", "10");
+        step.undo = Undo::Subtract;
+        step.wanted = "40".to_owned();
+        let outcome = step.outcome.as_mut().expect("applied");
+        outcome.granted_pages = Some(if short { 10 } else { 40 });
+        let grant = ShortGrant { asked: 40, granted: 10, reason: String::new(), fits: None };
+        outcome.short = short.then_some(grant);
+        Entry { profile: profile.to_owned(), ..entry(3, "boot", vec![step]) }
+    };
+    let plan = plan(vec![], vec![nameless]);
+    for (entry, state) in [
+        (asked("series", true), DriftState::Drift),
+        (asked("series", false), DriftState::Drift),
+        (asked("other", true), DriftState::NotHere),
+    ] {
+        let drift = verify(&Catalogue::embedded().expect("sound"), Some(&plan), &[entry], &host());
+        let [row] = drift.knobs.as_slice() else { panic!("{drift:?}") };
+        assert_eq!(row.state, state, "{row:?}");
+        assert_eq!(
+            (drift.is_clean(), row.wanted.is_some()),
+            (state != DriftState::Drift, state == DriftState::Drift)
+        );
+    }
+}
+
 #[test]
 fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
     let writer = |id: &str, knobs: Option<&[&str]>| SeenWriter {
@@ -226,7 +267,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
                     (row.state, row.next_boot.as_ref().map(|boot| boot.value.as_str())),
                     (DriftState::Ok, Some("10")),
                     "{seen:?}"
-                )
+                );
             }
         }
         assert!(drift.is_clean(), "what it sets is not known");
