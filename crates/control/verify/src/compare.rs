@@ -23,7 +23,7 @@ impl Bench<'_> {
     pub(crate) fn check(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> KnobCheck {
         let persisted = self.observation.persisted.get(&reading.place);
         let (state, because) = self.judge(knob, reading, wish, persisted);
-        let because = [because, self.may_be(reading)];
+        let because = [because, self.may_be(reading), self.may_write(knob, reading, wish)];
         let because = because.into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         KnobCheck {
             knob: knob.id.clone(),
@@ -50,6 +50,20 @@ impl Bench<'_> {
             value => format!("may be set to {value} at a boot by {}", may.source),
         };
         may.iter().map(one).reduce(|a, b| format!("{a}; {b}"))
+    }
+
+    /// Which other program may set what is wanted here at its start, where nobody can tell what it does set: its profile
+    /// cannot be read, or is computed.
+    fn may_write(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> Option<String> {
+        let is_wanted = wish.is_some() && reading.value.is_some() && knob.when != When::Boot;
+        let is_untold = |seen: &&SeenWriter| {
+            let has_scope = self.catalogue.writer(&seen.id).is_some_and(|writer| writer.scope.is_some());
+            has_scope && seen.knobs.is_none() && self.catalogue.writes(seen, &knob.id)
+        };
+        let seen = self.observation.writers.iter().filter(|_| is_wanted).find(is_untold)?;
+        let profile = seen.profile.as_ref().map(|profile| format!(" of its profile {profile}"));
+        let what = format!("what it sets{} cannot be read", profile.unwrap_or_default());
+        Some(format!("{} may set it at its start, after the files of the host: {what}", seen.id))
     }
 
     /// Why there is nothing to compare.

@@ -268,6 +268,11 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
                     (DriftState::Ok, Some("10")),
                     "{seen:?}"
                 );
+                // That it may is told all the same.
+                let may = seen.id == "tuned" && seen.knobs.is_none();
+                let told =
+                    row.because.as_ref().is_some_and(|why| why.contains("tuned may set it at its start"));
+                assert_eq!(told, may, "{seen:?}: {:?}", row.because);
             }
         }
         assert!(drift.is_clean(), "what it sets is not known");
