@@ -83,10 +83,20 @@ pub fn left_out(
         }
         let writer = catalogue.writer(name)?;
         let seen = observation.writers.iter().find(|seen| seen.id == *name);
-        let has_line = observation.persisted.get(at).is_some_and(|line| writer.has_line(&line.source));
-        let leaves = has_line || seen.is_some_and(|seen| catalogue.writes(seen, knob));
+        let leaves = observation.persisted.get(at).is_some_and(|line| is_left_to(writer, line))
+            || seen.is_some_and(|seen| catalogue.writes(seen, knob));
         leaves.then(|| format!("left to {name}: --exclude {name}"))
     })
+}
+
+/// Whether a place is left to the files of a writer: the last line for it is one of theirs. A line of ours is nobody's
+/// to leave it to, wherever it lies; the one that it overrides counts then, as it did before ours was written.
+fn is_left_to(writer: &Writer, line: &Persisted) -> bool {
+    if !line.is_ours() {
+        return writer.has_line(&line.source);
+    }
+    let theirs = line.overridden.iter().rfind(|lost| Persisted::own_file(&lost.source).is_none());
+    theirs.is_some_and(|lost| writer.has_line(&lost.source))
 }
 
 /// A finding for each second writer that was seen.

@@ -200,3 +200,26 @@ fn a_text_with_an_unfilled_hole_is_not_said() {
     assert_eq!(holes.fill("in {file}: {irqs}"), None);
     assert_eq!(holes.fill("odd {"), None);
 }
+
+/// After --persist our own lines lie in the folders of that writer: a place is left to it where others have one.
+#[test]
+fn a_line_of_ours_leaves_no_place_to_its_folder() {
+    let line = |source: &str, overridden: &[&str]| Persisted {
+        value: "60".to_owned(),
+        source: source.to_owned(),
+        at_boot: None,
+        overridden: overridden.iter().map(|source| planish_model::BootValue::new("60", *source)).collect(),
+    };
+    for (line, is_left) in [
+        (line("/etc/sysctl.d/90-planish.conf:2", &[]), false),
+        (line("/etc/sysctl.d/90-planish.conf:2", &["/etc/sysctl.d/10-local.conf:1"]), true),
+        (line("/etc/sysctl.d/90-planish.conf:2", &["kernel command line: sysctl.vm.swappiness=60"]), false),
+        (line("/etc/sysctl.d/99-local.conf:1", &["/etc/sysctl.d/90-planish.conf:2"]), true),
+    ] {
+        let mut observation = observation();
+        let told = line.source.clone();
+        observation.persisted.insert(SWAP.to_owned(), line);
+        let plan = planned(&observation, &["sysctl.d"]);
+        assert_eq!(plan.steps.iter().all(|step| step.place != SWAP), is_left, "{told}");
+    }
+}
