@@ -42,7 +42,10 @@ fn section(text: &mut String, writer: &Writer) -> Result<()> {
             format!("the profile that `{active}` names, and those that it includes")
         }
         Some(WriterScope::Names { folders, .. }) => format!("the names of the files in {}", code(folders)),
-        Some(WriterScope::Mentioned { files }) => format!("what these name: {}", code(files)),
+        Some(WriterScope::Mentioned { files, executable }) => {
+            let where_run = if *executable { ", where it may be executed" } else { "" };
+            format!("what these name: {}{where_run}", code(files))
+        }
     };
     for (name, value) in [
         ("process", code(&writer.programs)),

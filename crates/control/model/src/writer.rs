@@ -74,10 +74,14 @@ pub enum WriterScope {
         /// Knobs by patterns of those words.
         options: BTreeMap<String, Vec<String>>,
     },
-    /// Files that name what they set, as `sysctl` does or by its path. `{any}` stands for every name in a folder.
+    /// Files that name what they set, as `sysctl` does or by its path. `{any}` stands for every name in a folder,
+    /// `{enabled}` for every service in a folder of units that is enabled.
     Mentioned {
         /// The files.
         files: Vec<String>,
+        /// Whether one counts only while it may be executed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        executable: bool,
     },
 }
 
@@ -86,6 +90,14 @@ impl Writer {
     #[must_use]
     pub fn may_write(&self, knob: &KnobId) -> bool {
         self.writes.iter().any(|pattern| place::matches(pattern, knob.as_str()))
+    }
+
+    /// Whether texts alone tell of it: nothing else shows that it is there.
+    #[must_use]
+    pub fn is_told_by_texts(&self) -> bool {
+        let signs = [&self.programs, &self.files, &self.lines_of];
+        let has_sign = self.unit.is_some() || signs.iter().any(|signs| !signs.is_empty());
+        !has_sign && matches!(self.scope, Some(WriterScope::Mentioned { .. }))
     }
 
     /// Whether its lines are those of a source such as `/etc/sysctl.d/99-local.conf:3`.

@@ -92,10 +92,10 @@ fn seen(
     if let (false, Some(by)) = (running, enabled) {
         evidence.push(format!("enabled for the next boot by {by}"));
     }
-    if evidence.is_empty() {
+    if evidence.is_empty() && !writer.is_told_by_texts() {
         return None;
     }
-    let scope = scope::of(host, catalogue, writer);
+    let scope = scope::of(host, catalogue, writer, units);
     // Of what is told by texts alone, a text that names no knob is no writer.
     if scope.knobs.as_ref().is_some_and(Vec::is_empty) {
         return None;

@@ -94,8 +94,11 @@ impl Catalogue {
 /// The rule of rows that one breaks.
 fn broken_rule(writer: &Writer) -> Option<&'static str> {
     let signs = [&writer.programs, &writer.files, &writer.lines_of];
-    if signs.iter().all(|signs| signs.is_empty()) && writer.unit.is_none() {
-        return Some("nothing tells that it is there: name a program, a file, a unit or its lines");
+    let has_sign = signs.iter().any(|signs| !signs.is_empty()) || writer.unit.is_some();
+    if !has_sign && !writer.is_told_by_texts() {
+        return Some(
+            "nothing tells that it is there: name a program, a file, a unit, its lines or its texts",
+        );
     }
     let lines = &writer.lines_of;
     if [&writer.files, lines].into_iter().flatten().any(|path| !path.starts_with('/')) {

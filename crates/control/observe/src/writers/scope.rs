@@ -1,10 +1,12 @@
 //! Which knobs a second writer sets on this host, by its own configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 
 use planish_host::Host;
 use planish_model::{Catalogue, Knob, KnobId, Writer, WriterScope, place};
 
+use super::unit::Units;
 use super::unremembered;
 
 /// Profiles that one may include, one after another: none that is sound has so many.
@@ -22,7 +24,7 @@ pub(super) struct Scope {
 }
 
 /// The knobs that a writer sets.
-pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer) -> Scope {
+pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Units<'_>) -> Scope {
     match &writer.scope {
         None => Scope::default(),
         Some(WriterScope::Profile { active, folders, file, options }) => {
@@ -37,7 +39,10 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer) -> Scope {
             Scope { knobs, evidence, profile: Some(profile) }
         }
         Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
-        Some(WriterScope::Mentioned { files }) => mentioned(host, catalogue, files),
+        Some(WriterScope::Mentioned { files, executable }) => {
+            let files = files.iter().flat_map(|file| in_folder(host, file, units));
+            mentioned(host, catalogue, files.filter(|file| !executable || is_executable(host, file)))
+        }
     }
 }
 
@@ -67,10 +72,10 @@ fn names(
 }
 
 /// Texts that name knobs as `sysctl` does, or by their path.
-fn mentioned(host: &Host, catalogue: &Catalogue, files: &[String]) -> Scope {
+fn mentioned(host: &Host, catalogue: &Catalogue, files: impl Iterator<Item = String>) -> Scope {
     let mut knobs = BTreeSet::new();
     let mut evidence = Vec::new();
-    for path in files.iter().flat_map(|file| in_folder(host, file)) {
+    for path in files {
         let Some(text) = unremembered(host, &path) else { continue };
         let text = without_comments(&text);
         let before = knobs.len();
@@ -83,13 +88,21 @@ fn mentioned(host: &Host, catalogue: &Catalogue, files: &[String]) -> Scope {
     Scope { knobs: Some(knobs.into_iter().collect()), evidence, profile: None }
 }
 
-/// The files that a name with `{any}` at its end stands for. Their contents are not asked of the host, which would
-/// remember them.
-fn in_folder(host: &Host, file: &str) -> Vec<String> {
-    match file.strip_suffix("/{any}") {
-        Some(folder) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
-        None => vec![file.to_owned()],
-    }
+/// The files that a name with `{any}` or `{enabled}` at its end stands for. Their contents are not asked of the host,
+/// which would remember them.
+fn in_folder(host: &Host, file: &str, units: &Units<'_>) -> Vec<String> {
+    let (folder, names) = match file.rsplit_once('/') {
+        Some((folder, "{any}")) => (folder, host.list(folder)),
+        Some((folder, "{enabled}")) => (folder, units.enabled_in(folder)),
+        _ => return vec![file.to_owned()],
+    };
+    names.iter().map(|name| format!("{folder}/{name}")).collect()
+}
+
+/// Whether a file may be executed by anybody.
+fn is_executable(host: &Host, path: &str) -> bool {
+    let found = host.real_path(path).and_then(std::fs::metadata);
+    found.is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
 fn without_comments(text: &str) -> String {

@@ -1,5 +1,7 @@
 //! Units of systemd, as their files tell: whether one is enabled, and where its program takes arguments from.
 
+use std::collections::BTreeSet;
+
 use planish_host::Host;
 use planish_model::WriterArguments;
 
@@ -35,6 +37,14 @@ impl<'a> Units<'a> {
             .iter()
             .any(|folder| self.host.read_link(&format!("{folder}/{unit}")).as_deref() == Some("/dev/null"));
         (!is_masked).then_some(link)
+    }
+
+    /// The services of a folder that are enabled. One that is masked there is a link to nothing.
+    pub(super) fn enabled_in(&self, folder: &str) -> Vec<String> {
+        let wanted: BTreeSet<String> = self.wants.iter().flat_map(|wants| self.host.list(wants)).collect();
+        let mut names = if wanted.is_empty() { Vec::new() } else { self.host.list(folder) };
+        names.retain(|name| name.ends_with(".service") && wanted.contains(name));
+        names
     }
 
     /// Where the program of a unit takes its arguments from: the last file of variables, and the variable on its

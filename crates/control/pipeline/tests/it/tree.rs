@@ -186,6 +186,11 @@ impl Tree {
         fs::read_to_string(self.real(path)).unwrap_or_default()
     }
 
+    pub fn make_executable(&self, path: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(self.real(path), fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+
     pub fn remove(&self, path: &str) {
         fs::remove_file(self.real(path)).expect("it was there");
     }

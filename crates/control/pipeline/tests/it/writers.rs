@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Plan, Want};
-use planish_pipeline::{PlanOptions, Session, Source, plan};
+use planish_model::{DriftState, Plan, Want};
+use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, apply, check, doctor, plan};
 
 use crate::tree::*;
 
@@ -33,6 +33,25 @@ fn shown() -> Vec<Shown> {
             ],
             wanted: ("vm.swappiness", Want::Int(1)),
             told: ["/etc/cloud/cloud.cfg.d/90-own.cfg", "cloud-init query userdata", ""],
+        },
+        Shown {
+            id: "rc.local",
+            files: &[("/etc/rc.local", "#!/bin/sh\nsysctl -w vm.swappiness=60\n")],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/rc.local names knobs", "chmod a-x /etc/rc.local", ""],
+        },
+        Shown {
+            id: "units",
+            files: &[
+                ("/run/systemd/system/.keep", ""),
+                (
+                    "/etc/systemd/system/own.service",
+                    "[Service]\nExecStart=/sbin/sysctl -w vm.swappiness=60\n",
+                ),
+                ("/etc/systemd/system/multi-user.target.wants/own.service", ""),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/systemd/system/own.service names knobs", "systemctl disable --now", ""],
         },
         Shown {
             id: "tuned",
@@ -105,12 +124,17 @@ fn each_second_writer_is_found_named_and_told_how_to_part_from() {
         assert!(alone.second_writers.iter().all(|writer| writer.id != id), "{id} before it is there");
 
         files.iter().for_each(|(path, text)| tree.put(path, text));
+        files
+            .iter()
+            .filter(|(_, text)| text.starts_with("#!"))
+            .for_each(|(path, _)| tree.make_executable(path));
         let plan = planned(&tree.session(), &source, &[]);
         assert_eq!(plan.hash, alone.hash, "{id} is no part of the hash");
         let Some(writer) = plan.second_writers.iter().find(|writer| writer.id == id) else {
             panic!("{id} is not found: {:#?}", plan.second_writers);
         };
-        assert!(writer.running, "{id}");
+        // What only texts tell of runs at a boot, and is gone afterwards.
+        assert_eq!(writer.running, !["rc.local", "units"].contains(&id), "{id}");
         assert!(writer.evidence.iter().any(|line| line.contains(evidence)), "{id}: {:?}", writer.evidence);
         let places: BTreeSet<&String> = plan.steps.iter().map(|step| &step.place).collect();
         assert_eq!(writer.places.iter().collect::<BTreeSet<_>>(), places, "{id}");
@@ -132,4 +156,36 @@ fn no_second_writer_of_the_catalogue_is_left_out() {
     let here: BTreeSet<&str> =
         shown().iter().map(|shown| shown.id).chain(["sysctl.d", "tmpfiles.d", "udev"]).collect();
     assert_eq!(all, here);
+}
+
+/// What MongoDB and Redis advise, and a script for the end of the boot: a persisted value that either writes over is
+/// not told as what the next boot brings. What is not enabled, or may not be executed, writes nothing.
+#[test]
+fn what_a_unit_or_rc_local_writes_over_is_never_green() {
+    let thp = "[Service]\nType=oneshot\nExecStart=/bin/sh -c \"echo never > \
+               /sys/kernel/mm/transparent_hugepage/enabled\"\n[Install]\nWantedBy=multi-user.target\n";
+    let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+    let source = profile("own", &[("thp.enabled", word("always")), ("vm.stat_interval", Want::Int(10))]);
+    let tree = Tree::copy_of("metal-2s");
+    tree.put("/run/systemd/system/.keep", "");
+    tree.put("/etc/systemd/system/disable-thp.service", thp);
+    tree.put("/etc/rc.local", "#!/bin/sh\nsysctl -w vm.stat_interval=1\n");
+    apply(&tree.session(), &planned(&tree.session(), &source, &[]), &persist).expect("applied");
+    let state = |id: &str| {
+        let drift = check(&tree.session(), Some(&source)).expect("checked").drift;
+        let row = drift.knobs.into_iter().find(|row| row.knob.as_str() == id).expect("a row");
+        (row.state, row.because.unwrap_or_default())
+    };
+    assert_eq!(state("thp.enabled").0, DriftState::Ok, "it is not enabled");
+    assert_eq!(state("vm.stat_interval").0, DriftState::Ok, "it may not be executed");
+    tree.put("/etc/systemd/system/multi-user.target.wants/disable-thp.service", "");
+    tree.make_executable("/etc/rc.local");
+    for (id, writer) in [("thp.enabled", "units"), ("vm.stat_interval", "rc.local")] {
+        let (state, because) = state(id);
+        assert_eq!(state, DriftState::LostAtBoot, "{id}: {because}");
+        assert!(because.starts_with(&format!("{writer} will set it at its start")), "{because}");
+    }
+    let found = doctor(&tree.session(), None, None, &[]).expect("examined").findings;
+    let named = |id: &str| found.iter().any(|finding| finding.id == format!("writer.{id}"));
+    assert!(named("units") && named("rc.local"), "{found:?}");
 }
