@@ -17,8 +17,8 @@ pub struct Against<'a> {
     pub source: &'a str,
 }
 
-/// What the host loses, the gravest first, and of those the dearest that somebody has measured: every rule of the
-/// catalogue whose limits all hold, and with a plan every knob that is not as its profile wants.
+/// What the host loses, the gravest first, of those what is a risk, and then the dearest that somebody has measured:
+/// every rule of the catalogue whose limits all hold, and with a plan every knob that is not as its profile wants.
 #[must_use]
 pub fn findings(
     catalogue: &Catalogue,
@@ -34,17 +34,24 @@ pub fn findings(
     findings.extend(writers::findings(catalogue, observation));
     if let Some(against) = against {
         let Against { plan, .. } = against;
-        findings.extend(plan.placement.iter().flat_map(far_devices));
+        // What a device on another node costs is told by the rule of a service that runs already.
+        let rule = catalogue.findings().iter().find(|rule| rule.id == "service.far_device");
+        let costs = rule.and_then(|rule| rule.costs.as_ref());
+        let may_cost = costs.and_then(|costs| may_cost(costs, observation));
+        findings
+            .extend(plan.placement.iter().flat_map(|placement| far_devices(placement, may_cost.as_ref())));
         let by_knob = plan.steps.chunk_by(|a, b| a.knob == b.knob);
         findings.extend(by_knob.map(|steps| missed(steps, against, catalogue)));
     }
     ranked(findings)
 }
 
-/// The gravest first, and of those the dearest that somebody has measured; the others keep their order.
+/// The gravest first. Of one severity those with a risk: a program that the kernel ends is no share of its speed, and
+/// stands before every such share. Then the dearest that somebody has measured; the others keep their order.
 fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let gravity = |finding: &Finding| (finding.severity, finding.risk.is_some());
     let share = |finding: &Finding| finding.may_cost.as_ref().map_or(-1.0, |cost| cost.percent);
-    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(share(b).total_cmp(&share(a))));
+    findings.sort_by(|a, b| gravity(b).cmp(&gravity(a)).then(share(b).total_cmp(&share(a))));
     findings
 }
 
@@ -76,7 +83,8 @@ pub fn weigh(
             of: found.of.clone(),
             by: found.by.clone(),
         });
-        Finding { may_cost: may_cost.or(finding.may_cost), ..finding }
+        let costs = finding.costs.filter(|_| may_cost.is_none());
+        Finding { may_cost: may_cost.or(finding.may_cost), costs, ..finding }
     });
     ranked(weighed.collect())
 }
@@ -106,7 +114,9 @@ fn judge(rule: &FindingRule, observation: &Observation) -> Option<Finding> {
         id: rule.id.clone(),
         knob: None,
         severity: rule.severity,
-        may_cost: may_cost(&rule.costs, observation),
+        may_cost: rule.costs.as_ref().and_then(|costs| may_cost(costs, observation)),
+        costs: rule.costs.as_ref().and_then(|costs| other_costs(costs, &rule.fact, observation)),
+        risk: rule.risk.as_ref().map(|risk| fill(risk, &rule.fact, observation)),
         class: rule.class,
         evidence: fill(&rule.evidence, &rule.fact, observation),
         why: rule.why.clone(),
@@ -158,6 +168,15 @@ fn may_cost(costs: &RuleCosts, observation: &Observation) -> Option<MayCost> {
     Some(MayCost { percent, of: costs.of.clone(), by: costs.by.clone() })
 }
 
+/// What a rule says of a cost that is no share.
+fn other_costs(costs: &RuleCosts, own: &str, observation: &Observation) -> Option<String> {
+    match costs {
+        RuleCosts::Measured(_) => None,
+        RuleCosts::Figure(costs) => Some(format!("{} ({})", fill(&costs.figure, own, observation), costs.by)),
+        RuleCosts::Unknown(why) => Some(fill(why, own, observation)),
+    }
+}
+
 fn compare(fact: &FactValue, when: Comparison, limit: &FactValue) -> bool {
     match (fact, limit) {
         (FactValue::Number(fact), FactValue::Number(limit)) => match when {
@@ -202,13 +221,15 @@ fn say(name: &str, fact: &FactValue) -> String {
 
 /// Disks and cards that are not on the node of the service that works with them. Where the firmware does not tell a
 /// node nothing is known to be lost.
-fn far_devices(placement: &Placement) -> Vec<Finding> {
+fn far_devices(placement: &Placement, may_cost: Option<&MayCost>) -> Vec<Finding> {
     let far = placement.services.iter().flat_map(|service| service.far.iter().map(move |far| (service, far)));
     far.map(|(service, device)| Finding {
         id: "placement.far_device".to_owned(),
         knob: None,
         severity: if device.node.is_some() { Severity::Warning } else { Severity::Note },
-        may_cost: None,
+        may_cost: may_cost.filter(|_| device.node.is_some()).cloned(),
+        costs: None,
+        risk: None,
         class: Class::Safe,
         evidence: format!("{} is placed on node {}, and {}", service.unit, nodes(service), device.remark()),
         why:
@@ -246,6 +267,8 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
         knob: Some(first.knob.clone()),
         severity: Severity::Note,
         may_cost: None,
+        costs: None,
+        risk: None,
         class: first.class,
         evidence,
         why: first.why.clone(),
@@ -309,7 +332,7 @@ source = "s"
     }
 
     #[test]
-    fn the_gravest_comes_first_and_of_those_the_dearest() {
+    fn the_gravest_comes_first_of_those_a_risk_and_then_the_dearest() {
         const UNKNOWN: &str = "costs = \"planish has not measured it\"";
         let mut catalogue = catalogue();
         let rule = |id: &str, severity: &str, costs: &str| {
@@ -324,15 +347,32 @@ source = "s"
             rule("c", "warning", "costs = { share = 5, of = \"o\", by = \"b\" }"),
             rule("d", "warning", "costs = { share = \"cpu.steal_percent\", of = \"o\", by = \"b\" }"),
             rule("e", "danger", UNKNOWN),
+            rule("f", "danger", "costs = { share = 99, of = \"o\", by = \"b\" }"),
+            rule("g", "danger", "risk = \"the kernel ends it at {cpu.steal_percent}\""),
+            rule("h", "warning", "costs = { share = 2, of = \"o\", by = \"b\" }\nrisk = \"r\""),
+            rule("i", "note", "costs = { figure = \"{} late\", by = \"b\" }"),
         ];
         catalogue.add_findings("own.toml", &rules.concat()).expect("good rules");
         let mut observation = observation();
         observation.facts.insert("cpu.steal_percent".to_owned(), FactValue::Number(7.5));
         let found = findings(&catalogue, &observation, None);
         let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
-        assert_eq!(ids, ["e", "d", "c", "b", "a"]);
-        let cost = found[1].may_cost.as_ref().expect("its fact is there");
-        assert_eq!((cost.percent, found[1].class, found[1].source.as_str()), (7.5, Class::Safe, "s"));
+        assert_eq!(ids, ["g", "f", "e", "h", "d", "c", "b", "a", "i"]);
+        let cost = found[4].may_cost.as_ref().expect("its fact is there");
+        assert_eq!((cost.percent, found[4].class, found[4].source.as_str()), (7.5, Class::Safe, "s"));
+        assert_eq!(found[0].risk.as_deref(), Some("the kernel ends it at 7.5 %"));
+        assert_eq!(found[8].costs.as_deref(), Some("7.5 % late (b)"));
+        assert_eq!(found[6].costs.as_deref(), Some("planish has not measured it"));
+    }
+
+    #[test]
+    fn a_rule_without_a_cost_and_without_a_risk_is_refused() {
+        let bare = RULES.replace("costs = \"planish has not measured it\"\n", "");
+        let refused = catalogue().add_findings("own.toml", &bare).expect_err("nothing is said");
+        assert_eq!(
+            refused.to_string(),
+            "own.toml: thp.stalls: it says neither what it costs nor what it risks"
+        );
     }
 
     #[test]
@@ -391,14 +431,33 @@ source = "s"
     }
 
     #[test]
-    fn every_shipped_rule_says_what_it_may_cost_or_why_nobody_knows() {
+    fn every_shipped_rule_says_what_it_may_cost_or_risks_or_why_nobody_knows() {
         let catalogue = Catalogue::embedded().expect("sound");
         for rule in catalogue.findings() {
             let is_told = match &rule.costs {
-                RuleCosts::Measured(costs) => !costs.of.is_empty() && !costs.by.is_empty(),
-                RuleCosts::Unknown(why) => !why.is_empty(),
+                Some(RuleCosts::Measured(costs)) => !costs.of.is_empty() && !costs.by.is_empty(),
+                Some(RuleCosts::Figure(costs)) => !costs.figure.is_empty() && !costs.by.is_empty(),
+                Some(RuleCosts::Unknown(why)) => !why.is_empty() && !why.contains("has not measured"),
+                None => rule.risk.is_some(),
             };
-            assert!(is_told && !rule.source.is_empty() && !rule.cure.is_empty(), "{}", rule.id);
+            assert!(is_told && rule.risk.as_deref() != Some(""), "{}", rule.id);
+            assert!(!rule.source.is_empty() && !rule.cure.is_empty(), "{}", rule.id);
+        }
+    }
+
+    /// What ends a program or loses its data stands before every share of a speed: its rule is no note, and of one
+    /// severity a risk comes first. A risk that is a note costs a start or a connection, which is seen at once.
+    #[test]
+    fn no_shipped_rule_of_killed_programs_is_a_note() {
+        const SEEN_AT_ONCE: [&str; 3] = ["hugetlb.unmounted", "msr.open", "service.nofile_low"];
+        let catalogue = Catalogue::embedded().expect("sound");
+        let risks = || catalogue.findings().iter().filter(|rule| rule.risk.is_some());
+        let notes = risks().filter(|rule| rule.severity == Severity::Note).map(|rule| rule.id.as_str());
+        assert_eq!(notes.collect::<std::collections::BTreeSet<_>>(), SEEN_AT_ONCE.into());
+        assert!(risks().count() >= 10);
+        for id in ["memory.nearly_full", "hugetlb.overcommit_large", "service.oom_killed"] {
+            let rule = risks().find(|rule| rule.id == id).expect("a risk");
+            assert_eq!(rule.severity, Severity::Danger, "{id}");
         }
     }
 

@@ -116,6 +116,8 @@ pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<
             knob: None,
             severity: Severity::Note,
             may_cost: None,
+            costs: Some("no speed by itself: what one of the two sets, the other may undo".to_owned()),
+            risk: None,
             class: Class::Safe,
             evidence: format!("{} {when} and {sets}: {}", seen.id, seen.evidence.join("; ")),
             why: writer.why.clone(),

@@ -262,9 +262,13 @@ impl Catalogue {
     /// Adds the rules of a findings file.
     ///
     /// # Errors
-    /// Malformed text, a name that is taken.
+    /// Malformed text, a name that is taken, a rule that says neither a cost nor a risk.
     pub fn add_findings(&mut self, file: &str, text: &str) -> Result<(), CatalogueError> {
         for rule in parse::<FindingFile>(file, text)?.finding {
+            if rule.costs.is_none() && rule.risk.is_none() {
+                let broken = "it says neither what it costs nor what it risks";
+                return Err(CatalogueError::Rule { file: file.to_owned(), id: rule.id, rule: broken });
+            }
             if self.findings.iter().any(|other| other.id == rule.id) {
                 return Err(CatalogueError::Twice { file: file.to_owned(), id: rule.id });
             }

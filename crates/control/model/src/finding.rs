@@ -56,8 +56,12 @@ pub struct FindingRule {
     pub limits: Vec<Limit>,
     /// How much it matters.
     pub severity: Severity,
-    /// What it may cost at most, or why nobody can say.
-    pub costs: RuleCosts,
+    /// What it may cost at most, or why nobody can say. A rule has this, a risk, or both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<RuleCosts>,
+    /// What may fail or be lost: a failure, and not a speed. Facts fill it as they fill the evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<String>,
     /// What the cure may lose, whoever carries it out.
     pub class: Class,
     /// What was seen; `{}` stands for the fact's value, `{name}` for that of another fact.
@@ -89,9 +93,11 @@ pub struct CuredBy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RuleCosts {
-    /// A figure that somebody measured, or that the kernel counts.
+    /// A share that somebody measured, or that the kernel counts.
     Measured(RuleCost),
-    /// Why there is none: `planish has not measured it`.
+    /// What somebody measured, and what no share tells: a time, a count.
+    Figure(RuleFigure),
+    /// Why there is none.
     Unknown(String),
 }
 
@@ -103,6 +109,16 @@ pub struct RuleCost {
     pub share: FactValue,
     /// Of what.
     pub of: String,
+    /// Who measured it.
+    pub by: String,
+}
+
+/// A cost that is no share, as its rule says it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleFigure {
+    /// What was measured, with its unit. Facts fill it as they fill the evidence.
+    pub figure: String,
     /// Who measured it.
     pub by: String,
 }
@@ -145,10 +161,17 @@ pub struct Finding {
     pub knob: Option<KnobId>,
     /// How much it matters.
     pub severity: Severity,
-    /// What it may cost at most, where somebody has measured that: among findings of one severity those come first,
-    /// the dearest before the others. A proof of this host goes before a general figure; null where nothing is known.
+    /// What it may cost at most, where somebody has measured that as a share: the dearest come before the others of
+    /// their severity, behind those with a risk. A proof of this host goes before a general figure; null where no
+    /// share is known.
     #[serde(default)]
     pub may_cost: Option<MayCost>,
+    /// What else is known of its cost: a figure that is no share, with who measured it, or why nobody can say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<String>,
+    /// What may fail or be lost: a failure, and not a speed. Among findings of one severity these come first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<String>,
     /// What the cure may lose, whoever carries it out.
     pub class: Class,
     /// What was seen.

@@ -60,7 +60,8 @@ pub use entry::{
 };
 pub use exit::Exit;
 pub use finding::{
-    Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, Measured, RuleCost, RuleCosts, Severity,
+    Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, Measured, RuleCost, RuleCosts, RuleFigure,
+    Severity,
 };
 pub use in_boot::{in_boot, pages_in_file};
 pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When};

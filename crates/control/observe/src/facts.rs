@@ -23,6 +23,7 @@ pub const FACTS: &[(&str, &str)] = &[
     ("cpu.latency_held_by", "who else holds a limit on every CPU's wake-up that is shorter than ours"),
     ("cpu.latency_held_us", "that limit"),
     ("cpu.isolated_count", "CPUs that the scheduler leaves alone"),
+    ("cpu.isolated_percent", "the same as a share of those that are online"),
     ("cpu.slow_governor_count", "CPUs whose governor is another than `performance`"),
     ("cpu.steal_percent", "CPU time since boot that the hypervisor kept for others"),
     ("disk.untrimmed", "mounts on disks that nobody tells what is free"),
@@ -357,7 +358,11 @@ fn cpus(facts: &mut Facts, host: &Host, observation: &Observation) {
     facts.number("cpu.latency_held_us", held.first().and_then(|(limit, _)| limit.parse().ok()));
     facts.text("cpu.latency_held_by", Some(held.iter().map(|(_, who)| *who).collect::<Vec<_>>().join(", ")));
     let isolated = planish_topo::isolated(host);
-    facts.number("cpu.isolated_count", isolated.map(|cpus| cpus.count() as f64));
+    let isolated = isolated.map(|cpus| cpus.count() as f64);
+    facts.number("cpu.isolated_count", isolated);
+    let online = f64::from(observation.host.cpus_online);
+    let share = isolated.filter(|_| online > 0.0).map(|isolated| (100.0 * isolated / online).min(100.0));
+    facts.number("cpu.isolated_percent", share);
     let stat = host.read("/proc/stat").ok();
     facts.number("cpu.steal_percent", stat.as_deref().and_then(tables::steal_percent));
     let clock = host.read("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok();
@@ -392,7 +397,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use planish_host::Host;
-    use planish_model::{Catalogue, RuleCost, RuleCosts};
+    use planish_model::{Catalogue, RuleCost, RuleCosts, RuleFigure};
 
     use super::*;
 
@@ -406,10 +411,19 @@ mod tests {
         for rule in catalogue.findings() {
             let limits = rule.limits.iter().filter_map(|limit| limit.fact.as_deref());
             let share = match &rule.costs {
-                RuleCosts::Measured(RuleCost { share: FactValue::Text(fact), .. }) => Some(fact.as_str()),
+                Some(RuleCosts::Measured(RuleCost { share: FactValue::Text(fact), .. })) => {
+                    Some(fact.as_str())
+                }
                 _ => None,
             };
-            let holes = [&rule.evidence, &rule.cure].into_iter().flat_map(|text| text.split('{').skip(1));
+            let costs = match &rule.costs {
+                Some(RuleCosts::Figure(RuleFigure { figure: text, .. }) | RuleCosts::Unknown(text)) => {
+                    Some(text)
+                }
+                _ => None,
+            };
+            let texts = [&rule.evidence, &rule.cure].into_iter().chain(costs).chain(&rule.risk);
+            let holes = texts.flat_map(|text| text.split('{').skip(1));
             let holes = holes.filter_map(|rest| rest.split('}').next()).filter(|name| !name.is_empty());
             for fact in limits.chain(holes).chain(share).chain([rule.fact.as_str()]) {
                 assert!(names().contains(fact), "{}: no fact `{fact}`", rule.id);

@@ -113,11 +113,16 @@ fn finding(finding: &Finding, page: &mut Page<'_>) {
     page.styled_line(style, word, &format!("  {}", finding.id));
     page.fact("  seen", &finding.evidence);
     page.fact("  why", &finding.why);
-    match &finding.may_cost {
-        Some(cost) => {
+    if let Some(risk) = &finding.risk {
+        page.fact("  risk", risk);
+    }
+    match (&finding.may_cost, &finding.costs) {
+        (Some(cost), _) => {
             page.fact("  costs", &format!("up to {:.1} % of {} ({})", cost.percent, cost.of, cost.by))
         }
-        None => page.fact("  costs", "not known: planish has not measured it"),
+        (None, Some(costs)) => page.fact("  costs", costs),
+        (None, None) if finding.risk.is_some() => page.fact("  costs", "a risk, not a speed"),
+        (None, None) => page.fact("  costs", "not known: planish has not measured it"),
     }
     page.fact("  cure", &finding.cure);
     page.fact("  class", class_word(finding.class).0);
