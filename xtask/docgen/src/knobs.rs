@@ -76,6 +76,7 @@ fn held_against(bound: Bound) -> &'static str {
         Bound::Promises => "in mode 2 of `vm.overcommit_memory`: what is promised already, and a tenth more",
         Bound::Kept => "of all units together: what memory can give besides the reserve of the host",
         Bound::Surplus => "what memory can give besides the reserve of the host",
+        Bound::BootCpu => "CPU 0 is not among the CPUs of the group",
         Bound::CpusLeft => "half of the CPUs stay online",
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
         | Bound::Promises
         | Bound::Kept
         | Bound::Surplus
+        | Bound::BootCpu
         | Bound::CpusLeft => None,
     }
 }
@@ -100,8 +101,10 @@ struct After<'a> {
 
 impl After<'_> {
     fn refusal(&self, bound: Bound, step: &Step) -> Option<String> {
-        if bound == Bound::Ports {
-            return self.ports();
+        match bound {
+            Bound::Ports => return self.ports(),
+            Bound::BootCpu => return self.boot_cpu(step),
+            _ => {}
         }
         let (wanted, now) = (number(&step.wanted)?, number(&step.now));
         let demand = &self.observation.demand;
@@ -120,7 +123,7 @@ impl After<'_> {
             Bound::Kept => self.kept(step),
             Bound::Surplus => self.surplus(step),
             Bound::CpusLeft => self.cpus_left(step, wanted),
-            Bound::Limit | Bound::Age | Bound::Ports => None,
+            Bound::Limit | Bound::Age | Bound::Ports | Bound::BootCpu => None,
         }
     }
 
@@ -215,18 +218,28 @@ impl After<'_> {
     fn ports(&self) -> Option<String> {
         const RANGE: &str = "net.ipv4.ip_local_port_range";
         const RESERVED: &str = "net.ipv4.ip_local_reserved_ports";
-        let read = |id: &str| self.observation.knobs.get(&KnobId::new(id))?.first()?.value.clone();
-        let planned = |id: &str| {
-            self.steps.iter().find(|step| step.knob.as_str() == id).map(|step| step.wanted.clone())
-        };
-        let now = ports_left(&read(RANGE)?, &read(RESERVED).unwrap_or_default())?;
-        let range = planned(RANGE).or_else(|| read(RANGE))?;
-        let left = ports_left(&range, &planned(RESERVED).or_else(|| read(RESERVED)).unwrap_or_default())?;
+        let demand = &self.observation.demand;
+        let (range, reserved) =
+            (demand.port_range.as_deref()?, demand.ports_reserved.as_deref().unwrap_or_default());
+        let planned =
+            |id: &str| Some(self.steps.iter().find(|step| step.knob.as_str() == id)?.wanted.as_str());
+        let now = ports_left(range, reserved)?;
+        let left = ports_left(planned(RANGE).unwrap_or(range), planned(RESERVED).unwrap_or(reserved))?;
         (left < PORTS_MIN && left < now).then(|| {
             format!(
                 "{left} ports would be left for connections that go out, and at least {PORTS_MIN} have to be"
             )
         })
+    }
+
+    /// A partition has its CPUs to itself, and all that runs elsewhere loses them.
+    fn boot_cpu(&self, step: &Step) -> Option<String> {
+        let groups = &self.observation.machine.as_ref()?.partitions.with_boot_cpu;
+        let is_own =
+            |group: &&String| step.place.strip_prefix("/sys/fs/cgroup/")?.strip_prefix(group.as_str());
+        let group = groups.iter().find(|group| is_own(group).is_some_and(|rest| rest.starts_with('/')))?;
+        let is_member = step.wanted.trim() == "member";
+        (!is_member).then(|| format!("`{group}` has CPU 0, which starts this host and keeps house"))
     }
 
     /// What units keep together: reclaim passes over it, and with nothing left to take somebody is killed.

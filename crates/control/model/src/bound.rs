@@ -30,6 +30,8 @@ pub enum Bound {
     Kept,
     /// Pages that programs may map and nobody has set aside: no more than memory can give.
     Surplus,
+    /// A group of CPUs that leave all others: not CPU 0, which keeps house.
+    BootCpu,
     /// CPUs that are taken offline: half of them stay.
     CpusLeft,
 }
@@ -45,6 +47,12 @@ pub struct Demand {
     /// Connections that are tracked (`/proc/sys/net/netfilter/nf_conntrack_count`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracked: Option<u64>,
+    /// First and last port of connections that go out (`net.ipv4.ip_local_port_range`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_range: Option<String>,
+    /// Those of them that are reserved (`net.ipv4.ip_local_reserved_ports`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports_reserved: Option<String>,
     /// Memory that is promised (`Committed_AS`).
     pub promised_bytes: Option<u64>,
     /// What may be promised in mode 2 of `vm.overcommit_memory`, as the host is set now (`CommitLimit`).

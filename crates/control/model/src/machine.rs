@@ -35,6 +35,9 @@ pub struct Partitions {
     pub slice: Option<Cpus>,
     /// CPUs that the kernel was told at boot to isolate.
     pub isolated: Cpus,
+    /// Groups right below the root that somebody has given CPU 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with_boot_cpu: Vec<String>,
 }
 
 /// A logical CPU.

@@ -16,10 +16,13 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
     // `3.41 3.20 2.98 4/1205 912033`: runnable of all threads (fs/proc/loadavg.c).
     let threads = word("/proc/loadavg", 3).and_then(|word| word.split_once('/')?.1.parse().ok());
     let number = |path: &str| word(path, 0)?.parse().ok();
+    let line = |path: &str| host.read(path).ok().map(|text| text.trim().to_owned());
     Demand {
         threads,
         open_files: number("/proc/sys/fs/file-nr"),
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count"),
+        port_range: line("/proc/sys/net/ipv4/ip_local_port_range"),
+        ports_reserved: line("/proc/sys/net/ipv4/ip_local_reserved_ports"),
         promised_bytes: memory.get("Committed_AS").copied(),
         promises_bytes_max: memory.get("CommitLimit").copied(),
         swap_bytes: memory.get("SwapTotal").copied().unwrap_or(0),

@@ -57,7 +57,11 @@ fn partitions(host: &Host) -> Partitions {
     };
     let list = |path: String| Cpus::parse(host.read(&path).ok()?.trim());
     let group = format!("{ROOT}/{}", Persisted::OWN_SLICE);
+    let has_boot_cpu =
+        |group: &String| list(format!("{ROOT}/{group}/cpuset.cpus")).is_some_and(|cpus| cpus.contains(0));
+    let groups = if hindered.is_none() { host.list(ROOT) } else { Vec::new() };
     Partitions {
+        with_boot_cpu: groups.into_iter().filter(has_boot_cpu).collect(),
         hindered: hindered.map(str::to_owned),
         slice: list(format!("{group}/cpuset.cpus")),
         isolated: list("/sys/devices/system/cpu/isolated".to_owned()).unwrap_or_default(),

@@ -194,10 +194,16 @@ impl Session {
         profile.want.keys().any(|id| self.catalogue.knob(id).is_ok_and(is_share)) || by_placement()
     }
 
+    /// Whether a profile makes partitions of groups itself.
+    fn wants_of_groups(profile: &Profile) -> bool {
+        profile.want.keys().any(|id| id.as_str() == "cpuset.partition")
+    }
+
     /// Reads what only a profile asks for: units whose settings it wants, and the machine that it places services on.
     pub(crate) fn observe_more(&self, profile: &Profile, observation: &mut Observation) {
         let caches = self.wants_of_caches(profile);
-        if !self.wants_of_units(profile) && profile.placement.is_none() && !caches {
+        let groups = Self::wants_of_groups(profile);
+        if !self.wants_of_units(profile) && profile.placement.is_none() && !caches && !groups {
             return;
         }
         let _stage = info_span!("observe").entered();
@@ -205,8 +211,11 @@ impl Session {
             observation.caches = Some(planish_observe::caches(&self.host));
         }
         planish_observe::unit_settings(&self.host, &self.catalogue, &profile.want, observation);
-        let Some(placement) = &profile.placement else { return };
-        let units: Vec<&str> = placement.service.iter().map(|service| service.unit.as_str()).collect();
+        if profile.placement.is_none() && !groups {
+            return;
+        }
+        let services = profile.placement.iter().flat_map(|placement| &placement.service);
+        let units: Vec<&str> = services.map(|service| service.unit.as_str()).collect();
         observation.machine = Some(planish_observe::machine(&self.host, &units));
     }
 

@@ -20,6 +20,8 @@ fn host() -> Observation {
         threads: Some(600),
         open_files: Some(2000),
         tracked: Some(3000),
+        port_range: Some("32768\t60999".to_owned()),
+        ports_reserved: Some(String::new()),
         promised_bytes: Some(5 << 30),
         promises_bytes_max: Some(8 << 30),
         swap_bytes: 0,
@@ -357,6 +359,27 @@ fn units_keep_no_more_than_there_is() {
 }
 
 #[test]
+fn no_partition_takes_the_cpu_that_keeps_house() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut observation = host();
+    let place = |group: &str| format!("/sys/fs/cgroup/{group}/cpuset.cpus.partition");
+    let readings = ["system.slice", "system.slices"].map(|group| reading(&place(group), "member")).to_vec();
+    observation.knobs.insert(KnobId::new("cpuset.partition"), readings);
+    let with_boot_cpu = vec!["system.slice".to_owned()];
+    let partitions = planish_model::Partitions { with_boot_cpu, ..planish_model::Partitions::default() };
+    observation.machine = Some(planish_model::Machine { partitions, ..planish_model::Machine::default() });
+    let case = |only: &str| {
+        let (value, needs) = ("isolated".to_owned(), Conditions::default());
+        Want::Case(Box::new(Case { value, only: Some(only.to_owned()), needs }))
+    };
+    let profile = profile(&[("cpuset.partition", case("system*"))]);
+    let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("known knobs");
+    let refused: Vec<&str> = plan.skipped.iter().map(|row| row.verdict.reason.as_str()).collect();
+    assert_eq!(refused, ["`system.slice` has CPU 0, which starts this host and keeps house"]);
+    assert_eq!(plan.steps.len(), 1, "the other group");
+}
+
+#[test]
 fn connections_that_go_out_keep_ports() {
     let catalogue = Catalogue::embedded().expect("sound");
     let told = |want: &[(&str, &str)]| {
@@ -403,6 +426,7 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::Ports,
         Bound::Age,
         Bound::Kept,
+        Bound::BootCpu,
         Bound::Promises,
         Bound::Surplus,
         Bound::CpusLeft,

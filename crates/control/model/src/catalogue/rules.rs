@@ -190,6 +190,20 @@ pub(super) fn pinned_otherwise(catalogue: &Catalogue, want: &BTreeMap<KnobId, Wa
 /// What is said of a setting for all units of a host.
 const OF_SOME: &str = "is a setting of some units: say which, { value = \"N\", only = \"NAME*\" }";
 
+/// What is said of a partition for all groups of a host.
+const OF_SOME_GROUPS: &str =
+    "takes CPUs from all other groups: say which, { value = \"isolated\", only = \"NAME.slice\" }";
+
+/// Whether a wanted value is for all places of its knob.
+fn is_for_all(want: &Want) -> bool {
+    match want {
+        Want::Int(_) | Want::Text(_) => true,
+        Want::Case(case) => case.only.is_none(),
+        Want::Cases(cases) => cases.iter().any(|case| case.only.is_none()),
+        Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => false,
+    }
+}
+
 /// The rule of wanted values that one breaks, besides its type.
 pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
     let pool = knob.undo == Undo::Subtract;
@@ -215,11 +229,8 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
         _ if knob.path.starts_with(place::RESCTRL_GROUPS) => Some(
             "is a group that has the CPUs of a service: it follows from `cache` of a service in the table [placement]",
         ),
-        Want::Int(_) | Want::Text(_) if knob.is_own_file() => Some(OF_SOME),
-        Want::Case(case) if knob.is_own_file() && case.only.is_none() => Some(OF_SOME),
-        Want::Cases(cases) if knob.is_own_file() && cases.iter().any(|case| case.only.is_none()) => {
-            Some(OF_SOME)
-        }
+        want if knob.is_own_file() && is_for_all(want) => Some(OF_SOME),
+        want if knob.path.ends_with("/cpuset.cpus.partition") && is_for_all(want) => Some(OF_SOME_GROUPS),
         _ if knob.twin.as_ref().is_some_and(|twin| profile.want.contains_key(twin)) => {
             Some("is wanted together with its twin, and setting one clears the other")
         }

@@ -328,6 +328,21 @@ fn a_detector_is_not_on_while_all_of_them_are_off() {
 }
 
 #[test]
+fn a_partition_is_of_groups_that_are_named() {
+    let mut catalogue = Catalogue::embedded().expect("sound");
+    for (value, is_sound) in [
+        ("\"isolated\"", false),
+        ("[{ value = \"root\", only = \"a\" }, { value = \"member\" }]", false),
+        ("{ value = \"isolated\", only = \"mine.slice\" }", true),
+    ] {
+        let text = format!("name = \"own\"\nsummary = \"s\"\n[want]\n\"cpuset.partition\" = {value}\n");
+        catalogue.add_profile("own.toml", &text).expect("well formed");
+        let told = catalogue.profile("own").map(|_| ()).map_err(|error| error.to_string());
+        assert_eq!(told.is_ok(), is_sound, "{told:?}");
+    }
+}
+
+#[test]
 fn no_guard_of_memory_is_taken_away_as_a_setting_for_speed() {
     let catalogue = Catalogue::embedded().expect("sound");
     for (id, odd) in [("boot.intel_iommu", "off"), ("boot.mce", "off"), ("mm.ksm_run", "2")] {
