@@ -12,6 +12,7 @@ use planish_model::{FactValue, KnobId, Observation, units};
 use crate::observe::Shared;
 use crate::tables;
 
+mod console;
 mod firmware;
 mod mounts;
 
@@ -19,6 +20,8 @@ mod mounts;
 /// what it means.
 pub const FACTS: &[(&str, &str)] = &[
     ("clock.source", "what the clock is read from"),
+    ("console.serial", "consoles on a serial line, with the speed that the command line gives them"),
+    ("console.serial_count", "how many those are"),
     ("cpu.idle_exit_us", "exit latency of the deepest sleep state that CPU 0 may enter"),
     ("cpu.latency_held_by", "who else holds a limit on every CPU's wake-up that is shorter than ours"),
     ("cpu.latency_held_us", "that limit"),
@@ -53,6 +56,7 @@ pub const FACTS: &[(&str, &str)] = &[
     ("hugetlb.idle_percent", "the same as a share of all memory"),
     ("hugetlb.node_short", "nodes whose pools are smaller, and the free blocks that are left there"),
     ("kernel.ksoftirqd_priority", "the realtime priority of the thread behind interrupts, 0 for none"),
+    ("kernel.printk_level", "messages below this level go to the console, the first of `kernel.printk`"),
     ("kernel.realtime", "1 where the kernel has PREEMPT_RT, else 0"),
     ("memory.available_bytes", "memory that can be had without swapping"),
     ("memory.available_percent", "the same as a share of all memory"),
@@ -161,6 +165,7 @@ pub(crate) fn compute(
     numa(&mut facts, host, observation);
     cpus(&mut facts, host, observation);
     firmware::compute(&mut facts, host, shared, observation);
+    console::compute(&mut facts, host, shared, observation);
     mounts::compute(&mut facts, host, observation.host.memory_bytes);
     facts.0
 }
