@@ -251,16 +251,19 @@ fn nodes(service: &PlacedService) -> String {
 fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Finding {
     let Against { plan, source } = against;
     let first = &steps[0];
-    let now = catalogue.knob(&first.knob).map_or_else(|_| first.now.clone(), |k| k.r#type.normal(&first.now));
+    let told = |raw: &str| {
+        catalogue.knob(&first.knob).map_or_else(|_| raw.to_owned(), |knob| knob.r#type.with_unit(raw))
+    };
+    let (now, wanted) = (told(&first.now), told(&first.wanted));
     let evidence = if first.raise_pages.is_some() {
         let pages: u64 = steps.iter().filter_map(|step| step.raise_pages).sum();
         let because = first.because.as_deref().unwrap_or("for its own need");
         format!("{} wants {pages} more pages: {because}", plan.profile)
     } else if steps.len() == 1 {
-        format!("{} is {now}, {} wants {}", first.knob, plan.profile, first.wanted)
+        format!("{} is {now}, {} wants {wanted}", first.knob, plan.profile)
     } else {
         let count = steps.len();
-        format!("{count} places are not {}, such as {} with {now}", first.wanted, first.place)
+        format!("{count} places are not {wanted}, such as {} with {now}", first.place)
     };
     Finding {
         id: first.knob.to_string(),

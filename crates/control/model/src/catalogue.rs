@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod conflict;
+mod in_words;
 mod placement;
 mod position;
 mod rules;
@@ -655,7 +656,8 @@ fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, Ca
     toml::from_str(text).map_err(|error| {
         let (line, column) = point(text, error.span().map_or(0, |span| span.start));
         let meant = nearest_listed(error.message()).map(str::to_owned);
-        let message = format!("{}{}", error.message(), hint(meant.as_ref()));
+        let message =
+            format!("{}{}", in_words::of(error.message(), text, error.span()), hint(meant.as_ref()));
         CatalogueError::Malformed { file: file.to_owned(), line, column, message }
     })
 }

@@ -6,7 +6,11 @@ const BINARY: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, 
 /// A count and its noun: `1 page`, `3 pages`.
 #[must_use]
 pub fn counted(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if ["s", "x", "ch", "sh"].iter().any(|hiss| noun.ends_with(hiss)) => "es",
+        _ => "s",
+    };
     format!("{number} {noun}{plural}")
 }
 
@@ -24,7 +28,13 @@ pub fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{bytes, counted};
+
+    #[test]
+    fn a_noun_that_ends_in_a_hiss_has_a_plural_of_its_own() {
+        assert_eq!([counted(1, "process"), counted(6, "process")], ["1 process", "6 processes"]);
+        assert_eq!(counted(2, "page"), "2 pages");
+    }
 
     #[test]
     fn bytes_keep_their_meaning() {

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::units;
+
 mod boot_cpus;
 mod cpus;
 mod directives;
@@ -147,7 +149,7 @@ impl ShareOf {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ValueError {
     /// Not a whole number.
-    #[error("`{value}` is not a whole number of {unit}")]
+    #[error("`{value}` is no whole number ({unit})")]
     NotInt {
         /// The text.
         value: String,
@@ -424,6 +426,22 @@ impl ValueType {
         }
     }
 
+    /// A value in normal form and with its unit, for people: `60 %`, `64 MiB`.
+    #[must_use]
+    pub fn with_unit(&self, raw: &str) -> String {
+        let value = self.normal(raw);
+        let (Self::Int { int, .. } | Self::Unsigned { unsigned: int }) = self else { return value };
+        let Ok(number) = value.parse::<i64>() else { return value };
+        match (int.as_str(), u64::try_from(number)) {
+            // Words that say what a number is and do not count anything.
+            ("none" | "mode" | "weight" | "bits", _) => value,
+            ("percent", _) => format!("{value} %"),
+            ("bytes", Ok(count)) if count > 0 => units::bytes(count),
+            ("KiB", Ok(count)) if count > 0 => units::bytes(count.saturating_mul(1024)),
+            (unit, _) => format!("{value} {unit}"),
+        }
+    }
+
     /// The type for people: `whole number (percent), 0 to 200`.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -499,6 +517,25 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn values_carry_their_unit() {
+        let unit = |int: &str| ValueType::Int { int: int.to_owned(), min: None, max: None };
+        for (kind, raw, text) in [
+            (unit("percent"), "60\n", "60 %"),
+            (unit("bytes"), "67108864", "64 MiB"),
+            (unit("bytes"), "0", "0 bytes"),
+            (unit("KiB"), "67584", "66 MiB"),
+            (unit("weight"), "60", "60"),
+            (unit("pages"), "512", "512 pages"),
+            (unit("none"), "3", "3"),
+            (unit("ms"), "odd", "odd"),
+        ] {
+            assert_eq!(kind.with_unit(raw), text);
+        }
+        let thp = ValueType::Choice { choice: vec!["always".to_owned(), "never".to_owned()] };
+        assert_eq!(thp.with_unit("[always] never"), "always");
+    }
 
     #[test]
     fn brackets_without_a_word_stay() {

@@ -118,7 +118,7 @@ impl<'a> Page<'a> {
     #[must_use]
     pub fn value(&self, knob: &KnobId, raw: &str) -> String {
         match self.catalogue.knob(knob) {
-            Ok(row) => with_unit(&row.r#type, raw),
+            Ok(row) => row.r#type.with_unit(raw),
             Err(_) => raw.trim().to_owned(),
         }
     }
@@ -148,21 +148,6 @@ impl<'a> Page<'a> {
             [one] => format!("{knob} {}", self.place(knob, one)).trim_end().into(),
             many => format!("{knob} x{}", many.len()).into(),
         }
-    }
-}
-
-/// A value in normal form and with its unit.
-fn with_unit(kind: &ValueType, raw: &str) -> String {
-    let value = kind.normal(raw);
-    let (ValueType::Int { int, .. } | ValueType::Unsigned { unsigned: int }) = kind else { return value };
-    let Ok(number) = value.parse::<i64>() else { return value };
-    match (int.as_str(), u64::try_from(number)) {
-        // Words that say what a number is and do not count anything.
-        ("none" | "mode" | "weight" | "bits", _) => value,
-        ("percent", _) => format!("{value} %"),
-        ("bytes", Ok(count)) if count > 0 => units::bytes(count),
-        ("KiB", Ok(count)) if count > 0 => units::bytes(count.saturating_mul(1024)),
-        (unit, _) => format!("{value} {unit}"),
     }
 }
 
@@ -247,25 +232,6 @@ pub(crate) fn verdict_text(verdict: &planish_model::Verdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_carry_their_unit() {
-        let unit = |int: &str| ValueType::Int { int: int.to_owned(), min: None, max: None };
-        for (kind, raw, text) in [
-            (unit("percent"), "60\n", "60 %"),
-            (unit("bytes"), "67108864", "64 MiB"),
-            (unit("bytes"), "0", "0 bytes"),
-            (unit("KiB"), "67584", "66 MiB"),
-            (unit("weight"), "60", "60"),
-            (unit("pages"), "512", "512 pages"),
-            (unit("none"), "3", "3"),
-            (unit("ms"), "odd", "odd"),
-        ] {
-            assert_eq!(with_unit(&kind, raw), text);
-        }
-        let thp = ValueType::Choice { choice: vec!["always".to_owned(), "never".to_owned()] };
-        assert_eq!(with_unit(&thp, "[always] never"), "always");
-    }
 
     #[test]
     fn a_place_is_named_by_what_fills_its_holes() {

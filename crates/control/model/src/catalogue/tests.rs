@@ -76,6 +76,31 @@ fn the_embedded_catalogue_is_sound() {
 }
 
 #[test]
+fn what_toml_says_is_told_in_words_of_people() {
+    let told = |lines: &str| {
+        let text = format!("name = \"own\"\nsummary = \"s\"\n{lines}\n");
+        catalogue().parse_profile("own.toml", &text).expect_err("a wrong shape").to_string()
+    };
+    let weight = &catalogue().knob(&KnobId::new("vm.swappiness")).expect("a row").r#type.clone();
+    let lots = weight.validate("lots").expect_err("no number").to_string();
+    assert_eq!(lots, "`lots` is no whole number (weight)");
+    for (lines, words) in [
+        ("[want]\n\"vm.swappiness\" = [1, 2]", "integer `1`, expected { value = WORD, only = PATTERN"),
+        ("[want]\n\"cpu.online\" = { value = 0, only = \"cpu1\" }", "expected a word in quotes"),
+        ("[placement]\nhousekeeping_cores = \"zero\"", "expected a whole number from 0"),
+        (
+            "[want]\n\"vm.swappiness\" = 1\n\"vm.stat_interval\" = 9\n\"vm.swappiness\" = 2",
+            "own.toml:6:1: \"vm.swappiness\" stands twice: first in line 4",
+        ),
+        ("[want]\n\"vm.stat_interval\" = 9\n[want]", "want stands twice: first in line 3"),
+    ] {
+        let error = told(lines);
+        assert!(error.contains(words), "{error}");
+        assert!(!["struct", "u32", "u64", "usize"].iter().any(|ours| error.contains(ours)), "{error}");
+    }
+}
+
+#[test]
 fn malformed_text_names_line_and_column() {
     let error = catalogue().add_profile("own.toml", "name = \"x\"\nsummary = \n").expect_err("no value");
     assert!(error.to_string().starts_with("own.toml:2:11: "), "{error}");
@@ -406,7 +431,7 @@ fn an_unknown_key_names_the_nearest_at_every_depth() {
     for (want, told) in [
         ("\"vm.swappiness\" = { need_bytes = 1, node = [1] }", "did you mean `nodes`?"),
         ("\"vm.swappiness\" = { vale = \"1\", only = \"x\" }", "did you mean `value`?"),
-        ("\"vm.swappiness\" = { need_bytes = -5 }", "expected u64"),
+        ("\"vm.swappiness\" = { need_bytes = -5 }", "expected a whole number from 0"),
         ("\"vm.swappiness\" = { need_bytes = \"64M\" }", "bytes without a unit, 67108864 for 64 MiB"),
         ("\"vm.swappiness\" = { need_bytes = [1, -1] }", "bytes without a unit"),
         ("\"vm.swappiness\" = { need_bytes = [1, 2] }", "takes as many nodes"),
