@@ -174,7 +174,9 @@ impl<'a> Draft<'a> {
     fn add(&mut self, knob: &'a Knob, want: &Want) {
         if let Some(reason) = forbidden(knob, self.options) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
-            return self.skip(knob, &knob.path, want.literal(), verdict);
+            let literals = want.literals();
+            let one = literals.first().filter(|one| literals.iter().all(|other| other == *one)).cloned();
+            return self.skip(knob, &knob.path, one, verdict);
         }
         match want {
             Want::Int(_) | Want::Text(_) => {

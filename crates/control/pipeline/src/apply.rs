@@ -5,7 +5,7 @@ use std::time::Duration;
 use planish_act::Sink;
 use planish_journal::{Intent, Journal};
 use planish_model::{
-    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, Observation, Outcome,
+    Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobId, Observation, Outcome,
     OutcomeKind, Part, PersistFile, Plan, Skipped, Step, Undo, Unpersisted,
 };
 use tracing::info_span;
@@ -372,7 +372,19 @@ fn exit_of(outcomes: &[Outcome], drift: &Drift, options: &ApplyOptions) -> Exit 
 /// What was to be persisted and will be overwritten at boot by a file that is read after ours.
 pub(crate) fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
     let lost = drift.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
-    lost.map(|knob| format!("{}: {}", knob.knob, knob.because.as_deref().unwrap_or("lost at the next boot")))
+    let mut told: Vec<(&KnobId, &str, usize)> = Vec::new();
+    for knob in lost {
+        let why = knob.because.as_deref().unwrap_or("lost at the next boot");
+        match told.iter_mut().find(|(id, known, _)| (*id, *known) == (&knob.knob, why)) {
+            Some((.., count)) => *count += 1,
+            None => told.push((&knob.knob, why, 1)),
+        }
+    }
+    let sentence = |(id, why, count): (&KnobId, &str, usize)| match count {
+        1 => format!("{id}: {why}"),
+        count => format!("{id} x{count}: {why}"),
+    };
+    told.into_iter().map(sentence).collect::<Vec<_>>().into_iter()
 }
 
 /// What is to know of a file that was written for the next boot: a menu that is still to be made of it.

@@ -29,11 +29,13 @@ pub(crate) struct Context {
     typed: Vec<OsString>,
     /// What the user's own files hold that is wrong, and this command did without.
     left_out: RefCell<BTreeSet<String>>,
+    /// What is planned, with its options as they are typed behind `plan`: cures name it.
+    planned: RefCell<Option<String>>,
 }
 
 impl Context {
     pub fn new(globals: Globals, typed: Vec<OsString>) -> Self {
-        Self { globals, typed, left_out: RefCell::default() }
+        Self { globals, typed, left_out: RefCell::default(), planned: RefCell::default() }
     }
 
     /// The machine that `--root` names, or this one.
@@ -118,7 +120,10 @@ impl Context {
         const NAME: &str = "planish ";
         let place = self.place();
         let mut told = String::with_capacity(text.len());
-        let moved = self.moved_here(text);
+        let mut moved = self.moved_here(text);
+        if let Some(planned) = self.planned.borrow().as_ref() {
+            moved = moved.replace("planish plan PROFILE --", &format!("planish plan {planned} --"));
+        }
         let mut rest = moved.as_str();
         while let Some(at) = rest.find(NAME) {
             let (before, after) = rest.split_at(at + NAME.len());
@@ -133,6 +138,11 @@ impl Context {
             rest = after;
         }
         told + rest
+    }
+
+    /// Says what is planned: cures of crates that know no command line call it PROFILE.
+    pub fn plans(&self, planned: String) {
+        *self.planned.borrow_mut() = Some(planned);
     }
 
     /// The files of the host that a sentence tells to move, below the root of that host.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use planish_model::Exit;
 use planish_report::{Level, Message};
 use tracing::info_span;
@@ -98,7 +98,21 @@ fn told(error: &clap::Error, typed: &[OsString]) -> String {
             command_for_errors().try_get_matches_from(program.chain(typed.iter().cloned())).err()
         }
     };
-    again.as_ref().unwrap_or(error).render().ansi().to_string()
+    let Some(mut again) = again else { return error.render().ansi().to_string() };
+    if again.kind() == ErrorKind::UnknownArgument && again.get(ContextKind::SuggestedArg).is_none() {
+        // Nobody who types an option that there is not means a word that begins with two dashes.
+        again.remove(ContextKind::Suggested);
+        let is_service = typed.iter().any(|word| word.to_string_lossy().starts_with("--service"));
+        let tip = match named_command(typed).as_str() {
+            "check" => "what was applied for a service is in the journal: planish check",
+            "size" => "name the service itself: planish size NAME",
+            _ => "",
+        };
+        if is_service && !tip.is_empty() {
+            again.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
+        }
+    }
+    again.render().ansi().to_string()
 }
 
 /// The command line that explains a command of the envelope: `trial-run` is `planish trial run`.

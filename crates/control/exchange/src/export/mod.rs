@@ -73,7 +73,7 @@ pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
     }
     if !item.is_boot() {
         return (format == ExportFormat::KernelArgs).then_some(
-            "no boot parameter, but a setting of the running kernel: export script, sysctl, tuned, ansible or \
+            "set in the running kernel, not on its command line: export script, sysctl, tuned, ansible or \
              node-tuning",
         );
     }
@@ -81,10 +81,12 @@ pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
         return Some("no argument says it, but that one is gone: take that out of the boot loader by hand");
     }
     match format {
-        ExportFormat::Script => {
-            Some("a boot parameter, which the script names in a comment and does not set: export kernel-args")
+        ExportFormat::Script => Some(
+            "set on the kernel command line, which the script only tells in a comment: export kernel-args",
+        ),
+        ExportFormat::Sysctl => {
+            Some("set on the kernel command line, and by none of these files: export kernel-args")
         }
-        ExportFormat::Sysctl => Some("a boot parameter, which no file of these sets: export kernel-args"),
         _ => None,
     }
 }

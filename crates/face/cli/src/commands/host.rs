@@ -116,7 +116,9 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
     let catalogue = Catalogue::embedded()?;
     let observe = |folder: &Path| {
         let live = folder == Path::new("live");
-        let host = if live { Host::live() } else { Host::open(folder)? };
+        let open =
+            || Host::open(folder).map_err(|error| Failure::from(error).hint("this machine is called live"));
+        let host = if live { Host::live() } else { open()? };
         Ok::<_, Failure>(planish_observe::observe(&host, &catalogue))
     };
     let (left, right) = (observe(&args.left)?, observe(&args.right)?);

@@ -112,10 +112,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     if let Some(path) = &args.output {
         write_new_file(path, &report.text)?;
-        answer = answer.saved().note(format!("written: {}", path.display()));
         if path.extension().is_none_or(|ending| ending != "toml") {
             answer = answer.note("a file is taken for a profile where its name ends in .toml");
         }
+        answer = answer.saved().note(format!("written: {}", path.display()));
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
     if report.lines.len() == refused {

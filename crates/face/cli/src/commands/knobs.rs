@@ -1,6 +1,8 @@
 //! `planish knobs`
 
-use planish_model::KnobId;
+use std::collections::BTreeSet;
+
+use planish_model::{Catalogue, Knob, KnobId};
 use planish_report::{KnobRow, KnobsReport};
 
 use crate::answer::Answer;
@@ -10,20 +12,20 @@ use crate::failure::Failure;
 /// List every setting that planish knows, and what it means on this host
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Tell everything about this one
-    #[arg(value_name = "ID")]
+    /// Tell everything about this one; of what is no id, list those that begin with it, or say it: vm., swap
+    #[arg(value_name = "ID|WORD")]
     id: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let catalogue = session.sound_catalogue()?;
-    let asked = args.id.as_ref().map(KnobId::new);
-    if let Some(id) = &asked {
-        catalogue.knob(id)?;
-    }
+    let asked = match &args.id {
+        Some(word) => meant(catalogue, word)?,
+        None => catalogue.knobs().map(|knob| knob.id.clone()).collect(),
+    };
     let statuses = session.verdicts(&session.observe());
-    let wanted = statuses.into_iter().filter(|status| asked.as_ref().is_none_or(|id| *id == status.id));
+    let wanted = statuses.into_iter().filter(|status| asked.contains(&status.id));
     let rows = wanted.map(|status| {
         let knob = catalogue.knob(&status.id)?;
         Ok::<_, Failure>(KnobRow {
@@ -35,15 +37,38 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             cost: knob.cost.clone(),
             source: knob.source.clone(),
             proof: knob.proof.clone(),
-            legal: knob.r#type.describe(),
+            legal: match knob.bound {
+                None => knob.r#type.describe(),
+                Some(_) => format!("{}; {OF_THE_HOST}", knob.r#type.describe()),
+            },
             verdict: status.verdict,
             readings: status.places,
         })
     });
     let report = KnobsReport { knobs: rows.collect::<Result<_, _>>()? };
-    let next = match asked {
-        Some(_) => context.line("knobs"),
-        None => context.line("knobs ID"),
-    };
+    let next = if asked.len() == 1 { context.line("knobs") } else { context.line("knobs ID") };
     Ok(context.answer(&report, catalogue).next(next))
+}
+
+/// What a plan holds a value against besides its range.
+const OF_THE_HOST: &str = "what this host could not live with is refused: see `bound` in docs/knobs.md";
+
+/// The knob of this id; else those whose id begins with the word, or else has it, or whose place or reason has.
+fn meant(catalogue: &Catalogue, word: &str) -> Result<BTreeSet<KnobId>, Failure> {
+    let id = KnobId::new(word);
+    let unknown = match catalogue.knob(&id) {
+        Ok(_) => return Ok([id].into()),
+        Err(unknown) => unknown,
+    };
+    let word = word.trim_end_matches('*').to_ascii_lowercase();
+    let has = |text: &str| text.to_ascii_lowercase().contains(&word);
+    let kinds: [&dyn Fn(&Knob) -> bool; 3] =
+        [&|knob| knob.id.as_str().starts_with(&word), &|knob| has(knob.id.as_str()), &|knob| {
+            has(&knob.path) || has(&knob.why)
+        }];
+    let found = |is_meant: &&dyn Fn(&Knob) -> bool| -> BTreeSet<KnobId> {
+        catalogue.knobs().filter(|knob| is_meant(knob)).map(|knob| knob.id.clone()).collect()
+    };
+    let found = kinds.iter().map(found).find(|found| !found.is_empty() && !word.is_empty());
+    found.ok_or_else(|| unknown.into())
 }

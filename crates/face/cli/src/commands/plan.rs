@@ -112,6 +112,9 @@ impl Choice {
     /// The plan of a profile, or the one in a file.
     pub fn plan(&self, source: &str, session: &Session, context: &Context) -> Result<Plan, Failure> {
         let named = Source::named(source);
+        if !named.is_plan_file() {
+            context.plans(format!("{}{}", quoted(source), self.words()));
+        }
         if let Some(entry) = self.instead_of.filter(|_| named.is_plan_file()) {
             let told = format!("{source} is a plan: whether it takes the place of an entry is in it");
             let again = context.line(&format!("plan PROFILE --instead-of {entry} -o {}", quoted(source)));
@@ -185,6 +188,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.next(context.line(&next)));
     }
     if plan.steps.is_empty() && plan.persist.as_ref().is_none_or(|persist| persist.files.is_empty()) {
+        if !plan.boot.is_empty() && !args.persist {
+            let words = args.choice.words();
+            let next = context.root_line(&format!("apply {}{words} --persist", quoted(&args.source)));
+            return Ok(answer.note("there is nothing to write now").next(next));
+        }
         return Ok(answer
             .note("there is nothing to write")
             .next(context.line(&args.choice.check(&args.source))));

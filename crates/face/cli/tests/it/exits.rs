@@ -864,6 +864,21 @@ fn on_a_terminal_a_yes_is_asked_for_and_taken() {
 }
 
 #[test]
+fn settings_are_imported_from_standard_input() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut child = command(home.path(), &["import", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(b"vm.swappiness = 7\n").expect("it reads");
+    let run: Run = child.wait_with_output().expect("it ends").into();
+    assert_eq!(run.exit, 0, "{}", run.stderr);
+    assert!(run.stdout.ends_with("\"vm.swappiness\" = 7\n"), "{}", run.stdout);
+}
+
+#[test]
 fn why_nothing_is_undone_is_told_of_the_entry_that_was_named() {
     let sandbox = sandbox();
     let told = |args: &[&str]| {

@@ -241,7 +241,8 @@ fn not_written(plan: &Plan, page: &mut Page<'_>) {
         let absent = matches!(first.verdict.verdict, VerdictKind::Absent | VerdictKind::NotRecorded);
         table.row([
             if absent { first.knob.to_string().into() } else { page.knob(&first.knob, &places) },
-            wanted.unwrap_or_default().into(),
+            // What follows from the host or a service is not computed for what is not allowed.
+            wanted.unwrap_or_else(|| "-".to_owned()).into(),
             if first.satisfied { "already so".into() } else { verdict_text(&first.verdict).into() },
         ]);
     }

@@ -461,9 +461,11 @@ fn refused(outcome: &TrialOutcome, page: &mut Page<'_>) {
         return;
     }
     page.heading("Not done");
+    // The advice of the self-check stands above it.
+    let advice = outcome.selfcheck.as_ref().map_or("", |check| &check.advice);
     for refusal in &outcome.refused {
         page.line(&refusal.what);
         page.fact("  why", &refusal.why);
-        page.fact("  cure", &refusal.cure);
+        page.fact("  cure", if refusal.cure == advice { "" } else { &refusal.cure });
     }
 }

@@ -2,7 +2,7 @@
 
 use planish_model::Catalogue;
 use planish_report::{Page, PageOptions, ProveReport, Report, units};
-use planish_trial::{Achieved, InPart, LadderMode, TrialOutcome};
+use planish_trial::{Achieved, InPart, LadderMode, Refusal, TrialOutcome};
 
 use crate::fixed;
 
@@ -37,6 +37,22 @@ fn a_ladder_that_was_climbed_rung_by_rung_says_over_what() {
     let step = text(outcome);
     assert!(row(&step, "rung", "2m").join(" ").starts_with("2m thp + pinned keep"), "{step}");
     assert!(row(&step, "trial", "mode").join(" ").starts_with("mode step: each rung over"), "{step}");
+}
+
+#[test]
+fn the_advice_of_a_refused_ladder_stands_on_its_page_once() {
+    let mut outcome = fixed::series();
+    let check = outcome.selfcheck.as_mut().expect("it was made");
+    check.advice = "wait for a quieter hour".to_owned();
+    let refusal = |cure: &str| Refusal {
+        what: "the ladder".to_owned(),
+        why: "noise".to_owned(),
+        cure: cure.to_owned(),
+    };
+    outcome.refused = vec![refusal("wait for a quieter hour"), refusal("another one")];
+    let text = text(outcome);
+    assert_eq!(text.matches("wait for a quieter hour").count(), 1, "{text}");
+    assert!(text.contains("another one"), "{text}");
 }
 
 #[test]
