@@ -1,8 +1,11 @@
 //! The command line: a reference, manual pages, shell completions.
 
 use anyhow::{Context, Result};
-use clap::Command;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command};
 use clap_complete::Shell;
+use clap_mangen::Man;
+use planish_model::Catalogue;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -60,12 +63,90 @@ fn visible(command: &Command) -> impl Iterator<Item = &Command> {
 
 /// `planish.1`, and `planish-<command>.1` for each command.
 pub fn man_pages(command: &Command, folder: &Path) -> Result<()> {
-    clap_mangen::generate_to(command.clone().disable_help_subcommand(true), folder)
-        .with_context(|| format!("write manual pages to {}", folder.display()))
+    let mut command = command.clone().disable_help_subcommand(true);
+    command.build();
+    of_manual(&command, folder)
+}
+
+fn of_manual(command: &Command, folder: &Path) -> Result<()> {
+    for below in visible(command) {
+        of_manual(below, folder)?;
+    }
+    let (name, text) = page(command)?;
+    let file = folder.join(name);
+    std::fs::write(&file, text).with_context(|| format!("write {}", file.display()))
+}
+
+/// One page, and the name of its file.
+fn page(command: &Command) -> Result<(String, String)> {
+    let page = Man::new(command.clone()).source("planish").manual("Commands of planish");
+    let name = page.get_filename();
+    let mut roff = Vec::new();
+    page.render(&mut roff).with_context(|| format!("render {name}"))?;
+    let mut text = String::from_utf8(roff).context("a page is text")?;
+    // What stands behind the options: of the program itself its exit codes, of commands what else is to know.
+    let is_program = command.get_name() == "planish";
+    text = text.replace(".SH EXTRA\n", if is_program { ".SH \"EXIT STATUS\"\n" } else { ".SH NOTES\n" });
+    if !is_program {
+        text.push_str(".SH \"SEE ALSO\"\nplanish(1), which tells the exit codes.\n");
+    }
+    Ok((name, text))
+}
+
+/// Words that are known when the completions are made. Own profiles and entries of the journal are not.
+struct Words {
+    profiles: Vec<&'static str>,
+    knobs: Vec<&'static str>,
+    writers: Vec<&'static str>,
+}
+
+/// A word for clap, which keeps what lives as long as this program does.
+fn kept(word: &str) -> &'static str {
+    word.to_owned().leak()
+}
+
+impl Words {
+    fn read() -> Result<Self> {
+        let catalogue = Catalogue::embedded()?;
+        Ok(Self {
+            profiles: catalogue.profile_names().map(kept).collect(),
+            knobs: catalogue.knobs().map(|knob| kept(knob.id.as_str())).collect(),
+            writers: catalogue.writers().iter().map(|writer| kept(&writer.id)).collect(),
+        })
+    }
+
+    /// What an argument takes, by the name of its value in the help.
+    fn of(&self, arg: &Arg) -> Vec<&'static str> {
+        let name = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
+        match name {
+            "PROFILE" | "PROFILE|F" => self.profiles.clone(),
+            "KNOB" | "ID|WORD" => self.knobs.clone(),
+            "KNOB|WRITER" => [self.knobs.as_slice(), &self.writers].concat(),
+            "CLASS" => vec!["availability", "durability"],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A command as its help shows it, with these words for its arguments.
+    fn shown(&self, command: &Command) -> Command {
+        let arg = |arg: &Arg| match self.of(arg) {
+            words if words.is_empty() => arg.clone(),
+            words => arg.clone().value_parser(PossibleValuesParser::new(words)),
+        };
+        let args = command.get_arguments().filter(|arg| !arg.is_hide_set()).map(arg);
+        let shown = Command::new(kept(command.get_name())).args(args);
+        let shown = shown.about(command.get_about().cloned().unwrap_or_default());
+        let shown = match command.get_version() {
+            Some(version) => shown.version(kept(version)),
+            None => shown,
+        };
+        shown.subcommands(visible(command).map(|below| self.shown(below)))
+    }
 }
 
 /// Completions for bash, zsh and fish.
-pub fn completions(mut command: Command, folder: &Path) -> Result<()> {
+pub fn completions(command: &Command, folder: &Path) -> Result<()> {
+    let mut command = Words::read()?.shown(command);
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         clap_complete::generate_to(shell, &mut command, "planish", folder)
             .with_context(|| format!("write {shell} completions to {}", folder.display()))?;
@@ -75,7 +156,38 @@ pub fn completions(mut command: Command, folder: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GLOBALS, WIDTH_COLUMNS, own, reference};
+    use clap_complete::Shell;
+
+    use super::{GLOBALS, WIDTH_COLUMNS, Words, own, page, reference};
+
+    #[test]
+    fn completions_offer_what_the_help_shows_and_the_words_that_are_known() {
+        let mut command = Words::read().expect("a catalogue").shown(&planish_cli::command());
+        let mut script = Vec::new();
+        clap_complete::generate(Shell::Bash, &mut command, "planish", &mut script);
+        let script = String::from_utf8(script).expect("text");
+        for word in
+            ["--root", "zepto", "vm.swappiness", "irqbalance", "compgen -W \"availability durability\""]
+        {
+            assert!(script.contains(word), "{word}");
+        }
+        for word in ["--clock", "watch-confirm"] {
+            assert!(!script.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_the_manual_has_a_header_and_names_its_sections() {
+        let mut command = planish_cli::command();
+        command.build();
+        let (name, program) = page(&command).expect("a page");
+        assert_eq!(name, "planish.1");
+        assert!(program.contains(".SH \"EXIT STATUS\"") && !program.contains("EXTRA"), "{program}");
+        let (name, plan) = page(command.find_subcommand("plan").expect("a command")).expect("a page");
+        assert_eq!(name, "planish-plan.1");
+        assert!(plan.contains("\n.TH planish-plan 1  planish \"Commands of planish\"\n"), "{plan}");
+        assert!(plan.ends_with(".SH \"SEE ALSO\"\nplanish(1), which tells the exit codes.\n"), "{plan}");
+    }
 
     #[test]
     fn a_section_is_the_help_that_its_command_prints() {

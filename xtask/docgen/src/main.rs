@@ -27,7 +27,7 @@ fn main() -> Result<()> {
     write(&out.join("writers.md"), &writers::reference()?)?;
     write(&out.join("field.md"), &field::reference()?)?;
     cli::man_pages(&command, &folder(&out, "man")?)?;
-    cli::completions(command, &folder(&out, "completions")?)?;
+    cli::completions(&command, &folder(&out, "completions")?)?;
     for (name, page) in proofs::pages(Path::new("docs/proofs"))? {
         write(&folder(&out, "proofs")?.join(format!("{name}.html")), &page)?;
     }
