@@ -37,9 +37,6 @@ _planish() {
             planish,help)
                 cmd="planish__subcmd__help"
                 ;;
-            planish,hold)
-                cmd="planish__subcmd__hold"
-                ;;
             planish,host)
                 cmd="planish__subcmd__host"
                 ;;
@@ -91,9 +88,6 @@ _planish() {
             planish,version)
                 cmd="planish__subcmd__version"
                 ;;
-            planish,watch-confirm)
-                cmd="planish__subcmd__watch__subcmd__confirm"
-                ;;
             planish,workload)
                 cmd="planish__subcmd__workload"
                 ;;
@@ -117,9 +111,6 @@ _planish() {
                 ;;
             planish__subcmd__help,help)
                 cmd="planish__subcmd__help__subcmd__help"
-                ;;
-            planish__subcmd__help,hold)
-                cmd="planish__subcmd__help__subcmd__hold"
                 ;;
             planish__subcmd__help,host)
                 cmd="planish__subcmd__help__subcmd__host"
@@ -172,14 +163,8 @@ _planish() {
             planish__subcmd__help,version)
                 cmd="planish__subcmd__help__subcmd__version"
                 ;;
-            planish__subcmd__help,watch-confirm)
-                cmd="planish__subcmd__help__subcmd__watch__subcmd__confirm"
-                ;;
             planish__subcmd__help,workload)
                 cmd="planish__subcmd__help__subcmd__workload"
-                ;;
-            planish__subcmd__help__subcmd__hold,cpu-dma-latency)
-                cmd="planish__subcmd__help__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency"
                 ;;
             planish__subcmd__help__subcmd__host,diff)
                 cmd="planish__subcmd__help__subcmd__host__subcmd__diff"
@@ -249,18 +234,6 @@ _planish() {
                 ;;
             planish__subcmd__help__subcmd__workload,series)
                 cmd="planish__subcmd__help__subcmd__workload__subcmd__series"
-                ;;
-            planish__subcmd__hold,cpu-dma-latency)
-                cmd="planish__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency"
-                ;;
-            planish__subcmd__hold,help)
-                cmd="planish__subcmd__hold__subcmd__help"
-                ;;
-            planish__subcmd__hold__subcmd__help,cpu-dma-latency)
-                cmd="planish__subcmd__hold__subcmd__help__subcmd__cpu__subcmd__dma__subcmd__latency"
-                ;;
-            planish__subcmd__hold__subcmd__help,help)
-                cmd="planish__subcmd__hold__subcmd__help__subcmd__help"
                 ;;
             planish__subcmd__host,diff)
                 cmd="planish__subcmd__host__subcmd__diff"
@@ -443,7 +416,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --clock --help --version doctor plan apply confirm check undo watch-confirm hold log knobs import export size map move topo latency run host diff install text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --help --version doctor plan apply confirm check undo log knobs import export size map move topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -461,10 +434,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -473,7 +442,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__apply)
-            opts="-q -v -h --yes --confirm --persist --once --reason --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --yes --confirm --persist --once --reason --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -488,11 +457,11 @@ _planish() {
                     return 0
                     ;;
                 --allow)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "availability durability" -- "${cur}"))
                     return 0
                     ;;
                 --allow-knob)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask" -- "${cur}"))
                     return 0
                     ;;
                 --service)
@@ -500,7 +469,7 @@ _planish() {
                     return 0
                     ;;
                 --exclude)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask cloud-init sysctl.d tmpfiles.d udev tuned saptune irqbalance numad power-profiles-daemon bpftune kubelet" -- "${cur}"))
                     return 0
                     ;;
                 --instead-of)
@@ -519,10 +488,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -531,7 +496,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__check)
-            opts="-q -v -h --monitor --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --monitor --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -547,10 +512,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -561,7 +522,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__confirm)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -577,10 +538,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -591,7 +548,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__diff)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -609,10 +566,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -621,7 +574,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__doctor)
-            opts="-q -v -h --service --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --service --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -643,10 +596,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -655,7 +604,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__export)
-            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --clock --help script sysctl tuned ansible kernel-args node-tuning"
+            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --help script sysctl tuned ansible kernel-args node-tuning clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -670,11 +619,11 @@ _planish() {
                     return 0
                     ;;
                 --allow)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "availability durability" -- "${cur}"))
                     return 0
                     ;;
                 --allow-knob)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask" -- "${cur}"))
                     return 0
                     ;;
                 --service)
@@ -682,7 +631,7 @@ _planish() {
                     return 0
                     ;;
                 --exclude)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask cloud-init sysctl.d tmpfiles.d udev tuned saptune irqbalance numad power-profiles-daemon bpftune kubelet" -- "${cur}"))
                     return 0
                     ;;
                 --root)
@@ -697,10 +646,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -709,7 +654,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo watch-confirm hold log knobs import export size map move topo latency run host diff install text trial prove workload version help"
+            opts="doctor plan apply confirm check undo log knobs import export size map move topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -809,34 +754,6 @@ _planish() {
         planish__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__help__subcmd__hold)
-            opts="cpu-dma-latency"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__help__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1394,20 +1311,6 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        planish__subcmd__help__subcmd__watch__subcmd__confirm)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         planish__subcmd__help__subcmd__workload)
             opts="series"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1436,110 +1339,8 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        planish__subcmd__hold)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help cpu-dma-latency help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --root)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --state)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__hold__subcmd__cpu__subcmd__dma__subcmd__latency)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --root)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --state)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__hold__subcmd__help)
-            opts="cpu-dma-latency help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__hold__subcmd__help__subcmd__cpu__subcmd__dma__subcmd__latency)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__hold__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         planish__subcmd__host)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help record diff help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record diff help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1555,10 +1356,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1569,7 +1366,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__host__subcmd__diff)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1585,10 +1382,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1655,7 +1448,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__host__subcmd__record)
-            opts="-q -v -h --note --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --note --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1677,10 +1470,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1689,7 +1478,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__import)
-            opts="-o -q -v -h --from --name --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --from --name --output --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1723,10 +1512,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1735,7 +1520,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help check help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help check help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1753,10 +1538,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1765,7 +1546,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install__subcmd__check)
-            opts="-q -v -h --every --program --yes --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --every --program --yes --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1789,10 +1570,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1845,7 +1622,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__knobs)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1863,10 +1640,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1875,7 +1648,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__latency)
-            opts="-q -v -h --cpus --rounds --html --jitter --seconds --threshold --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --cpus --rounds --html --jitter --seconds --threshold --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1913,10 +1686,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1925,7 +1694,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__log)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1943,10 +1712,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1955,7 +1720,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__map)
-            opts="-q -v -h --tree --postgres --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --tree --postgres --html --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1981,10 +1746,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1993,7 +1754,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__move)
-            opts="-q -v -h --tree --to --from --only --cpus --threads --against-policy --locked --rate --dry-run --reason --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --tree --to --from --only --cpus --threads --against-policy --locked --rate --dry-run --reason --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2035,10 +1796,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2047,7 +1804,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__plan)
-            opts="-o -q -v -h --output --persist --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --output --persist --allow --allow-knob --service --exclude --instead-of --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2062,11 +1819,11 @@ _planish() {
                     return 0
                     ;;
                 --allow)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "availability durability" -- "${cur}"))
                     return 0
                     ;;
                 --allow-knob)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask" -- "${cur}"))
                     return 0
                     ;;
                 --service)
@@ -2074,7 +1831,7 @@ _planish() {
                     return 0
                     ;;
                 --exclude)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask cloud-init sysctl.d tmpfiles.d udev tuned saptune irqbalance numad power-profiles-daemon bpftune kubelet" -- "${cur}"))
                     return 0
                     ;;
                 --instead-of)
@@ -2093,10 +1850,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2105,7 +1858,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help series postgres help"
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help series postgres help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2133,10 +1886,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2203,7 +1952,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__postgres)
-            opts="-q -v -h --scale --shared-buffers --clients --workload --bin --conn --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --scale --shared-buffers --clients --workload --bin --conn --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2257,10 +2006,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2269,7 +2014,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__series)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2299,10 +2044,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2311,7 +2052,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__run)
-            opts="-q -v -h --numa --huge --cpus --node --each-node --malloc --thp --memlock --prefault-threads --no-prefault --min --verify-after --report --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --numa --huge --cpus --node --each-node --malloc --thp --memlock --prefault-threads --no-prefault --min --verify-after --report --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2373,10 +2114,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2385,7 +2122,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__size)
-            opts="-o -q -v -h --bytes --regions --postgres --postgres-program --headroom --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --bytes --regions --postgres --postgres-program --headroom --output --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2431,10 +2168,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2443,7 +2176,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help record import merge show order link-flags cc ld check verify help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2461,10 +2194,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2473,7 +2202,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__cc)
-            opts="-q -v -h --order --profile --huge --only --link-only --strict --time --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --order --profile --huge --only --link-only --strict --time --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2507,10 +2236,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2519,7 +2244,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__check)
-            opts="-q -v -h --page --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --page --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2539,10 +2264,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2721,7 +2442,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__import)
-            opts="-o -q -v -h --program --format --event --host --duty --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --program --format --event --host --duty --output --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2767,10 +2488,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2779,7 +2496,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__ld)
-            opts="-q -v -h --order --profile --huge --only --link-only --strict --time --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --order --profile --huge --only --link-only --strict --time --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2813,10 +2530,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2825,7 +2538,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__link__subcmd__flags)
-            opts="-q -v -h --compiler --linker --order --huge --frame-pointers --bolt --for --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --compiler --linker --order --huge --frame-pointers --bolt --for --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2863,10 +2576,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2875,7 +2584,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__merge)
-            opts="-o -q -v -h --half-life --host-cap --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --half-life --host-cap --output --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2909,10 +2618,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2921,7 +2626,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__order)
-            opts="-o -q -v -h --profile --previous --algorithm --form --margin --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --profile --previous --algorithm --form --margin --output --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2967,10 +2672,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2979,7 +2680,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__record)
-            opts="-a -o -q -v -h --pid --cgroup --unit --all --program --seconds --rate --duty --event --raw --output --report --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-a -o -q -v -h --pid --cgroup --unit --all --program --seconds --rate --duty --event --raw --output --report --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3045,10 +2746,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3057,7 +2754,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__show)
-            opts="-q -v -h --program --top --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --program --top --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3083,10 +2780,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3095,7 +2788,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__verify)
-            opts="-q -v -h --profile --inside --huge --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --profile --inside --huge --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3125,10 +2818,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3137,7 +2826,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__topo)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3153,10 +2842,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3167,7 +2852,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help new run status stop resume selfcheck honesty help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help new run status stop resume selfcheck honesty help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3183,10 +2868,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3323,7 +3004,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__honesty)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3341,10 +3022,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3353,7 +3030,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__new)
-            opts="-o -q -v -h --cmd --profile --output --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-o -q -v -h --cmd --profile --output --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3364,7 +3041,7 @@ _planish() {
                     return 0
                     ;;
                 --profile)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto" -- "${cur}"))
                     return 0
                     ;;
                 --output)
@@ -3387,10 +3064,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3399,7 +3072,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__resume)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3415,10 +3088,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3429,7 +3098,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__run)
-            opts="-q -v -h --keep --duet --allow --allow-knob --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --keep --duet --allow --allow-knob --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3440,7 +3109,7 @@ _planish() {
                     return 0
                     ;;
                 --allow-knob)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "block.add_random block.io_poll block.iostats block.max_sectors_kb block.nomerges block.nr_requests block.read_ahead_kb block.rq_affinity block.scheduler block.wbt_lat_us block.write_cache boot.amd_pstate boot.audit boot.clocksource boot.cpufreq_default_governor boot.default_hugepagesz boot.hugepages.1g boot.hugepages.2m boot.hugetlb_cma boot.hugetlb_free_vmemmap boot.idle boot.intel_idle_max_cstate boot.intel_iommu boot.intel_pstate boot.iommu boot.iommu_passthrough boot.iommu_strict boot.irqaffinity boot.isolcpus boot.mce boot.mitigations boot.nohz_full boot.nosmt boot.nosoftlockup boot.nowatchdog boot.numa boot.pcie_aspm boot.processor_max_cstate boot.rcu_nocb_poll boot.rcu_nocbs boot.rcupdate_rcu_normal_after_boot boot.rcutree_kthread_prio boot.rcutree_nohz_full_patience_ms boot.skew_tick boot.systemd_cpu_affinity boot.thp_anon boot.thp_shmem boot.transparent_hugepage boot.transparent_hugepage_shmem boot.transparent_hugepage_tmpfs boot.tsc boot.tsx clock.source cpu.boost cpu.dma_latency_us cpu.energy_perf_bias cpu.epp cpu.governor cpu.haltpoll_grow_start_ns cpu.haltpoll_ns cpu.hwp_dynamic_boost cpu.idle_governor cpu.idle_state_disable cpu.max_freq_khz cpu.max_perf_pct cpu.min_freq_khz cpu.min_perf_pct cpu.no_turbo cpu.online cpu.platform_profile cpu.resume_latency_us cpu.smt cpu.uncore_elc_floor_khz cpu.uncore_elc_high_enable cpu.uncore_elc_high_percent cpu.uncore_elc_low_percent cpu.uncore_max_khz cpu.uncore_min_khz cpuset.partition fs.aio-max-nr fs.epoll.max_user_watches fs.file-max fs.inotify.max_user_instances fs.inotify.max_user_watches fs.nr_open hugepages.1g hugepages.1g.overcommit hugepages.1g.total hugepages.2m hugepages.2m.overcommit hugepages.2m.total hugepages.32m hugepages.512m irq.affinity irq.default_affinity kernel.hung_task_timeout_secs kernel.kptr_restrict kernel.msgmax kernel.msgmnb kernel.msgmni kernel.nmi_watchdog kernel.numa_balancing kernel.numa_balancing_promote_mbps kernel.perf_cpu_time_max_percent kernel.perf_event_max_sample_rate kernel.perf_event_mlock_kb kernel.perf_event_paranoid kernel.pid_max kernel.printk kernel.randomize_va_space kernel.sched_autogroup_enabled kernel.sched_migration_cost_ns kernel.sched_min_granularity_ns kernel.sched_rt_runtime_us kernel.sched_wakeup_granularity_ns kernel.sem kernel.shmall kernel.shmmax kernel.shmmni kernel.soft_watchdog kernel.threads-max kernel.timer_migration kernel.watchdog kernel.watchdog_cpumask kernel.watchdog_thresh mce.check_interval_s mce.ignore_corrected mm.ksm_run mm.lru_gen mm.lru_gen_min_ttl_ms mm.numa_demotion net.channels_combined net.channels_rx net.channels_tx net.coalesce_adaptive_rx net.coalesce_adaptive_tx net.coalesce_rx_frames net.coalesce_rx_usecs net.coalesce_tx_frames net.coalesce_tx_usecs net.conntrack_hashsize net.core.busy_poll net.core.busy_read net.core.default_qdisc net.core.netdev_budget net.core.netdev_budget_usecs net.core.netdev_max_backlog net.core.optmem_max net.core.rmem_default net.core.rmem_max net.core.rps_default_mask net.core.rps_sock_flow_entries net.core.somaxconn net.core.wmem_default net.core.wmem_max net.feature_gro net.feature_gso net.feature_lro net.feature_ntuple net.feature_tso net.feature_tso6 net.gro_flush_timeout_ns net.ipv4.conf.all.arp_announce net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh2 net.ipv4.neigh.default.gc_thresh3 net.ipv4.tcp_congestion_control net.ipv4.tcp_fastopen net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_keepalive_time net.ipv4.tcp_low_latency net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_mem net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_notsent_lowat net.ipv4.tcp_retries2 net.ipv4.tcp_rmem net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_syn_retries net.ipv4.tcp_timestamps net.ipv4.tcp_tw_reuse net.ipv4.tcp_wmem net.ipv4.udp_mem net.mtu net.napi_defer_hard_irqs net.netfilter.nf_conntrack_max net.pause_autoneg net.pause_rx net.pause_tx net.rings_rx net.rings_tx net.rps_cpus net.rps_flow_cnt net.threaded_napi net.tx_queue_len net.xps_cpus nvme.io_timeout_s nvme.max_retries nvme.poll_queues pcie.aspm_policy resctrl.default resctrl.group sched.base_slice_ns sched.fair_server_runtime_ns sched.migration_cost_ns sched.min_granularity_ns sched.tunable_scaling sched.wakeup_granularity_ns scsi.cache_type selinux.avc_cache_threshold systemd.cpu_affinity thp.defrag thp.enabled thp.khugepaged.alloc_sleep_ms thp.khugepaged.defrag thp.khugepaged.max_ptes_none thp.khugepaged.max_ptes_shared thp.khugepaged.max_ptes_swap thp.khugepaged.pages_to_scan thp.khugepaged.scan_sleep_ms thp.shmem_enabled thp.size_enabled thp.size_shmem_enabled unit.core unit.cpu_weight unit.io_weight unit.memlock unit.memory_low unit.memory_min unit.memory_swap_max unit.nice unit.nofile unit.nproc unit.oom_score_adjust unit.placement unit.slice unit.tasks_max unit.timer_slack vm.compact_memory vm.compact_unevictable_allowed vm.compaction_proactiveness vm.dirty_background_bytes vm.dirty_background_ratio vm.dirty_bytes vm.dirty_expire_centisecs vm.dirty_ratio vm.dirty_writeback_centisecs vm.drop_caches vm.hugetlb_optimize_vmemmap vm.hugetlb_shm_group vm.max_map_count vm.min_free_kbytes vm.overcommit_kbytes vm.overcommit_memory vm.overcommit_ratio vm.page-cluster vm.stat_interval vm.swappiness vm.vfs_cache_pressure vm.watermark_boost_factor vm.watermark_scale_factor vm.zone_reclaim_mode workqueue.cpumask workqueue.writeback_cpumask" -- "${cur}"))
                     return 0
                     ;;
                 --seed)
@@ -3465,10 +3134,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3479,7 +3144,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__selfcheck)
-            opts="-q -v -h --duet --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --duet --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3509,10 +3174,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3521,7 +3182,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__status)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3537,10 +3198,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3551,7 +3208,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__trial__subcmd__stop)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3569,10 +3226,6 @@ _planish() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3581,7 +3234,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__undo)
-            opts="-q -v -h --all --force --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --all --force --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3597,10 +3250,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3611,7 +3260,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__version)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3627,40 +3276,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        planish__subcmd__watch__subcmd__confirm)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --root)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --state)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3671,7 +3286,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__workload)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --clock --help series help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help series help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3687,10 +3302,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3743,7 +3354,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__workload__subcmd__series)
-            opts="-q -v -h --bytes --queries --pages --fallback --cpu --node --threads --seed --warm-up --seconds --rounds --serve --json --root --state --color --quiet --verbose --timings --clock --help"
+            opts="-q -v -h --bytes --queries --pages --fallback --cpu --node --threads --seed --warm-up --seconds --rounds --serve --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3803,10 +3414,6 @@ _planish() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --clock)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
