@@ -866,7 +866,7 @@ fn on_a_terminal_a_yes_is_asked_for_and_taken() {
 #[test]
 fn settings_are_imported_from_standard_input() {
     let home = tempfile::tempdir().expect("a folder");
-    let mut child = command(home.path(), &["import", "-"])
+    let mut child = command(home.path(), ["import", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
