@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 /// How a command ended. The numbers are public: scripts and monitoring rely on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Exit {
     /// Done. Also: skipped because it cannot exist here; a reboot is pending (messages say so); nothing to undo.
+    #[default]
     Done = 0,
     /// There are findings or drift, or a value that someone else changed since was kept.
     Findings = 1,

@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::{gone, preview, settle, transition, undo};
 
 /// What a confirm did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Confirmed {
     /// The entries that stay, oldest first.
     pub entries: Vec<EntryId>,
@@ -62,6 +62,9 @@ pub fn confirm(session: &Session) -> Result<Confirmed, PipelineError> {
 /// The entries that wait for it in this boot.
 fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     let sink = session.sink()?;
+    if session.is_untouched()? {
+        return Ok(Confirmed::default());
+    }
     let mut journal = session.writer(Duration::ZERO)?;
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
@@ -71,8 +74,7 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     // After this point the dead-man timer waits for us, and finds the entry confirmed.
     let waits = |entry: &&Entry| entry.state == EntryState::Unconfirmed && entry.boot_id == boot_id;
     let waiting: Vec<Entry> = journal.ledger().entries.iter().filter(waits).cloned().collect();
-    let mut done =
-        Confirmed { entries: Vec::new(), unpersisted: Vec::new(), exit: Exit::Done, hints: Vec::new() };
+    let mut done = Confirmed::default();
     for entry in &waiting {
         // Without outcomes in the journal, the next confirm tries the files again.
         let written = write_files(entry, &journal.ledger().entries, &*sink);

@@ -127,10 +127,17 @@ impl Session {
         &self.folders.state
     }
 
-    /// The folder of what root applied, where we are an ordinary user who may not look into it.
+    /// The folder of what root applied, where we are an ordinary user who may not look into it: root's own, or that of
+    /// this user where it cannot be read either (a `HOME` that is still root's).
     #[must_use]
     pub fn hidden_state(&self) -> Option<&std::path::Path> {
         self.folders.hidden()
+    }
+
+    /// The folder of our own journal, where this user may not read it: what is told then knows nothing of any entry.
+    #[must_use]
+    pub fn unread_state(&self) -> Option<&std::path::Path> {
+        self.folders.unread()
     }
 
     /// Refuses to call nothing what we only may not see: no entries of ours, and a journal that is root's.
@@ -295,6 +302,18 @@ impl Session {
         Ok(Journal::open_unrecorded(self.seams.storage(Box::new(storage)), lock, self.author(), known)?)
     }
 
+    /// Whether nothing was ever applied here, and nobody is at it: then there is nothing to take back or to confirm,
+    /// and no journal is made for that. An empty one of root would hide from all others that nothing was applied.
+    pub(crate) fn is_untouched(&self) -> Result<bool, PipelineError> {
+        self.folders.refuse_links()?;
+        let is_there = self.folders.state.join(FileStorage::FILE_NAME).try_exists();
+        let is_locked = || {
+            let look = || HostLock::look(&self.folders.lock);
+            self.folders.lock.exists() && matches!(look(), Err(LockError::Held { .. }))
+        };
+        Ok(is_there.is_ok_and(|is_there| !is_there) && !is_locked())
+    }
+
     fn author(&self) -> Author {
         Author { boot_id: self.host.boot_id(), who: state::who(&self.host), clock: self.options.clock }
     }
@@ -348,12 +367,15 @@ impl Session {
         }
     }
 
-    /// The journal as it is, without the lock.
+    /// The journal as it is, without the lock; an empty one where [`Self::hidden_state`] names its folder.
     pub(crate) fn ledger(&self) -> Result<Ledger, PipelineError> {
         let _stage = info_span!("journal").entered();
         self.folders.refuse_links()?;
-        let storage = FileStorage::look(&self.folders.state)
-            .map_err(|(path, source)| JournalError::Storage { what: "read", path, source })?;
+        let storage = match FileStorage::look(&self.folders.state) {
+            // Who only looks goes on without it and is told so; who writes opens it for writing, and is refused.
+            Err((_, source)) if state::is_denied(&source) => return Ok(Ledger::default()),
+            found => found.map_err(|(path, source)| JournalError::Storage { what: "read", path, source })?,
+        };
         let mut ledger = read(&storage)?;
         gone::show(&mut ledger.entries, &self.host.boot_id());
         Ok(ledger)

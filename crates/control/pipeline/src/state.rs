@@ -98,14 +98,28 @@ impl Folders {
         }
     }
 
-    /// The state folder of root, if it is there and we may not read it, or not the journal in it.
+    /// The state folder of root, if it is there and we may not read it, or not the journal in it; else our own, where
+    /// that is so of it.
     pub fn hidden(&self) -> Option<&Path> {
-        let folder = self.of_root.as_deref()?;
-        let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-        let journal = file::open(&folder.join(FileStorage::FILE_NAME)).map(drop);
-        let seen = fs::read_dir(folder).map(drop).and(journal);
-        seen.err().filter(|_| folder.exists()).is_some_and(denied).then_some(folder)
+        let journal = |folder: &Path| file::open(&folder.join(FileStorage::FILE_NAME)).map(drop);
+        let of_root = || {
+            let folder = self.of_root.as_deref()?;
+            let seen = fs::read_dir(folder).map(drop).and(journal(folder));
+            seen.err().filter(|_| folder.exists()).is_some_and(|error| is_denied(&error)).then_some(folder)
+        };
+        of_root().or_else(|| self.unread())
     }
+
+    /// Our own state folder, where the journal in it is there and we may not read it, or may not even see whether it is.
+    pub fn unread(&self) -> Option<&Path> {
+        let journal = file::open(&self.state.join(FileStorage::FILE_NAME));
+        journal.is_err_and(|error| is_denied(&error)).then_some(&self.state)
+    }
+}
+
+/// Whether a file is there and this user may not read it, or may not even see whether it is.
+pub(crate) fn is_denied(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// A folder of the XDG base directories, or its usual place below the home folder.

@@ -25,7 +25,7 @@ pub enum Target {
 }
 
 /// What an undo did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Undone {
     /// Each entry with how its steps were taken back.
     pub entries: Vec<(EntryId, Vec<Outcome>)>,
@@ -57,6 +57,13 @@ pub(crate) struct Manner<'a> {
 /// not named and without force, a trial that runs is one also between its writes.
 pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, PipelineError> {
     session.refuse_hidden()?;
+    if session.is_untouched()? {
+        match target {
+            Target::Entry(id) => return Err(JournalError::NoEntry { id }.into()),
+            Target::Newest | Target::All if !force => session.refuse_trial()?,
+            Target::Newest | Target::All => {}
+        }
+    }
     let manner = Manner { patience: Duration::ZERO, force, salvage: force.then_some(&[]) };
     let mut undone = undo_selected(session, manner, |journal| {
         if !force && !matches!(target, Target::Entry(_)) {
@@ -111,6 +118,9 @@ pub(crate) fn undo_selected(
     select: impl FnOnce(&Journal) -> Result<Vec<EntryId>, PipelineError>,
 ) -> Result<Undone, PipelineError> {
     let sink = session.sink()?;
+    if session.is_untouched()? {
+        return Ok(Undone { recorded: true, ..Undone::default() });
+    }
     let mut journal = match manner.salvage {
         Some(known) => session.salvager(manner.patience, known)?,
         None => session.writer(manner.patience)?,
@@ -127,7 +137,7 @@ pub(crate) fn undo_selected(
     let hints_of_journal = journal.torn_note().into_iter().chain(journal.lost().iter().cloned()).collect();
     let exit = if journal.lost().is_empty() { Exit::Done } else { Exit::Findings };
     let recorded = !journal.is_unrecorded();
-    let mut undone = Undone { entries: Vec::new(), exit, recorded, hints: hints_of_journal, kept: None };
+    let mut undone = Undone { exit, recorded, hints: hints_of_journal, ..Undone::default() };
     for id in select(&journal)? {
         let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         devices::follow(session.host(), std::slice::from_mut(&mut entry));

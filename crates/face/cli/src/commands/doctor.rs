@@ -6,7 +6,7 @@ use planish_report::{DoctorReport, KnobCounts, units};
 use planish_trial::Proofs;
 
 use crate::answer::Answer;
-use crate::commands::{once, service};
+use crate::commands::{once, service, without_journal};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -56,6 +56,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(format!("profiles: {}", names.join(", ")));
     }
     // What was applied may be hidden from this user: doctor tells of the machine all the same.
+    answer = without_journal(answer, &session);
     answer = once::notes(answer, &pipeline::boots_on_trial(&session).unwrap_or_default(), context);
     let profile = report.profile.as_deref().map_or("PROFILE".to_owned(), quoted);
     let service = args.service.as_ref().map(|service| format!(" --service {}", quoted(service)));

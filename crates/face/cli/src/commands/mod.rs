@@ -32,13 +32,26 @@ pub(crate) mod workload;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use planish_pipeline::Service;
+use planish_pipeline::{Service, Session};
 
 use crate::answer::Answer;
 use crate::args::Command;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::user_file;
+
+/// Says so where the journal may not be read: what only looks at the machine goes on without it.
+pub(crate) fn without_journal(answer: Answer, session: &Session) -> Answer {
+    match session.unread_state() {
+        Some(folder) => {
+            let folder = folder.display();
+            answer.note(format!(
+                "this user may not read the journal in {folder}: nothing is known of what was applied"
+            ))
+        }
+        None => answer,
+    }
+}
 
 impl Command {
     /// The name that stands in the envelope and names the schema.

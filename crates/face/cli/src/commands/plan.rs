@@ -9,7 +9,7 @@ use planish_report::{Level, Message};
 
 use crate::answer::Answer;
 use crate::commands::apply::boot_parameters_wait;
-use crate::commands::{service, write_file};
+use crate::commands::{service, without_journal, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for refusal in refusals {
         answer = answer.message(not_persisted(refusal, context));
     }
-    answer = with_notes(answer, &plan, args.persist);
+    answer = without_journal(with_notes(answer, &plan, args.persist), &session);
     if let Err(refusal) = pipeline::refuse_impossible(&plan) {
         // It is shown, row by row, and saved nowhere.
         let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");

@@ -734,6 +734,54 @@ fn what_a_read_only_mount_keeps_from_being_set_is_never_green() {
     assert_eq!(on(sandbox.path(), &["check"]).exit, 0);
 }
 
+#[test]
+fn what_has_nothing_to_take_back_makes_no_journal() {
+    let sandbox = sandbox();
+    for args in [&["undo"][..], &["undo", "--all"], &["undo", "--force"], &["confirm"]] {
+        let run = on(sandbox.path(), args);
+        assert_eq!(run.exit, 0, "{args:?}: {}", run.stdout);
+        assert!(!sandbox.path().join("state/var/journal.jsonl").exists(), "{args:?}");
+    }
+    let named = on(sandbox.path(), &["undo", "3"]);
+    assert_eq!(named.exit, 2, "{}", named.stdout);
+    assert!(message(&named, "error").ends_with("no entry 3 in the journal"), "{}", named.stdout);
+    assert!(!sandbox.path().join("state/var/journal.jsonl").exists());
+}
+
+/// Runs a command as a user who is nobody, in a home that is given; `None` where that cannot be.
+fn as_nobody(name: &str, home: &Path, line: &str) -> Option<Run> {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        planish_skip::skip(name, "only root can run a command as another user");
+        return None;
+    }
+    let mut command = command(Path::new("/"), line.split(' '));
+    command.env("HOME", home).uid(65534).gid(65534);
+    Some(command.output().expect("the binary starts").into())
+}
+
+/// As under `setpriv`, which keeps root's `HOME`: the machine can be looked at all the same.
+#[test]
+fn a_journal_that_may_not_be_read_refuses_no_look_at_the_machine() {
+    use std::os::unix::fs::PermissionsExt;
+    const NAME: &str = "a_journal_that_may_not_be_read_refuses_no_look_at_the_machine";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o700)).expect("ours");
+    for (line, exits) in
+        [("--json doctor", &[0, 1][..]), ("--json doctor series", &[0, 1]), ("--json plan series", &[0, 3])]
+    {
+        let Some(run) = as_nobody(NAME, home.path(), line) else { return };
+        assert!(exits.contains(&run.exit), "{line}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("may not read the journal in"), "{line}: {}", run.stdout);
+        assert!(!run.stdout.contains("cannot be used"), "{line}: {}", run.stdout);
+    }
+    // What was applied is not known, and never called fine.
+    let Some(run) = as_nobody(NAME, home.path(), "check --monitor") else { return };
+    assert!(run.exit >= 2, "{}", run.stdout);
+    let Some(run) = as_nobody(NAME, home.path(), "undo") else { return };
+    assert_eq!(run.exit, 3, "{}", run.stdout);
+}
+
 /// As in a unit whose `RestrictAddressFamilies=` leaves out netlink: the card is there, and cannot be asked.
 #[test]
 fn a_card_that_may_not_be_asked_is_never_green() {
