@@ -134,6 +134,13 @@ impl Session {
         self.folders.hidden()
     }
 
+    /// What names a profile for root, too: its file, where it is one of this user's own.
+    #[must_use]
+    pub fn named_for_root(&self, profile: &str) -> String {
+        let own = self.folders.own_profile(profile);
+        own.map_or_else(|| profile.to_owned(), |file| file.display().to_string())
+    }
+
     /// The folder of our own journal, where this user may not read it: what is told then knows nothing of any entry.
     #[must_use]
     pub fn unread_state(&self) -> Option<&std::path::Path> {

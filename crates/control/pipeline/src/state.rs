@@ -98,6 +98,17 @@ impl Folders {
         }
     }
 
+    /// The file of an ordinary user's own profile, which root would not find by its name, or find another one by.
+    pub fn own_profile(&self, name: &str) -> Option<PathBuf> {
+        self.of_root.as_ref()?;
+        let own = self.config.iter().filter(|folder| *folder != Path::new(ROOT_CONFIG));
+        let mut files = own.flat_map(|folder| own_files(self, &folder.join("profiles")));
+        files.find_map(|(path, read)| {
+            let (_, text) = read.ok()?;
+            (name_of(&path, &text) == name).then_some(path)
+        })
+    }
+
     /// The state folder of root, if it is there and we may not read it, or not the journal in it; else our own, where
     /// that is so of it.
     pub fn hidden(&self) -> Option<&Path> {

@@ -6,7 +6,7 @@ use planish_model::{
     Class, DriftState, Entry, EntryId, Exit, KnobCheck, Persisted, TrialBootState, Unpersisted, gone_at_boot,
     quoted,
 };
-use planish_pipeline::{self as pipeline, Checked, Source, Unconfirmed};
+use planish_pipeline::{self as pipeline, Checked, Session, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
@@ -87,10 +87,12 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let is_on_trial = !checked.unconfirmed.is_empty()
         || report.trial_boots.iter().any(|boot| boot.state == TrialBootState::Running);
-    let cure = keeping(args.source.as_deref(), &checked).map(|line| context.root_line(&line));
+    let cure = keeping(args.source.as_deref(), &checked, &session).map(|line| context.root_line(&line));
     let told = cure.clone().unwrap_or_else(|| {
         let named = args.source.as_deref().filter(|source| source.ends_with(".toml"));
-        let profile = named.or(checked.profile.as_deref()).map_or("PROFILE".to_owned(), quoted);
+        let own = || checked.profile.as_deref().map(|profile| session.named_for_root(profile));
+        let profile =
+            named.map(str::to_owned).or_else(own).map_or("PROFILE".to_owned(), |name| quoted(&name));
         context.root_line(&format!("apply {profile} --persist"))
     });
     // What is on trial is persisted by no apply.
@@ -152,7 +154,7 @@ fn on_trial(waiting: &Unconfirmed, context: &Context) -> String {
 ///
 /// A profile in a file of its own goes by that file; a plan file is for the host as it was before its apply, and its
 /// profile is named.
-fn keeping(source: Option<&str>, checked: &Checked) -> Option<String> {
+fn keeping(source: Option<&str>, checked: &Checked, session: &Session) -> Option<String> {
     let is_of = |entry: &&Entry| {
         let sets = entry.steps.iter().any(|step| !step.knob.is_persistence() && !step.is_undone());
         sets && checked.profile.as_ref().is_none_or(|profile| *profile == entry.profile)
@@ -174,7 +176,8 @@ fn keeping(source: Option<&str>, checked: &Checked) -> Option<String> {
     let steps = || entries.iter().flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
     let of_entry = || entries.last().and_then(|entry| file_of(&entry.command));
     let file = source.filter(|source| source.ends_with(".toml")).or_else(of_entry);
-    let mut line = format!("apply {} --persist", quoted(file.unwrap_or(profile)));
+    let named = file.map_or_else(|| session.named_for_root(profile), str::to_owned);
+    let mut line = format!("apply {} --persist", quoted(&named));
     // By name: to allow a class would allow more than was allowed then.
     let allowed: BTreeSet<&str> = steps()
         .filter(|step| step.class != Class::Safe && !step.knob.is_persistence())

@@ -208,7 +208,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.next(context.line(&format!("plan {file}{words} --persist -o {file}"))));
     }
     let words = args.choice.words() + persist;
-    Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&args.source)))))
+    let source = session.named_for_root(&args.source);
+    Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
 }
 
 /// What is to be known of the open entries that a plan lies over: what it covers of each, and what it leaves.

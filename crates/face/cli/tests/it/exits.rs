@@ -782,6 +782,28 @@ fn a_journal_that_may_not_be_read_refuses_no_look_at_the_machine() {
     assert_eq!(run.exit, 3, "{}", run.stdout);
 }
 
+/// `sudo planish apply mine` is another plan, or none: root has profiles of its own.
+#[test]
+fn the_line_for_root_names_the_file_of_a_users_own_profile() {
+    use std::os::unix::fs::PermissionsExt;
+    const NAME: &str = "the_line_for_root_names_the_file_of_a_users_own_profile";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let profiles = home.path().join(".config/planish/profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    let now = std::fs::read_to_string("/proc/sys/vm/swappiness").expect("it is there");
+    let other = if now.trim() == "7" { 8 } else { 7 };
+    let mine = profiles.join("mine.toml");
+    let text = format!("name = \"mine\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = {other}\n");
+    std::fs::write(&mine, text).expect("a profile");
+    let Some(run) = as_nobody(NAME, home.path(), "--json plan mine") else { return };
+    let next = message(&run, "next");
+    if !next.contains("apply") {
+        return planish_skip::skip(NAME, "vm.swappiness cannot be set here");
+    }
+    assert_eq!(next, format!("sudo planish apply {}", mine.display()));
+}
+
 /// As in a unit whose `RestrictAddressFamilies=` leaves out netlink: the card is there, and cannot be asked.
 #[test]
 fn a_card_that_may_not_be_asked_is_never_green() {
