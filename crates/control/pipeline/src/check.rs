@@ -8,6 +8,7 @@ use planish_model::{
 
 use crate::apply::held_against;
 use crate::error::PipelineError;
+use crate::install::{self, ChangedUnit};
 use crate::once;
 use crate::persist;
 use crate::plan::{PlanOptions, plan_and_look};
@@ -34,6 +35,8 @@ pub struct Checked {
     pub unconfirmed: Vec<Unconfirmed>,
     /// Entries that are to take the place of another one which is still there, oldest first.
     pub unfinished: Vec<Unfinished>,
+    /// Files of systemd that an open entry installed, and that are no longer as it wrote them.
+    pub changed_units: Vec<ChangedUnit>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
     pub trial_boots: Vec<TrialBoot>,
     /// Lines of the boot loader's files that give the arguments of a trial boot to later boots.
@@ -65,7 +68,9 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let trial_boots = once::trial_boots(session, &entries);
     let carried_over = once::named(session, &entries);
     let unfinished = transition::unfinished(&entries);
+    let changed_units = install::changed(session, &entries);
     let is_clean = drift.is_clean()
+        && changed_units.is_empty()
         && carried_over.is_empty()
         && unfinished.is_empty()
         && !trial_boots.iter().any(TrialBoot::is_finding);
@@ -82,6 +87,7 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
         open,
         unconfirmed,
         unfinished,
+        changed_units,
         trial_boots,
         carried_over,
         exit,

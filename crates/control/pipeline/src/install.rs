@@ -4,6 +4,7 @@
 //! started: what systemd reads at the next boot is written, and the command to type for now is told. The timer is
 //! pulled in by a drop-in of `timers.target` and not by a link, since files are what the journal keeps originals of.
 
+use std::fmt;
 use std::time::Duration;
 
 use planish_act::Sink;
@@ -217,6 +218,46 @@ pub(crate) fn install(
     }
     let hints = journal.torn_note().into_iter().collect();
     Ok(Installed { entry: Some(entry), outcomes: written.outcomes, exit: Exit::Done, hints })
+}
+
+/// A file that an installation wrote, and that somebody changed or took away since: what it was to do may not be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedUnit {
+    /// The entry.
+    pub entry: EntryId,
+    /// The file.
+    pub path: String,
+    /// Whether it is there.
+    pub is_there: bool,
+}
+
+impl fmt::Display for ChangedUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, path, is_there } = self;
+        let how = if *is_there { "was changed" } else { "was taken away" };
+        write!(
+            f,
+            "{path} {how} since entry {entry} installed it: planish undo {entry} --force, then install it again"
+        )
+    }
+}
+
+/// The files of open installations that are no longer as they were written.
+pub(crate) fn changed(session: &Session, entries: &[Entry]) -> Vec<ChangedUnit> {
+    let open = entries.iter().filter(|entry| entry.is_open() && entry.profile == NAME);
+    let steps = open.flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
+    let installed = steps.filter(|(_, step)| step.is_in_file() && !step.is_undone());
+    let changed = installed.filter_map(|(entry, step)| {
+        let now = match session.host().read(&step.place) {
+            Ok(text) => Some(text),
+            Err(error) if error.is_absent() => None,
+            // What may not be read may be as it was.
+            Err(_) => return None,
+        };
+        let is_there = now.is_some();
+        (now != contents::alone(step)).then(|| ChangedUnit { entry, path: step.place.clone(), is_there })
+    });
+    changed.collect()
 }
 
 /// What systemd has to be told after its files were taken out, where it may have read them.

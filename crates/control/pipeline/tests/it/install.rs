@@ -4,7 +4,8 @@ use std::process::Command;
 
 use planish_model::{EntryState, Exit};
 use planish_pipeline::{
-    InstallCheck, PipelineError, ResumeUnit, Session, Target, check_units, install_check, resume_units, undo,
+    InstallCheck, PipelineError, ResumeUnit, Session, Target, check, check_units, install_check,
+    resume_units, undo,
 };
 
 use crate::crash::kill_everywhere;
@@ -45,6 +46,29 @@ fn files_come_once_and_go_with_their_folders() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
     install(&session);
     assert_eq!(tree.entries().iter().filter(|entry| entry.state == EntryState::Open).count(), 1);
+}
+
+/// A timer that somebody edited, or a unit that is gone, may compare nothing any more.
+#[test]
+fn an_installation_that_was_changed_is_never_green() {
+    const TIMER: &str = "/etc/systemd/system/planish-check.timer";
+    let tree = Tree::new();
+    install(&tree.session());
+    let checked = || {
+        let checked = check(&tree.session(), None).expect("checked");
+        let paths: Vec<(String, bool)> =
+            checked.changed_units.into_iter().map(|unit| (unit.path, unit.is_there)).collect();
+        (checked.exit, paths)
+    };
+    assert_eq!(checked(), (Exit::Done, Vec::new()));
+    let text = tree.get(TIMER);
+    tree.put(TIMER, &text.replace("hourly", "yearly"));
+    assert_eq!(checked(), (Exit::Findings, vec![(TIMER.to_owned(), true)]));
+    tree.put(TIMER, &text);
+    tree.remove(SERVICE);
+    assert_eq!(checked(), (Exit::Findings, vec![(SERVICE.to_owned(), false)]));
+    undo(&tree.session(), Target::Newest, true).expect("undone");
+    assert_eq!(checked(), (Exit::Done, Vec::new()));
 }
 
 #[test]

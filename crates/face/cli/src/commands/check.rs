@@ -45,14 +45,16 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let session = context.session()?;
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
-        let Checked { drift, trial_boots, carried_over, unfinished, .. } = checked;
+        let Checked { drift, trial_boots, carried_over, unfinished, changed_units, .. } = checked;
         let against = args.source.clone();
         let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over };
         // A named profile needs no journal.
         let hidden = source.is_none() && session.hidden_state().is_some();
         let line = monitor::line(&report, session.catalogue(), hidden);
-        let left = unfinished.first().filter(|_| line.1 == monitor::Level::Ok);
-        Ok::<_, Failure>(left.map_or(line, monitor::unfinished))
+        let is_ok = line.1 == monitor::Level::Ok;
+        let left = unfinished.first().map(monitor::unfinished);
+        let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
+        Ok::<_, Failure>(left.or_else(changed).filter(|_| is_ok).unwrap_or(line))
     };
     let (text, code) = match looked() {
         Ok((text, level)) => (text, level as u8),
@@ -80,6 +82,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     for left in &checked.unfinished {
         answer = answer.note(format!("{left}: {}", context.root_line(&format!("undo {}", left.old))));
+    }
+    for unit in &checked.changed_units {
+        answer = answer.note(unit.to_string());
     }
     answer = once::notes(answer, &report.trial_boots, context);
     for line in &report.carried_over {

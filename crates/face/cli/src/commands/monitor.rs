@@ -81,8 +81,13 @@ pub(crate) fn line(report: &CheckReport, catalogue: &Catalogue, hidden: bool) ->
 
 /// The line of a check that found all as wanted, and an entry that another one was to take the place of.
 pub(crate) fn unfinished(left: &Unfinished) -> (String, Level) {
+    warning(&format!("{left}: planish undo {}", left.old))
+}
+
+/// The line of a check that found all values as wanted, and something else to be told.
+pub(crate) fn warning(told: &str) -> (String, Level) {
     let level = Level::Warning;
-    (format!("planish {}: {left}: planish undo {}\n", level.word(), left.old), level)
+    (units::harmless(&format!("planish {}: {told}\n", level.word())).into_owned(), level)
 }
 
 /// The line of a check that could not be made.
