@@ -128,6 +128,7 @@ pub(crate) fn lower(
             }
         }
     }
+    let handed_back = ours - left;
     let size_now = pool.pages().unwrap_or(0);
     outcome.read_back = sink.read(&step.place).ok();
     if left > size_now {
@@ -142,7 +143,12 @@ pub(crate) fn lower(
         (OutcomeKind::Done, _, left) if left > 0 => {
             outcome.outcome = OutcomeKind::InUse;
             outcome.holders = pool.page_bytes().map(|bytes| sink.holders(bytes)).unwrap_or_default();
-            outcome.detail = Some(format!("{left} of {due} pages are in use or reserved"));
+            let given = if handed_back > 0 { format!(", {handed_back} handed back") } else { String::new() };
+            outcome.detail = Some(format!("{left} of {due} pages are in use or reserved{given}"));
+        }
+        (OutcomeKind::Done, ..) if outcome.detail.is_none() && handed_back > 0 => {
+            let pages = if handed_back == 1 { "page" } else { "pages" };
+            outcome.detail = Some(format!("{handed_back} {pages} handed back"));
         }
         _ => {}
     }
@@ -328,10 +334,10 @@ mod tests {
 
     #[test]
     fn pages_that_are_kept_for_somebody_else_stay_and_those_in_use_are_told_apart() {
-        for (free, kept, pool, outcome, left) in [
-            ("8", 3, "3", OutcomeKind::Done, 0),
-            ("5", 8, "8", OutcomeKind::Satisfied, 0),
-            ("2", 3, "6", OutcomeKind::InUse, 3),
+        for (free, kept, pool, outcome, left, told) in [
+            ("8", 3, "3", OutcomeKind::Done, 0, Some("5 pages handed back")),
+            ("5", 8, "8", OutcomeKind::Satisfied, 0, None),
+            ("2", 3, "6", OutcomeKind::InUse, 3, Some("3 of 5 pages are in use or reserved, 2 handed back")),
         ] {
             let kernel = kernel(0);
             let step = raised(&pool_step(PLACE, 0, 8), &kernel);
@@ -343,6 +349,7 @@ mod tests {
             };
             let (lowered, stay) = lower(&step, kept, &kernel, false, record);
             assert_eq!((lowered.outcome, lowered.granted_pages, stay), (outcome, Some(left), kept), "{free}");
+            assert_eq!(lowered.detail.as_deref(), told, "{free}");
             assert_eq!(kernel.get(PLACE), pool, "{free}");
             // A kill in the write must find all of them.
             assert!(recorded.iter().all(|held| *held == 8), "{recorded:?}");
