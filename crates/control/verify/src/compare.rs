@@ -61,9 +61,9 @@ impl Bench<'_> {
             has_scope && seen.knobs.is_none() && self.catalogue.writes(seen, &knob.id)
         };
         let seen = self.observation.writers.iter().filter(|_| is_wanted).find(is_untold)?;
-        let profile = seen.profile.as_ref().map(|profile| format!(" of its profile {profile}"));
-        let what = format!("what it sets{} cannot be read", profile.unwrap_or_default());
-        Some(format!("{} may set it at its start, after the files of the host: {what}", seen.id))
+        let what = seen.profile.as_ref().map_or("it".to_owned(), |profile| format!("its profile {profile}"));
+        let told = format!("{} may set it at its start, after the files of the host", seen.id);
+        Some(format!("{told}: what {what} sets cannot be read"))
     }
 
     /// Why there is nothing to compare.
