@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use clap::Subcommand;
 use planish_host::{Host, Meta, OpenError, RecordError, Redactions, record};
-use planish_model::{Access, BootLoader, Catalogue, Exit, Observation, Persisted, Reading, quoted};
+use planish_model::{Access, BootLoader, Catalogue, Exit, Observation, Persisted, Reading, bootline, quoted};
 use planish_report::{Difference, HostDiffReport, HostRecordReport, units};
 
 use crate::answer::Answer;
@@ -119,7 +119,9 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
         let open =
             || Host::open(folder).map_err(|error| Failure::from(error).hint("this machine is called live"));
         let host = if live { Host::live() } else { open()? };
-        Ok::<_, Failure>(planish_observe::observe(&host, &catalogue))
+        let mut values = values(&planish_observe::observe(&host, &catalogue));
+        values.extend(arguments(&host.read("/proc/cmdline").unwrap_or_default(), &catalogue));
+        Ok::<_, Failure>(values)
     };
     let (left, right) = (observe(&args.left)?, observe(&args.right)?);
     let report = HostDiffReport {
@@ -134,9 +136,11 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
     Ok(answer.exit(Exit::Findings))
 }
 
+/// What is compared of a machine, by what it is and where.
+type Values = BTreeMap<(String, String), String>;
+
 /// By what they are in, place by place.
-fn differences(left: &Observation, right: &Observation) -> Vec<Difference> {
-    let (left, right) = (values(left), values(right));
+fn differences(left: &Values, right: &Values) -> Vec<Difference> {
     let names: BTreeSet<&(String, String)> = left.keys().chain(right.keys()).collect();
     let differing = names.into_iter().filter(|name| left.get(name) != right.get(name));
     differing
@@ -150,8 +154,8 @@ fn differences(left: &Observation, right: &Observation) -> Vec<Difference> {
 }
 
 /// Everything that is compared, by what it is and where. Identities differ always and say nothing.
-fn values(seen: &Observation) -> BTreeMap<(String, String), String> {
-    let mut values = BTreeMap::new();
+fn values(seen: &Observation) -> Values {
+    let mut values = Values::new();
     let facts = serde_json::to_value(&seen.host).expect("facts are plain data");
     for (name, fact) in facts.as_object().into_iter().flatten() {
         if !fact.is_null() && !["host_id", "boot_id", "available_bytes", "root"].contains(&name.as_str()) {
@@ -180,6 +184,26 @@ fn values(seen: &Observation) -> BTreeMap<(String, String), String> {
         let profile = writer.profile.as_ref().map(|profile| format!(", profile {profile}"));
         let text = format!("{when}{}", profile.unwrap_or_default());
         values.insert((format!("writer.{}", writer.id), String::new()), text);
+    }
+    values
+}
+
+/// Arguments of the kernel that say which machine it is, and nothing of how it runs.
+const OF_ONE_MACHINE: [&str; 6] = ["BOOT_IMAGE", "initrd", "resume", "root", "rd.luks.uuid", "rd.lvm.lv"];
+
+/// The arguments of a kernel that no knob of the catalogue is: of several of one name all.
+fn arguments(cmdline: &str, catalogue: &Catalogue) -> Values {
+    let known: Vec<&str> = catalogue.knobs().filter_map(|knob| Some(knob.boot_parameter()?.0)).collect();
+    let mut values = Values::new();
+    for argument in bootline::arguments(cmdline) {
+        let (name, value) = bootline::parts(argument);
+        let is_known = known.iter().any(|known| bootline::same_name(known, name));
+        // The size that the next number of huge pages counts in: that number is compared.
+        if is_known || name == "hugepagesz" || OF_ONE_MACHINE.contains(&name) {
+            continue;
+        }
+        let text = values.entry((format!("argument.{name}"), String::new())).or_default();
+        *text = format!("{text} {}", value.unwrap_or("given")).trim_start().to_owned();
     }
     values
 }

@@ -190,6 +190,29 @@ fn two_machines_that_differ_are_findings() {
 }
 
 #[test]
+fn every_place_is_named_and_arguments_that_are_no_knob_differ_too() {
+    let folder = |name: &str| repository().join("hosts").join(name).display().to_string();
+    let (left, right) = (folder("metal-2s"), folder("al2023-lockdown"));
+    let diff = planish::run(["--json", "diff", &left, &right]).envelope()["result"]["differences"].clone();
+    let rows = diff.as_array().expect("rows").clone();
+    let of = |what: &str| rows.iter().find(|row| row["what"] == what).cloned();
+    let timeout = of("argument.nvme_core.io_timeout").expect("it has one");
+    assert_eq!((&timeout["left"], &timeout["right"]), (&serde_json::Value::Null, &"4294967295".into()));
+    assert_eq!(of("argument.quiet").expect("the other one has that")["left"], "given");
+    for of_one_machine in ["argument.root", "argument.BOOT_IMAGE", "argument.isolcpus"] {
+        assert_eq!(of(of_one_machine), None, "a name of one machine, or a knob");
+    }
+    let text = |more: &[&str]| planish::run([&["diff", &left, &right], more].concat()).stdout;
+    let (brief, whole) = (text(&[]), text(&["--verbose"]));
+    assert!(whole.lines().count() > brief.lines().count(), "{whole}");
+    let is_group = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next().is_some_and(|word| word.strip_prefix('x').is_some_and(|n| n.parse::<u32>().is_ok()))
+    };
+    assert!(brief.lines().any(is_group) && !whole.lines().any(is_group), "{whole}");
+}
+
+#[test]
 fn what_only_the_next_boot_brings_is_a_difference() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let hosts = hosts();

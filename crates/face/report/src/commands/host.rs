@@ -37,7 +37,8 @@ impl Report for HostRecordReport {
 /// One thing in which two machines differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// A fact (`host.kernel`), the boot loader (`boot.loader`), a second writer (`writer.tuned`), a knob, or what the
+    /// A fact (`host.kernel`), the boot loader (`boot.loader`), an argument of the running kernel that no knob is
+    /// (`argument.quiet`), a second writer (`writer.tuned`), a knob, or what the
     /// next boot brings it (`persisted.vm.swappiness`).
     pub what: String,
     /// The place, for a knob and what the next boot brings.
@@ -75,8 +76,10 @@ impl Report for HostDiffReport {
 
     fn text(&self, page: &mut Page<'_>) {
         let mut table = Table::new(&["what", &self.left, &self.right]);
-        let same =
-            |a: &Difference, b: &Difference| (&a.what, &a.left, &a.right) == (&b.what, &b.left, &b.right);
+        let detailed = page.is_detailed();
+        let same = |a: &Difference, b: &Difference| {
+            !detailed && (&a.what, &a.left, &a.right) == (&b.what, &b.left, &b.right)
+        };
         for group in self.differences.chunk_by(same) {
             let first = &group[0];
             let what = match (&first.place, group.len()) {
