@@ -20,7 +20,8 @@ what can be wanted.
 - **Try it from anywhere.** `plan`, `apply`, `check`, `doctor`, `export` and `trial new --profile` take a file where its
   name has a slash and ends in `.toml`: `planish plan ./mine.toml`.
 - **Keep it** in `/etc/planish/profiles/mine.toml`, and it has a name: `planish plan mine`, `profile = \"mine\"` in a
-  trial file, `planish install check mine`. An ordinary user may keep theirs in `~/.config/planish/profiles`. With
+  trial file, `planish install check mine`. An ordinary user may keep theirs in `~/.config/planish/profiles`: root
+  does not look there, so that the line to type as root names the file. With
   `--state DIR` they are in `DIR/etc/profiles` and nowhere else; with `--root DIR` alone in
   `DIR/etc/planish/profiles`. A name has letters, digits, dots, dashes and underscores, and neither dot nor dash in
   front.

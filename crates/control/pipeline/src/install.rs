@@ -99,8 +99,8 @@ pub(crate) fn refuse_unless(sound: bool, what: &'static str, text: &str) -> Resu
 }
 
 /// Reads all of the host and changes nothing of it. What a private network, IPC or user namespace, or a /proc/sys that
-/// is mounted read-only, would hide or change is what is to be compared: so none of those. Network cards tell their settings
-/// over netlink alone.
+/// is mounted read-only, would hide or change is what is to be compared: so none of those. Network cards tell their
+/// settings over netlink alone.
 fn service(wanted: &InstallCheck) -> String {
     let state = wanted.state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
     let profile = wanted.profile.as_ref().map(|profile| format!(" {profile}")).unwrap_or_default();

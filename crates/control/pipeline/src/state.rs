@@ -121,7 +121,8 @@ impl Folders {
         of_root().or_else(|| self.unread())
     }
 
-    /// Our own state folder, where the journal in it is there and we may not read it, or may not even see whether it is.
+    /// Our own state folder, where the journal in it is there and we may not read it, or may not even see whether it is
+    /// there.
     pub fn unread(&self) -> Option<&Path> {
         let journal = file::open(&self.state.join(FileStorage::FILE_NAME));
         journal.is_err_and(|error| is_denied(&error)).then_some(&self.state)

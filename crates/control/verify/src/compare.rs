@@ -52,8 +52,8 @@ impl Bench<'_> {
         may.iter().map(one).reduce(|a, b| format!("{a}; {b}"))
     }
 
-    /// Which other program may set what is wanted here at its start, where nobody can tell what it does set: its profile
-    /// cannot be read, or is computed.
+    /// Which other program may set what is wanted here at its start, where nobody can tell what it does set: its
+    /// profile cannot be read, or is computed.
     fn may_write(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> Option<String> {
         let is_wanted = wish.is_some() && reading.value.is_some() && knob.when != When::Boot;
         let is_untold = |seen: &&SeenWriter| {

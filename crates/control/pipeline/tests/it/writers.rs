@@ -23,17 +23,9 @@ fn word(text: &str) -> Want {
     Want::Text(text.to_owned())
 }
 
-fn shown() -> Vec<Shown> {
+/// What only texts tell of: it runs at a boot.
+fn shown_by_texts() -> Vec<Shown> {
     vec![
-        Shown {
-            id: "cloud-init",
-            files: &[
-                ("/run/cloud-init/enabled", ""),
-                ("/etc/cloud/cloud.cfg.d/90-own.cfg", "bootcmd:\n  - sysctl -w vm.swappiness=60\n"),
-            ],
-            wanted: ("vm.swappiness", Want::Int(1)),
-            told: ["/etc/cloud/cloud.cfg.d/90-own.cfg", "cloud-init query userdata", ""],
-        },
         Shown {
             id: "rc.local",
             files: &[("/etc/rc.local", "#!/bin/sh\nsysctl -w vm.swappiness=60\n")],
@@ -52,6 +44,20 @@ fn shown() -> Vec<Shown> {
             ],
             wanted: ("vm.swappiness", Want::Int(1)),
             told: ["/etc/systemd/system/own.service names knobs", "systemctl disable --now", ""],
+        },
+    ]
+}
+
+fn shown() -> Vec<Shown> {
+    let others = vec![
+        Shown {
+            id: "cloud-init",
+            files: &[
+                ("/run/cloud-init/enabled", ""),
+                ("/etc/cloud/cloud.cfg.d/90-own.cfg", "bootcmd:\n  - sysctl -w vm.swappiness=60\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/cloud/cloud.cfg.d/90-own.cfg", "cloud-init query userdata", ""],
         },
         Shown {
             id: "tuned",
@@ -102,7 +108,8 @@ fn shown() -> Vec<Shown> {
             wanted: ("vm.overcommit_memory", Want::Int(1)),
             told: ["process 817 is kubelet", "protectKernelDefaults: true", ""],
         },
-    ]
+    ];
+    shown_by_texts().into_iter().chain(others).collect()
 }
 
 fn planned(session: &Session, source: &Source, exclude: &[&str]) -> Plan {

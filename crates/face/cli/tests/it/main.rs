@@ -13,6 +13,7 @@ mod killed;
 mod latency;
 mod machine;
 mod map;
+mod nobody;
 mod persist;
 mod planish;
 mod readonly;

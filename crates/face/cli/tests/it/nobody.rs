@@ -1,0 +1,75 @@
+//! Where nothing was applied, and for users who may not see whether anything was.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+use crate::exits::{message, on, sandbox};
+use crate::planish::{Run, command};
+
+#[test]
+fn what_has_nothing_to_take_back_makes_no_journal() {
+    let sandbox = sandbox();
+    for args in [&["undo"][..], &["undo", "--all"], &["undo", "--force"], &["confirm"]] {
+        let run = on(sandbox.path(), args);
+        assert_eq!(run.exit, 0, "{args:?}: {}", run.stdout);
+        assert!(!sandbox.path().join("state/var/journal.jsonl").exists(), "{args:?}");
+    }
+    let named = on(sandbox.path(), &["undo", "3"]);
+    assert_eq!(named.exit, 2, "{}", named.stdout);
+    assert!(message(&named, "error").ends_with("no entry 3 in the journal"), "{}", named.stdout);
+    assert!(!sandbox.path().join("state/var/journal.jsonl").exists());
+}
+
+/// Runs a command as a user who is nobody, in a home that is given; `None` where that cannot be.
+fn as_nobody(name: &str, home: &Path, line: &str) -> Option<Run> {
+    if !rustix::process::geteuid().is_root() {
+        planish_skip::skip(name, "only root can run a command as another user");
+        return None;
+    }
+    let mut command = command(Path::new("/"), line.split(' '));
+    command.env("HOME", home).uid(65534).gid(65534);
+    Some(command.output().expect("the binary starts").into())
+}
+
+/// As under `setpriv`, which keeps root's `HOME`: the machine can be looked at all the same.
+#[test]
+fn a_journal_that_may_not_be_read_refuses_no_look_at_the_machine() {
+    const NAME: &str = "a_journal_that_may_not_be_read_refuses_no_look_at_the_machine";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o700)).expect("ours");
+    for (line, exits) in
+        [("--json doctor", &[0, 1][..]), ("--json doctor series", &[0, 1]), ("--json plan series", &[0, 3])]
+    {
+        let Some(run) = as_nobody(NAME, home.path(), line) else { return };
+        assert!(exits.contains(&run.exit), "{line}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("may not read the journal in"), "{line}: {}", run.stdout);
+        assert!(!run.stdout.contains("cannot be used"), "{line}: {}", run.stdout);
+    }
+    // What was applied is not known, and never called fine.
+    let Some(run) = as_nobody(NAME, home.path(), "check --monitor") else { return };
+    assert!(run.exit >= 2, "{}", run.stdout);
+    let Some(run) = as_nobody(NAME, home.path(), "undo") else { return };
+    assert_eq!(run.exit, 3, "{}", run.stdout);
+}
+
+/// `sudo planish apply mine` is another plan, or none: root has profiles of its own.
+#[test]
+fn the_line_for_root_names_the_file_of_a_users_own_profile() {
+    const NAME: &str = "the_line_for_root_names_the_file_of_a_users_own_profile";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let profiles = home.path().join(".config/planish/profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    let now = std::fs::read_to_string("/proc/sys/vm/swappiness").expect("it is there");
+    let other = if now.trim() == "7" { 8 } else { 7 };
+    let mine = profiles.join("mine.toml");
+    let text = format!("name = \"mine\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = {other}\n");
+    std::fs::write(&mine, text).expect("a profile");
+    let Some(run) = as_nobody(NAME, home.path(), "--json plan mine") else { return };
+    let next = message(&run, "next");
+    if !next.contains("apply") {
+        return planish_skip::skip(NAME, "vm.swappiness cannot be set here");
+    }
+    assert_eq!(next, format!("sudo planish apply {}", mine.display()));
+}
