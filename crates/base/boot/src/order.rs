@@ -96,6 +96,19 @@ pub fn is_used_up(name: &str) -> bool {
     })
 }
 
+/// The name of an entry without the tries that are counted in it: `linux` of `linux+3`, of `linux+2-1` and of `linux`.
+/// systemd-boot renames the file in every boot that it counts, and systemd-bless-boot takes the count off (Boot Loader
+/// Specification, Boot counting): what it is called without them is the entry's own.
+#[must_use]
+pub fn uncounted(name: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_count = |tries: &str| match tries.split_once('-') {
+        Some((left, done)) => is_number(left) && is_number(done),
+        None => is_number(tries),
+    };
+    name.rsplit_once('+').filter(|(id, tries)| !id.is_empty() && is_count(tries)).map_or(name, |(id, _)| id)
+}
+
 /// `strverscmp_improved`: which of two versions is the newer one.
 fn version(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
@@ -186,6 +199,17 @@ mod tests {
             ["Z-1", "linux+2-1", "linux+0-3"]
         );
         assert!(is_used_up("a+0") && is_used_up("a+00-3") && !is_used_up("a+1-0") && !is_used_up("a+b"));
+    }
+
+    #[test]
+    fn a_count_is_no_part_of_a_name() {
+        for name in ["m-6.12", "m-6.12+3", "m-6.12+2-1", "m-6.12+0-3"] {
+            assert_eq!(uncounted(name), "m-6.12");
+        }
+        for name in ["m-6.12+", "m-6.12+b3", "m-6.12+3-", "m-6.12+-1", "m-6.12+3-rc1", "+3", "m-6.1+2.1"] {
+            assert_eq!(uncounted(name), name);
+        }
+        assert_eq!(uncounted("m-6.12+1+3"), "m-6.12+1", "the last one is the count");
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     gone::close(&mut journal, &session.host().boot_id())?;
     settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
     settle::files(&mut journal, &session.host().boot_id(), &*sink)?;
-    settle::sweep(&journal, &*sink);
+    settle::sweep(&journal, session.host(), &*sink);
     unconfirmed::refuse(session, &journal.ledger().entries, plan, options.persist)?;
     let persistence = if options.persist {
         Persistence::of(session, plan, &journal.ledger().entries, &*sink)?

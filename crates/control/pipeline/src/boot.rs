@@ -3,10 +3,13 @@
 //! All of them go in as one run of arguments, so that an undo finds them again as one. Every file is read and the
 //! edit is tried before anything is written: a file that is cut off refuses the whole apply.
 
-use planish_act::{Sink, boot::format_of};
+use planish_act::Sink;
+use planish_act::boot::{format_of, is_in};
+use planish_boot::{fields, order};
+use planish_host::Host;
 use planish_model::{
-    BootFile, BootFiles, BootLoader, Class, EntryStep, Knob, Observation, Original, Undo, Unpersisted,
-    ValueType,
+    BootFile, BootFiles, BootFormat, BootLoader, Class, EntryStep, Knob, Observation, Original, Undo,
+    Unpersisted, ValueType,
 };
 
 use crate::error::PipelineError;
@@ -102,4 +105,35 @@ fn steps(files: &BootFiles, arguments: &str, sink: &dyn Sink) -> Result<Vec<Entr
         steps.push(EntryStep { class: Class::Availability, undo: Undo::Edit, originals, generator, ..step });
     }
     Ok(steps)
+}
+
+/// What the file of an entry is called now that is not there under its name: systemd-boot counts the tries of an entry
+/// in it, and takes the count off once a boot was good. `None` where it is there, and where it is gone.
+///
+/// The rest of the name is the entry's own, and it starts the same kernel as at the apply. Of several that are so it is
+/// the one that has what was put in.
+pub(crate) fn recounted(host: &Host, step: &EntryStep) -> Option<String> {
+    if BootFormat::of_knob(step.knob.as_str()) != Some(BootFormat::Entry) || host.exists(&step.place) {
+        return None;
+    }
+    let (folder, name) = step.place.rsplit_once('/')?;
+    let id = |name: &str| Some(order::uncounted(name.strip_suffix(".conf")?).to_owned());
+    let own = id(name)?;
+    let kernel =
+        |text: &str| fields(text).find(|(_, key, _)| *key == "linux").map(|(.., value)| value.to_owned());
+    let at_apply = kernel(&step.original()?.value);
+    let names = host.list(folder).into_iter().filter(|other| id(other).as_ref() == Some(&own));
+    let files = names.filter_map(|name| {
+        let path = format!("{folder}/{name}");
+        let text = host.read(&path).ok()?;
+        (kernel(&text) == at_apply).then_some((path, text))
+    });
+    let mut found: Vec<(String, String)> = files.collect();
+    if found.len() > 1 {
+        found.retain(|(_, text)| is_in(step, text));
+    }
+    match found.as_slice() {
+        [(one, _)] => Some(one.clone()),
+        _ => None,
+    }
 }

@@ -15,7 +15,7 @@ use crate::error::PipelineError;
 use crate::once::{self, Kept};
 use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{gone, preview, settle, transition, undo};
+use crate::{devices, gone, preview, settle, transition, undo};
 
 /// What a confirm did.
 #[derive(Clone, Debug, Default)]
@@ -69,18 +69,24 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
     settle::files(&mut journal, &boot_id, &*sink)?;
-    settle::sweep(&journal, &*sink);
+    settle::sweep(&journal, session.host(), &*sink);
 
     // After this point the dead-man timer waits for us, and finds the entry confirmed.
     let waits = |entry: &&Entry| entry.state == EntryState::Unconfirmed && entry.boot_id == boot_id;
-    let waiting: Vec<Entry> = journal.ledger().entries.iter().filter(waits).cloned().collect();
+    let mut waiting: Vec<Entry> = journal.ledger().entries.iter().filter(waits).cloned().collect();
+    devices::follow(session.host(), &mut waiting);
+    let followed = |journal: &Journal| {
+        let mut entries = journal.ledger().entries.clone();
+        devices::follow(session.host(), &mut entries);
+        entries
+    };
     let mut done = Confirmed::default();
     for entry in &waiting {
         // Without outcomes in the journal, the next confirm tries the files again.
-        let written = write_files(entry, &journal.ledger().entries, &*sink);
+        let written = write_files(entry, &followed(&journal), &*sink);
         let written = written.map_err(|failure| failure.told(entry, &done.entries))?;
         if let Err(source) = record(&mut journal, entry.id, &written) {
-            let restored = take_out(entry, &written, &journal.ledger().entries, &*sink);
+            let restored = take_out(entry, &written, &followed(&journal), &*sink);
             return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
         }
         done.entries.push(entry.id);

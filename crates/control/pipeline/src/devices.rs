@@ -1,5 +1,5 @@
-//! Steps of devices whose names changed since: of cards and disks, that are called after the order in which they
-//! appeared.
+//! Steps of what has another name since: of cards and disks, that are called after the order in which they appeared,
+//! and of entries of a boot loader that counts the tries of each in the name of its file.
 //!
 //! A step is of the device that it was made for. Where another one has the name now, the step is looked at, and taken
 //! back, by the name that its own device has; where that is not here any more, by a name that nothing has, so that no
@@ -9,7 +9,7 @@ use planish_host::Host;
 use planish_model::{DeviceId, Entry, EntryStep, place};
 use planish_udev::DISK_KEYS;
 
-use crate::rules;
+use crate::{boot, rules};
 
 /// Where places of cards and disks are. A card has two folders.
 const CARDS: [&str; 2] = [place::CARDS, "/sys/class/net/"];
@@ -104,9 +104,17 @@ fn bus(host: &Host, folder: &str) -> Option<String> {
     path.rsplit('/').find(|part| is_slot(part) || is_channel(part)).map(str::to_owned)
 }
 
-/// The entries with their steps at the places where the devices of these are now.
+/// The entries with their steps at the places where the devices of these are now, and the entries of the boot loader.
 pub(crate) fn follow(host: &Host, entries: &mut [Entry]) {
     for step in entries.iter_mut().flat_map(|entry| &mut entry.steps) {
+        if let Some(now) = boot::recounted(host, step) {
+            let before = std::mem::replace(&mut step.place, now.clone());
+            let originals = step.originals.iter_mut().filter(|original| original.place == before);
+            let outcomes = [&mut step.outcome, &mut step.undone].into_iter().flatten();
+            let places = originals.map(|original| &mut original.place);
+            places.chain(outcomes.map(|outcome| &mut outcome.place)).for_each(|place| place.clone_from(&now));
+            continue;
+        }
         for line in &mut step.rules {
             if let Some(now) = line.device.as_ref().and_then(|id| moved(host, id, &line.place)) {
                 line.place = renamed(&line.place, &line.place.clone(), &now);

@@ -121,7 +121,7 @@ pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Resul
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, &boot_id, &*sink)?;
     settle::files(&mut journal, &boot_id, &*sink)?;
-    settle::sweep(&journal, &*sink);
+    settle::sweep(&journal, session.host(), &*sink);
     unconfirmed::refuse(session, &journal.ledger().entries, plan, true)?;
     let once = look(session, plan, &journal.ledger().entries)?;
     let files = shown(&once, &*sink)?;

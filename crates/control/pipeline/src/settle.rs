@@ -2,22 +2,30 @@
 //! the machine was started anew, files that a boot reads.
 
 use planish_act::Sink;
+use planish_host::Host;
 use planish_journal::{Journal, JournalError};
 use planish_model::{EntryId, EntryStep, Outcome, OutcomeKind, Undo};
 
 use crate::contents::Contents;
+use crate::devices;
 
 /// Removes what a kill left beside files that entries of this journal have replaced or were to replace: half of a new
 /// one, which nobody reads and nobody else would ever remove. And puts together what a power cut tore: the one file
 /// that is written where it lies. What cannot be swept is no reason to keep a host from going back; the next command
 /// tries again.
-pub(crate) fn sweep(journal: &Journal, sink: &dyn Sink) {
-    let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());
-    let steps: Vec<&EntryStep> =
-        open.flat_map(|entry| &entry.steps).filter(|step| step.undo.outlives_boot()).collect();
+pub(crate) fn sweep(journal: &Journal, host: &Host, sink: &dyn Sink) {
+    let mut entries = journal.ledger().entries.clone();
+    devices::follow(host, &mut entries);
+    // A file that its loader calls otherwise by now may have been replaced under either name.
+    let all = journal.ledger().entries.iter().chain(&entries);
+    let steps: Vec<&EntryStep> = all
+        .filter(|entry| entry.is_open())
+        .flat_map(|entry| &entry.steps)
+        .filter(|step| step.undo.outlives_boot())
+        .collect();
     let edited = steps.iter().filter(|step| step.undo == Undo::Edit).map(|step| step.place.as_str());
     for place in edited.collect::<std::collections::BTreeSet<_>>() {
-        let _ = planish_act::boot::mend(place, &journal.ledger().entries, sink);
+        let _ = planish_act::boot::mend(place, &entries, sink);
     }
     let places = steps.iter().flat_map(|step| {
         // A file that was there before is somebody else's, as a menu is.

@@ -129,7 +129,7 @@ pub(crate) fn undo_selected(
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, &boot_id, &*sink)?;
     settle::files(&mut journal, &boot_id, &*sink)?;
-    settle::sweep(&journal, &*sink);
+    settle::sweep(&journal, session.host(), &*sink);
 
     // After this point no other planish writes this host. What an entry holds follows from the journal alone; where
     // some of it is lost, or cannot be written, force meant that, and nobody's value is overwritten besides.

@@ -17,7 +17,7 @@ const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
 const RESCUE: &str = "/boot/loader/entries/m-0-rescue.conf";
 const KERNEL_CMDLINE: &str = "/etc/kernel/cmdline";
 const ENV: &str = "/boot/grub2/grubenv";
-const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+pub const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 /// The small host, started by GRUB with a menu that a program makes and that reads drop-ins.
 fn debian() -> Tree {

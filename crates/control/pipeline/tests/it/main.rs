@@ -20,6 +20,7 @@ mod life;
 mod limits;
 mod links;
 mod live;
+mod loader;
 mod once;
 mod partition;
 mod persist;
