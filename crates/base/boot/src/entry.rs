@@ -33,6 +33,12 @@ pub fn fields(text: &str) -> impl Iterator<Item = (usize, &str, &str)> {
 }
 
 impl Entry {
+    /// Whether a text says what it starts: a kernel, or something else. One that does not was cut off before that.
+    #[must_use]
+    pub fn is_whole(text: &str) -> bool {
+        fields(text).any(|(_, key, _)| STARTS.contains(&key))
+    }
+
     /// What a text says; `None` for one that starts no Linux kernel.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -53,8 +59,19 @@ impl Entry {
     }
 }
 
-/// The only line `options`.
+/// The keys that name what an entry starts.
+const STARTS: [&str; 4] = ["linux", "efi", "uki", "uki-url"];
+
+/// The only line `options`, which may be longer than what is there of it where the file ends within it.
 pub(crate) fn options(text: &str) -> Result<Range<usize>, Odd> {
+    let line = options_as_they_are(text)?;
+    if line.end == text.len() {
+        return Err(Odd::CutOff { what: "its last line is `options`, and that has no end" });
+    }
+    Ok(line)
+}
+
+pub(crate) fn options_as_they_are(text: &str) -> Result<Range<usize>, Odd> {
     if fields(text).all(|(_, key, _)| key != "linux") {
         return Err(Odd::CutOff { what: "no line `linux` names a kernel" });
     }
@@ -73,5 +90,5 @@ pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
 }
 
 pub(crate) fn remove(text: &str, arguments: &str) -> Option<String> {
-    run::remove(text, &options(text).ok()?, arguments)
+    run::remove(text, &options_as_they_are(text).ok()?, arguments)
 }

@@ -36,6 +36,7 @@ pub use defaults::{added_by, drop_in_line};
 pub use entry::{Entry, fields};
 pub use env::{as_noted as as_grub_noted, is_torn as is_env_torn, value as env_value};
 pub use odd::Odd;
+pub use run::count_besides;
 pub use shell::{Shell, Word, refuse_unfinished};
 
 /// A file of a boot loader that arguments can be put into.
@@ -74,6 +75,19 @@ pub fn remove(format: Format, text: &str, arguments: &str) -> Option<String> {
         Format::Entry => entry::remove(text, arguments),
         Format::KernelCmdline => run::remove_from_cmdline(text, arguments),
     }
+}
+
+/// Whether the line of a text that arguments are put into gives these already: in one run, and none of them anew behind
+/// it, since of two the kernel takes the last. For what a shell reads: whether a block of ours does.
+#[must_use]
+pub fn gives(format: Format, text: &str, arguments: &str) -> bool {
+    let line = match format {
+        Format::GrubDefaults => return remove(format, text, arguments).is_some(),
+        Format::GrubEnv => env::value(text, "kernelopts").map(|(value, _)| value),
+        Format::Entry => entry::options_as_they_are(text).ok().map(|line| &text[line]),
+        Format::KernelCmdline => run::cmdline(text).map(|line| &text[line]),
+    };
+    line.is_some_and(|line| run::gives(line, arguments))
 }
 
 /// Refuses arguments with characters that a shell, GRUB or a template would take for its own.

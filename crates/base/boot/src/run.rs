@@ -19,6 +19,40 @@ pub(crate) fn remove(text: &str, line: &Range<usize>, arguments: &str) -> Option
     Some(format!("{}{}", &text[..at], &text[at + run.len()..]))
 }
 
+/// How often a line gives these arguments word for word in one run, besides those of `others`: longer runs that somebody
+/// else gives, and that may have them within.
+#[must_use]
+pub fn count_besides(line: &str, arguments: &str, others: &[&str]) -> usize {
+    let mut words: Vec<&str> = line.split_whitespace().collect();
+    for other in others {
+        while take_out(&mut words, other) {}
+    }
+    let mut count = 0;
+    while take_out(&mut words, arguments) {
+        count += 1;
+    }
+    count
+}
+
+/// Whether a line has these arguments in one run, and none of them with another value behind that.
+pub(crate) fn gives(line: &str, arguments: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let run: Vec<&str> = arguments.split_whitespace().collect();
+    // The kernel takes dashes for underscores.
+    let name = |word: &&str| word.split('=').next().unwrap_or_default().replace('-', "_");
+    let own: Vec<String> = run.iter().map(name).collect();
+    let at = words.windows(run.len().max(1)).rposition(|window| window == run);
+    at.is_some_and(|at| words[at + run.len()..].iter().all(|word| !own.contains(&name(word))))
+}
+
+/// Takes one run out of some words; whether it was there. What stood before it and behind it is no run.
+fn take_out(words: &mut Vec<&str>, arguments: &str) -> bool {
+    let run: Vec<&str> = arguments.split_whitespace().collect();
+    let at = words.windows(run.len().max(1)).position(|window| window == run);
+    // A line has no word that is empty.
+    at.is_some_and(|at| words.splice(at..at + run.len(), [""]).next().is_some())
+}
+
 /// The lines of a text without their ends, with where they lie.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     text.split_inclusive('\n').scan(0, |start, line| {
@@ -30,7 +64,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 }
 
 /// The line of `/etc/kernel/cmdline` that holds arguments: the last one that is not empty.
-fn cmdline(text: &str) -> Option<Range<usize>> {
+pub(crate) fn cmdline(text: &str) -> Option<Range<usize>> {
     let is_meant = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     lines(text).filter(|(_, line)| is_meant(line)).last().map(|(range, _)| range)
 }

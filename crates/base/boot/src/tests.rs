@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use crate::generated;
-use crate::{Entry, Format, Odd, Shell, env_value, insert, is_env_torn, refuse_odd, remove};
+use crate::{
+    Entry, Format, Odd, Shell, count_besides, env_value, gives, insert, is_env_torn, refuse_odd, remove,
+};
 
 const FORMATS: [Format; 4] = [Format::GrubDefaults, Format::GrubEnv, Format::Entry, Format::KernelCmdline];
 
@@ -59,6 +61,7 @@ fn what_is_cut_off_or_odd_is_left_alone() {
         (Format::Entry, ""),
         (Format::Entry, "title x\nlinux /vm"),
         (Format::Entry, "title x\noptions root=/dev/vda\n"),
+        (Format::Entry, "title x\nlinux /vmlinuz\noptions root=/dev/vd"),
         (Format::KernelCmdline, ""),
         (Format::KernelCmdline, "\n# nothing\n"),
         (Format::GrubEnv, ""),
@@ -80,6 +83,25 @@ fn what_is_cut_off_or_odd_is_left_alone() {
     ));
     assert!(matches!(insert(Format::GrubEnv, &full, "mitigations=off"), Err(Odd::NoRoom { .. })));
     assert!(matches!(insert(Format::GrubDefaults, "cat <<X\nX\n", "nosmt"), Err(Odd::Unknown { .. })));
+}
+
+#[test]
+fn a_run_is_counted_word_for_word_and_not_within_that_of_another() {
+    let count = |line: &str, others: &[&str]| count_besides(line, "a=1 b", others);
+    assert_eq!(count("options ro a=1  b quiet a=1 b", &[]), 2);
+    assert_eq!(count("options ro a=1 bc a=1 x b xa=1 b", &[]), 0);
+    assert_eq!(count("ro a=1 b c", &["a=1 b c"]), 0, "it is that of another");
+    assert_eq!(count("ro a=1 b a=1 b c", &["a=1 b c"]), 1);
+    assert_eq!(count("ro a=1 d b", &["d"]), 0, "what stood around another is no run");
+    assert_eq!((count_besides("a b", "", &[]), count_besides("a b", "a", &[""])), (0, 1));
+}
+
+#[test]
+fn what_an_entry_gives_counts_as_long_as_nothing_behind_it_does() {
+    let entry = |options: &str| format!("title x\nlinux /v\noptions {options}\n");
+    let is_given = |options: &str| gives(Format::Entry, &entry(options), "a=1 b-c=2");
+    assert!(is_given("ro a=1 b-c=2") && is_given("a=0 a=1 b-c=2 quiet"));
+    assert!(!is_given("a=1 b-c=2 a=0") && !is_given("a=1 b-c=2 b_c=3") && !is_given("a=1 x b-c=2"));
 }
 
 #[test]

@@ -97,14 +97,18 @@ impl std::fmt::Display for DefaultEntry {
     }
 }
 
-/// The mark of a trial boot in a file that outlives it: who installs a kernel may copy the command line that runs.
+/// What was given to a trial boot, or by an entry that is undone, in a file that outlives it: who installs a kernel may
+/// copy the command line that runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct CarriedOver {
     /// The file and its line.
     pub source: String,
-    /// The name of the trial boot.
+    /// The name of the trial boot; empty where an entry gave them to every boot.
     pub name: String,
-    /// What the trial boot gave the kernel besides what it always is; empty where nobody knows it any more.
+    /// The entry that gave them to every boot, and is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
+    /// What the kernel was given besides what it always is; empty where nobody knows it any more.
     pub arguments: String,
 }
 
@@ -112,6 +116,9 @@ impl CarriedOver {
     /// What to take out of the line.
     #[must_use]
     pub fn copied(&self) -> String {
+        if self.entry.is_some() {
+            return self.arguments.clone();
+        }
         format!("{} {}", self.arguments, marker(&self.name)).trim_start().to_owned()
     }
 
@@ -127,6 +134,13 @@ impl CarriedOver {
 impl std::fmt::Display for CarriedOver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (source, copied) = (&self.source, self.copied());
+        if let Some(entry) = self.entry {
+            return write!(
+                f,
+                "{source} gives `{copied}` to later boots: entry {entry} gave it, which is undone, and somebody has \
+                 copied it"
+            );
+        }
         write!(
             f,
             "{source} gives `{copied}` to later boots: a package has copied a trial boot's command line"

@@ -7,13 +7,14 @@
 
 mod entries;
 mod grub;
+pub(crate) mod lines;
 pub(crate) mod once;
 
 use planish_host::{Host, ReadError};
-use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, bootline};
+use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, OnceRefusal, bootline};
 
 /// What the source of an argument of the running kernel begins with.
-pub(crate) const RUNNING: &str = "kernel command line: ";
+pub const RUNNING: &str = "kernel command line: ";
 
 /// One argument, and who gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,15 @@ pub(crate) struct Boot {
 impl Boot {
     fn unknown(reason: impl Into<String>, cure: &str) -> Self {
         Self { loader: BootLoader::Unknown { reason: reason.into(), cure: cure.to_owned() }, next: None }
+    }
+
+    /// Why no trial boot can be made on such a machine.
+    fn refusal(&self) -> OnceRefusal {
+        let (reason, cure) = match &self.loader {
+            BootLoader::Unknown { reason, cure } => (reason.clone(), cure.clone()),
+            _ => (String::from("its boot loader is not known"), BY_HAND.to_owned()),
+        };
+        OnceRefusal { reason, cure }
     }
 
     fn unreadable(path: &str, error: &ReadError) -> Self {
@@ -151,26 +161,31 @@ fn neither(host: &Host) -> Boot {
 
 /// The folder of entries of systemd-boot, and what is in it. A second partition may hold them:
 /// <https://uapi-group.org/specifications/specs/boot_loader_specification>.
-fn folder_of_entries(host: &Host, root: &str) -> Option<(String, Vec<entries::Found>)> {
-    let folders = [root, "/boot", "/efi"].map(|root| format!("{root}/loader/entries"));
-    folders.into_iter().find_map(|folder| {
-        let entries = entries::read(host, &folder);
-        (!entries.is_empty()).then_some((folder, entries))
-    })
+fn folder_of_entries(host: &Host, root: &str) -> Result<Option<(String, Vec<entries::Found>)>, Box<Boot>> {
+    for folder in [root, "/boot", "/efi"].map(|root| format!("{root}/loader/entries")) {
+        let entries = entries::read(host, &folder)?;
+        if !entries.is_empty() {
+            return Ok(Some((folder, entries)));
+        }
+    }
+    Ok(None)
 }
 
 /// systemd-boot: entries that are read at boot, and no menu that is made before.
 fn systemd_boot(host: &Host, root: &str) -> Boot {
-    let Some((folder, entries)) = folder_of_entries(host, root) else {
-        return Boot::unknown(
-            format!("systemd-boot has no entries of files in {root}/loader/entries that may be read"),
-            "a unified kernel image holds its arguments: change /etc/kernel/cmdline and build it anew",
-        );
+    let (folder, entries) = match folder_of_entries(host, root) {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            return Boot::unknown(
+                format!("systemd-boot has no entries of files in {root}/loader/entries that may be read"),
+                "a unified kernel image holds its arguments: change /etc/kernel/cmdline and build it anew",
+            );
+        }
+        Err(odd) => return *odd,
     };
-    let wanted = once::wanted_of_systemd(host, root).unwrap_or(None);
-    // What no entry is called stands for the first one.
-    let next =
-        entries::by_systemd(&entries, wanted.as_deref()).or_else(|| entries::by_systemd(&entries, None));
+    // What is called as none of them may be an image, or another system.
+    let wanted = once::wanted_of_systemd(host, root).ok();
+    let next = wanted.and_then(|wanted| entries::by_systemd(&entries, wanted.as_deref()));
     let next =
         next.map(|entry| NextBoot { given: entry.given(|_| None), source: entry.path.clone(), menu: None });
     let mut edited = cmdline_file(host);

@@ -8,8 +8,8 @@ use planish_act::boot::{format_of, is_in};
 use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
-    BootFile, BootFiles, BootFormat, BootLoader, Class, EntryStep, Knob, Observation, Original, Undo,
-    Unpersisted, ValueType,
+    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, EntryStep, Knob, Observation, Original,
+    Undo, Unpersisted, ValueType,
 };
 
 use crate::error::PipelineError;
@@ -29,8 +29,10 @@ impl Wishes {
     /// Adds a value, unless the next boot brings it anyway.
     pub fn add(&mut self, knob: &Knob, place: &str, value: &str, observation: &Observation) {
         let persisted = observation.persisted.get(place);
-        // Without files of a boot loader the running command line stands for them, and tells nothing about them.
-        let known = matches!(observation.boot, BootLoader::Known(_));
+        // Where nobody can tell what the next boot gives, the running command line stands for it, and tells nothing.
+        let is_of_file = |source: &str| !source.starts_with(planish_observe::RUNNING);
+        let known = matches!(observation.boot, BootLoader::Known(_))
+            && persisted.is_some_and(|found| is_of_file(&found.source));
         if known && persisted.is_some_and(|found| knob.r#type.same(&found.value, value)) {
             return;
         }
@@ -64,11 +66,12 @@ impl Wishes {
     pub fn into_steps(
         self,
         loader: &BootLoader,
+        copies: &[CarriedOver],
         sink: &dyn Sink,
     ) -> Result<(Vec<EntryStep>, Vec<Unpersisted>), PipelineError> {
         let Some(arguments) = self.arguments() else { return Ok((Vec::new(), Vec::new())) };
         match loader {
-            BootLoader::Known(files) => Ok((steps(files, &arguments, sink)?, Vec::new())),
+            BootLoader::Known(files) => Ok((steps(files, &arguments, copies, sink)?, Vec::new())),
             BootLoader::Outside { reason } => {
                 let left_out = |row: Unpersisted| Unpersisted { reason: reason.clone(), ..row };
                 Ok((Vec::new(), self.rows.into_iter().map(left_out).collect()))
@@ -81,7 +84,14 @@ impl Wishes {
     }
 }
 
-fn steps(files: &BootFiles, arguments: &str, sink: &dyn Sink) -> Result<Vec<EntryStep>, PipelineError> {
+/// The steps for each file. One that has a copy of what an earlier entry gave gets it no second time. Others do: of two
+/// that give the same each takes its own along. Where all give the arguments, there is nothing to do.
+fn steps(
+    files: &BootFiles,
+    arguments: &str,
+    copies: &[CarriedOver],
+    sink: &dyn Sink,
+) -> Result<Vec<EntryStep>, PipelineError> {
     let odd = |path: &str, source| PipelineError::BootFile { path: path.to_owned(), source };
     if let Some(own) = &files.own {
         planish_boot::refuse_odd(arguments).map_err(|source| odd(own, source))?;
@@ -89,8 +99,20 @@ fn steps(files: &BootFiles, arguments: &str, sink: &dyn Sink) -> Result<Vec<Entr
         return Ok(vec![EntryStep { generator: files.generator, ..file_step(OWN, own, lines) }]);
     }
     let mut steps = Vec::new();
+    let mut is_missing = false;
     for BootFile { path, format } in &files.edited {
         let text = sink.read_file(path).map_err(PipelineError::Before)?.unwrap_or_default();
+        if planish_boot::gives(format_of(*format), &text, arguments) {
+            let is_it = |copy: &CarriedOver| {
+                copy.arguments == arguments
+                    && copy.source.rsplit_once(':').is_some_and(|(file, _)| file == path)
+            };
+            if copies.iter().any(is_it) {
+                continue;
+            }
+        } else {
+            is_missing = true;
+        }
         planish_boot::insert(format_of(*format), &text, arguments).map_err(|source| odd(path, source))?;
         let step = file_step(format.knob(), path, arguments.to_owned());
         let original = Original {
@@ -104,7 +126,7 @@ fn steps(files: &BootFiles, arguments: &str, sink: &dyn Sink) -> Result<Vec<Entr
         let (originals, generator) = (vec![original], files.generator);
         steps.push(EntryStep { class: Class::Availability, undo: Undo::Edit, originals, generator, ..step });
     }
-    Ok(steps)
+    Ok(if is_missing { steps } else { Vec::new() })
 }
 
 /// What the file of an entry is called now that is not there under its name: systemd-boot counts the tries of an entry

@@ -7,6 +7,7 @@ use planish_model::{
 };
 
 use crate::apply::held_against;
+use crate::copied;
 use crate::error::PipelineError;
 use crate::install::{self, ChangedUnit};
 use crate::once;
@@ -39,7 +40,8 @@ pub struct Checked {
     pub changed_units: Vec<ChangedUnit>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
     pub trial_boots: Vec<TrialBoot>,
-    /// Lines of the boot loader's files that give the arguments of a trial boot to later boots.
+    /// Lines of the boot loader's files that give the arguments of a trial boot, or of an entry that is undone, to later
+    /// boots.
     pub carried_over: Vec<CarriedOver>,
     /// Done, or findings.
     pub exit: Exit,
@@ -66,7 +68,8 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
         drift.knobs.iter().filter_map(|knob| persist::kept_by_no_file(session.host(), knob)).collect();
     let strange_files = strange_files(&drift, &entries);
     let trial_boots = once::trial_boots(session, &entries);
-    let carried_over = once::named(session, &entries);
+    let mut carried_over = once::named(session, &entries);
+    carried_over.extend(copied::in_check(session, &observation.boot, &entries));
     let unfinished = transition::unfinished(&entries);
     let changed_units = install::changed(session, &entries);
     let is_clean = drift.is_clean()

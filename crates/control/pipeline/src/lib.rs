@@ -24,6 +24,7 @@ mod carry_out;
 mod check;
 mod confirm;
 mod contents;
+mod copied;
 mod deed;
 mod devices;
 mod doctor;

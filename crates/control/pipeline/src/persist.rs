@@ -15,6 +15,7 @@ use planish_model::{
 };
 
 use crate::boot;
+use crate::copied;
 use crate::devices;
 use crate::error::PipelineError;
 use crate::holding;
@@ -144,7 +145,11 @@ impl Persistence {
         let (mut pending, mut refusal) = (None, None);
         if let Some(observation) = observation {
             pending = wishes.arguments();
-            let (written, outside) = match wishes.clone().into_steps(&observation.boot, sink) {
+            let copies = match &pending {
+                Some(_) => copied::in_check(session, &observation.boot, entries),
+                None => Vec::new(),
+            };
+            let (written, outside) = match wishes.clone().into_steps(&observation.boot, &copies, sink) {
                 Ok(given) => given,
                 Err(error) => (Vec::new(), wishes.left_out(refusal.insert(error))),
             };

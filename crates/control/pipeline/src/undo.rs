@@ -11,7 +11,7 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{devices, gone, install, relocate, settle, transition, units, until_reboot};
+use crate::{copied, devices, gone, install, relocate, settle, transition, units, until_reboot};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +158,11 @@ pub(crate) fn undo_selected(
             undone.exit = worse(undone.exit, end);
         }
         undone.entries.push((id, back.outcomes));
+    }
+    let ids: Vec<EntryId> = undone.entries.iter().map(|(id, _)| *id).collect();
+    for line in copied::after_undo(session, &journal.ledger().entries, &ids) {
+        undone.hints.push(format!("{line}: {}", line.cure()));
+        undone.exit = worse(undone.exit, Exit::Findings);
     }
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();

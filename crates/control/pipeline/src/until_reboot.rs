@@ -1,8 +1,9 @@
 //! What an undo cannot take back before the next boot, and says so: values that a file of ours brought at this boot and
 //! whose originals no open entry has, and arguments that the running kernel was started with.
 
-use planish_model::{Entry, EntryStep, OnceFormat, Outcome, OutcomeKind, Undo, marked};
+use planish_model::{Entry, EntryStep, Outcome, OutcomeKind, Undo, marked};
 
+use crate::copied::run_of;
 use crate::session::Session;
 
 /// Whether an undo has just taken the file of this step out, or put it back.
@@ -53,9 +54,8 @@ pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> O
     let running = session.host().read("/proc/cmdline").unwrap_or_default();
     let is_given = |argument: &&str| running.split_whitespace().any(|given| given == *argument);
     let mut given: Vec<&str> = Vec::new();
-    let is_for_every_boot = |step: &&EntryStep| OnceFormat::of_knob(step.knob.as_str()).is_none();
-    for step in entry.steps.iter().filter(is_for_every_boot).filter(|step| is_out(step, back)) {
-        given.extend(step.boot_arguments().into_iter().flat_map(str::split_whitespace).filter(is_given));
+    for step in entry.steps.iter().filter(|step| is_out(step, back)) {
+        given.extend(run_of(step).into_iter().flat_map(str::split_whitespace).filter(is_given));
     }
     given.sort_unstable();
     given.dedup();
@@ -63,6 +63,11 @@ pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> O
         return Some(
             "reboot pending: this boot is the trial boot, and the next one is as before it".to_owned(),
         );
+    }
+    if !given.is_empty() {
+        // A reboot takes none that another entry gives, or a copy that somebody made.
+        let next = planish_observe::next_words(session.host(), &session.observe().boot).unwrap_or_default();
+        given.retain(|argument| next.split_whitespace().all(|word| word != *argument));
     }
     let given = given.join(" ");
     (!given.is_empty()).then(|| format!("reboot pending: this kernel was started with {given}"))

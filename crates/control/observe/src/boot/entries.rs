@@ -4,7 +4,7 @@ use planish_boot::{Entry, once, order};
 use planish_host::Host;
 use planish_model::{BootFile, BootFormat, place};
 
-use super::Given;
+use super::{Boot, Given};
 
 /// An entry and its file.
 pub(crate) struct Found {
@@ -46,12 +46,30 @@ impl Found {
 
 /// The entries of a folder that start Linux, in the order of their names, without our own for a trial boot: it is none
 /// that arguments are put into, nor one that is booted next but for once.
-pub(crate) fn read(host: &Host, folder: &str) -> Vec<Found> {
+///
+/// # Errors
+/// The machine as one whose loader is not known, where an entry cannot be read or is cut off before it says what it
+/// starts: it may be the one that is booted.
+pub(crate) fn read(host: &Host, folder: &str) -> Result<Vec<Found>, Box<Boot>> {
     let names =
         host.list(folder).into_iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.'));
-    let paths = names.map(|name| format!("{folder}/{name}"));
-    let found = paths.filter_map(|path| Some(Found { entry: Entry::parse(&host.read(&path).ok()?)?, path }));
-    found.filter(|found| found.id() != once::FILE_ID).collect()
+    let mut found = Vec::new();
+    for path in names.map(|name| format!("{folder}/{name}")) {
+        let text = match host.read(&path) {
+            Ok(text) => text,
+            // A link that leads nowhere.
+            Err(error) if error.is_absent() => continue,
+            Err(error) => return Err(Box::new(Boot::unreadable(&path, &error))),
+        };
+        if !Entry::is_whole(&text) {
+            let cure = "mend the file first, or take it away where nothing is to be started by it";
+            let reason = format!("{path} is cut off: no line says what it starts");
+            return Err(Box::new(Boot::unknown(reason, cure)));
+        }
+        found.extend(Entry::parse(&text).map(|entry| Found { entry, path }));
+    }
+    found.retain(|found| found.id() != once::FILE_ID);
+    Ok(found)
 }
 
 /// Those that are not for repairs.
@@ -75,9 +93,13 @@ pub(crate) fn by_systemd<'a>(entries: &'a [Found], wanted: Option<&str>) -> Opti
     let wanted = wanted.map(|wanted| wanted.trim().to_lowercase());
     let named = |found: &&Found| {
         let id = found.id().to_lowercase();
+        let is_called = |wanted: &String, id: &str| {
+            place::matches(wanted, &format!("{id}.conf")) || place::matches(wanted, id)
+        };
+        // With the tries that are counted in the name, or without.
         wanted
             .as_ref()
-            .is_none_or(|wanted| place::matches(wanted, &format!("{id}.conf")) || place::matches(wanted, &id))
+            .is_none_or(|wanted| is_called(wanted, &id) || is_called(wanted, order::uncounted(&id)))
     };
     entries.iter().filter(named).min_by(|a, b| order::by_systemd((a.id(), &a.entry), (b.id(), &b.entry)))
 }

@@ -42,7 +42,10 @@ pub(super) fn look(host: &Host, menu: &str) -> Boot {
 
 /// A menu that reads entries at boot: they are changed, and what later ones are made from.
 fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
-    let found = entries::read(host, ENTRIES);
+    let found = match entries::read(host, ENTRIES) {
+        Ok(found) => found,
+        Err(odd) => return *odd,
+    };
     if entries::normal(&found).next().is_none() {
         return Boot::unknown(
             format!("{menu} reads entries, and {ENTRIES} has none that may be read"),
@@ -62,9 +65,11 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
     let fixed = entries::normal(&found).filter(|found| !found.is_variable());
     edited.extend(fixed.map(|found| entries::file(&found.path)));
     let saved = env_value(&block, "saved_entry").map(|(value, _)| value);
-    // A name that no entry has stands for the first one.
-    let default = once::default_of(text, saved).or(saved).unwrap_or("0");
-    let next = entries::by_grub(&found, default).or_else(|| entries::by_grub(&found, "0"));
+    // What none of them is called may be another system, or be counted among other entries.
+    let named = once::default_of(text, saved).or(saved);
+    let default = named.filter(|name| !name.is_empty()).unwrap_or("0");
+    let is_counted = default.parse::<usize>().is_err() || once::begins_with_files(text);
+    let next = is_counted.then(|| entries::by_grub(&found, default)).flatten();
     let variable = |name: &str| {
         let (value, line) = env_value(&block, name)?;
         Some((value.to_owned(), format!("{env}:{line}")))

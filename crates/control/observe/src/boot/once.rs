@@ -77,7 +77,7 @@ pub fn default_entry(host: &Host, loader: &BootLoader) -> Option<DefaultEntry> {
     };
     if !files.name.starts_with("GRUB") {
         let root = ROOTS.into_iter().find(|root| has_systemd_boot(host, root))?;
-        let (_, found) = folder_of_entries(host, root)?;
+        let (_, found) = folder_of_entries(host, root).ok()??;
         let wanted = wanted_of_systemd(host, root).ok()?;
         let named = entries::by_systemd(&found, wanted.as_deref());
         return of_file(named.or_else(|| entries::by_systemd(&found, None))?);
@@ -90,7 +90,7 @@ pub fn default_entry(host: &Host, loader: &BootLoader) -> Option<DefaultEntry> {
         let (title, line) = once::default_in_menu(&text, saved)?;
         return Some(DefaultEntry { title, path: menu.to_owned(), line });
     }
-    let found = entries::read(host, grub::ENTRIES);
+    let found = entries::read(host, grub::ENTRIES).ok()?;
     let default = once::default_of(&text, saved).or(saved).unwrap_or("0");
     // A name that no entry has stands for the first one.
     let entry = entries::by_grub(&found, default).or_else(|| entries::by_grub(&found, "0"))?;
@@ -125,6 +125,7 @@ pub fn carried_over(host: &Host) -> Vec<CarriedOver> {
             found.extend(marked(&plain).last().map(|name| CarriedOver {
                 source: format!("{path}:{}", index + 1),
                 name: name.to_owned(),
+                entry: None,
                 arguments: String::new(),
             }));
         }
@@ -182,7 +183,7 @@ fn of_entries(
     copy: impl Fn(&str) -> Result<Copy, planish_boot::Odd>,
 ) -> Result<Copy, OnceRefusal> {
     let cure = "name an entry as it is called: grub2-set-default ID, of those that grubby --info=ALL tells";
-    let found = entries::read(host, grub::ENTRIES);
+    let found = entries::read(host, grub::ENTRIES).map_err(|odd| odd.refusal())?;
     let default = once::default_of(menu, saved)
         .ok_or_else(|| refused("the menu does not say what is booted by default", cure))?;
     if default.parse::<usize>().is_ok() && !once::begins_with_files(menu) {
@@ -285,6 +286,7 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
     let root = ROOTS.into_iter().find(|root| has_systemd_boot(host, root));
     let root = root.ok_or_else(|| refused("systemd-boot is not where it is looked for", BY_HAND))?;
     let (folder, entries) = folder_of_entries(host, root)
+        .map_err(|odd| odd.refusal())?
         .ok_or_else(|| refused(format!("{root} has no entries of files"), BY_HAND))?;
     let wanted = wanted_of_systemd(host, root)?;
     let file = format!("{FILE_ID}.conf");

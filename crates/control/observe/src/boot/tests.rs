@@ -140,6 +140,13 @@ fn grub_with_entries_has_all_but_those_for_repairs_changed() {
     assert_eq!(persisted(&files, "boot.isolcpus"), said("3", "/boot/grub2/grubenv:3", None), "by a variable");
     files[1].1 = "# GRUB Environment Block\nsaved_entry=m-5.14.0-70\n";
     assert_eq!(persisted(&files, "boot.nohz_full"), None, "another entry was chosen");
+    let known = |files: &[(&str, &str)]| {
+        let (_folder, host) = tree(files);
+        look(&host, "BOOT_IMAGE=/boot/vmlinuz quiet", None).next.map(|next| next.source)
+    };
+    assert_eq!(known(&files).as_deref(), Some("/boot/loader/entries/m-5.14.0-70.conf"));
+    files[1].1 = "# GRUB Environment Block\nsaved_entry=Windows\n";
+    assert_eq!(known(&files), None, "it may be another system");
 }
 
 #[test]
@@ -164,6 +171,16 @@ fn systemd_boot_has_its_entries_changed() {
     let arch = ("/efi/loader/entries/arch.conf", BootFormat::Entry);
     assert_eq!(edited(&found), [arch, ("/efi/loader/entries/zen.conf", BootFormat::Entry)]);
     assert_eq!(persisted(&files, "boot.nosmt"), said("1", "/efi/loader/entries/arch.conf:3", None));
+    let mut named = files;
+    named[1].1 = "default windows.conf\n";
+    assert_eq!(persisted(&named, "boot.nosmt"), None, "it starts no entry that is changed");
+    // The tries that are counted in a name are no part of it.
+    (named[1].1, named[2].0) = ("default arch.conf\n", "/efi/loader/entries/arch+2-1.conf");
+    assert_eq!(persisted(&named, "boot.nosmt"), said("1", "/efi/loader/entries/arch+2-1.conf:3", None));
+    for odd in ["", "title Arch\n", "title Arch\nversion 1\nlin"] {
+        named[2].1 = odd;
+        assert_eq!(why(&named), "/efi/loader/entries/arch+2-1.conf is cut off: no line says what it starts");
+    }
     let without = why(&files[..2]);
     assert!(without.starts_with("systemd-boot has no entries"), "{without}");
 }

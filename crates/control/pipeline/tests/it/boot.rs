@@ -13,10 +13,10 @@ use crate::tree::*;
 
 const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
 const DEFAULTS: &str = "/etc/default/grub";
-const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
+pub const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
 const RESCUE: &str = "/boot/loader/entries/m-0-rescue.conf";
 const KERNEL_CMDLINE: &str = "/etc/kernel/cmdline";
-const ENV: &str = "/boot/grub2/grubenv";
+pub const ENV: &str = "/boot/grub2/grubenv";
 pub const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 /// The small host, started by GRUB with a menu that a program makes and that reads drop-ins.
@@ -39,7 +39,7 @@ fn suse() -> Tree {
 }
 
 /// GRUB that reads entries, one of which asks it for its arguments.
-fn rocky() -> Tree {
+pub fn rocky() -> Tree {
     let tree = Tree::new();
     tree.put("/boot/grub2/grub.cfg", "insmod blscfg\nblscfg\n");
     // Longer than a sector, so that a power cut can come in the middle of it.
@@ -63,7 +63,7 @@ fn rocky() -> Tree {
 fn systemd() -> Tree {
     let tree = Tree::new();
     tree.put("/efi/EFI/systemd/systemd-bootx64.efi", "");
-    tree.put("/efi/loader/entries/arch.conf", "title A\nlinux /vmlinuz\noptions   root=UUID=1 ro");
+    tree.put("/efi/loader/entries/arch.conf", "title A\nlinux /vmlinuz\noptions   root=UUID=1 ro\n");
     tree
 }
 
@@ -219,7 +219,7 @@ fn each_loader_gets_them_where_it_looks() {
     assert_eq!(tree.get(RESCUE), rescue, "there is a way to boot without them");
     let tree = systemd();
     persist(&tree, &wants());
-    assert!(tree.get("/efi/loader/entries/arch.conf").ends_with("ro skew_tick=1"));
+    assert!(tree.get("/efi/loader/entries/arch.conf").ends_with("ro skew_tick=1\n"));
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_kernel_that_went_takes_its_entry_with_it() {
 }
 
 /// What refuses an apply, with nothing written.
-fn refused(tree: &Tree, source: &Source) -> PipelineError {
+pub fn refused(tree: &Tree, source: &Source) -> PipelineError {
     let start = tree.snapshot();
     let session = tree.session();
     let error = apply(&session, &plan_of(&session, source), &PERSIST).expect_err("refused");

@@ -1,9 +1,11 @@
 //! What loaders and packages do between an apply of boot parameters and its undo: entries are renamed, copied, removed.
 
 use planish_model::{EntryId, Exit};
-use planish_pipeline::{ApplyOptions, Session, Target, Undone, apply, confirm, undo};
+use planish_pipeline::{
+    ApplyOptions, Checked, PipelineError, Session, Target, Undone, apply, check, confirm, undo,
+};
 
-use crate::boot::{PERSIST, more, persist, wants};
+use crate::boot::{ENTRY, ENV, PERSIST, more, persist, refused, rocky, wants};
 use crate::crash::undo_everything;
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
@@ -163,4 +165,176 @@ fn a_kill_before_or_behind_the_new_name_leaves_what_the_next_undo_takes_back() {
         to_new(tree);
     };
     assert!(killed(&undo_everything, &applied, &|_| {}) > 5);
+}
+
+fn checked(tree: &Tree) -> Checked {
+    check(&tree.session(), None).expect("checked")
+}
+
+/// A host under a loader that reads entries, an entry of it, and one of a kernel that is installed later.
+type Copying = (fn() -> Tree, &'static str, &'static str);
+
+fn systemd() -> Tree {
+    started_by("f-6.12")
+}
+
+const COPYING: [Copying; 2] = [
+    (rocky, ENTRY, "/boot/loader/entries/m-6.14.conf"),
+    (systemd, "/efi/loader/entries/f-6.12.conf", "/efi/loader/entries/f-6.14.conf"),
+];
+
+/// A package installs a kernel, with the arguments of an entry that is there.
+fn install(tree: &Tree, from: &str, to: &str) {
+    tree.put(to, &tree.get(from).replace("6.12", "6.14"));
+}
+
+#[test]
+fn an_undo_names_the_copies_that_somebody_made_and_so_does_check() {
+    for (make, entry, new) in COPYING {
+        let tree = make();
+        let start = tree.snapshot();
+        persist(&tree, &wants());
+        assert_eq!(checked(&tree).carried_over, [], "an open entry gives them");
+        tree.reboot(&start);
+        install(&tree, entry, new);
+        assert_eq!(checked(&tree).carried_over, [], "an open entry gives them");
+        let undone = undo_all(&tree);
+        assert_eq!(undone.exit, Exit::Findings, "{new}: {:?}", undone.hints);
+        let source = format!("{new}:4");
+        let told = undone.hints.iter().find(|hint| hint.starts_with(&source)).expect("it is named");
+        assert!(told.contains("entry 1 gave it, which is undone"), "{told}");
+        assert!(told.ends_with(&format!("take `skew_tick=1` out of {source}")), "{told}");
+        let found = checked(&tree);
+        assert_eq!(found.exit, Exit::Findings, "{new}");
+        assert_eq!((found.carried_over.len(), found.carried_over[0].source.as_str()), (1, source.as_str()));
+
+        // The cure, as it was told.
+        tree.put(new, &tree.get(new).replace(" skew_tick=1", ""));
+        assert_eq!(checked(&tree).carried_over, [], "{new}");
+        assert_eq!(checked(&tree).exit, Exit::Done, "{new}");
+    }
+}
+
+#[test]
+fn a_reboot_is_pending_only_where_it_takes_the_arguments() {
+    for (make, entry, new) in COPYING {
+        for is_default in [false, true] {
+            let tree = make();
+            let start = tree.snapshot();
+            persist(&tree, &wants());
+            tree.reboot(&start);
+            if is_default {
+                install(&tree, entry, new);
+                tree.put(ENV, &tree.get(ENV).replace("saved_entry=m-6.12", "saved_entry=m-6.14"));
+            }
+            let undone = undo_all(&tree);
+            let is_pending = undone.hints.iter().any(|hint| hint.starts_with("reboot pending"));
+            assert_eq!(is_pending, !is_default, "{new}: {:?}", undone.hints);
+        }
+    }
+}
+
+#[test]
+fn a_command_line_file_that_is_made_from_an_entry_is_named() {
+    let tree = systemd();
+    persist(&tree, &wants());
+    tree.put("/etc/kernel/cmdline", "root=UUID=1 ro skew_tick=1\n");
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Findings);
+    assert!(undone.hints.iter().any(|hint| hint.starts_with("/etc/kernel/cmdline:1 gives `skew_tick=1`")));
+}
+
+#[test]
+fn what_stood_there_before_or_was_given_anew_is_nobodys_copy() {
+    // Another entry than the default had the same argument before.
+    let (other, own) = ("/boot/loader/entries/m-6.10.conf", "title O\nlinux /v\noptions ro skew_tick=1\n");
+    let tree = rocky();
+    tree.put(other, own);
+    persist(&tree, &wants());
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, tree.get(other).as_str()), (Exit::Done, own), "{:?}", undone.hints);
+    assert_eq!(checked(&tree).carried_over, []);
+    // Somebody gives it again, by another tool, and installs a kernel.
+    tree.put(ENTRY, &tree.get(ENTRY).replace("quiet", "quiet skew_tick=1"));
+    install(&tree, ENTRY, COPYING[0].2);
+    assert_eq!(checked(&tree).carried_over, [], "it is theirs by now");
+}
+
+#[test]
+fn a_copy_under_another_entry_that_is_open_is_told_with_the_one_that_gave_it() {
+    let (make, entry, new) = COPYING[0];
+    let tree = make();
+    persist(&tree, &wants());
+    install(&tree, entry, new);
+    persist(&tree, &more());
+    assert!(tree.get(new).contains(" skew_tick=1 rcupdate.rcu_normal_after_boot=1"), "{}", tree.get(new));
+    let undone = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
+    assert_eq!(undone.exit, Exit::Findings, "{:?}", undone.hints);
+    assert!(undone.hints.iter().any(|hint| hint.starts_with(new)), "{:?}", undone.hints);
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Done, "its own are out of the copy, too: {:?}", undone.hints);
+    assert!(!tree.get(new).contains("rcupdate"), "{}", tree.get(new));
+}
+
+#[test]
+fn an_entry_that_has_a_copy_gets_no_second_one() {
+    for (make, entry, new) in COPYING {
+        let tree = make();
+        persist(&tree, &wants());
+        install(&tree, entry, new);
+        undo_all(&tree);
+        let copy = tree.get(new);
+        // The one that is booted by default has none, so that they are due.
+        if new.starts_with(FOLDER) {
+            tree.put("/efi/loader/loader.conf", "default f-6.12.conf\n");
+        }
+        assert_eq!(persist(&tree, &wants()).exit, Exit::Done);
+        assert!(tree.get(entry).contains("skew_tick=1"), "{}", tree.get(entry));
+        assert_eq!(tree.get(new), copy, "it gives them once");
+        assert_eq!(undo_all(&tree).exit, Exit::Findings);
+        assert_eq!(tree.get(new), copy);
+        // With another value behind it a copy gives nothing.
+        tree.put(new, &copy.replace("skew_tick=1", "skew_tick=1 skew_tick=0"));
+        persist(&tree, &wants());
+        assert!(tree.get(new).contains("skew_tick=0 skew_tick=1"), "{}", tree.get(new));
+    }
+}
+
+#[test]
+fn an_entry_that_is_cut_off_anywhere_refuses_everything() {
+    for (make, entry, _) in COPYING {
+        let whole = make().get(entry);
+        let options = whole.find("options").expect("they are there");
+        let end = options + whole[options..].find('\n').expect("a line");
+        for at in (0..=end).filter(|at| at % 5 == 0 || *at + 3 > end) {
+            let tree = make();
+            tree.put(entry, &whole[..at]);
+            let error = refused(&tree, &wants());
+            assert!(error.to_string().contains(entry), "{at}: {error}");
+            assert!(!error.hints().is_empty(), "{at}: {error}");
+        }
+        // What cannot be read may be the one that is booted.
+        let tree = make();
+        tree.remove(entry);
+        tree.put(&format!("{entry}/x"), "");
+        let error = refused(&tree, &wants());
+        assert!(matches!(error, PipelineError::BootLoader { .. }), "{error}");
+        assert!(error.to_string().contains(entry), "{error}");
+    }
+}
+
+#[test]
+fn where_the_default_is_no_entry_of_a_file_nothing_is_taken_for_given() {
+    let tree = rocky();
+    tree.put(ENV, &tree.get(ENV).replace("saved_entry=m-6.12", "saved_entry=imaged"));
+    // The running kernel has it, and no file says so.
+    tree.put(CMDLINE, "quiet skew_tick=1\n");
+    let start = tree.snapshot();
+    assert_eq!(persist(&tree, &wants()).exit, Exit::Done);
+    assert!(tree.get(ENTRY).contains("skew_tick=1"));
+    let once = tree.snapshot();
+    persist(&tree, &wants());
+    assert_eq!(differences(&once, &tree.snapshot()), [""; 0], "applied twice is applied once");
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }

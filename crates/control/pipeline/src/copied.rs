@@ -1,0 +1,98 @@
+//! Arguments of entries that are undone, in files of the boot loader where no entry has put them: who installs a kernel,
+//! or makes `/etc/kernel/cmdline`, may copy them from an entry or from the command line that runs.
+//!
+//! What is told as ours: the arguments of an entry that the journal still knows, word for word and in one run, in a line
+//! from which a boot gets its arguments, and not those of an entry that is open. A file that the entry had edited is
+//! known as it was before; one that it had not is made since, or the apply would have edited it.
+
+use std::collections::BTreeMap;
+
+use planish_act::boot::{DIFFERS, resolved};
+use planish_boot::count_besides;
+use planish_model::{
+    BootFormat, BootLoader, CarriedOver, Entry, EntryId, EntryStep, OnceFormat, Outcome, OutcomeKind, Undo,
+};
+use planish_observe::{BootLine, boot_lines};
+
+use crate::devices;
+use crate::session::Session;
+
+/// The arguments that a step gives every boot.
+pub(crate) fn run_of(step: &EntryStep) -> Option<&str> {
+    if OnceFormat::of_knob(step.knob.as_str()).is_some() || !step.knob.is_persistence() {
+        return None;
+    }
+    step.boot_arguments()
+}
+
+/// The lines that still give what these entries gave, which were undone just now.
+pub(crate) fn after_undo(session: &Session, entries: &[Entry], undone: &[EntryId]) -> Vec<CarriedOver> {
+    let is_meant = |entry: &Entry| undone.contains(&entry.id);
+    look(session, None, entries, &is_meant, &|_, _| false)
+}
+
+/// The same of every entry that is closed. Where somebody has given the arguments anew, in a file that the undo had
+/// left without them, they are theirs by now, wherever else they stand.
+pub(crate) fn in_check(session: &Session, loader: &BootLoader, entries: &[Entry]) -> Vec<CarriedOver> {
+    let was_rid = |step: &EntryStep, is_more: bool| {
+        let is_rid = |undone: &Outcome| match undone.outcome {
+            OutcomeKind::Done => undone.detail.as_deref().is_none_or(|detail| !detail.contains(DIFFERS)),
+            kind => kind == OutcomeKind::Satisfied,
+        };
+        is_more && step.undone.as_ref().is_some_and(is_rid)
+    };
+    look(session, Some(loader), entries, &|_| true, &was_rid)
+}
+
+fn look(
+    session: &Session,
+    loader: Option<&BootLoader>,
+    entries: &[Entry],
+    is_meant: &dyn Fn(&Entry) -> bool,
+    is_theirs: &dyn Fn(&EntryStep, bool) -> bool,
+) -> Vec<CarriedOver> {
+    let mut entries = entries.to_vec();
+    entries.retain(|entry| entry.steps.iter().any(|step| run_of(step).is_some()));
+    if !entries.iter().any(|entry| !entry.is_open() && is_meant(entry)) {
+        return Vec::new();
+    }
+    devices::follow(session.host(), &mut entries);
+    let steps = |is_open: bool| {
+        let of = entries.iter().filter(move |entry| entry.is_open() == is_open);
+        of.flat_map(|entry| entry.steps.iter().filter_map(move |step| Some((entry, step, run_of(step)?))))
+    };
+    let mut held: Vec<&str> =
+        steps(true).filter(|(_, step, _)| !step.is_undone()).map(|(.., run)| run).collect();
+    held.sort_by_key(|run| std::cmp::Reverse(run.len()));
+    // Of entries that gave the same the newest knows best.
+    let mut given: BTreeMap<&str, &Entry> = BTreeMap::new();
+    given.extend(steps(false).filter(|(entry, ..)| is_meant(entry)).map(|(entry, _, run)| (run, entry)));
+    let lines = match loader {
+        Some(loader) => boot_lines(session.host(), loader),
+        None => boot_lines(session.host(), &session.observe().boot),
+    };
+    let mut found = Vec::new();
+    for (run, entry) in given {
+        let mut left = Vec::new();
+        let mut is_given_anew = false;
+        for BootLine { path, line, text } in &lines {
+            let edited = entry.steps.iter().find(|step| step.place == *path && step.undo == Undo::Edit);
+            let count = |text: &str| count_besides(text, run, &held);
+            let before = edited.map_or(0, |step| {
+                let step = resolved(step, entry.id, &entries);
+                let original = step.original().map_or("", |original| original.value.as_str());
+                original.lines().map(|line| count(&line.replace(['"', '\''], " "))).max().unwrap_or(0)
+            });
+            let is_more = count(text) > before;
+            is_given_anew |= edited.is_some_and(|step| is_theirs(step, is_more));
+            left.extend(is_more.then(|| CarriedOver {
+                source: format!("{path}:{line}"),
+                name: String::new(),
+                entry: Some(entry.id),
+                arguments: run.to_owned(),
+            }));
+        }
+        found.extend(left.into_iter().filter(|_| !is_given_anew));
+    }
+    found
+}
