@@ -26,7 +26,7 @@ pub struct Options {
     /// Recorded hosts only: no proof on this machine
     #[arg(long)]
     no_prove: bool,
-    /// Cases that each property test of a library draws, before all else
+    /// Cases that each property test of a library and of the pipeline draws, before all else
     #[arg(long, value_name = "N", default_value_t = 2500)]
     cases: u32,
     /// How often a process that fills a durable table is killed, after them
@@ -87,7 +87,21 @@ fn ask_properties(cases: u32) -> Result<()> {
     test.args(["test", "--workspace", "--profile", "ci", "--lib", "--no-fail-fast", "--quiet"]);
     let cases = cases.to_string();
     // As many may be drawn in vain as are asked: the limit does not grow by itself.
-    shell::run(test.env("PROPTEST_MAX_GLOBAL_REJECTS", &cases).env("PROPTEST_CASES", &cases))
+    shell::run(test.env("PROPTEST_MAX_GLOBAL_REJECTS", &cases).env("PROPTEST_CASES", &cases))?;
+    // Lives of whole hosts, which are no tests of a library.
+    let mut lives = ground::cargo();
+    lives.args([
+        "test",
+        "--profile",
+        "ci",
+        "--package",
+        "planish-pipeline",
+        "--test",
+        "it",
+        "--",
+        "random::",
+    ]);
+    shell::run(lives.env("PROPTEST_MAX_GLOBAL_REJECTS", &cases).env("PROPTEST_CASES", &cases))
 }
 
 /// Kills ingest into a table, and corrections of one, at seeded moments: no acknowledged row is lost, none is there

@@ -10,7 +10,7 @@ use crate::crash::undo_everything;
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
 
-const FOLDER: &str = "/efi/loader/entries";
+pub const FOLDER: &str = "/efi/loader/entries";
 const TEXT: &str = "title F\nversion 6.12\nlinux /vmlinuz-6.12\noptions root=UUID=1 ro\n";
 
 fn entry(name: &str) -> String {
@@ -18,7 +18,7 @@ fn entry(name: &str) -> String {
 }
 
 /// The small host, started by systemd-boot, with one entry of this name.
-fn started_by(name: &str) -> Tree {
+pub fn started_by(name: &str) -> Tree {
     let tree = Tree::new();
     tree.put("/efi/EFI/systemd/systemd-bootx64.efi", "");
     tree.put(&entry(name), TEXT);
@@ -30,6 +30,23 @@ fn rename(tree: &Tree, from: &str, to: &str) {
     let text = tree.get(from);
     tree.remove(from);
     tree.put(to, &text);
+}
+
+/// A package installs a kernel of a name that is not there yet, with the arguments of the first entry.
+pub fn install_another(tree: &Tree) {
+    let files = tree.snapshot();
+    let mut names = files.keys().filter(|path| path.starts_with(FOLDER) && path.ends_with(".conf"));
+    let count = names.clone().count();
+    let text = files[names.next().expect("an entry")].replace("6.12", &format!("6.{}", 20 + count));
+    tree.put(&entry(&format!("k-6.{}", 20 + count)), &text);
+}
+
+/// What the loader calls its first entry after one more boot: a try less, then a good one, then one that is counted
+/// anew.
+pub fn count(tree: &Tree) {
+    let names = ["f-6.12+3", "f-6.12+2-1", "f-6.12"];
+    let at = names.iter().position(|name| !tree.get(&entry(name)).is_empty()).expect("an entry");
+    rename(tree, &entry(names[at]), &entry(names[(at + 1) % names.len()]));
 }
 
 fn undo_all(tree: &Tree) -> Undone {

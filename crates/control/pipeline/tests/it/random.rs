@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use planish_model::{EntryId, Exit, Nodes, Want};
 use planish_pipeline::{
-    ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, confirm, plan, undo,
+    ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan, undo,
 };
 use proptest::prelude::*;
 
 use crate::boot;
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
+use crate::loader;
 use crate::tree::*;
 use crate::watch::without_watcher;
 
@@ -42,6 +43,10 @@ enum Event {
     Raise(u32, u64),
     /// The machine goes down and comes up again.
     Reboot,
+    /// A package installs a kernel, and copies the arguments of an entry into one of its own.
+    Kernel,
+    /// The loader counts the tries of its entries, or a boot was good.
+    Count,
 }
 
 /// Places that strangers edit, with a base that keeps their values apart from ours.
@@ -117,6 +122,21 @@ fn over_boots() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// The same beside what a loader and packages do.
+fn beside_packages() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => (5usize..8).prop_map(Event::Persist),
+        1 => (5usize..8).prop_map(Event::Try),
+        1 => Just(Event::Confirm),
+        1 => (5usize..8, 0usize..40, moment()).prop_map(|(number, at, when)| Event::KilledPersist(number, at, when)),
+        2 => proptest::option::of(1u64..5).prop_map(Event::Undo),
+        1 => (0usize..20, moment()).prop_map(|(at, when)| Event::KilledUndo(at, when)),
+        1 => Just(Event::Reboot),
+        1 => Just(Event::Kernel),
+        2 => Just(Event::Count),
+    ]
+}
+
 fn anybodys() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => ours(),
@@ -183,6 +203,8 @@ fn run(tree: &Tree, start: &BTreeMap<String, String>, event: &Event) -> Vec<Stri
             until_killed(|| apply_in(&session, *number, &at_boot));
         }
         Event::Reboot => tree.reboot(start),
+        Event::Kernel => loader::install_another(tree),
+        Event::Count => loader::count(tree),
         Event::Undo(None) => return undo(&tree.session(), Target::Newest, false).expect("undone").hints,
         Event::Undo(Some(id)) => {
             // An entry that was never made is an error, and changes nothing.
@@ -383,8 +405,13 @@ fn an_older_entry_writes_nothing_under_a_newer_one_that_set_the_same_value() {
     }
 }
 
+/// How many cases a property draws: `./x soak` asks for more than the suite of every day has time for.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|asked| asked.parse().ok()).unwrap_or(60)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Nobody interferes: whatever planish did, and wherever it was killed, everything goes again. Only a kill may
     /// leave a derived value or a pool that was granted in part, and force brings those back.
@@ -422,6 +449,50 @@ proptest! {
         live_and_undo(&tree, &start, &events)?;
         tree.reboot(&start);
         prop_assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "after one more boot");
+    }
+
+    /// Kernels are installed, and the loader renames its entries: what planish wrote goes again under whatever name,
+    /// and every copy that somebody made of it is named.
+    #[test]
+    fn no_argument_stays_that_nobody_names(events in proptest::collection::vec(beside_packages(), 1..10)) {
+        let tree = loader::started_by("f-6.12+3");
+        tree.reboot(&tree.snapshot());
+        let start = tree.snapshot();
+        for event in &events {
+            run(&tree, &start, event);
+        }
+        undo(&tree.session(), Target::All, false).expect("undone");
+        let found = check(&tree.session(), None).expect("checked").carried_over;
+        let files = tree.snapshot();
+        let entries = files.iter().filter(|(path, _)| path.starts_with(loader::FOLDER) && path.ends_with(".conf"));
+        for (path, text) in entries {
+            let is_named = found.iter().any(|line| line.source.starts_with(path));
+            let has_some = ["skew_tick", "rcu_normal"].iter().any(|name| text.contains(name));
+            let is_own = path.contains("/f-6.12");
+            prop_assert_eq!(has_some, is_named && !is_own, "{} {}: {:?}", path, text, found);
+        }
+        for entry in tree.entries() {
+            prop_assert!(!entry.is_open(), "{:?}", entry);
+        }
+    }
+
+    /// Whatever went before: what is applied twice is applied once.
+    #[test]
+    fn applied_twice_is_applied_once(
+        (_, make) in proptest::sample::select(boot::all().to_vec()),
+        events in proptest::collection::vec(over_boots(), 0..6),
+        number in 0usize..8,
+    ) {
+        let tree = make();
+        tree.reboot(&tree.snapshot());
+        let start = tree.snapshot();
+        for event in events.iter().chain([&Event::Persist(number)]) {
+            run(&tree, &start, event);
+        }
+        let (once, entries) = (tree.snapshot(), tree.entries().len());
+        run(&tree, &start, &Event::Persist(number));
+        prop_assert_eq!(differences(&once, &tree.snapshot()), [""; 0]);
+        prop_assert_eq!(tree.entries().len(), entries);
     }
 
     /// Someone else interferes: no undo writes over a value of theirs, and no page of theirs is taken.
