@@ -19,8 +19,8 @@ pub(crate) fn remove(text: &str, line: &Range<usize>, arguments: &str) -> Option
     Some(format!("{}{}", &text[..at], &text[at + run.len()..]))
 }
 
-/// How often a line gives these arguments word for word in one run, besides those of `others`: longer runs that somebody
-/// else gives, and that may have them within.
+/// How often a line gives these arguments word for word in one run, besides those of `others`: longer runs that
+/// somebody else gives, and that may have them within.
 #[must_use]
 pub fn count_besides(line: &str, arguments: &str, others: &[&str]) -> usize {
     let mut words: Vec<&str> = line.split_whitespace().collect();

@@ -1,6 +1,6 @@
 //! The kernel command line as the kernel takes it apart (`lib/cmdline.c`, `kernel/params.c`).
 
-use crate::{Knob, ValueType};
+use crate::{Knob, ValueType, is_by_size};
 
 /// The arguments of a command line, up to the `--` behind which they are for process 1. Blanks inside double quotes
 /// do not separate.
@@ -50,13 +50,14 @@ pub fn value(cmdline: &str, knob: &Knob, default_page: Option<u64>) -> Option<St
     found(&words, knob, default_page).map(|(value, _)| value)
 }
 
-/// What some arguments give a boot parameter, and which of them does: of several the last counts. A bare word is `1`.
+/// What some arguments give a boot parameter, and which of them does: of several the last counts, unless the kernel
+/// adds them up. A bare word is `1`.
 #[must_use]
 pub fn found(words: &[&str], knob: &Knob, default_page: Option<u64>) -> Option<(String, usize)> {
     let (wanted, counted) = knob.boot_parameter()?;
     let counted = counted.map(size);
     let mut page = default_page;
-    let mut found = None;
+    let mut found: Option<(String, usize)> = None;
     for (index, argument) in words.iter().enumerate() {
         let (name, value) = parts(argument);
         if name == "hugepagesz" {
@@ -66,7 +67,13 @@ pub fn found(words: &[&str], knob: &Knob, default_page: Option<u64>) -> Option<(
         if same_name(name, wanted) && counts {
             let flag = matches!(knob.r#type, ValueType::Flag { .. });
             let value = value.map(str::to_owned).or_else(|| flag.then(|| "1".to_owned()));
-            found = value.map(|value| (value, index)).or(found);
+            found = match (value, found) {
+                (Some(value), Some((before, _))) if is_by_size(wanted) => {
+                    Some((format!("{before};{value}"), index))
+                }
+                (Some(value), _) => Some((value, index)),
+                (None, before) => before,
+            };
         }
     }
     found
@@ -89,6 +96,13 @@ mod tests {
         let line = "BOOT_IMAGE=/vmlinuz quiet isolcpus=1 isolcpus=domain,2-7 -- isolcpus=3";
         assert_eq!(of(line, "boot.isolcpus").as_deref(), Some("domain,2-7"));
         assert_eq!(of(line, "boot.nohz_full"), None);
+    }
+
+    #[test]
+    fn what_is_said_of_each_size_is_added_up() {
+        let line = "thp_anon=64K:always quiet thp_anon=2M:inherit;1M:never thp_shmem=64K:always";
+        assert_eq!(of(line, "boot.thp_anon").as_deref(), Some("64K:always;2M:inherit;1M:never"));
+        assert_eq!(of(line, "boot.thp_shmem").as_deref(), Some("64K:always"));
     }
 
     #[test]

@@ -232,6 +232,14 @@ pub struct Knob {
     pub proof: String,
 }
 
+/// Whether a boot parameter says something of each size, and is added to where it is given more than once: what
+/// `thp_anon=64K:always;2M:inherit` says is said by `thp_anon=64K:always thp_anon=2M:inherit` as well (`setup_thp_anon`
+/// of `mm/huge_memory.c` and `setup_thp_shmem` of `mm/shmem.c` begin with what was said before).
+#[must_use]
+pub fn is_by_size(parameter: &str) -> bool {
+    ["thp_anon", "thp_shmem"].contains(&parameter)
+}
+
 impl Knob {
     /// Whether one row addresses many places.
     #[must_use]
@@ -274,6 +282,11 @@ impl Knob {
         match (&self.r#type, size) {
             (ValueType::Flag { .. }, _) => (value == "1").then(|| name.to_owned()),
             (_, Some(size)) => Some(format!("hugepagesz={size} {name}={value}")),
+            // No loader can be given a `;`: its shell, or GRUB's own, ends a command there.
+            (_, None) if is_by_size(name) => {
+                let each = value.split(';').map(|part| format!("{name}={part}"));
+                Some(each.collect::<Vec<_>>().join(" "))
+            }
             (_, None) => Some(format!("{name}={value}")),
         }
     }
@@ -321,6 +334,12 @@ mod tests {
         }
         assert_eq!(told("boot.mitigations", "auto,nosmt"), None);
         assert_eq!(told("boot.thp_anon", "16K-64K:always;2M:inherit"), None);
+        let argument =
+            |id: &str| catalogue.knob(&KnobId::new(id)).expect("a row").argument("64K:always;2M:inherit");
+        for name in ["thp_anon", "thp_shmem"] {
+            let told = format!("{name}=64K:always {name}=2M:inherit");
+            assert_eq!(argument(&format!("boot.{name}")), Some(told), "no loader takes a `;`");
+        }
         assert_eq!(told("net.ipv4.ip_local_reserved_ports", "80,443 8080"), None, "no boot parameter");
         assert!(told("boot.isolcpus", "5-1,x").is_some() && told("boot.isolcpus", "domain,1-N").is_none());
         assert!(told("net.ipv4.tcp_rmem", "9000 200 100").is_some());

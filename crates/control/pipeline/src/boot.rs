@@ -8,12 +8,14 @@ use planish_act::boot::{format_of, is_in};
 use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
-    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, EntryStep, Knob, Observation, Original,
-    Undo, Unpersisted, ValueType,
+    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryStep, Knob, Observation,
+    Original, Undo, Unpersisted, ValueType,
 };
 
+use crate::copied;
 use crate::error::PipelineError;
 use crate::persist::file_step;
+use crate::session::Session;
 
 /// The knob that the steps of our own file of GRUB go by.
 const OWN: &str = "persist.grub";
@@ -65,13 +67,17 @@ impl Wishes {
     /// The steps that bring them, or why nothing here can.
     pub fn into_steps(
         self,
+        session: &Session,
         loader: &BootLoader,
-        copies: &[CarriedOver],
+        entries: &[Entry],
         sink: &dyn Sink,
     ) -> Result<(Vec<EntryStep>, Vec<Unpersisted>), PipelineError> {
         let Some(arguments) = self.arguments() else { return Ok((Vec::new(), Vec::new())) };
         match loader {
-            BootLoader::Known(files) => Ok((steps(files, &arguments, copies, sink)?, Vec::new())),
+            BootLoader::Known(files) => {
+                let copies = copied::in_check(session, loader, entries);
+                Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
+            }
             BootLoader::Outside { reason } => {
                 let left_out = |row: Unpersisted| Unpersisted { reason: reason.clone(), ..row };
                 Ok((Vec::new(), self.rows.into_iter().map(left_out).collect()))

@@ -40,8 +40,8 @@ pub struct Checked {
     pub changed_units: Vec<ChangedUnit>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
     pub trial_boots: Vec<TrialBoot>,
-    /// Lines of the boot loader's files that give the arguments of a trial boot, or of an entry that is undone, to later
-    /// boots.
+    /// Lines of the boot loader's files that give the arguments of a trial boot, or of an entry that is undone, to
+    /// later boots.
     pub carried_over: Vec<CarriedOver>,
     /// Done, or findings.
     pub exit: Exit,

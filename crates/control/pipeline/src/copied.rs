@@ -1,9 +1,9 @@
-//! Arguments of entries that are undone, in files of the boot loader where no entry has put them: who installs a kernel,
-//! or makes `/etc/kernel/cmdline`, may copy them from an entry or from the command line that runs.
+//! Arguments of entries that are undone, in files of the boot loader where no entry has put them: who installs a
+//! kernel, or makes `/etc/kernel/cmdline`, may copy them from an entry or from the command line that runs.
 //!
-//! What is told as ours: the arguments of an entry that the journal still knows, word for word and in one run, in a line
-//! from which a boot gets its arguments, and not those of an entry that is open. A file that the entry had edited is
-//! known as it was before; one that it had not is made since, or the apply would have edited it.
+//! What is told as ours: the arguments of an entry that the journal still knows, word for word and in one run, in a
+//! line from which a boot gets its arguments, and not those of an entry that is open. A file that the entry had edited
+//! is known as it was before; one that it had not is made since, or the apply would have edited it.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,6 @@ use planish_model::{
 };
 
 use crate::boot;
-use crate::copied;
 use crate::devices;
 use crate::error::PipelineError;
 use crate::holding;
@@ -145,11 +144,8 @@ impl Persistence {
         let (mut pending, mut refusal) = (None, None);
         if let Some(observation) = observation {
             pending = wishes.arguments();
-            let copies = match &pending {
-                Some(_) => copied::in_check(session, &observation.boot, entries),
-                None => Vec::new(),
-            };
-            let (written, outside) = match wishes.clone().into_steps(&observation.boot, &copies, sink) {
+            let steps_of = wishes.clone().into_steps(session, &observation.boot, entries, sink);
+            let (written, outside) = match steps_of {
                 Ok(given) => given,
                 Err(error) => (Vec::new(), wishes.left_out(refusal.insert(error))),
             };

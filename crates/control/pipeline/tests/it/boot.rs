@@ -194,6 +194,30 @@ fn a_new_default_kernel_without_the_arguments_is_never_green() {
 }
 
 #[test]
+fn what_is_said_of_several_sizes_comes_without_what_ends_a_command() {
+    let word = Want::Text("64K:always;2M:inherit".to_owned());
+    let sizes = profile("sizes", &[("boot.thp_anon", word)]);
+    for (name, make) in all() {
+        let tree = make();
+        let start = tree.snapshot();
+        let applied = persist(&tree, &sizes);
+        assert_eq!(applied.exit, Exit::Done, "{name}: {:#?}", applied.outcomes);
+        tree.reboot(&start);
+        let given = "thp_anon=64K:always thp_anon=2M:inherit";
+        assert!(tree.get(CMDLINE).contains(given), "{name}: {}", tree.get(CMDLINE));
+        // Where a program makes the menu none ran, and the next boot is by the old one.
+        let is_made = name == "debian" || name == "suse";
+        let ends = if is_made { DriftState::LostAtBoot } else { DriftState::Ok };
+        assert_eq!(state(&tree, &sizes, "boot.thp_anon").0, ends, "{name}");
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+        tree.reboot(&start);
+        assert!(!tree.get(CMDLINE).contains("thp_anon"), "{name}: {}", tree.get(CMDLINE));
+        let left = differences(&start, &tree.snapshot());
+        assert!(left.iter().all(|path| path == CMDLINE), "{name}: {left:?}");
+    }
+}
+
+#[test]
 fn each_loader_gets_them_where_it_looks() {
     let tree = debian();
     let applied = persist(&tree, &wants());
