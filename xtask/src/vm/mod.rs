@@ -39,6 +39,9 @@ pub struct Options {
     /// services, knobs or units; bls-persist (GRUB with entries) or efi-persist (systemd-boot)
     #[arg(long, requires = "disk", value_name = "STAGE")]
     pub from: Option<String>,
+    /// End the guest with a disk before this stage
+    #[arg(long, requires = "disk", value_name = "STAGE")]
+    pub until: Option<String>,
 }
 
 /// Boots the guests and counts their results.
@@ -56,7 +59,7 @@ pub fn run(options: &Options) -> Result<Tally> {
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     let programs = Programs::build()?;
     if options.disk {
-        return disk::run(&folder, &programs, options.from.as_deref());
+        return disk::run(&folder, &programs, options.from.as_deref(), options.until.as_deref());
     }
     tally.skips.extend(programs.skips.iter().cloned());
     let versions = match options.kernels.as_slice() {

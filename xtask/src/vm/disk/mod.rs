@@ -27,8 +27,9 @@ use std::time::Instant;
 pub const NAME: &str = "guest-disk";
 const FIRST: &str = "persist";
 
-/// Boots stage after stage from the first one or from this one, and counts the results.
-pub fn run(folder: &Path, programs: &Programs, from: Option<&str>) -> Result<Tally> {
+/// Boots stage after stage, from the first one or from this one to the last one or to the one before this, and counts
+/// the results.
+pub fn run(folder: &Path, programs: &Programs, from: Option<&str>, until: Option<&str>) -> Result<Tally> {
     let begin = Instant::now();
     let form = Form::of(from.unwrap_or(FIRST));
     let base = image::base(folder, form)?;
@@ -42,7 +43,7 @@ pub fn run(folder: &Path, programs: &Programs, from: Option<&str>) -> Result<Tal
     let mut tally = Tally::default();
     let mut next = Some(from.unwrap_or(FIRST).to_owned());
     let mut boot_count = 0;
-    while let Some(name) = next.take() {
+    while let Some(name) = next.take_if(|name| until != Some(name.as_str())) {
         boot_count += 1;
         copy(&disk, &live)?;
         let log = at(&format!("{NAME}-{boot_count:02}-{name}.log"));
@@ -69,6 +70,10 @@ pub fn run(folder: &Path, programs: &Programs, from: Option<&str>) -> Result<Tal
                 println!("{NAME} {name} fail {why}; see {}", log.display());
             }
         }
+    }
+    if let Some(until) = until.filter(|_| next.is_none()) {
+        tally.failed_count += 1;
+        println!("{NAME} {until} fail it never came to the stage that it was to end before");
     }
     for path in [&disk, &live, &writes].into_iter().chain(&variables) {
         match fs::remove_file(path) {
