@@ -483,4 +483,16 @@ impl Entry {
     pub fn is_open(&self) -> bool {
         !matches!(self.state, EntryState::Closed(_))
     }
+
+    /// What whoever applied it allowed. An entry of an older planish does not say; what it has set was allowed, and of a
+    /// class that nobody need allow nothing is named: to name a knob allows more, such as the card of one's own session.
+    #[must_use]
+    pub fn was_allowed(&self) -> Allowed {
+        if !self.allowed.is_nothing() {
+            return self.allowed.clone();
+        }
+        let is_set = |step: &&EntryStep| !step.is_undone() && !step.knob.is_persistence();
+        let set = self.steps.iter().filter(|step| step.class != Class::Safe).filter(is_set);
+        Allowed { classes: Vec::new(), knobs: set.map(|step| step.knob.clone()).collect() }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    CarriedOver, Class, Drift, Entry, EntryId, EntryStep, Exit, Persisted, TrialBoot, Unpersisted,
+    CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, KnobId, Persisted, TrialBoot, Unpersisted,
 };
 
 use crate::apply::held_against;
@@ -98,20 +98,16 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
 }
 
 /// What the entries were allowed that hold values of a profile: it was applied so, and a check that allowed less would
-/// look for less. An entry of an older planish does not say; what it has set was allowed, and of a class that nobody
-/// need allow nothing is named: to name a knob allows more, such as the card of one's own session.
+/// look for less.
 fn allowed_then(session: &Session, named: &Named, entries: &[Entry]) -> PlanOptions {
     let Named::Profile(profile) = named else { return PlanOptions::default() };
     let mut options = PlanOptions::default();
     for entry in session.holding(entries).iter().filter(|entry| entry.profile == profile.name) {
-        options.allow_classes.extend(&entry.allowed.classes);
-        let is_unsaid =
-            |step: &&EntryStep| entry.allowed.is_nothing() && !step.is_undone() && step.class != Class::Safe;
-        let set = entry.steps.iter().filter(is_unsaid).map(|step| &step.knob);
-        let allowed = entry.allowed.knobs.iter().chain(set);
+        let allowed = entry.was_allowed();
+        options.allow_classes.extend(allowed.classes);
         // A row may have gone from the catalogue since.
-        let known = allowed.filter(|id| session.catalogue().knob(id).is_ok());
-        options.allow_knobs.extend(known.cloned());
+        let is_known = |id: &KnobId| session.catalogue().knob(id).is_ok();
+        options.allow_knobs.extend(allowed.knobs.into_iter().filter(is_known));
     }
     options
 }

@@ -102,8 +102,8 @@ fn placed() -> Result<Outcome> {
     let seen = Process::of_unit()?;
     ensure!(seen.cpus == OWN_CPU && seen.memory == OWN_MEMORY, "after the restart it has {seen:?}");
     ensure!(seen.own_pages.keys().all(|node| *node == 1), "its own pages are elsewhere, too: {seen:?}");
-    // Whoever asks has allowed no class, so that the argument is not held against the host.
-    let checked = planish::json(&["check", PROFILE], &[0])?;
+    // 1, as the apply: what it was allowed and could not set is held against the host.
+    let checked = planish::json(&["check", PROFILE], &[1])?;
     let count = ensure_only_the_argument_is_missing(&checked)?;
     let verified = tool("systemd-analyze", &["verify", UNIT_FILE])?;
     ensure!(verified.trim().is_empty(), "systemd-analyze: {verified}");

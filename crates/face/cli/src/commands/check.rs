@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Class, DriftState, Entry, EntryId, Exit, KnobCheck, Persisted, TrialBootState, Unpersisted, gone_at_boot,
-    quoted,
+    Allowed, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted, TrialBootState,
+    Unpersisted, gone_at_boot, quoted,
 };
 use planish_pipeline::{self as pipeline, Checked, Session, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
+use crate::commands::plan::allowing;
 use crate::commands::{monitor, once};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -183,14 +184,13 @@ fn keeping(source: Option<&str>, checked: &Checked, session: &Session) -> Option
     let file = source.filter(|source| source.ends_with(".toml")).or_else(of_entry);
     let named = file.map_or_else(|| session.named_for_root(profile), str::to_owned);
     let mut line = format!("apply {} --persist", quoted(&named));
-    // By name: to allow a class would allow more than was allowed then.
-    let allowed: BTreeSet<&str> = steps()
-        .filter(|step| step.class != Class::Safe && !step.knob.is_persistence())
-        .map(|step| step.knob.as_str())
-        .collect();
-    if !allowed.is_empty() {
-        line += &format!(" --allow-knob {}", allowed.into_iter().collect::<Vec<_>>().join(","));
-    }
+    // As it was allowed then, and not by the names of what was set: of a placement also what waits for a reboot must be
+    // allowed, or none of it is, and to name a knob allows more than its class.
+    let allowed: Vec<Allowed> = entries.iter().map(|entry| entry.was_allowed()).collect();
+    let classes: BTreeSet<Class> = allowed.iter().flat_map(|allowed| &allowed.classes).copied().collect();
+    let knobs: BTreeSet<&str> =
+        allowed.iter().flat_map(|allowed| &allowed.knobs).map(KnobId::as_str).collect();
+    line += &allowing(&classes, knobs);
     if let Some(service) = steps().find_map(|step| step.service.as_ref()) {
         line += &format!(" --service {}", quoted(service));
     }

@@ -80,13 +80,7 @@ impl Choice {
     /// The options as they are typed after `plan` or `apply`.
     pub(crate) fn words(&self) -> String {
         let Contents { allow, allow_knob, service, exclude } = &self.contents;
-        let mut words = String::new();
-        for class in allow {
-            words.push_str(&format!(" --allow {}", format!("{class:?}").to_lowercase()));
-        }
-        for knob in allow_knob {
-            words.push_str(&format!(" --allow-knob {}", quoted(knob)));
-        }
+        let mut words = allowing(allow, allow_knob.iter().map(String::as_str));
         if let Some(service) = service {
             words.push_str(&format!(" --service {}", quoted(service)));
         }
@@ -307,6 +301,16 @@ pub(crate) fn file_argument(path: &Path, ending: &str) -> String {
     let text = path.display().to_string();
     let ends = text.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'));
     if text.contains('/') || ends { text } else { format!("./{text}") }
+}
+
+/// What is allowed, as it is typed after `plan` or `apply`.
+pub(crate) fn allowing<'a>(
+    classes: impl IntoIterator<Item = &'a Class>,
+    knobs: impl IntoIterator<Item = &'a str>,
+) -> String {
+    let classes =
+        classes.into_iter().map(|class| format!(" --allow {}", format!("{class:?}").to_lowercase()));
+    classes.chain(knobs.into_iter().map(|knob| format!(" --allow-knob {}", quoted(knob)))).collect()
 }
 
 /// A class that may be allowed as a whole.
