@@ -484,8 +484,9 @@ impl Entry {
         !matches!(self.state, EntryState::Closed(_))
     }
 
-    /// What whoever applied it allowed. An entry of an older planish does not say; what it has set was allowed, and of a
-    /// class that nobody need allow nothing is named: to name a knob allows more, such as the card of one's own session.
+    /// What whoever applied it allowed. An entry of an older planish does not say; what it has set was allowed, and of
+    /// a class that nobody need allow nothing is named: to name a knob allows more, such as the card of one's own
+    /// session.
     #[must_use]
     pub fn was_allowed(&self) -> Allowed {
         if !self.allowed.is_nothing() {
