@@ -11,7 +11,7 @@ use std::fs;
 pub const BEFORE: &str = "before";
 /// The apply of all of it.
 pub const APPLY: [&str; 6] = ["apply", REBOOT, "--allow", "availability", "--persist", "--yes"];
-const MENU: &str = "/boot/grub/grub.cfg";
+pub const MENU: &str = "/boot/grub/grub.cfg";
 
 /// First boot: apply.
 pub fn persist(report: &mut Report) -> Next {

@@ -18,6 +18,7 @@ mod boot;
 mod files;
 mod holder;
 mod isolated;
+mod kept;
 mod left;
 mod loaders;
 mod once;
@@ -37,7 +38,7 @@ const SERIAL_NUMBER: &str = "/sys/class/dmi/id/product_serial";
 const PREFIX: &str = "planish-stage-";
 /// Others on the same host: the stage after the last power cut.
 const THIRD: &str = "third";
-/// A placement of a service; the host side gives this stage a machine of two nodes.
+/// A placement of a service; the host side gives stages of this name a machine of two nodes.
 const SERVICES: &str = "services";
 /// Every safe knob of this kernel.
 const KNOBS: &str = "knobs";
@@ -86,7 +87,7 @@ pub fn run(stage: &str) {
         }
         SERVICES => {
             services::run_all(&mut report);
-            Next::Reboot(KNOBS.to_owned())
+            kept::begin(&mut report)
         }
         KNOBS => {
             control::run_all(&mut report);
@@ -95,6 +96,7 @@ pub fn run(stage: &str) {
         _ => once::stage(stage, &mut report)
             .or_else(|| arms::stage(stage, &mut report))
             .or_else(|| holder::stage(stage, &mut report))
+            .or_else(|| kept::stage(stage, &mut report))
             .or_else(|| left::stage(stage, &mut report))
             .or_else(|| loaders::stage(stage, &mut report))
             .or_else(|| power::stage(stage, &mut report))

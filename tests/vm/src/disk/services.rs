@@ -12,20 +12,20 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Name of the copy of all files from before the apply.
-const BEFORE: &str = "services";
-const UNIT: &str = "planish-load.service";
+pub const BEFORE: &str = "services";
+pub const UNIT: &str = "planish-load.service";
 const UNIT_FILE: &str = "/etc/systemd/system/planish-load.service";
 const DROP_IN: &str = "/etc/systemd/system/planish-load.service.d/zz-planish.conf";
 const PROFILE_FILE: &str = "/etc/planish/profiles/services.toml";
-const PROFILE: &str = "services";
-const ALL_CPUS: &str = "0-3";
+pub const PROFILE: &str = "services";
+pub const ALL_CPUS: &str = "0-3";
 /// The core of node 1 that does not keep house.
-const OWN_CPU: &str = "3";
-const OWN_MEMORY: &str = "bind:1";
-const HOUSEKEEPING_MASK: &str = "7";
+pub const OWN_CPU: &str = "3";
+pub const OWN_MEMORY: &str = "bind:1";
+pub const HOUSEKEEPING_MASK: &str = "7";
 /// Of the first serial port: on the CPU that the service is to have, so that it must go.
-const INTERRUPT: &str = "/proc/irq/4/smp_affinity_list";
-const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
+pub const INTERRUPT: &str = "/proc/irq/4/smp_affinity_list";
+pub const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
 
 /// All of it, in an order in which each check needs the one before.
 pub fn run_all(report: &mut Report) {
@@ -75,11 +75,15 @@ fn refused_whole() -> Result<Outcome> {
     Ok(Outcome::Ok(format!("{count} files as before: {}", run.stderr.lines().next().unwrap_or_default())))
 }
 
+/// 1: the argument of the kernel that goes with it is not given, and without --persist it will not be.
+pub fn apply_now() -> Result<Value> {
+    planish::json(&["apply", PROFILE, "--yes", "--allow", "availability"], &[1])
+}
+
 /// The service that runs is left alone; what it gets at its next start is said.
 fn apply() -> Result<Outcome> {
     let before = Process::of_unit()?;
-    // 1: the argument of the kernel that goes with it is not given, and without --persist it will not be.
-    let applied = planish::json(&["apply", PROFILE, "--yes", "--allow", "availability"], &[1])?;
+    let applied = apply_now()?;
     ensure_only_the_argument_is_missing(&applied)?;
     let messages = applied["messages"].to_string();
     let command = format!("systemctl daemon-reload; systemctl restart {UNIT}");
@@ -139,17 +143,19 @@ fn undo(before: &BTreeMap<String, String>) -> Result<Outcome> {
 
 /// What the kernel gave the service's main process.
 #[derive(Debug)]
-struct Process {
+pub struct Process {
     pid: u32,
-    cpus: String,
+    /// As a list.
+    pub cpus: String,
     /// Its policy, in the words of numa_maps.
-    memory: String,
+    pub memory: String,
     /// Anonymous pages by node: those that it wrote itself, under this policy.
     own_pages: BTreeMap<u32, u64>,
 }
 
 impl Process {
-    fn of_unit() -> Result<Self> {
+    /// The one that runs now.
+    pub fn of_unit() -> Result<Self> {
         let shown = tool("systemctl", &["show", "--property=MainPID", "--value", UNIT])?;
         let pid: u32 = shown.trim().parse().with_context(|| format!("MainPID={shown}"))?;
         ensure!(pid > 0, "{UNIT} does not run");
