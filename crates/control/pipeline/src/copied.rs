@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use planish_act::boot::{DIFFERS, resolved};
 use planish_boot::count_besides;
 use planish_model::{
-    BootFormat, BootLoader, CarriedOver, Entry, EntryId, EntryStep, OnceFormat, Outcome, OutcomeKind, Undo,
+    BootLoader, CarriedOver, Entry, EntryId, EntryStep, OnceFormat, Outcome, OutcomeKind, Undo,
 };
 use planish_observe::{BootLine, boot_lines};
 

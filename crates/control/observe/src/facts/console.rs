@@ -2,10 +2,9 @@
 //! older kernels with interrupts off (`kernel/printk/printk.c`, `console_unlock`).
 
 use planish_host::Host;
-use planish_model::Observation;
+use planish_model::{Observation, bootline};
 
 use super::{Facts, value};
-use crate::bootline;
 use crate::observe::Shared;
 
 /// Drivers of lines that send one bit after the other, or look as if they did.
