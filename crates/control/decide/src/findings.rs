@@ -247,6 +247,9 @@ fn nodes(service: &PlacedService) -> String {
     nodes.join(",")
 }
 
+/// What a row says that no trial has measured.
+const NO_PROOF: &str = "none yet";
+
 /// One finding for all places of a knob that are not as wanted.
 fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Finding {
     let Against { plan, source } = against;
@@ -255,6 +258,8 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
         catalogue.knob(&first.knob).map_or_else(|_| raw.to_owned(), |knob| knob.r#type.with_unit(raw))
     };
     let (now, wanted) = (told(&first.now), told(&first.wanted));
+    let proof =
+        catalogue.knob(&first.knob).ok().filter(|knob| knob.proof != NO_PROOF).map(|knob| &knob.proof);
     let evidence = if first.raise_pages.is_some() {
         let pages: u64 = steps.iter().filter_map(|step| step.raise_pages).sum();
         let because = first.because.as_deref().unwrap_or("for its own need");
@@ -270,7 +275,7 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
         knob: Some(first.knob.clone()),
         severity: Severity::Note,
         may_cost: None,
-        costs: None,
+        costs: proof.map(|proof| format!("measured on other hosts: {proof}")),
         risk: None,
         class: first.class,
         evidence,

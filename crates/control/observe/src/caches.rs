@@ -61,7 +61,8 @@ fn resource(host: &Host, name: &str) -> CacheResource {
     let text = |file: &str| host.read(&format!("{}/info/{name}/{file}", resctrl::MOUNT)).unwrap_or_default();
     let mask = |file| u64::from_str_radix(text(file).trim(), 16).unwrap_or(0);
     let number = |file| text(file).trim().parse::<u64>().unwrap_or(0);
-    // Mounted so, bandwidth is told in MB/s, and the kernel holds it to no step (fs/resctrl/ctrlmondata.c, `bw_validate`).
+    // Mounted so, bandwidth is told in MB/s, and the kernel holds it to no step (fs/resctrl/ctrlmondata.c,
+    // `bw_validate`).
     let in_mb_per_s = name == "MB" && is_mounted_with(host, "mba_MBps");
     let of_bandwidth = |file| if in_mb_per_s { 0 } else { number(file) };
     CacheResource {
