@@ -73,9 +73,9 @@ fn boot_reading(host: &Host, shared: &Shared, knob: &Knob, root: bool) -> Readin
     }
 }
 
-/// Whether the kernel tells that it did not take the CPUs of `isolcpus`: a list that it cannot read, or that names a CPU
-/// which it does not have, is passed over whole (`kernel/sched/isolation.c`). Only those of `domain`, which is meant
-/// where no word is said, are told; CPU 0 is left out where no other one would be left.
+/// Whether the kernel tells that it did not take the CPUs of `isolcpus`: a list that it cannot read, or that names a
+/// CPU which it does not have, is passed over whole (`kernel/sched/isolation.c`). Only those of `domain`, which is
+/// meant where no word is said, are told; CPU 0 is left out where no other one would be left.
 fn is_ignored(host: &Host, knob: &Knob, given: &str) -> bool {
     let list = |name: &str| {
         let text = host.read(&format!("/sys/devices/system/cpu/{name}")).ok()?;

@@ -136,31 +136,32 @@ fn plays_a_role() {
             unsafe { start.cast::<u8>().write_volatile(0xc3) };
             format!("{:x}", start.addr())
         }
-        // A file whose name is no UTF-8, gone from its folder at once.
-        "odd" => {
-            let name = [b"planish-odd-\xff-", std::process::id().to_string().as_bytes()].concat();
-            let path = std::env::temp_dir().join(OsStr::from_bytes(&name));
-            let file =
-                std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path);
-            let file = file.expect("a temporary file");
-            std::fs::remove_file(&path).expect("it is ours");
-            file.set_len(pages::base_bytes() as u64).expect("a page");
-            // SAFETY: a fresh mapping at an address of the kernel's choice.
-            let start = unsafe {
-                let (length, access) = (pages::base_bytes(), ProtFlags::READ | ProtFlags::WRITE);
-                rustix::mm::mmap(null_mut(), length, access, MapFlags::SHARED, &file, 0)
-            };
-            let start = start.expect("it is mapped");
-            // SAFETY: inside the mapping, which lives as long as this process.
-            unsafe { start.cast::<u8>().write_volatile(1) };
-            format!("{:x}", start.addr())
-        }
+        "odd" => oddly_named(),
         other => panic!("no role `{other}`"),
     };
     println!("ACTOR {told}");
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read(&mut [0]);
     std::process::exit(0);
+}
+
+/// Maps a page of a file whose name is no UTF-8, and which is gone from its folder at once; says where.
+fn oddly_named() -> String {
+    let name = [b"planish-odd-\xff-", std::process::id().to_string().as_bytes()].concat();
+    let path = std::env::temp_dir().join(OsStr::from_bytes(&name));
+    let file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path);
+    let file = file.expect("a temporary file");
+    std::fs::remove_file(&path).expect("it is ours");
+    file.set_len(pages::base_bytes() as u64).expect("a page");
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let start = unsafe {
+        let (length, access) = (pages::base_bytes(), ProtFlags::READ | ProtFlags::WRITE);
+        rustix::mm::mmap(null_mut(), length, access, MapFlags::SHARED, &file, 0)
+    };
+    let start = start.expect("it is mapped");
+    // SAFETY: inside the mapping, which lives as long as this process.
+    unsafe { start.cast::<u8>().write_volatile(1) };
+    format!("{:x}", start.addr())
 }
 
 fn options(shared: bool) -> MapOptions {

@@ -353,7 +353,8 @@ fn units_keep_no_more_than_there_is() {
         (plan.steps.len(), reasons.collect::<Vec<_>>())
     };
     assert_eq!(told(7 << 30), (2, Vec::new()));
-    let why = "units would keep what cannot be there: 16 GiB would leave 0 B of the 16 GiB available, and the host keeps 1.6 GiB";
+    let why = "units would keep what cannot be there: 16 GiB would leave 0 B of the 16 GiB available, and the host \
+               keeps 1.6 GiB";
     assert_eq!(told(8 << 30), (0, vec![why.to_owned(), why.to_owned()]));
     assert_eq!(told(9 << 40).0, 0);
 }

@@ -232,7 +232,8 @@ fn a_script_is_read_line_by_line() {
 
 #[test]
 fn a_later_line_wins_and_a_twin_clears_the_other() {
-    let text = "vm.swappiness = 5\nvm.dirty_bytes = 100000000\nvm.dirty_ratio = 10\nvm/swappiness = 7\nvm.swapiness = 1\n";
+    let text = "vm.swappiness = 5\nvm.dirty_bytes = 100000000\nvm.dirty_ratio = 10\nvm/swappiness = 7\n\
+                vm.swapiness = 1\n";
     let imported = read(text, ImportFormat::guess(text));
     assert_eq!(imported.format, ImportFormat::Sysctl);
     assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(7));

@@ -182,14 +182,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.next(context.line(&next)));
     }
     if plan.steps.is_empty() && plan.persist.as_ref().is_none_or(|persist| persist.files.is_empty()) {
-        if !plan.boot.is_empty() && !args.persist {
-            let words = args.choice.words();
-            let next = context.root_line(&format!("apply {}{words} --persist", quoted(&args.source)));
-            return Ok(answer.note("there is nothing to write now").next(next));
-        }
-        return Ok(answer
-            .note("there is nothing to write")
-            .next(context.line(&args.choice.check(&args.source))));
+        return Ok(nothing_now(answer, &plan, args, context));
     }
     if is_refused_anyway {
         return Ok(answer);
@@ -204,6 +197,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let words = args.choice.words() + persist;
     let source = session.named_for_root(&args.source);
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
+}
+
+/// A plan that writes nothing now: what is for the next boot comes with `--persist`.
+fn nothing_now(answer: Answer, plan: &Plan, args: &Args, context: &Context) -> Answer {
+    if plan.boot.is_empty() || args.persist {
+        return answer.note("there is nothing to write").next(context.line(&args.choice.check(&args.source)));
+    }
+    let words = args.choice.words();
+    let next = context.root_line(&format!("apply {}{words} --persist", quoted(&args.source)));
+    answer.note("there is nothing to write now").next(next)
 }
 
 /// What is to be known of the open entries that a plan lies over: what it covers of each, and what it leaves.
