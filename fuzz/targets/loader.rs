@@ -54,7 +54,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(!line.source.is_empty() && !line.name.is_empty(), "{line:?}");
     }
     for name in ["GRUB", "systemd-boot"] {
-        let files = BootFiles { name: name.to_owned(), own: None, edited: Vec::new(), generator: None };
+        let name = name.to_owned();
+        let files = BootFiles { name, own: None, edited: Vec::new(), generator: None, is_next_untold: false };
         let loader = BootLoader::Known(files);
         let _ = default_entry(&host, &loader);
         let boot = match once(&host, &loader, "nosmt=force") {

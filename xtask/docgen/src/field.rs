@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_row_that_is_left_out_or_there_twice_is_told() {
         assert!(refused("number = 3\n", "number = 4\n").contains("each once and in order"));
-        assert!(refused("number = 104\n", "number = 105\n").contains("each once and in order"));
+        assert!(refused("= 104\n", "= 105\n").contains("each once and in order"));
     }
 
     #[test]

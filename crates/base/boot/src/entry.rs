@@ -33,10 +33,12 @@ pub fn fields(text: &str) -> impl Iterator<Item = (usize, &str, &str)> {
 }
 
 impl Entry {
-    /// Whether a text says what it starts: a kernel, or something else. One that does not was cut off before that.
+    /// Whether a text says what it starts: a kernel, or something else. One that does not was cut off before that, but
+    /// for one that is a comment as a whole, which loaders pass over.
     #[must_use]
     pub fn is_whole(text: &str) -> bool {
-        fields(text).any(|(_, key, _)| STARTS.contains(&key))
+        let is_comment = !text.trim().is_empty() && fields(text).next().is_none();
+        is_comment || fields(text).any(|(_, key, _)| STARTS.contains(&key))
     }
 
     /// What a text says; `None` for one that starts no Linux kernel.

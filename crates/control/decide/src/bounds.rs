@@ -104,6 +104,7 @@ impl After<'_> {
         match bound {
             Bound::Ports => return self.ports(),
             Bound::BootCpu => return self.boot_cpu(step),
+            Bound::Kept => return self.kept(step),
             _ => {}
         }
         let (wanted, now) = (number(&step.wanted)?, number(&step.now));
@@ -120,10 +121,9 @@ impl After<'_> {
             Bound::OpenFiles => too_few(wanted, demand.open_files, "open files"),
             Bound::Tracked => too_few(wanted, demand.tracked, "connections"),
             Bound::Promises => self.promises(),
-            Bound::Kept => self.kept(step),
             Bound::Surplus => self.surplus(step),
             Bound::CpusLeft => self.cpus_left(step, wanted),
-            Bound::Limit | Bound::Age | Bound::Ports | Bound::BootCpu => None,
+            Bound::Limit | Bound::Age | Bound::Ports | Bound::BootCpu | Bound::Kept => None,
         }
     }
 
@@ -225,7 +225,8 @@ impl After<'_> {
             |id: &str| Some(self.steps.iter().find(|step| step.knob.as_str() == id)?.wanted.as_str());
         let now = ports_left(range, reserved)?;
         let left = ports_left(planned(RANGE).unwrap_or(range), planned(RESERVED).unwrap_or(reserved))?;
-        (left < PORTS_MIN && left < now).then(|| {
+        // A host that has few as it is may lose a few of them.
+        (left < PORTS_MIN.min(now / 2 + 1) && left < now).then(|| {
             format!(
                 "{left} ports would be left for connections that go out, and at least {PORTS_MIN} have to be"
             )
@@ -244,8 +245,13 @@ impl After<'_> {
 
     /// What units keep together: reclaim passes over it, and with nothing left to take somebody is killed.
     fn kept(&self, step: &Step) -> Option<String> {
+        let kept = |text: &str| if text.trim() == "infinity" { Some(u64::MAX) } else { number(text) };
+        // A smaller promise than now only eases the host.
+        if kept(&step.wanted)? <= kept(&step.now).unwrap_or(0) {
+            return None;
+        }
         let of_row = self.steps.iter().filter(|other| other.knob == step.knob);
-        let together = of_row.filter_map(|other| number(&other.wanted)).fold(0, u64::saturating_add);
+        let together = of_row.filter_map(|other| kept(&other.wanted)).fold(0, u64::saturating_add);
         let why = Budget::at_boot(&self.observation.host).refusal(together)?;
         Some(format!("units would keep what cannot be there: {why}"))
     }

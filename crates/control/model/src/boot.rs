@@ -43,6 +43,10 @@ pub struct BootFiles {
     /// What makes the loader's menu of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
+    /// Whether nobody can tell which of the entries is booted next: the arguments may be in all of them, and yet it is
+    /// not known that the next boot brings them.
+    #[serde(skip)]
+    pub is_next_untold: bool,
 }
 
 /// A file of others that arguments are put into.

@@ -277,10 +277,14 @@ impl ValueType {
         }
     }
 
-    /// Whether two texts mean the same value.
+    /// Whether a text that was found means the same value as a wanted one.
     #[must_use]
-    pub fn same(&self, a: &str, b: &str) -> bool {
-        self.normal(a) == self.normal(b)
+    pub fn same(&self, found: &str, wanted: &str) -> bool {
+        let (found, wanted) = (self.normal(found), self.normal(wanted));
+        match self {
+            Self::Form { form: Form::ThpAnon | Form::ThpShmem } => form::gives_words(&found, &wanted),
+            _ => found == wanted,
+        }
     }
 
     /// Why the kernel does not keep to a word that it took: `isolated invalid (cpuset.cpus is empty)` shows the word

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{KnobId, place};
+use crate::{Knob, KnobId, place};
 
 /// A program that sets knobs: a row of `catalogue/writers/*.toml`.
 ///
@@ -128,6 +128,22 @@ pub struct SeenWriter {
     /// Where its arguments come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<WriterArguments>,
+    /// The commands that name a knob, where its texts can be read.
+    #[serde(skip)]
+    pub commands: BTreeMap<KnobId, Vec<String>>,
+}
+
+impl SeenWriter {
+    /// Whether every command that names the knob has the wanted value as a word: `echo never | tee PATH`.
+    #[must_use]
+    pub fn sets_as_wanted(&self, knob: &Knob, wanted: &str) -> bool {
+        let wanted = knob.r#type.normal(wanted);
+        let is_word = |command: &String| {
+            let ends = |c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c);
+            command.split(ends).any(|word| word == wanted)
+        };
+        self.commands.get(&knob.id).is_some_and(|commands| commands.iter().all(is_word))
+    }
 }
 
 /// Where the unit of a program takes its arguments from.

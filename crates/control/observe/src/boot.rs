@@ -194,7 +194,9 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
         return Boot::unknown(format!("{folder} has entries for repairs only"), BY_HAND);
     }
     let name = "systemd-boot".to_owned();
-    Boot { loader: BootLoader::Known(BootFiles { name, own: None, edited, generator: None }), next }
+    let is_next_untold = next.is_none();
+    let files = BootFiles { name, own: None, edited, generator: None, is_next_untold };
+    Boot { loader: BootLoader::Known(files), next }
 }
 
 /// What kernels that are installed later are given.

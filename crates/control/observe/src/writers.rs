@@ -109,6 +109,7 @@ fn seen(
         knobs: scope.knobs,
         profile: scope.profile,
         arguments,
+        commands: scope.commands,
     })
 }
 

@@ -73,6 +73,15 @@ fn look(
     };
     let mut found = Vec::new();
     for (run, entry) in given {
+        // No program copies into what a menu is made from, and the journal has no text of those files: what they give
+        // is the host's own, and every entry of the menu has it from there.
+        let is_of_menu = entry.steps.iter().any(|step| step.undo == Undo::File && run_of(step).is_some());
+        let is_own = |line: &BootLine| {
+            line.path.starts_with("/etc/default/grub") && count_besides(&line.text, run, &held) > 0
+        };
+        if is_of_menu && lines.iter().any(is_own) {
+            continue;
+        }
         let mut left = Vec::new();
         let mut is_given_anew = false;
         for BootLine { path, line, text } in &lines {

@@ -2,8 +2,9 @@
 //! caused.
 
 use planish_model::{
-    Access, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, NOT_GIVEN,
-    Observation, OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When, pages_in_file,
+    Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
+    NOT_GIVEN, Observation, OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
+    pages_in_file,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
@@ -205,6 +206,11 @@ impl Bench<'_> {
         {
             return (DriftState::Drift, Some(why));
         }
+        if let (None, Some((entry, _)), true) = (persisted, by, self.is_next_untold(knob)) {
+            let told = "it does not tell which of its entries it boots next";
+            let why = format!("in files of the boot loader since entry {entry}; {told}");
+            return (DriftState::PendingReboot, Some(why));
+        }
         let why = match (persisted, by) {
             (Some(found), _) if knob.boot_parameter().is_some() => says(found),
             (None, Some((entry, _))) if knob.boot_parameter().is_some() => {
@@ -220,6 +226,12 @@ impl Bench<'_> {
         (DriftState::Drift, Some(why))
     }
 
+    /// Whether a boot parameter may come with the next boot, and nobody can tell.
+    fn is_next_untold(&self, knob: &Knob) -> bool {
+        let is_untold = matches!(&self.observation.boot, BootLoader::Known(files) if files.is_next_untold);
+        is_untold && knob.boot_parameter().is_some()
+    }
+
     /// It runs as wanted: what will the next boot make of it?
     fn next_boot(
         &self,
@@ -228,7 +240,7 @@ impl Bench<'_> {
         wanted: &str,
         persisted: Option<&Persisted>,
     ) -> Judgement {
-        if let Some(writer) = self.writer_at_start(knob) {
+        if let Some(writer) = self.writer_at_start(knob, Some(wanted)) {
             let files = persisted.map(|found| format!(", after {}", found.source)).unwrap_or_default();
             return (DriftState::LostAtBoot, Some(format!("{writer}{files}")));
         }
@@ -255,9 +267,11 @@ impl Bench<'_> {
 
     /// Which other program sets this knob after the files of the host were read, and when: what it sets is not known
     /// here. One whose files cannot be read, so that only its row tells what it may set, is no such program.
-    fn writer_at_start(&self, knob: &Knob) -> Option<String> {
+    /// One whose commands say the wanted value loses nothing.
+    fn writer_at_start(&self, knob: &Knob, wanted: Option<&str>) -> Option<String> {
         let told = |seen: &SeenWriter| {
-            if !self.catalogue.writes(seen, &knob.id) {
+            let is_as_wanted = wanted.is_some_and(|wanted| seen.sets_as_wanted(knob, wanted));
+            if is_as_wanted || !self.catalogue.writes(seen, &knob.id) {
                 return None;
             }
             // A program without files that say more sets what its row names, as it sees need.
@@ -282,7 +296,7 @@ impl Bench<'_> {
         reading: &Reading,
         persisted: Option<&Persisted>,
     ) -> Option<BootValue> {
-        if self.writer_at_start(knob).is_some() {
+        if self.writer_at_start(knob, None).is_some() {
             return None;
         }
         match (self.cleared_by(knob, reading, persisted), persisted) {

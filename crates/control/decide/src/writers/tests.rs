@@ -41,6 +41,7 @@ fn tuned(knobs: Option<&[&str]>) -> SeenWriter {
         knobs: knobs.map(|knobs| knobs.iter().map(|id| KnobId::new(*id)).collect()),
         profile: Some("base".to_owned()),
         arguments: None,
+        commands: std::collections::BTreeMap::new(),
     }
 }
 

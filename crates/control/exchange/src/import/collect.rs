@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use planish_model::cards::{self, Said};
-use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, place};
+use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, is_by_size, place};
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
@@ -158,7 +158,14 @@ impl<'a> Collector<'a> {
         for value in twin.into_iter().flatten() {
             lose(&mut self.lines, value.row, line, "sets its twin, which clears it");
         }
-        let (values, own) = (self.values.entry(address.knob.clone()).or_default(), knob.r#type.normal(value));
+        let (values, mut own) =
+            (self.values.entry(address.knob.clone()).or_default(), knob.r#type.normal(value));
+        // The kernel adds such arguments up: none takes the place of another.
+        if knob.boot_parameter().is_some_and(|(name, _)| is_by_size(name))
+            && let Some(before) = values.pop()
+        {
+            own = format!("{};{own}", before.text);
+        }
         for lost in values.extract_if(.., |value| covers(address.only.as_deref(), value.only.as_deref())) {
             lose(&mut self.lines, lost.row, line, &format!("sets it to {own}"));
         }

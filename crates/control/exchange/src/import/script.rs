@@ -246,7 +246,12 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
 
 /// `sysctl -w a.b=1 c.d="2 3"`.
 fn sysctl(line: usize, text: &str, rest: &str, collector: &mut Collector<'_>) {
-    let (words, mut settings) = (quoted_words(rest), 0);
+    // Where its output goes, and what comes behind it, is none of it.
+    let ends = |word: &String| {
+        word.starts_with(['|', '&', '>']) || ["1>", "2>"].iter().any(|stream| word.starts_with(stream))
+    };
+    let words: Vec<String> = quoted_words(rest).into_iter().take_while(|word| !ends(word)).collect();
+    let mut settings = 0;
     // `sysctl -w vm.swappiness = 3` sets nothing, and `tcp_rmem=4096 87380` the first of its numbers.
     let is_key = |word: &String| word.split_once('=').is_some_and(|(key, _)| !key.is_empty());
     let is_odd = |word: &&String| !word.starts_with('-') && !is_key(word);

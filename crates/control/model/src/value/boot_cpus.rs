@@ -60,12 +60,14 @@ impl End {
 
 impl Part {
     fn parse(text: &str) -> Option<Self> {
-        if text == "all" {
-            return Some(Self { first: End::Cpu(0), last: End::Last, used: 1, group: 1 });
-        }
         let (range, each) = text.split_once(':').map_or((text, None), |(range, each)| (range, Some(each)));
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last) = (End::parse(first)?, End::parse(last)?);
+        let (first, last) = match range.split_once('-') {
+            Some((first, last)) => (End::parse(first)?, End::parse(last)?),
+            None if range == "all" => (End::Cpu(0), End::Last),
+            // Of one CPU there are no groups.
+            None if each.is_some() => return None,
+            None => (End::parse(range)?, End::parse(range)?),
+        };
         let number = |text: &str| match End::parse(text)? {
             End::Cpu(number) => Some(number),
             End::Last => None,
@@ -89,7 +91,8 @@ impl BootCpus {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.trim().split(',').collect();
-        let is_word = |part: &&&str| **part != "all" && part.starts_with(|c: char| c.is_ascii_lowercase());
+        let is_all = |part: &str| part.split(':').next() == Some("all");
+        let is_word = |part: &&&str| !is_all(part) && part.starts_with(|c: char| c.is_ascii_lowercase());
         let words = parts.iter().take_while(is_word).count();
         let words: Vec<String> = parts[..words].iter().map(|word| (*word).to_owned()).collect();
         let parts = parts[words.len()..].iter().map(|part| Part::parse(part));
@@ -129,7 +132,9 @@ mod tests {
         assert_eq!(of("domain,0-7:2/4,N").as_deref(), Some("0-1,4-5,7"));
         assert_eq!(of("all").as_deref(), Some("0-7"));
         assert_eq!(of("2-N").as_deref(), Some("2-7"));
+        assert_eq!(of("all:1/4").as_deref(), Some("0,4"));
         for odd in [
+            "1-3,5:1/2",
             "1-x",
             "0-7:2",
             "0-7:2/0",

@@ -6,6 +6,8 @@
 //!   4G   0:2G,1:2G                      memory, or that of each node (mm/hugetlb.c, cmdline_parse_hugetlb_cma)
 //! ```
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,30 @@ impl Form {
     }
 }
 
+/// Whether arguments give every size of pages its wanted word. They are added up, and of one size the last word counts;
+/// sizes that are not wanted may have any.
+pub(super) fn gives_words(given: &str, wanted: &str) -> bool {
+    match (words_by_size(given), words_by_size(wanted)) {
+        (Some(given), Some(wanted)) => wanted.iter().all(|(size, word)| given.get(size) == Some(word)),
+        _ => given == wanted,
+    }
+}
+
+/// The word of each size in bytes.
+fn words_by_size(text: &str) -> Option<BTreeMap<u64, &str>> {
+    let mut words = BTreeMap::new();
+    for group in text.split(';') {
+        let (sizes, word) = group.split_once(':')?;
+        for part in sizes.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (size(first).filter(|first| *first > 0)?, size(last)?);
+            let each = std::iter::successors(Some(first), |size| size.checked_mul(2));
+            words.extend(each.take_while(|size| *size <= last).map(|size| (size, word)));
+        }
+    }
+    Some(words)
+}
+
 /// `4G`, `512M`, `4096`: a size with the kernel's suffixes (`lib/cmdline.c`, `memparse`).
 fn size(text: &str) -> Option<u64> {
     let last = text.chars().last()?;
@@ -90,6 +116,22 @@ fn are_sizes(text: &str, words: &[&str]) -> bool {
 mod tests {
     use super::*;
     use crate::ValueType;
+
+    #[test]
+    fn words_are_compared_by_their_sizes() {
+        for (given, wanted, is_given) in [
+            ("64K:always;2M:inherit", "2M:inherit;64K:always", true),
+            ("16K:never;64K:always", "64K:always", true),
+            ("64K:always", "16K:never;64K:always", false),
+            ("64K:never;64K:always", "64K:always", true),
+            ("64K:always;64K:never", "64K:always", false),
+            ("16K-64K:always", "32K:always", true),
+            ("0:always", "0:always", true),
+            ("odd", "64K:always", false),
+        ] {
+            assert_eq!(gives_words(given, wanted), is_given, "{given} for {wanted}");
+        }
+    }
 
     #[test]
     fn sizes_are_pages_with_a_word_that_is_one() {

@@ -1,7 +1,7 @@
 //! Entries of the Boot Loader Specification.
 
 use planish_boot::{Entry, once, order};
-use planish_host::Host;
+use planish_host::{Host, ReadError};
 use planish_model::{BootFile, BootFormat, place};
 
 use super::{Boot, Given};
@@ -59,6 +59,11 @@ pub(crate) fn read(host: &Host, folder: &str) -> Result<Vec<Found>, Box<Boot>> {
             Ok(text) => text,
             // A link that leads nowhere.
             Err(error) if error.is_absent() => continue,
+            Err(error @ ReadError::NotText { .. }) => {
+                let cure =
+                    "have it in UTF-8: a title in another encoding is changed by whoever changes the file";
+                return Err(Box::new(Boot::unknown(error.to_string(), cure)));
+            }
             Err(error) => return Err(Box::new(Boot::unreadable(&path, &error))),
         };
         if !Entry::is_whole(&text) {

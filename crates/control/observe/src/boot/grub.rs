@@ -79,7 +79,9 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
         source: if found.is_variable() { env.clone() } else { found.path.clone() },
         menu: None,
     });
-    let files = BootFiles { name: "GRUB with entries".to_owned(), own: None, edited, generator: None };
+    let is_next_untold = next.is_none();
+    let name = "GRUB with entries".to_owned();
+    let files = BootFiles { name, own: None, edited, generator: None, is_next_untold };
     Boot { loader: BootLoader::Known(files), next }
 }
 
@@ -126,7 +128,8 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
     // All normal entries of a menu that was made get the same arguments: the first tells for the one that is booted.
     let first = generated::entries(text).into_iter().find(|entry| !entry.recovery);
     let menu = first.map(|entry| Given::of_line(&entry.arguments, &format!("{menu}:{}", entry.line)));
-    let files = BootFiles { name: "GRUB".to_owned(), own, edited, generator: Some(generator) };
+    let files =
+        BootFiles { name: "GRUB".to_owned(), own, edited, generator: Some(generator), is_next_untold: false };
     Boot {
         loader: BootLoader::Known(files),
         next: Some(NextBoot { given, source: DEFAULTS.to_owned(), menu }),

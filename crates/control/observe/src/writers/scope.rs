@@ -21,6 +21,8 @@ pub(super) struct Scope {
     pub(super) evidence: Vec<String>,
     /// The active profile.
     pub(super) profile: Option<String>,
+    /// The commands that name a knob.
+    pub(super) commands: BTreeMap<KnobId, Vec<String>>,
 }
 
 /// The knobs that a writer sets.
@@ -36,7 +38,7 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
             }
             let knobs = Profiles { host, catalogue, folders, file, options }.knobs(&profile);
             let evidence = vec![format!("its profile is {profile} ({active})")];
-            Scope { knobs, evidence, profile: Some(profile) }
+            Scope { knobs, evidence, profile: Some(profile), ..Scope::default() }
         }
         Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
@@ -68,24 +70,29 @@ fn names(
         knobs.extend(words.flat_map(|(_, patterns)| meant(catalogue, patterns)));
     }
     let evidence = vec![format!("{} parameters in {folder}", names.len())];
-    Scope { knobs: Some(knobs.into_iter().collect()), evidence, profile: None }
+    Scope { knobs: Some(knobs.into_iter().collect()), evidence, ..Scope::default() }
 }
 
 /// Texts that name knobs as `sysctl` does, or by their path.
 fn mentioned(host: &Host, catalogue: &Catalogue, files: impl Iterator<Item = String>) -> Scope {
-    let mut knobs = BTreeSet::new();
+    let mut commands: BTreeMap<KnobId, Vec<String>> = BTreeMap::new();
     let mut evidence = Vec::new();
     for path in files {
         let Some(text) = unremembered(host, &path) else { continue };
         let text = without_comments(&text);
-        let before = knobs.len();
-        let named = catalogue.knobs().filter(|knob| is_mentioned(knob, &text));
-        knobs.extend(named.map(|knob| knob.id.clone()));
-        if knobs.len() > before {
+        let text = if path.ends_with(".service") { commands_of(&text) } else { text };
+        let mut names_any = false;
+        for knob in catalogue.knobs().filter(|knob| is_mentioned(knob, &text)) {
+            names_any = true;
+            let naming = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
+            let naming = naming.filter(|command| is_mentioned(knob, command)).map(str::to_owned);
+            commands.entry(knob.id.clone()).or_default().extend(naming);
+        }
+        if names_any {
             evidence.push(format!("{path} names knobs"));
         }
     }
-    Scope { knobs: Some(knobs.into_iter().collect()), evidence, profile: None }
+    Scope { knobs: Some(commands.keys().cloned().collect()), evidence, profile: None, commands }
 }
 
 /// The files that a name with `{any}` or `{enabled}` at its end stands for. Their contents are not asked of the host,
@@ -103,6 +110,13 @@ fn in_folder(host: &Host, file: &str, units: &Units<'_>) -> Vec<String> {
 fn is_executable(host: &Host, path: &str) -> bool {
     let found = host.real_path(path).and_then(std::fs::metadata);
     found.is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
+}
+
+/// The commands of a unit: a path that is a condition, or that it may write, sets nothing.
+fn commands_of(unit: &str) -> String {
+    let whole = unit.replace("\\\n", " ");
+    let told = whole.lines().filter(|line| line.trim_start().starts_with("Exec"));
+    told.collect::<Vec<_>>().join("\n")
 }
 
 fn without_comments(text: &str) -> String {

@@ -12,7 +12,7 @@ use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
 
 const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
-const DEFAULTS: &str = "/etc/default/grub";
+pub const DEFAULTS: &str = "/etc/default/grub";
 pub const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
 const RESCUE: &str = "/boot/loader/entries/m-0-rescue.conf";
 const KERNEL_CMDLINE: &str = "/etc/kernel/cmdline";
@@ -20,7 +20,7 @@ pub const ENV: &str = "/boot/grub2/grubenv";
 pub const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 /// The small host, started by GRUB with a menu that a program makes and that reads drop-ins.
-fn debian() -> Tree {
+pub fn debian() -> Tree {
     let tree = Tree::new();
     let menu = "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Debian' {\n\tlinux /vmlinuz root=UUID=1 ro quiet\n}\n\
                 ### END /etc/grub.d/10_linux ###\n";

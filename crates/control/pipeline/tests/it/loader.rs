@@ -1,11 +1,11 @@
 //! What loaders and packages do between an apply of boot parameters and its undo: entries are renamed, copied, removed.
 
-use planish_model::{EntryId, Exit};
+use planish_model::{DriftState, EntryId, Exit};
 use planish_pipeline::{
     ApplyOptions, Checked, PipelineError, Session, Target, Undone, apply, check, confirm, undo,
 };
 
-use crate::boot::{ENTRY, ENV, PERSIST, more, persist, refused, rocky, wants};
+use crate::boot::{DEFAULTS, ENTRY, ENV, PERSIST, debian, more, persist, refused, rocky, wants};
 use crate::crash::undo_everything;
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
@@ -275,6 +275,39 @@ fn what_stood_there_before_or_was_given_anew_is_nobodys_copy() {
     tree.put(ENTRY, &tree.get(ENTRY).replace("quiet", "quiet skew_tick=1"));
     install(&tree, ENTRY, COPYING[0].2);
     assert_eq!(checked(&tree).carried_over, [], "it is theirs by now");
+}
+
+#[test]
+fn what_a_menu_is_made_from_is_the_hosts_own() {
+    // The administrator gives the argument in a line that has no effect; or types it in when ours has gone.
+    let own = "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet skew_tick=1\"\n";
+    for typed_before in [true, false] {
+        let tree = debian();
+        let put = || tree.put(DEFAULTS, own);
+        if typed_before {
+            put();
+            tree.put(
+                "/etc/default/grub.d/50-cloudimg-settings.cfg",
+                "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n",
+            );
+        }
+        persist(&tree, &wants());
+        let undone = undo_all(&tree);
+        assert_eq!(undone.exit, Exit::Done, "{:?}", undone.hints);
+        put();
+        assert_eq!((checked(&tree).exit, checked(&tree).carried_over), (Exit::Done, Vec::new()));
+    }
+}
+
+#[test]
+fn where_nobody_can_tell_the_next_entry_its_arguments_are_pending_and_not_lost() {
+    let tree = rocky();
+    tree.put(ENV, &tree.get(ENV).replace("saved_entry=m-6.12", "saved_entry=m-9.99"));
+    persist(&tree, &wants());
+    let found = checked(&tree);
+    let rows: Vec<_> = found.drift.knobs.iter().filter(|row| row.place == "cmdline:skew_tick").collect();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.state == DriftState::PendingReboot), "{rows:#?}");
+    assert!(rows[0].because.as_ref().is_some_and(|why| why.contains("boots next")), "{rows:#?}");
 }
 
 #[test]

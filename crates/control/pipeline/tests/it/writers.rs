@@ -195,4 +195,14 @@ fn what_a_unit_or_rc_local_writes_over_is_never_green() {
     let found = doctor(&tree.session(), None, None, &[]).expect("examined").findings;
     let named = |id: &str| found.iter().any(|finding| finding.id == format!("writer.{id}"));
     assert!(named("units") && named("rc.local"), "{found:?}");
+
+    // A command that says the wanted value loses nothing, and a condition is no command.
+    tree.put("/etc/systemd/system/disable-thp.service", &thp.replace("never", "always"));
+    assert_eq!(state("thp.enabled").0, DriftState::Ok);
+    let condition = "[Unit]\nConditionPathExists=/sys/kernel/mm/transparent_hugepage/enabled\n[Service]\n\
+                     ExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n";
+    tree.put("/etc/systemd/system/disable-thp.service", condition);
+    assert_eq!(state("thp.enabled").0, DriftState::Ok);
+    let found = doctor(&tree.session(), None, None, &[]).expect("examined").findings;
+    assert!(!found.iter().any(|finding| finding.id == "writer.units"), "{found:?}");
 }

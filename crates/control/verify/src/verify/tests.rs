@@ -241,6 +241,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
         knobs: knobs.map(|knobs| knobs.iter().map(|id| KnobId::new(*id)).collect()),
         profile: None,
         arguments: None,
+        commands: std::collections::BTreeMap::new(),
     };
     let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
     let mut observation = host();

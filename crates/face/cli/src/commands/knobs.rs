@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Catalogue, Knob, KnobId};
+use planish_model::{Bound, Catalogue, Knob, KnobId};
 use planish_report::{KnobRow, KnobsReport};
 
 use crate::answer::Answer;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             proof: knob.proof.clone(),
             legal: match knob.bound {
                 None => knob.r#type.describe(),
+                Some(Bound::Limit | Bound::Age) => format!("{}; {ONE_WAY}", knob.r#type.describe()),
                 Some(_) => format!("{}; {OF_THE_HOST}", knob.r#type.describe()),
             },
             verdict: status.verdict,
@@ -50,6 +51,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(context.answer(&report, catalogue).next(next))
 }
 
+/// What a plan holds a value against that is safe one way only.
+const ONE_WAY: &str = "one way only with --allow: see `bound` in docs/knobs.md";
 /// What a plan holds a value against besides its range.
 const OF_THE_HOST: &str = "what this host could not live with is refused: see `bound` in docs/knobs.md";
 

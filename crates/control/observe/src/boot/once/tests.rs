@@ -34,7 +34,13 @@ fn write(path: &std::path::Path, bytes: &[u8]) {
 
 fn loader(name: &str) -> BootLoader {
     let name = name.to_owned();
-    BootLoader::Known(BootFiles { name, own: None, edited: Vec::new(), generator: None })
+    BootLoader::Known(BootFiles {
+        name,
+        own: None,
+        edited: Vec::new(),
+        generator: None,
+        is_next_untold: false,
+    })
 }
 
 fn reason(files: &[(&str, &[u8])], name: &str) -> String {
