@@ -30,9 +30,15 @@ const LEFT_ALONE: &[(&str, &str, &str)] = &[
     ("hugepages.2m.total", "is a pool", "hugepages.2m raises the same pages node by node"),
     ("kernel.pid_max", "it is lowered from", "systemd has it at its largest, and to lower it is not safe"),
 ];
-/// Other values of knobs whose file shows one word and not which others there are: these need no module.
+/// Other values of knobs whose file shows one word and not which others there are: these need no module. And higher ones
+/// of limits that are near their largest, where to lower them is not safe.
 const OTHER_WORDS: &[(&str, &str)] = &[
+    ("kernel.msgmni", "32768"),
+    ("kernel.sem", "32000 1024000000 501 32000"),
+    ("kernel.shmall", "18446744073692774400"),
+    ("kernel.shmmax", "18446744073692774400"),
     ("net.core.default_qdisc", "pfifo"),
+    ("net.ipv4.ip_local_port_range", "32768 61001"),
     ("net.ipv4.ip_local_reserved_ports", "8080"),
     ("net.ipv4.tcp_congestion_control", "reno"),
 ];
@@ -353,7 +359,7 @@ mod tests {
         assert_eq!(other_values("thp.enabled", "always [madvise] never"), ["never", "always"]);
         assert_eq!(other_values("vm.swappiness", "60"), ["59", "61"]);
         assert_eq!(other_values("net.ipv4.tcp_congestion_control", "cubic"), ["reno"]);
-        assert_eq!(other_values("kernel.shmall", "18446744073692774399")[0], "9223372036846387199");
+        assert_eq!(other_values("x.limit", "18446744073692774399")[0], "9223372036846387199");
         assert_eq!(other_values("mm.lru_gen", "0x0007"), ["0x0000"]);
         assert_eq!(other_values("mm.numa_demotion", "false"), ["true"]);
         assert!(other_values("x.y", "haltpoll").is_empty() && other_values("x.y", "").is_empty());
