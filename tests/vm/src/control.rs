@@ -30,8 +30,8 @@ const LEFT_ALONE: &[(&str, &str, &str)] = &[
     ("hugepages.2m.total", "is a pool", "hugepages.2m raises the same pages node by node"),
     ("kernel.pid_max", "it is lowered from", "systemd has it at its largest, and to lower it is not safe"),
 ];
-/// Other values of knobs whose file shows one word and not which others there are: these need no module. And higher ones
-/// of limits that are near their largest, where to lower them is not safe.
+/// Other values of knobs whose file shows one word and not which others there are: these need no module. And higher
+/// ones of limits that are near their largest, where to lower them is not safe.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("kernel.msgmni", "32768"),
     ("kernel.sem", "32000 1024000000 501 32000"),
