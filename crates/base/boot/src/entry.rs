@@ -68,7 +68,9 @@ const STARTS: [&str; 4] = ["linux", "efi", "uki", "uki-url"];
 pub(crate) fn options(text: &str) -> Result<Range<usize>, Odd> {
     let line = options_as_they_are(text)?;
     if line.end == text.len() {
-        return Err(Odd::CutOff { what: "its last line is `options`, and that has no end" });
+        return Err(Odd::CutOff {
+            what: "its last line is `options`, and that has no end (where it is whole, put a line end behind it)",
+        });
     }
     Ok(line)
 }
