@@ -69,7 +69,7 @@ fn look(
     given.extend(steps(false).filter(|(entry, ..)| is_meant(entry)).map(|(entry, _, run)| (run, entry)));
     let lines = match loader {
         Some(loader) => boot_lines(session.host(), loader),
-        None => boot_lines(session.host(), &session.observe().boot),
+        None => boot_lines(session.host(), &session.boot_loader()),
     };
     let mut found = Vec::new();
     for (run, entry) in given {

@@ -66,7 +66,7 @@ fn look(session: &Session, plan: &Plan, entries: &[Entry]) -> Result<OnceBoot, P
     refuse_carried_over(session, entries)?;
     // Twelve digits of the hash of the plan, which is for this boot of this host.
     let arguments = format!("{arguments} {}", marker(&format!("{:.12}", plan.hash)));
-    planish_observe::once(session.host(), &session.observe().boot, &arguments)
+    planish_observe::once(session.host(), &session.boot_loader(), &arguments)
         .map_err(|refusal| refused(refusal.reason, refusal.cure))
 }
 
@@ -249,7 +249,7 @@ fn is_named(session: &Session, step: &EntryStep) -> bool {
 /// The entry that the boot loader takes when nothing names one for once; `None` where nobody can tell.
 #[must_use]
 pub fn default_entry(session: &Session) -> Option<DefaultEntry> {
-    planish_observe::default_entry(session.host(), &session.observe().boot)
+    planish_observe::default_entry(session.host(), &session.boot_loader())
 }
 
 /// Lines of the boot loader's files that give a trial boot's arguments to later boots, since somebody copied its

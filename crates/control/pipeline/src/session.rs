@@ -12,7 +12,7 @@ use planish_journal::{
     Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
 };
 use planish_model::{
-    Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile, place,
+    BootLoader, Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile, place,
 };
 use tracing::info_span;
 
@@ -191,6 +191,11 @@ impl Session {
         let _stage = info_span!("observe").entered();
         let wanted = self.catalogue.with_coupled(knobs);
         planish_observe::observe_some(&self.host, &self.catalogue, |knob| wanted.contains(&knob.id))
+    }
+
+    /// How the host is booted, without its knobs and facts.
+    pub(crate) fn boot_loader(&self) -> BootLoader {
+        self.observe_some(std::iter::empty()).boot
     }
 
     /// Whether a profile wants settings of units.

@@ -66,7 +66,7 @@ pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> O
     }
     if !given.is_empty() {
         // A reboot takes none that another entry gives, or a copy that somebody made.
-        let next = planish_observe::next_words(session.host(), &session.observe().boot).unwrap_or_default();
+        let next = planish_observe::next_words(session.host(), &session.boot_loader()).unwrap_or_default();
         given.retain(|argument| next.split_whitespace().all(|word| word != *argument));
     }
     let given = given.join(" ");
