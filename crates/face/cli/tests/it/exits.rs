@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use planish_sys::lock::{LockFile, TryLock};
 
-use crate::planish::{Run, command, run};
+use crate::planish::{Run, command, for_anybody, run};
 use crate::recorded::{copy_tree, repository};
 
 /// A writable copy of a two-socket server and a state folder, with a profile of two knobs.
@@ -640,10 +640,7 @@ fn an_ordinary_user_runs_trials_on_a_host_where_root_applied_something() {
         return planish_skip::skip(test, "only root can become somebody else");
     }
     let home = tempfile::tempdir().expect("a folder");
-    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o777);
-    std::fs::set_permissions(home.path(), open).expect("our own folder");
-    let binary = home.path().join("planish");
-    std::fs::copy(env!("CARGO_BIN_EXE_planish"), &binary).expect("room for a copy");
+    let binary = for_anybody(home.path());
     let trial = "name = \"t\"\nsummary = \"s\"\nprimary = \"wall_s\"\n[workload]\nadapter = \"command\"\n\
                  command = [\"true\"]\n[[rung]]\nname = \"swap\"\nwant = { \"vm.swappiness\" = 1 }\n";
     std::fs::write(home.path().join("t.toml"), trial).expect("room");

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use crate::exits::{message, on, sandbox};
-use crate::planish::{Run, command};
+use crate::planish::{Run, command_of, for_anybody};
 
 #[test]
 fn what_has_nothing_to_take_back_makes_no_journal() {
@@ -27,7 +27,8 @@ fn as_nobody(name: &str, home: &Path, line: &str) -> Option<Run> {
         planish_skip::skip(name, "only root can run a command as another user");
         return None;
     }
-    let mut command = command(Path::new("/"), line.split(' '));
+    let open = tempfile::tempdir().expect("a temporary folder");
+    let mut command = command_of(&for_anybody(open.path()), Path::new("/"), line.split(' '));
     command.env("HOME", home).uid(65534).gid(65534);
     Some(command.output().expect("the binary starts").into())
 }

@@ -1,8 +1,10 @@
 //! Runs the binary in an empty environment and a home of its own.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// How a run of the binary ended.
@@ -43,9 +45,23 @@ impl Run {
     }
 }
 
+/// A copy of the binary in a folder that is opened to everybody, for a run as another user: the target
+/// folder may lie below a home that is closed to them.
+pub fn for_anybody(folder: &Path) -> PathBuf {
+    std::fs::set_permissions(folder, Permissions::from_mode(0o777)).expect("our own folder");
+    let binary = folder.join("planish");
+    std::fs::copy(env!("CARGO_BIN_EXE_planish"), &binary).expect("room for a copy");
+    binary
+}
+
 /// A command line that has not been started yet.
 pub fn command<S: AsRef<OsStr>>(home: &Path, args: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_planish"));
+    command_of(env!("CARGO_BIN_EXE_planish").as_ref(), home, args)
+}
+
+/// The same of a copy of the binary.
+pub fn command_of<S: AsRef<OsStr>>(binary: &Path, home: &Path, args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(binary);
     command.args(args).current_dir(home).stdin(Stdio::null()).env_clear();
     command.env("HOME", home).env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
     command

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::planish::{Run, command};
+use crate::planish::{Run, command, command_of, for_anybody};
 
 /// A home with the program `hot`; `None`, said aloud, where it cannot be made or nothing may be sampled.
 fn home(test: &str) -> Option<tempfile::TempDir> {
@@ -279,15 +279,10 @@ fn an_ordinary_user_records_its_own_and_is_refused_the_host() {
     }
     let setting = "/proc/sys/kernel/perf_event_paranoid";
     let level: i32 = std::fs::read_to_string(setting).expect("perf events").trim().parse().expect("a number");
-    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o777);
-    std::fs::set_permissions(home.path(), open).expect("our own folder");
-    let binary = home.path().join("planish");
-    std::fs::copy(env!("CARGO_BIN_EXE_planish"), &binary).expect("room for a copy");
+    let binary = for_anybody(home.path());
     let nobody = |line: &str| -> Run {
-        let mut command = Command::new(&binary);
-        command.args(line.split(' ')).current_dir(home.path()).uid(65534).gid(65534);
-        command.env_clear().env("HOME", home.path()).env("PATH", "/usr/bin:/bin");
-        command.stdin(Stdio::null()).output().expect("the binary starts").into()
+        let mut command = command_of(&binary, home.path(), line.split(' '));
+        command.uid(65534).gid(65534).output().expect("the binary starts").into()
     };
     if level > 0 {
         let run = nobody("text record --all --seconds 1 --json");
