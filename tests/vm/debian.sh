@@ -5,7 +5,8 @@
 #
 # | kind | suite | loader | file systems | besides |
 # |---|---|---|---|---|
-# | menu | that of this machine | GRUB, whose menu update-grub makes | / | tuned, irqbalance |
+# | menu | that of this machine | GRUB, whose menu update-grub makes | / | tuned, irqbalance, hwloc |
+# | newer | the same | the same | / | the same, and Linux 6.12 |
 # | entries | stable | under a BIOS GRUB, whose menu reads entries of files; under EFI systemd-boot | /, /boot, /boot/efi | |
 #
 # GRUB reads entries (`blscfg`) from 2.14 on, which no stable Debian has yet: that one package is of unstable.
@@ -17,9 +18,9 @@ set -eu
 
 kind=$1 image=$2
 case $kind in
-    menu | entries) ;;
+    menu | newer | entries) ;;
     *)
-        echo "debian.sh: no kind $kind: menu or entries" >&2
+        echo "debian.sh: no kind $kind: menu, newer or entries" >&2
         exit 2
         ;;
 esac
@@ -46,7 +47,7 @@ found=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(CODENAME)|$(COMPONEN
 [ -n "$found" ] || { echo "debian.sh: apt knows no registry of Debian here" >&2; exit 4; }
 suite=${found% *} mirror=${found#* }
 own=$suite
-[ "$kind" = menu ] || suite=stable
+[ "$kind" != entries ] || suite=stable
 
 say "debootstrap $suite"
 debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" >&2
@@ -95,13 +96,19 @@ get() {
 }
 apt update
 get systemd-sysv udev dbus kmod procps initramfs-tools
-if [ "$kind" = menu ]; then
-    get linux-image-cloud-amd64 grub-pc
+if [ "$kind" != entries ]; then
+    linux=linux-image-cloud-amd64
+    # A suite whose own kernel is older has this one beside it, and one whose own is not has no such name.
+    if [ "$kind" = newer ] && inside apt-cache show linux-image-6.12-cloud-amd64 2>/dev/null; then
+        linux=linux-image-6.12-cloud-amd64
+    fi
+    get "$linux" grub-pc
     # It stops planish before a named system call, at which the power is cut.
     get strace
     # Without them the checks about them skip, aloud.
     get irqbalance || say "no irqbalance"
     get tuned || say "no tuned"
+    get hwloc-nox || say "no hwloc"
 else
     # The kernel of this machine's own suite goes with its emulator: 6.12 dies under that of Debian 12.
     get -t "$own" linux-image-cloud-amd64
@@ -119,7 +126,7 @@ cat >"$root/etc/fstab" <<'FSTAB'
 /dev/vda1 / ext4 errors=remount-ro 0 1
 /dev/vdb /opt/planish ext4 ro,nofail,x-systemd.device-timeout=900 0 0
 FSTAB
-[ "$kind" = menu ] || cat >>"$root/etc/fstab" <<'FSTAB'
+[ "$kind" != entries ] || cat >>"$root/etc/fstab" <<'FSTAB'
 /dev/vda2 /boot ext4 defaults 0 2
 /dev/vda3 /boot/efi vfat umask=0077 0 2
 FSTAB
@@ -255,7 +262,7 @@ fill() {
         -E "offset=$(($1 << 20)),lazy_itable_init=0,lazy_journal_init=0" "$image" "$(($2 * 1024))k" >&2
 }
 root_mib=$((size_mib - 1 - boot_mib - esp_mib))
-if [ "$kind" = menu ]; then
+if [ "$kind" != entries ]; then
     echo "start=1MiB, type=83, bootable" | sfdisk --quiet "$image" >&2
 else
     boot_at=$((1 + root_mib))

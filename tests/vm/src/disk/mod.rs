@@ -22,6 +22,7 @@ mod kept;
 mod left;
 mod loaders;
 mod once;
+mod oracle;
 mod power;
 mod profiles;
 mod services;
@@ -44,6 +45,8 @@ const SERVICES: &str = "services";
 const KNOBS: &str = "knobs";
 /// What needs a real systemd, by itself; else it is a part of the third boot.
 const UNITS: &str = "units";
+/// Before the name of a stage: the same on the image whose kernel isolates CPUs of control groups.
+const NEWER: &str = "newer-";
 /// What stages leave for each other.
 const MEMORY: &str = "/var/lib/planish-guest";
 
@@ -68,7 +71,7 @@ enum Next {
 /// Runs a stage and leaves the machine.
 pub fn run(stage: &str) {
     let mut report = Report::default();
-    let next = match stage {
+    let next = match stage.strip_prefix(NEWER).unwrap_or(stage) {
         "persist" => boot::persist(&mut report),
         "booted" => boot::booted(&mut report),
         "gone" => {
@@ -93,7 +96,7 @@ pub fn run(stage: &str) {
             control::run_all(&mut report);
             Next::End
         }
-        _ => once::stage(stage, &mut report)
+        stage => once::stage(stage, &mut report)
             .or_else(|| arms::stage(stage, &mut report))
             .or_else(|| holder::stage(stage, &mut report))
             .or_else(|| kept::stage(stage, &mut report))

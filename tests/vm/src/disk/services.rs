@@ -3,13 +3,14 @@
 //! The machine of this stage has two nodes of two CPUs each (`xtask/src/vm/disk/stage.rs`). What the service got is
 //! read from its process, never from planish or from systemd.
 
-use super::{files, reload_units, tool};
+use super::{files, oracle, reload_units, tool};
 use crate::check::{Outcome, Report};
 use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 /// Name of the copy of all files from before the apply.
 pub const BEFORE: &str = "services";
@@ -25,10 +26,12 @@ pub const OWN_MEMORY: &str = "bind:1";
 pub const HOUSEKEEPING_MASK: &str = "7";
 /// Of the first serial port: on the CPU that the service is to have, so that it must go.
 pub const INTERRUPT: &str = "/proc/irq/4/smp_affinity_list";
+const IRQBALANCE: &str = "/usr/sbin/irqbalance";
 pub const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
 
 /// All of it, in an order in which each check needs the one before.
 pub fn run_all(report: &mut Report) {
+    report.check("services.topology", oracle::topology);
     let mut before = BTreeMap::new();
     report.check("services.before", || {
         let outcome = start()?;
@@ -39,6 +42,7 @@ pub fn run_all(report: &mut Report) {
     report.check("services.apply", apply);
     report.check("services.placed", placed);
     report.check("services.undo", || undo(&before));
+    report.check("services.balanced", || balanced(&before));
     report.check("services.files", || {
         tool("systemctl", &["stop", UNIT])?;
         let count = files::ensure_as_kept(BEFORE)?;
@@ -139,6 +143,30 @@ fn undo(before: &BTreeMap<String, String>) -> Result<Outcome> {
     let moved: Vec<_> = before.iter().filter(|(path, text)| now.get(*path) != Some(*text)).collect();
     ensure!(moved.is_empty() && !before.is_empty(), "were elsewhere before: {moved:?}");
     Ok(Outcome::Ok(format!("{seen:?}, {} masks of interrupts as before", before.len())))
+}
+
+/// irqbalance moves the interrupt between an apply and its undo: it is theirs then.
+fn balanced(before: &BTreeMap<String, String>) -> Result<Outcome> {
+    if !Path::new(IRQBALANCE).exists() {
+        return Ok(Outcome::Skip("no irqbalance in this image".to_owned()));
+    }
+    apply_now()?;
+    let placed = interrupts();
+    tool(IRQBALANCE, &["--oneshot"])?;
+    let balanced = interrupts();
+    let moved: Vec<_> = placed.iter().filter(|(path, text)| balanced.get(*path) != Some(*text)).collect();
+    ensure!(moved.iter().any(|(path, _)| *path == INTERRUPT), "it left {INTERRUPT} at {}", placed[INTERRUPT]);
+    let undone = planish::json(&["undo"], &[1])?;
+    let kept = interrupts();
+    ensure!(kept[INTERRUPT] == balanced[INTERRUPT], "{INTERRUPT} is {} after the undo", kept[INTERRUPT]);
+    let messages = undone["messages"].to_string();
+    ensure!(messages.contains("/proc/irq/4/"), "undo does not name the interrupt: {messages}");
+    // As this stage found them, for what comes after it.
+    let unlike = |(path, text): &(&String, &String)| kept.get(*path) != Some(*text);
+    for (path, text) in before.iter().filter(unlike) {
+        fs::write(path, text).with_context(|| format!("write {path}"))?;
+    }
+    Ok(Outcome::Ok(format!("{} moved, the placed one to {}: kept and named", moved.len(), kept[INTERRUPT])))
 }
 
 /// What the kernel gave the service's main process.

@@ -19,6 +19,8 @@ const TUNED_PROFILE: &str = "throughput-performance";
 /// What that profile sets it to.
 const TUNED_SWAPPINESS: &str = "10";
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+const TUNED_FILE: &str = "/usr/lib/tuned/throughput-performance/tuned.conf";
+const DIRTY_RATIO: &str = "/proc/sys/vm/dirty_ratio";
 const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
 const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
 const GRUB_DEFAULTS: &str = "/etc/default/grub";
@@ -34,6 +36,7 @@ pub fn run_all(report: &mut Report) {
             .check("third", || Ok(Outcome::Skip("no tuned and irqbalance in this image".to_owned())));
     }
     report.check("third.active", active);
+    report.check("third.verify", verified_alike);
     report.check("third.doctor", named_by_doctor);
     report.check("third.plan", named_by_plan);
     report.check("third.sysctl", later_sysctl);
@@ -54,6 +57,39 @@ fn active() -> Result<Outcome> {
     }
     let count = files::keep(BEFORE)?;
     Ok(Outcome::Ok(format!("{TUNED_PROFILE}, swappiness {TUNED_SWAPPINESS}, {count} files kept")))
+}
+
+/// Its own profile, imported: `check` finds what `tuned-adm verify` does, before and after somebody changes a value.
+fn verified_alike() -> Result<Outcome> {
+    const THEIRS: &str = "21";
+    let imported =
+        ["import", TUNED_FILE, "--name", "tuned-own", "--output", "/etc/planish/profiles/tuned-own.toml"];
+    planish::json(&imported, &[0])?;
+    let clean = (tool("tuned-adm", &["verify"]).is_ok(), drifted()?);
+    let before = settings::read(DIRTY_RATIO)?;
+    fs::write(DIRTY_RATIO, THEIRS).with_context(|| format!("write {DIRTY_RATIO}"))?;
+    let changed = (tool("tuned-adm", &["verify"]).is_ok(), drifted());
+    // Also after a failure: the next checks are of what tuned has set.
+    fs::write(DIRTY_RATIO, &before).with_context(|| format!("write {DIRTY_RATIO}"))?;
+    fs::remove_file("/etc/planish/profiles/tuned-own.toml").context("remove the profile")?;
+    let told = settings::read("/var/log/tuned/tuned.log")?;
+    ensure!(
+        clean.0 && clean.1.is_empty(),
+        "as tuned has set it: verified {}, drift {:?}: {told}",
+        clean.0,
+        clean.1
+    );
+    let drifted = changed.1?;
+    ensure!(!changed.0 && drifted == [DIRTY_RATIO], "changed: verified {}, drift {drifted:?}", changed.0);
+    Ok(Outcome::Ok(format!("nothing, then {DIRTY_RATIO} at {THEIRS} instead of {before}: both")))
+}
+
+/// Places of the imported profile that are not as it wants them.
+fn drifted() -> Result<Vec<String>> {
+    let checked = planish::json(&["check", "tuned-own"], &[0, 1])?;
+    let rows = checked["result"]["knobs"].as_array().context("no result.knobs")?;
+    let drifted = rows.iter().filter(|row| row["state"] == "drift");
+    Ok(drifted.filter_map(|row| row["place"].as_str().map(str::to_owned)).collect())
 }
 
 fn named_by_doctor() -> Result<Outcome> {

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub enum Form {
     /// By GRUB, whose menu a program of the distribution makes.
     Menu,
+    /// The same with a kernel that isolates CPUs of control groups.
+    Newer,
     /// By GRUB, whose menu reads entries of files.
     Entries,
     /// By the firmware and systemd-boot.
@@ -22,6 +24,7 @@ impl Form {
         match stage.split_once('-') {
             Some(("bls", _)) => Self::Entries,
             Some(("efi", _)) => Self::Efi,
+            Some(("newer", _)) => Self::Newer,
             _ => Self::Menu,
         }
     }
@@ -30,6 +33,7 @@ impl Form {
     pub fn kind(self) -> &'static str {
         match self {
             Self::Menu => "menu",
+            Self::Newer => "newer",
             Self::Entries | Self::Efi => "entries",
         }
     }
@@ -52,8 +56,8 @@ mod tests {
 
     #[test]
     fn a_stage_is_booted_by_the_loader_that_it_names() {
-        let kinds = ["persist", "cut-8", "arms-1", "bls-persist", "efi-once"].map(Form::of);
-        assert_eq!(kinds, [Form::Menu, Form::Menu, Form::Menu, Form::Entries, Form::Efi]);
+        let kinds = ["persist", "cut-8", "arms-1", "bls-persist", "efi-once", "newer-units"].map(Form::of);
+        assert_eq!(kinds, [Form::Menu, Form::Menu, Form::Menu, Form::Entries, Form::Efi, Form::Newer]);
         assert_eq!(Form::Efi.kind(), Form::Entries.kind(), "both loaders are on one disk");
     }
 }
