@@ -126,9 +126,11 @@ fn command(arguments: &Node) -> &str {
 }
 
 fn run(name: &str, arguments: &Node, line: usize, told: &str, collector: &mut Collector<'_>) {
+    // In one line, `name=vm.swappiness value=1`, or a mapping.
+    let said =
+        |key: &str| arguments.text_of(key).map(str::to_owned).or_else(|| in_line(arguments.text()?, key));
     match name {
-        "sysctl" => match (arguments.text_of("state"), arguments.text_of("name"), arguments.text_of("value"))
-        {
+        "sysctl" => match (said("state").as_deref(), said("name"), said("value")) {
             (Some("absent"), ..) => {
                 collector.refuse(line, told, "takes a line out of a file: a profile wants values")
             }
@@ -139,6 +141,12 @@ fn run(name: &str, arguments: &Node, line: usize, told: &str, collector: &mut Co
         "command" | "shell" => commanded(arguments, line, told, collector),
         _ => collector.refuse(line, told, format!("a task of `{name}`, which sets nothing of the kernel")),
     }
+}
+
+/// What a task that is written in one line says for a key.
+fn in_line(arguments: &str, key: &str) -> Option<String> {
+    let words = script::quoted_words(arguments);
+    words.iter().find_map(|word| Some(word.strip_prefix(key)?.strip_prefix('=')?.to_owned()))
 }
 
 /// A file that another program reads.

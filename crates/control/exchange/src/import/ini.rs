@@ -1,5 +1,10 @@
 //! Files of sections and `key = value` lines, as tuned and saptune have them.
 
+/// Why a line with `>2048` is no setting: what is more already stays.
+pub(super) const AT_LEAST: &str = "at least or at most so much: a profile wants one value";
+/// Why the lines of a section that asks what host it is on are none.
+pub(super) const OF_SOME: &str = "a section for some hosts only: make a profile of your own with `needs`";
+
 /// One line that says something.
 pub(super) struct Entry<'a> {
     /// Its number, from 1.

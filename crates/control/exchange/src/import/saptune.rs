@@ -1,7 +1,7 @@
 //! A note of saptune (`saptune-note(5)`): the sections that set values of the kernel.
 
 use super::collect::Collector;
-use super::ini::{Entry, energy_perf_bias, entries};
+use super::ini::{AT_LEAST, Entry, OF_SOME, energy_perf_bias, entries};
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     for entry in entries(text) {
@@ -15,10 +15,9 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
             continue;
         };
         if section.contains(':') {
-            let reason = "a section for some hosts only: make a profile of your own with `needs`";
-            collector.refuse(entry.line, &told, reason);
+            collector.refuse(entry.line, &told, OF_SOME);
         } else if entry.key.ends_with(['<', '>']) {
-            collector.refuse(entry.line, &told, "at least or at most so much: a profile wants one value");
+            collector.refuse(entry.line, &told, AT_LEAST);
         } else if value.is_empty() {
             collector.refuse(entry.line, &told, "sets nothing");
         } else {

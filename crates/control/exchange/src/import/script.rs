@@ -313,7 +313,7 @@ fn echo(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
 }
 
 /// Words as a shell takes them: quotes hold blanks together and fall away.
-fn quoted_words(text: &str) -> Vec<String> {
+pub(super) fn quoted_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
     for c in text.chars() {
         match (quote, c) {

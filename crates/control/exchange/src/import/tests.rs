@@ -390,6 +390,18 @@ fn tuned_names_cards_by_section() {
 }
 
 #[test]
+fn a_section_of_tuned_is_read_by_the_plugin_that_it_names() {
+    let text = "[main]\nsummary=s\n[sysctl.swap]\ntype=sysctl\nvm.swappiness=10\n\
+                [vm.arm]\ntype=vm\nuname_regex=aarch64\ntransparent_hugepages=never\n\
+                [sysctl.arm]\ntype=sysctl\ncpuinfo_regex=CPU part\nkernel.numa_balancing=0\n";
+    let imported = read(text, ImportFormat::Tuned);
+    let lines = told(&imported);
+    assert_eq!(lines[0], "5 vm.swappiness");
+    assert_eq!(lines.len(), 7, "each of the other two sections is refused line by line: {lines:?}");
+    assert!(lines[1..].iter().all(|line| line.contains("for some hosts only")), "{lines:?}");
+}
+
+#[test]
 fn a_note_of_saptune_gives_what_it_sets() {
     let text = "[version]\nVERSION=1\n[vm]\nTHP=never\nKSM=0\n[sysctl]\nvm.max_map_count = 2147483647\n\
                 [sysctl:os=15-SP*]\nvm.swappiness = 10\n[block]\nIO_SCHEDULER=none, noop\nNRREQ=1022\n\
@@ -542,6 +554,18 @@ proptest! {
             prop_assert!(again.is_ok_and(|again| again == imported.profile), "{}", imported.to_toml());
         }
     }
+}
+
+#[test]
+fn a_task_of_ansible_in_one_line_sets_what_it_says() {
+    let text = "- hosts: all\n  tasks:\n  - name: swap\n    sysctl: name=vm.swappiness value=1 sysctl_set=yes\n\
+                \x20 - ansible.posix.sysctl: name=net.ipv4.tcp_rmem value=\"4096 131072 16777216\"\n\
+                \x20 - sysctl: name=vm.stat_interval state=absent\n  - sysctl: name=vm.stat_interval\n";
+    let imported = read(text, ImportFormat::Ansible);
+    let lines = told(&imported);
+    assert_eq!(lines[..2], ["4 vm.swappiness", "5 net.ipv4.tcp_rmem"], "{lines:?}");
+    assert!(lines[2].contains("takes a line out") && lines[3].contains("sets nothing"), "{lines:?}");
+    assert_eq!(*want(&imported, "net.ipv4.tcp_rmem"), Want::Text("4096 131072 16777216".to_owned()));
 }
 
 #[test]

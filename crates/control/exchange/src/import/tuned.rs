@@ -1,12 +1,9 @@
 //! A profile of tuned: the plugins whose options are settings of the kernel (`tuned/plugins/` of the project).
 
 use super::collect::Collector;
-use super::ini::energy_perf_bias;
+use super::ini::{AT_LEAST, OF_SOME, energy_perf_bias};
 use super::tuned_files::{Files, Line, Lines};
 use planish_model::cards;
-
-/// `>2048`: what is more already stays.
-const AT_LEAST: &str = "at least or at most so much: a profile wants one value";
 
 pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collector<'_>) {
     let all = Lines::read(text, files);
@@ -34,23 +31,26 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
                 continue;
             }
         };
-        match cards_of(&all.lines, &line.section) {
+        let section = Section::of(&all.lines, &line.section);
+        match section.cards() {
+            _ if section.is_of_some => collector.refuse(line.number, &told, OF_SOME),
             Some(_) if ["type", "devices"].contains(&line.key.as_str()) => {}
             Some(cards) if cards::is_key(&line.key) => net(line, &value, &told, &cards, collector),
-            _ => plugin(line, &value, &told, collector),
+            _ => plugin(section.kind, line, &value, &told, collector),
         }
     }
 }
 
-fn plugin(entry: &Line, value: &str, told: &str, collector: &mut Collector<'_>) {
+fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Collector<'_>) {
     let line = entry.number;
-    match (entry.section.as_str(), entry.key.as_str()) {
+    match (kind, entry.key.as_str()) {
         ("main", "summary") if entry.from.is_empty() => collector.sums_up(value),
         ("main", "summary") => {}
         ("main", "include") => collector.refuse(line, told, "includes another profile: import that one too"),
         (_, "drop") if value.contains(['*', '[', '(', '\\', '+', '?', '^', '$', '|']) => {
             collector.refuse(line, told, "a pattern of options to leave out: they are not")
         }
+        ("sysctl" | "sysfs" | "vm" | "cpu" | "disk" | "bootloader", "type") => {}
         (_, "type" | "replace" | "drop" | "priority" | "enabled") => {
             collector.refuse(line, told, "steers tuned itself")
         }
@@ -82,18 +82,34 @@ fn plugin(entry: &Line, value: &str, told: &str, collector: &mut Collector<'_>) 
     }
 }
 
-/// The cards of a section for network cards, by their names or patterns: all of them where it names none. `None` for
-/// a section of another kind.
-fn cards_of(all: &[Line], section: &str) -> Option<Vec<String>> {
-    let said = |key: &str| {
-        let mut said = all.iter().rev().filter(|entry| entry.section == section && entry.key == key);
-        said.next()?.value.as_deref()
-    };
-    if said("type").map_or(section != "net", |kind| kind != "net") {
-        return None;
+/// What a section says of itself.
+struct Section<'a> {
+    /// The plugin that reads it: its name, where it names none.
+    kind: &'a str,
+    /// Network cards that it is for, by names or patterns.
+    devices: &'a str,
+    /// It is for machines alone whose kernel or CPU matches something.
+    is_of_some: bool,
+}
+
+impl<'a> Section<'a> {
+    fn of(all: &'a [Line], name: &'a str) -> Self {
+        let said = |key: &str| {
+            let mut said = all.iter().rev().filter(|entry| entry.section == name && entry.key == key);
+            said.next()?.value.as_deref()
+        };
+        Self {
+            kind: said("type").unwrap_or(name),
+            devices: said("devices").unwrap_or("*"),
+            is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
+        }
     }
-    let devices = said("devices").unwrap_or("*");
-    Some(devices.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
+
+    /// The cards of a section for network cards, all of them where it names none; `None` for one of another kind.
+    fn cards(&self) -> Option<Vec<String>> {
+        let names = self.devices.split(',').map(|name| name.trim().to_owned());
+        (self.kind == "net").then(|| names.filter(|name| !name.is_empty()).collect())
+    }
 }
 
 /// `ring = rx 4096 tx 4096` of the plugin for network cards.
