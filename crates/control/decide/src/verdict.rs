@@ -83,7 +83,11 @@ fn is_namespaced(path: &str) -> bool {
 /// Why advice does not hold on this host: all its conditions, since there is nothing to probe.
 #[must_use]
 pub fn unmet(needs: &Conditions, host: &HostFacts) -> Option<String> {
-    moot(needs, host).or_else(|| unknown_to(needs, host)).or_else(|| other_os(needs, host))
+    let outdated = || {
+        let gone = too_new(needs, host)?;
+        Some(format!("for Linux before {gone}, this is {}", host.kernel))
+    };
+    moot(needs, host).or_else(outdated).or_else(|| unknown_to(needs, host)).or_else(|| other_os(needs, host))
 }
 
 /// Why setting a thing that is there means nothing here. Its kernel is not asked: distributions bring things back
@@ -139,8 +143,13 @@ fn by_kernel(needs: &Conditions, host: &HostFacts) -> Option<String> {
     if let Some(first) = needs.kernel_min.as_deref().filter(|first| is_older(&host.kernel, first)) {
         return Some(format!("since Linux {first}, this is {}", host.kernel));
     }
-    let gone = needs.kernel_gone.as_deref().filter(|gone| !is_older(&host.kernel, gone))?;
+    let gone = too_new(needs, host)?;
     Some(format!("gone since Linux {gone}, this is {}", host.kernel))
+}
+
+/// The first kernel without it, where this is that one or a later one.
+fn too_new<'a>(needs: &'a Conditions, host: &HostFacts) -> Option<&'a str> {
+    needs.kernel_gone.as_deref().filter(|gone| !is_older(&host.kernel, gone))
 }
 
 /// Why the advice is not for this distribution. One that does not say what it is, is none of them.
@@ -247,6 +256,18 @@ mod tests {
         let reading = Reading { access, ..reading("/sys/x", "powersave") };
         let verdict = verdict(&knob, &observation, &reading);
         (verdict.verdict, verdict.reason)
+    }
+
+    #[test]
+    fn advice_that_a_later_kernel_needs_no_more_is_not_called_gone() {
+        let until =
+            |version: &str| Conditions { kernel_gone: Some(version.to_owned()), ..Conditions::default() };
+        let host = observation().host;
+        assert_eq!(unmet(&until("6.16"), &host), None);
+        assert_eq!(
+            unmet(&until("6.12"), &host).as_deref(),
+            Some("for Linux before 6.12, this is 6.12.1-test")
+        );
     }
 
     #[test]
