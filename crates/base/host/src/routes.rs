@@ -62,19 +62,31 @@ fn found(host: &Host) -> Option<Vec<String>> {
     if has_other_tables(&text_if_there(host, "/proc/net/fib_trie")?) || storage::is_on_network(host) {
         return None;
     }
+    let usual = cards_below(host, reached_through(&routes, &[]))?;
+    // The kernel walks its whole table of connections for a list of them, which takes longer than all the rest.
+    let others =
+        names(host, "/sys/class/net").into_iter().filter(|name| name != "lo" && !usual.contains(name));
+    if !usual.is_empty() && others.into_iter().all(|name| !is_up(host, &name)) {
+        return Some(usual.into_iter().collect());
+    }
     let sockets = text(host, "/proc/net/tcp")? + &text_if_there(host, "/proc/net/tcp6")?;
-    let reached = reached_through(&routes, &shell::peers(host, &sockets));
+    let cards = cards_below(host, reached_through(&routes, &shell::peers(host, &sockets)))?;
+    (!cards.is_empty()).then(|| cards.into_iter().collect())
+}
+
+/// These interfaces and those below them. `None` for a switch in software or a tunnel: which card is below it, no link
+/// tells.
+fn cards_below(host: &Host, interfaces: BTreeSet<String>) -> Option<BTreeSet<String>> {
     let mut cards = BTreeSet::new();
-    for interface in reached {
+    for interface in interfaces {
         let mut found = BTreeSet::new();
         below(host, &interface, DEPTH_MAX, &mut found);
         if !found.iter().any(|name| is_card(host, name)) {
-            // A switch in software, a tunnel: which card is below it, no link tells.
             return None;
         }
         cards.extend(found);
     }
-    (!cards.is_empty()).then(|| cards.into_iter().collect())
+    Some(cards)
 }
 
 /// Whether routes are in tables besides the usual ones, by /proc/net/fib_trie: rules of policy or a VRF choose among
@@ -94,15 +106,16 @@ fn has_other_tables(tries: &str) -> bool {
 /// Every card that hangs on a device and is up: one that is down carries nobody.
 fn all_cards(host: &Host) -> Vec<String> {
     let mut names = host.list("/sys/class/net");
-    // `IFF_UP` is the lowest bit of the flags.
-    let is_up = |name: &str| {
-        let flags = text(host, &format!("/sys/class/net/{name}/flags"));
-        let flags =
-            flags.and_then(|flags| u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).ok());
-        flags.is_none_or(|flags| flags & 1 == 1)
-    };
-    names.retain(|name| is_card(host, name) && is_up(name));
+    names.retain(|name| is_card(host, name) && is_up(host, name));
     names
+}
+
+/// One whose flags cannot be read counts. Routes of one that is down are gone.
+fn is_up(host: &Host, name: &str) -> bool {
+    let flags = text(host, &format!("/sys/class/net/{name}/flags"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).ok());
+    // `IFF_UP` is the lowest bit.
+    flags.is_none_or(|flags| flags & 1 == 1)
 }
 
 fn is_card(host: &Host, name: &str) -> bool {
@@ -265,6 +278,31 @@ mod tests {
         let (_root, host) =
             machine(&[("proc/self/mounts", local), ("sys/class/nvme/nvme0/transport", "pcie\n")]);
         assert_eq!(session_nics(&host), ["eth0"], "the system stays without it");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "makes a machine to read")]
+    fn connections_are_not_looked_at_where_they_could_add_nothing() {
+        let down = ("sys/class/net/eth1/flags", "0x1002");
+        let lo = ("sys/class/net/lo/flags", "0x9");
+        for (files, seen) in [(vec![down, lo], vec!["eth0"]), (vec![lo], vec!["eth0", "eth1"])] {
+            let (root, host) = machine(&files);
+            // Whoever reads it now takes every card that is up for one of a session.
+            std::fs::remove_file(root.path().join("proc/net/tcp")).expect("it was there");
+            assert_eq!(session_nics(&host), seen, "{files:?}");
+        }
+        let bridge = ("sys/class/net/br0/flags", "0x1003");
+        let (root, host) = machine(&[down, lo, bridge]);
+        assert_eq!(session_nics(&host), ["eth0"], "nobody came through the bridge");
+        std::fs::write(
+            root.path().join("proc/net/route"),
+            format!("{V4}br0\t000010AC\t0\t1\t0\t0\t0\t0000FFFF\t0\n"),
+        )
+        .expect("ours");
+        std::fs::create_dir_all(root.path().join("sys/class/net/br0/lower_eth0")).expect("ours");
+        let row = "0: 010010AC:0016 020010AC:C001 01 0:0 0:0 0 0 0 7\n";
+        std::fs::write(root.path().join("proc/net/tcp"), row).expect("ours");
+        assert_eq!(session_nics(&host), ["br0", "eth0"], "a session through it is seen");
     }
 
     proptest! {
