@@ -30,21 +30,29 @@ pub fn topology() -> Result<Outcome> {
         .collect();
     ensure!(shared(&own) == shared(&theirs), "planish {own:?}, lscpu {theirs:?}");
     let caches = lscpu(&["--bytes", "--caches"], "caches")?;
+    // Where the kernel gives caches no number, lscpu counts one for each CPU.
+    let has_numbers = Path::new("/sys/devices/system/cpu/cpu0/cache/index0/id").exists();
     for cache in &caches {
         let kind = word(&cache["type"]).to_lowercase();
         let same = |own: &&Value| word(&own["level"]) == word(&cache["level"]) && word(&own["kind"]) == kind;
-        let all: u64 =
-            list(ours, "caches")?.iter().filter(same).filter_map(|own| own["bytes"].as_u64()).sum();
-        ensure!(all.to_string() == word(&cache["all-size"]), "{cache}: planish has {all} bytes of them");
+        let sizes: Vec<u64> =
+            list(ours, "caches")?.iter().filter(same).filter_map(|own| own["bytes"].as_u64()).collect();
+        let (one, all) = (sizes.first().copied().unwrap_or_default(), sizes.iter().sum::<u64>());
+        ensure!(one.to_string() == word(&cache["one-size"]), "{cache}: planish has {sizes:?}");
+        ensure!(
+            !has_numbers || all.to_string() == word(&cache["all-size"]),
+            "{cache}: planish has {sizes:?}"
+        );
     }
     let nodes = list(ours, "nodes")?.len();
     let mut detail = format!("lscpu: {} CPUs, {} kinds of caches", own.len(), caches.len());
     if Path::new("/usr/bin/hwloc-calc").exists() {
-        for (object, count) in [("pu", own.len()), ("numanode", nodes)] {
+        let shared = list(ours, "caches")?.iter().filter(|cache| cache["level"] == 3).count();
+        for (object, count) in [("pu", own.len()), ("numanode", nodes), ("l3cache", shared)] {
             let calc = tool("hwloc-calc", &["--disallowed", "--number-of", object, "machine:0"])?;
             ensure!(calc.trim() == count.to_string(), "hwloc: {} {object}, planish {count}", calc.trim());
         }
-        detail += &format!("; hwloc: {nodes} nodes");
+        detail += &format!("; hwloc: {nodes} nodes, {shared} caches of level 3");
     }
     Ok(Outcome::Ok(detail))
 }
