@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// Name of the copy of all files from before the apply.
 pub const BEFORE: &str = "services";
@@ -27,6 +28,7 @@ pub const HOUSEKEEPING_MASK: &str = "7";
 /// Of the first serial port: on the CPU that the service is to have, so that it must go.
 pub const INTERRUPT: &str = "/proc/irq/4/smp_affinity_list";
 const IRQBALANCE: &str = "/usr/sbin/irqbalance";
+const POLICY: &str = "/run/planish-guest-irqs";
 pub const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
 
 /// All of it, in an order in which each check needs the one before.
@@ -145,28 +147,51 @@ fn undo(before: &BTreeMap<String, String>) -> Result<Outcome> {
     Ok(Outcome::Ok(format!("{seen:?}, {} masks of interrupts as before", before.len())))
 }
 
-/// irqbalance moves the interrupt between an apply and its undo: it is theirs then.
+/// irqbalance moves the interrupt between an apply and its undo: it is theirs then. Whatever comes of it, all is put
+/// back for what comes behind.
 fn balanced(before: &BTreeMap<String, String>) -> Result<Outcome> {
     if !Path::new(IRQBALANCE).exists() {
         return Ok(Outcome::Skip("no irqbalance in this image".to_owned()));
     }
-    apply_now()?;
-    let placed = interrupts();
-    tool(IRQBALANCE, &["--oneshot"])?;
-    let balanced = interrupts();
-    let moved: Vec<_> = placed.iter().filter(|(path, text)| balanced.get(*path) != Some(*text)).collect();
-    ensure!(moved.iter().any(|(path, _)| *path == INTERRUPT), "it left {INTERRUPT} at {}", placed[INTERRUPT]);
-    let undone = planish::json(&["undo"], &[1])?;
-    let kept = interrupts();
-    ensure!(kept[INTERRUPT] == balanced[INTERRUPT], "{INTERRUPT} is {} after the undo", kept[INTERRUPT]);
-    let messages = undone["messages"].to_string();
-    ensure!(messages.contains("/proc/irq/4/"), "undo does not name the interrupt: {messages}");
-    // As this stage found them, for what comes after it.
-    let unlike = |(path, text): &(&String, &String)| kept.get(*path) != Some(*text);
-    for (path, text) in before.iter().filter(unlike) {
+    let outcome = balance_and_undo();
+    planish::json(&["undo", "--all"], &[0, 1])?;
+    let now = interrupts();
+    for (path, text) in before.iter().filter(|(path, text)| now.get(*path) != Some(*text)) {
         fs::write(path, text).with_context(|| format!("write {path}"))?;
     }
-    Ok(Outcome::Ok(format!("{} moved, the placed one to {}: kept and named", moved.len(), kept[INTERRUPT])))
+    outcome
+}
+
+fn balance_and_undo() -> Result<Outcome> {
+    // An administrator who wants interrupts on node 1, where the placement has none.
+    fs::write(POLICY, "#!/bin/sh\necho numa_node=1\necho balance_level=core\n")
+        .with_context(|| format!("write {POLICY}"))?;
+    tool("chmod", &["700", POLICY])?;
+    apply_now()?;
+    let placed = interrupts();
+    // It leaves an interrupt alone that does not occur: those of this port do for each byte.
+    let mut busy = Command::new("sh").args(["-c", "exec yes > /dev/ttyS0"]).spawn().context("start yes")?;
+    let balanced = tool(IRQBALANCE, &["--oneshot", &format!("--policyscript={POLICY}")]);
+    busy.kill().and_then(|()| busy.wait()).context("end yes")?;
+    fs::remove_file(POLICY).with_context(|| format!("remove {POLICY}"))?;
+    let said = balanced?;
+    let balanced = interrupts();
+    let moved: Vec<_> = balanced
+        .iter()
+        .filter(|(path, text)| placed.get(*path) != Some(*text))
+        .map(|(path, _)| path)
+        .collect();
+    let theirs = &balanced[INTERRUPT];
+    ensure!(*theirs != placed[INTERRUPT], "it left {INTERRUPT} at {theirs}, and moved {moved:?}: {said}");
+    let undone = planish::json(&["undo"], &[1])?;
+    let kept = settings::read(INTERRUPT)?;
+    ensure!(kept == *theirs, "{INTERRUPT} is {kept} after the undo");
+    let messages = undone["messages"].to_string();
+    ensure!(messages.contains("/proc/irq/4/"), "undo does not name the interrupt: {messages}");
+    Ok(Outcome::Ok(format!(
+        "{} moved, the placed one to {theirs}: undo kept it, named it and left with 1",
+        moved.len()
+    )))
 }
 
 /// What the kernel gave the service's main process.
