@@ -196,7 +196,10 @@ fn beside(rows: &mut Rows) {
     rows.beside("tuned-adm verify", "ms", || {
         // Without its daemon it verifies nothing, and the time of that refusal would be a figure of nothing.
         installed("tuned-adm")?;
-        ensure!(Path::new("/run/tuned/tuned.pid").exists(), "tuned does not run here");
+        ensure!(
+            Path::new("/run/tuned/tuned.pid").exists(),
+            "tuned does not run here: sudo benches/beside-tuned.sh ./x bench host"
+        );
         timed("tuned-adm", &["verify"], FOUND_SOMETHING)
     });
 }
