@@ -171,7 +171,7 @@ fn balance_and_undo() -> Result<Outcome> {
     let placed = interrupts();
     // It leaves an interrupt alone that does not occur: those of this port do for each byte.
     let mut busy = Command::new("sh").args(["-c", "exec yes > /dev/ttyS0"]).spawn().context("start yes")?;
-    let balanced = tool(IRQBALANCE, &["--oneshot", &format!("--policyscript={POLICY}")]);
+    let balanced = tool(IRQBALANCE, &["--oneshot", "--debug", &format!("--policyscript={POLICY}")]);
     busy.kill().and_then(|()| busy.wait()).context("end yes")?;
     fs::remove_file(POLICY).with_context(|| format!("remove {POLICY}"))?;
     let said = balanced?;
@@ -182,6 +182,8 @@ fn balance_and_undo() -> Result<Outcome> {
         .map(|(path, _)| path)
         .collect();
     let theirs = &balanced[INTERRUPT];
+    // What it says of the machine before comes first.
+    let said = said.split_once("-----").map_or("", |(_, last)| last);
     ensure!(*theirs != placed[INTERRUPT], "it left {INTERRUPT} at {theirs}, and moved {moved:?}: {said}");
     let undone = planish::json(&["undo"], &[1])?;
     let kept = settings::read(INTERRUPT)?;
