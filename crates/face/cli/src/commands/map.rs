@@ -7,7 +7,7 @@ use planish_model::{Catalogue, Exit};
 use planish_pipeline::Service;
 use planish_report::{MapBacking, MapKind, MapReport, map_html};
 use planish_residency::{Map, ResidencyError, Who, status};
-use planish_trial::postgres::layout;
+use planish_trial::postgres::{Query, layout};
 
 use crate::answer::Answer;
 use crate::commands::{service, write_file};
@@ -30,6 +30,10 @@ pub(crate) struct Args {
     /// of all its processes
     #[arg(long, value_name = "CONN")]
     postgres: Option<String>,
+    /// Run this statement in a session of its own, which cannot write, and tell what it changed: the map is made before
+    /// and after it, with its backend among the processes
+    #[arg(long, value_name = "SQL", requires = "postgres")]
+    query: Option<String>,
     /// Also draw the address space into this HTML file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -41,23 +45,38 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Service::Pid(pid) => Who::Pid(pid),
         Service::Name(name) => Who::Name(name),
     });
-    let layout = args.postgres.as_deref().map(layout).transpose()?;
-    let who = match (named, &layout) {
-        (named, Some(layout)) => server(named, layout.postmaster, &host)?,
-        (named, None) => named.expect("clap requires it without --postgres"),
-    };
-    let tree = args.tree || layout.is_some();
-    let map = Map::read(&host, &who, tree).map_err(|error| failure(error, &who, &host, context))?;
-    let report = match &layout {
-        Some(layout) => MapReport::of_postgres(&map, layout),
-        None => MapReport::from(&map),
+    let look = || look(args, named.clone(), &host, context);
+    let report = match (&args.postgres, &args.query) {
+        (Some(conn), Some(sql)) => {
+            let mut query = Query::open(conn)?;
+            let before = look()?;
+            let queried = query.run(sql)?;
+            look()?.after_query(&before, query.backend(), &queried)
+        }
+        _ => look()?,
     };
     if let Some(file) = &args.html {
         write_file(file, &map_html(&report))?;
     }
     let answer = context.answer(&report, &Catalogue::default());
-    let below = !tree && map.members.first().is_some_and(|member| is_parent(&host, member.pid));
+    let tree = args.tree || args.postgres.is_some();
+    let below = !tree && report.processes.first().is_some_and(|first| is_parent(&host, first.pid));
     Ok(answer.next(context.line(&next(&report, below))))
+}
+
+/// The map as it is now, with what the server says of it, if one is to be asked.
+fn look(args: &Args, named: Option<Who>, host: &Host, context: &Context) -> Result<MapReport, Failure> {
+    let layout = args.postgres.as_deref().map(layout).transpose()?;
+    let who = match (named, &layout) {
+        (named, Some(layout)) => server(named, layout.postmaster, host)?,
+        (named, None) => named.expect("clap requires it without --postgres"),
+    };
+    let tree = args.tree || layout.is_some();
+    let map = Map::read(host, &who, tree).map_err(|error| failure(error, &who, host, context))?;
+    Ok(match &layout {
+        Some(layout) => MapReport::of_postgres(&map, layout),
+        None => MapReport::from(&map),
+    })
 }
 
 /// The server that answered, which must be the one that was named, if one was.

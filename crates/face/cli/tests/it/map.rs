@@ -120,3 +120,63 @@ fn a_real_postgres_is_told_from_outside() {
     let other = run(["map", "2", "--postgres", &server.conn()]);
     assert_eq!(other.exit, 2, "{}", other.stderr);
 }
+
+/// What a list of changes says of one thing, over all nodes: bytes before and after.
+fn change(changes: &serde_json::Value, what: &str) -> (u64, u64) {
+    let own = changes.as_array().expect("changes").iter().filter(|change| change["what"] == what);
+    own.fold((0, 0), |sum, change| {
+        let bytes = |name: &str| change[name].as_u64().expect("bytes");
+        (sum.0 + bytes("before_bytes"), sum.1 + bytes("after_bytes"))
+    })
+}
+
+#[test]
+fn what_one_query_changed_is_told() {
+    let test = "what_one_query_changed_is_told";
+    let settings = ["shared_buffers=128MB", "huge_pages=off", "max_connections=10"];
+    let server = match planish_skip::postgres::Postgres::start(&settings) {
+        Ok(server) => server,
+        Err(reason) => return planish_skip::skip(test, reason),
+    };
+    let has_extension = server.sql("create extension pg_buffercache").is_ok();
+    // What `create table as` writes goes through a ring of 16 MB at most, so that the buffers hold a part of it. A scan
+    // has a ring of its own only from a quarter of all buffers on.
+    server
+        .sql("create table cold as select i, repeat('x', 1000) x from generate_series(1, 22000) i")
+        .expect("it answers");
+    let map = |sql: &str| run(["--json", "map", "--postgres", &server.conn(), "--query", sql]);
+
+    let answer = map("select i, x from cold");
+    assert_eq!(answer.exit, 0, "{}", answer.stdout);
+    let envelope = answer.envelope();
+    let query = &envelope["result"]["query"];
+    assert_eq!(query["rows"], 22000);
+    assert!(query["seconds"].as_f64().expect("seconds") > 0.0, "{query}");
+    let served = &query["pid"];
+    let processes = envelope["result"]["processes"].as_array().expect("processes");
+    assert!(processes.iter().any(|process| process["pid"] == *served), "its backend is in the map");
+    let (before, after) = change(&query["process"], "shared mapped");
+    assert!(after >= before + (20 << 20), "it has read 25 MB of buffers: {query}");
+    if has_extension && envelope["result"]["unseen"].as_array().is_some_and(Vec::is_empty) {
+        let (before, after) = change(&query["relations"], "cold");
+        assert!(before < 18 << 20 && after > 24 << 20, "{query}");
+        let (before, after) = change(&query["memory"], "shared");
+        assert!(after > before + (4 << 20), "{query}");
+    } else {
+        planish_skip::skip(
+            test,
+            "no pg_buffercache, or shared memory cannot be seen: relations not compared",
+        );
+    }
+    // Read already: nothing of it comes new.
+    let again = map("select i, x from cold").envelope();
+    assert_eq!(change(&again["result"]["query"]["relations"], "cold"), (0, 0), "{again}");
+
+    for refused in ["insert into cold values (1, 'y')", "select 1; select 2", "no sql"] {
+        let run = map(refused);
+        assert_eq!(run.exit, 2, "{refused}: {}", run.stdout);
+        assert!(run.stdout.contains("the server refuses the query"), "{}", run.stdout);
+    }
+    assert_eq!(server.sql("select count(*) from cold").expect("it answers").trim(), "22000");
+    assert_eq!(run(["map", "sleep", "--query", "select 1"]).exit, 2, "only of a server");
+}

@@ -5,6 +5,7 @@
 
 mod picture;
 mod postgres;
+mod query;
 mod text;
 
 use planish_residency as residency;
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 pub use self::picture::{MapArea, MapPart, MapPicture};
 pub use self::postgres::{MapBackend, MapPiece, MapPostgres};
+pub use self::query::{MapChange, MapQuery};
 
 /// What memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -214,6 +216,9 @@ pub struct MapReport {
     pub picture: MapPicture,
     /// What a PostgreSQL server says of it; null where none was asked.
     pub postgres: Option<MapPostgres>,
+    /// What one query of it changed, where one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<MapQuery>,
     /// What could not be seen.
     pub unseen: Vec<MapUnseen>,
 }
@@ -299,6 +304,7 @@ impl From<&Map> for MapReport {
             jit: map.members.iter().flat_map(jit).collect(),
             picture: MapPicture::of(map),
             postgres: None,
+            query: None,
             unseen: unseen.collect(),
             rows,
         }

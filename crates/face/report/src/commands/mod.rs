@@ -47,8 +47,9 @@ pub use latency::{
 pub(crate) use latency::{range, step};
 pub use log::LogReport;
 pub use map::{
-    MapArea, MapBackend, MapBacking, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece, MapPostgres,
-    MapPrivate, MapProcess, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals, MapUnseen,
+    MapArea, MapBackend, MapBacking, MapChange, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece,
+    MapPostgres, MapPrivate, MapProcess, MapQuery, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals,
+    MapUnseen,
 };
 pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};
 pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunVariable};

@@ -21,6 +21,7 @@ mod existing;
 mod install;
 mod layout;
 mod proof;
+mod query;
 mod reach;
 mod rehearsal;
 mod room;
@@ -43,6 +44,7 @@ pub use self::budget::SCALE_MAX;
 pub use self::existing::{ConfLine, Existing, inspect};
 pub use self::install::{Install, Version};
 pub use self::layout::{Allocation, Backend, Cached, Layout, layout};
+pub use self::query::{Queried, Query};
 
 use self::arm::{ServerArm, SharedHost};
 use self::budget::{Budget, Wish};

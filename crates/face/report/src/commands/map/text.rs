@@ -34,6 +34,9 @@ impl Report for MapReport {
         } else {
             self.rows_in_short(page);
         }
+        if let Some(query) = &self.query {
+            query.text(page);
+        }
         match &self.postgres {
             Some(postgres) => postgres.text(page),
             None => self.process_table(page),
@@ -279,12 +282,12 @@ fn names(rows: &[&MapRow]) -> String {
     text
 }
 
-fn backing_cell(backing: MapBacking) -> Cell {
+pub(super) fn backing_cell(backing: MapBacking) -> Cell {
     let style = if backing == MapBacking::Base { anstyle::Style::new() } else { styles::GOOD };
     Cell::styled(backing.word(), style)
 }
 
-fn node_cell(node: Option<u32>) -> Cell {
+pub(super) fn node_cell(node: Option<u32>) -> Cell {
     node.map_or("-".to_owned(), |node| node.to_string()).into()
 }
 
