@@ -1,4 +1,5 @@
-//! What the kernel tells and not through a file, of network cards and of limits that are held: as files all the same.
+//! What the kernel tells and not through a file, of network cards, of limits that are held and of mounts: as files all
+//! the same.
 //!
 //! ```text
 //! /planish/ethtool/eth0/rings_rx        the number in force        0644, or 0444 where nobody can change it
@@ -8,17 +9,19 @@
 //! /planish/held/cpu_dma_latency_others  who else keeps a shorter one, one name a line       0444
 //! /planish/resctrl/default              what the default group has of the caches            0644
 //! /planish/resctrl/groups/planish-NAME  a group of ours with its CPUs and its share, or none 0644
+//! /planish/mounts/-/atime               when a read of the root file system writes its time 0644
 //! ```
 //!
 //! No such folder exists on a machine. On the live one, reading a file of it asks the kernel over netlink
 //! ([`planish_sys::ethtool`]); a recording has it as a plain folder, so that places below it are found, read, copied,
 //! refused and rounded like any other. Only cards that hang on a device are there: bridges, tunnels and the ends of
 //! containers come and go with their makers. What is held is asked of the processes ([`planish_sys::hold`]). A group of
-//! resctrl is a folder with several files: see [`crate::resctrl`].
+//! resctrl is a folder with several files: see [`crate::resctrl`]. Options of mounts are words of a table: see
+//! [`crate::mounts`].
 
 use std::io;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use planish_sys::ethtool::{Ethtool, SETTINGS, Setting, Value};
 use planish_sys::hold;
@@ -27,6 +30,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::access::Access;
 use crate::host::Host;
+use crate::mounts::{self, Table};
 use crate::{resctrl, routes};
 
 /// The folder that no machine has.
@@ -62,6 +66,10 @@ enum Place<'a> {
     Default,
     Groups,
     Group(&'a str),
+    /// Of mounts: the folder, one mount, a setting of it.
+    Mounts,
+    Mount(&'a str),
+    Option(&'a str, mounts::Setting),
     Nothing,
 }
 
@@ -75,7 +83,11 @@ fn place(path: &str) -> Option<Place<'_>> {
         resctrl::FOLDER => return Some(Place::Shares),
         resctrl::DEFAULT => return Some(Place::Default),
         resctrl::GROUPS => return Some(Place::Groups),
+        mounts::FOLDER => return Some(Place::Mounts),
         _ => {}
+    }
+    if let Some((name, setting)) = mounts::setting_at(path) {
+        return Some(Place::Option(name, setting));
     }
     if let Some(name) = resctrl::group_at(path) {
         return Some(Place::Group(name));
@@ -87,6 +99,7 @@ fn place(path: &str) -> Option<Place<'_>> {
         ["held"] => Place::Held,
         ["ethtool"] => Place::Cards,
         ["ethtool", nic] => Place::Card(nic),
+        ["mounts", name] => Place::Mount(name),
         ["ethtool", nic, name] => match (setting(name), name.strip_suffix(MAX).and_then(setting)) {
             (Some(setting), _) => Place::Setting(nic, setting),
             (None, Some(setting)) if setting.has_max() => Place::Largest(nic, setting),
@@ -110,6 +123,9 @@ pub fn setting_at(path: &str) -> Option<(&str, &'static Setting)> {
 pub(crate) struct Devices {
     /// Opened when it is first asked for; none where the kernel has none, and why where this process may not ask it.
     ethtool: OnceLock<Result<Option<Ethtool>, Errno>>,
+    /// The mounts as they were when their folder was last listed or a value read: a host of containers has thousands of
+    /// them. Which are there and who may set them is told from this table, and values never are.
+    mounts: Mutex<Option<Arc<Table>>>,
 }
 
 impl Devices {
@@ -135,9 +151,13 @@ impl Devices {
             Place::Limit | Place::Others => Err(Errno::NOENT.into()),
             Place::Default => resctrl::schemata(host, resctrl::MOUNT).map(|text| text + "\n"),
             Place::Group(name) => resctrl::group(host, name).map(|text| text + "\n"),
+            Place::Option(name, setting) => {
+                self.mounts_now().and_then(|table| table.read(name, setting)).map(|text| text + "\n")
+            }
             Place::Whole | Place::Held | Place::Cards | Place::Card(_) | Place::Shares | Place::Groups => {
                 Err(Errno::ISDIR.into())
             }
+            Place::Mounts | Place::Mount(_) => Err(Errno::ISDIR.into()),
             Place::Nothing => Err(Errno::NOENT.into()),
         })
     }
@@ -145,7 +165,14 @@ impl Devices {
     /// Names in a folder of the folder; `None` for a path outside.
     pub(crate) fn list(&self, host: &Host, path: &str) -> Option<Vec<String>> {
         Some(match place(path)? {
-            Place::Whole => ["ethtool", "held", "resctrl", "session_nics"].map(str::to_owned).into(),
+            Place::Whole => {
+                ["ethtool", "held", "mounts", "resctrl", "session_nics"].map(str::to_owned).into()
+            }
+            Place::Mounts => {
+                let table = self.mounts_now();
+                table.map(|table| table.names().map(str::to_owned).collect()).unwrap_or_default()
+            }
+            Place::Mount(name) => self.mounts().map(|table| table.files(name)).unwrap_or_default(),
             Place::Shares if resctrl::is_there(host) => ["default", "groups"].map(str::to_owned).into(),
             Place::Groups if resctrl::is_there(host) => resctrl::own_groups(host),
             Place::Held if has_latency() => [DMA_LATENCY_OTHERS, DMA_LATENCY]
@@ -162,7 +189,11 @@ impl Devices {
     /// Whether there is something at a path; `None` for one outside.
     pub(crate) fn exists(&self, host: &Host, path: &str) -> Option<bool> {
         Some(match place(path)? {
-            Place::Whole | Place::Held | Place::Cards | Place::SessionNics => true,
+            Place::Whole | Place::Held | Place::Cards | Place::SessionNics | Place::Mounts => true,
+            Place::Mount(name) => self.mounts().is_ok_and(|table| table.get(name).is_some()),
+            Place::Option(name, setting) => {
+                self.mounts().is_ok_and(|table| table.mode(name, setting).is_some())
+            }
             Place::Limit | Place::Others => has_latency(),
             Place::Shares | Place::Groups | Place::Default | Place::Group(_) => resctrl::is_there(host),
             Place::Card(nic) => is_card(host, nic),
@@ -185,8 +216,12 @@ impl Devices {
             let allowed = if may { Ok(()) } else { Err(why.to_owned()) };
             return Some(mode.map_or(Access::Absent, |mode| Access::of(mode, false, allowed)));
         }
-        let may = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
-        let allowed = if may { Ok(()) } else { Err("it takes the capability CAP_NET_ADMIN".to_owned()) };
+        let (set, name) = match place(path)? {
+            Place::Option(..) => (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
+            _ => (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
+        };
+        let may = capabilities(None).is_ok_and(|own| own.effective.contains(set));
+        let allowed = if may { Ok(()) } else { Err(format!("it takes the capability {name}")) };
         Some(mode.map_or(Access::Absent, |mode| Access::of(mode, false, allowed)))
     }
 
@@ -201,11 +236,25 @@ impl Devices {
             }
             Place::Limit => has_latency().then_some(0o644),
             Place::Default | Place::Group(_) => resctrl::is_there(host).then_some(0o644),
+            Place::Option(name, setting) => self.mounts().ok().and_then(|table| table.mode(name, setting)),
             Place::Largest(..) | Place::SessionNics | Place::Others => {
                 self.exists(host, path).is_some_and(|exists| exists).then_some(0o444)
             }
             _ => None,
         })
+    }
+
+    /// The mounts as they were last seen.
+    fn mounts(&self) -> io::Result<Arc<Table>> {
+        let known = self.mounts.lock().expect("no holder of this lock can panic").clone();
+        known.map_or_else(|| self.mounts_now(), Ok)
+    }
+
+    /// The mounts as they are now.
+    fn mounts_now(&self) -> io::Result<Arc<Table>> {
+        let table = Arc::new(Table::live()?);
+        *self.mounts.lock().expect("no holder of this lock can panic") = Some(Arc::clone(&table));
+        Ok(table)
     }
 
     /// The files of a card. Where this process may not ask, which it has is not known: all that there are, so that
@@ -326,14 +375,16 @@ mod tests {
         let path = format!("{ETHTOOL_FOLDER}/{nic}/feature_gro");
         // As systemd's RestrictAddressFamilies= and other filters of system calls refuse it.
         for refused in [Errno::AFNOSUPPORT, Errno::PERM, Errno::PROTONOSUPPORT] {
-            let devices = Devices { ethtool: OnceLock::from(opened(Err(refused.into()))) };
+            let ethtool = OnceLock::from(opened(Err(refused.into())));
+            let devices = Devices { ethtool, ..Devices::default() };
             let error = devices.read(&host, &path).expect("of the folder").expect_err("refused");
             assert_eq!(Errno::from_io_error(&error), Some(refused), "{error}");
             assert_ne!(devices.access(&host, &path), Some(Access::Absent), "{refused}");
             let listed = devices.list(&host, &format!("{ETHTOOL_FOLDER}/{nic}")).expect("of the folder");
             assert!(listed.contains(&"feature_gro".to_owned()), "{listed:?}");
         }
-        let devices = Devices { ethtool: OnceLock::from(opened(Err(Errno::NOENT.into()))) };
+        let ethtool = OnceLock::from(opened(Err(Errno::NOENT.into())));
+        let devices = Devices { ethtool, ..Devices::default() };
         assert_eq!(devices.access(&host, &path), Some(Access::Absent));
         assert_eq!(devices.list(&host, &format!("{ETHTOOL_FOLDER}/{nic}")), Some(Vec::new()));
     }

@@ -125,7 +125,44 @@ pub(crate) fn of_unit(text: &str) -> String {
     out
 }
 
+/// Options of mounts that name nobody.
+const MOUNT_OPTIONS: [&str; 9] =
+    ["defaults", "discard", "lazytime", "noatime", "nodiratime", "relatime", "ro", "rw", "strictatime"];
+
+/// Of the options of a mount those that facts and knobs are told from. The others hold passwords, users and addresses.
+pub(crate) fn of_mount(options: &str, with_size: bool) -> String {
+    let is_kept = |option: &&str| {
+        let sized = ["size=", "huge="].iter().find_map(|key| option.strip_prefix(*key)).filter(|_| with_size);
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '%' || c == '_';
+        MOUNT_OPTIONS.contains(option) || sized.is_some_and(|value| value.chars().all(plain))
+    };
+    options.split(',').filter(is_kept).collect::<Vec<_>>().join(",")
+}
+
+/// /etc/fstab without anybody's disks, servers and folders: the lines of the root and of /dev/shm.
+pub(crate) fn of_fstab(text: &str) -> String {
+    let told = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [source, folder @ ("/" | "/dev/shm"), kind, options, ..] if !source.starts_with('#') => {
+                let options = of_mount(options, *folder == "/dev/shm");
+                // A line without options would be none.
+                let options = if options.is_empty() { "defaults" } else { &options };
+                format!("redacted {folder} {kind} {options} 0 0\n")
+            }
+            _ => "\n".to_owned(),
+        }
+    };
+    text.lines().map(told).collect()
+}
+
 fn of_unit_line(line: &str) -> Option<String> {
+    if let Some(options) = line.strip_prefix("Options=") {
+        return Some(format!("Options={}", of_mount(options, true)));
+    }
+    if ["Type=tmpfs", "Type=ext4", "Type=xfs"].contains(&line) {
+        return Some(line.to_owned());
+    }
     if line.starts_with('[') || line.starts_with("EnvironmentFile=") || line == hold::WANTED {
         return Some(line.to_owned());
     }

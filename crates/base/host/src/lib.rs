@@ -10,7 +10,7 @@
 //! ├── meta.toml     what the files cannot say: modes, origin, how writes are answered (Meta, Answers)
 //! ├── proc/ sys/    trees as the kernel shows them, symbolic links kept
 //! ├── etc/ boot/ usr/
-//! └── planish/      what the kernel tells through no file: settings of network cards (devices)
+//! └── planish/      what the kernel tells through no file: settings of network cards, of mounts (devices)
 //! ```
 //!
 //! A folder without `meta.toml` that holds `proc` or `sys` is accepted as well (other projects' recordings).
@@ -26,6 +26,7 @@ mod host;
 mod identity;
 mod kept;
 mod meta;
+pub mod mounts;
 mod natural;
 mod pattern;
 mod properties;

@@ -113,6 +113,9 @@ struct Copy<'a> {
 impl Copy<'_> {
     /// Copies what is at `path`, with the links that lead there.
     fn path(&mut self, path: &str) -> Result<(), RecordError> {
+        if self.redactor.hides_mount(path) {
+            return Ok(());
+        }
         if let Some(devices) = self.host.devices()
             && let Some(mode) = devices.mode(self.host, path)
         {

@@ -16,6 +16,7 @@ use planish_udev::DISK_KEYS;
 
 use crate::arguments::{in_line, without_unknown};
 use crate::kept;
+use crate::mounts;
 
 /// What is taken out of a recording; all of it by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,19 @@ impl Redactor {
         kept::is_program(target).then(|| self.redact_words(target))
     }
 
+    /// Whether a path is of a mount, or of a unit for one, that is called after somebody's folder: of the root and of
+    /// /dev/shm nobody learns anything.
+    pub(crate) fn hides_mount(&self, path: &str) -> bool {
+        let option = path.strip_prefix(mounts::FOLDER).and_then(|rest| rest.strip_prefix('/'));
+        let unit = || {
+            let (_, unit) = path.split_once("/systemd/system/")?;
+            let unit = unit.split('/').next()?;
+            unit.strip_suffix(".d").unwrap_or(unit).strip_suffix(".mount")
+        };
+        let name = option.and_then(|rest| rest.split('/').next()).or_else(unit);
+        self.redactions.names && name.is_some_and(|name| !["-", "dev-shm"].contains(&name))
+    }
+
     /// The content of the file at `path` without what identifies the machine.
     pub fn redact(&mut self, path: &str, text: &str) -> String {
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -128,6 +142,7 @@ impl Redactor {
                 let redacted = self.redact_words(&without_secrets(path, text));
                 if path.ends_with("/grubenv") { as_long_as(text, &redacted) } else { redacted }
             }
+            "/etc/fstab" => kept::of_fstab(text),
             _ if kept::is_unit_file(path) => self.redact_words(&kept::of_unit(text)),
             kept::DPKG => kept::of_packages(text, &self.packages),
             _ if kept::is_properties(path) => {
@@ -370,20 +385,13 @@ fn as_long_as(before: &str, redacted: &str) -> String {
 fn kernel_mounts(text: &str) -> String {
     const KERNEL: [&str; 8] =
         ["cgroup", "cgroup2", "cpuset", "debugfs", "hugetlbfs", "proc", "sysfs", "tracefs"];
-    const OPTIONS: [&str; 8] =
-        ["discard", "lazytime", "noatime", "nodiratime", "relatime", "ro", "rw", "strictatime"];
     let told = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
             [_, _, kind, ..] if KERNEL.contains(kind) => Some(format!("{line}\n")),
             [_, folder @ ("/" | "/dev/shm"), kind, options, end @ ..] => {
-                let is_kept = |option: &&str| {
-                    let size = option.strip_prefix("size=").filter(|_| *folder == "/dev/shm");
-                    OPTIONS.contains(option)
-                        || size.is_some_and(|size| size.bytes().all(|b| b.is_ascii_alphanumeric()))
-                };
-                let options: Vec<&str> = options.split(',').filter(is_kept).collect();
-                Some(format!("redacted {folder} {kind} {} {}\n", options.join(","), end.join(" ")))
+                let options = kept::of_mount(options, *folder == "/dev/shm");
+                Some(format!("redacted {folder} {kind} {options} {}\n", end.join(" ")))
             }
             _ => None,
         }
@@ -596,6 +604,18 @@ mod tests {
             "redacted / ext4 rw,relatime,discard 0 0\nredacted /dev/shm tmpfs rw,size=64k 0 0\n",
             "what facts are told from stays, and names nobody"
         );
+        let fstab = "# of Ann\nUUID=1 / ext4 noatime,resuid=7 0 1\n//nas/ann /home/ann cifs password=hunter2 0 0\n\
+                     orion\t/dev/shm tmpfs size=50%,huge=advise,uid=7 0 0\n/dev/sdb / xfs errors=x 0 0\n";
+        assert_eq!(
+            redact("/etc/fstab", fstab),
+            "\nredacted / ext4 noatime 0 0\n\nredacted /dev/shm tmpfs size=50%,huge=advise 0 0\n\
+             redacted / xfs defaults 0 0\n"
+        );
+        let unit = "[Mount]\nWhat=orion\nType=tmpfs\nOptions=mode=1777,size=1G,uid=7\n";
+        assert_eq!(
+            redact("/etc/systemd/system/dev-shm.mount", unit),
+            "[Mount]\n\nType=tmpfs\nOptions=size=1G\n"
+        );
         assert_eq!(
             redact(
                 "/proc/self/cgroup",
@@ -603,6 +623,26 @@ mod tests {
             ),
             "4:memory:/redacted/docker-7\n3:cpuset:/a/b\n1:cpu:/user.slice\n0::/c\n"
         );
+    }
+
+    #[test]
+    fn a_mount_that_is_called_after_somebody_is_not_told_of() {
+        let redactor = Redactor::new(Redactions::default(), "orion");
+        for (path, is_hidden) in [
+            ("/planish/mounts/home-ann/atime", true),
+            ("/planish/mounts/-/atime", false),
+            ("/planish/mounts/dev-shm/size", false),
+            ("/planish/mounts", false),
+            ("/etc/systemd/system/home-ann.mount", true),
+            ("/etc/systemd/system/home-ann.mount.d", true),
+            ("/etc/systemd/system/home-ann.mount.d/a.conf", true),
+            ("/etc/systemd/system/dev-shm.mount.d/a.conf", false),
+            ("/etc/systemd/system/db.service", false),
+        ] {
+            assert_eq!(redactor.hides_mount(path), is_hidden, "{path}");
+        }
+        let none = Redactions { names: false, ..Redactions::default() };
+        assert!(!Redactor::new(none, "").hides_mount("/planish/mounts/home-ann/atime"));
     }
 
     #[test]

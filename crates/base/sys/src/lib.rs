@@ -17,6 +17,7 @@ pub mod file;
 pub mod hold;
 pub mod lock;
 pub mod mapping;
+pub mod mount;
 pub mod pagemap;
 pub mod pages;
 pub mod peek;
