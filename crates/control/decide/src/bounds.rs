@@ -3,9 +3,10 @@
 //!
 //! All steps of a plan are looked at together, since the mode of one row decides what the number of another means.
 
-use planish_model::{Bound, Catalogue, Class, KnobId, Observation, Step, units::bytes};
+use planish_model::{Bound, Catalogue, Class, KnobId, Observation, Step, place, units::bytes};
 
 use crate::budget::Budget;
+use crate::mounts;
 
 /// `vm.min_free_kbytes` above this part of memory is refused. The kernel's own choice is below one percent on all but
 /// the smallest machines (`mm/page_alloc.c`, `calculate_min_free_kbytes`), and huge pages on them want a few.
@@ -81,6 +82,9 @@ fn is_lower_count(now: &[u64], wanted: &[u64]) -> bool {
 fn beyond_range(observation: &Observation, step: &Step) -> Option<String> {
     let [least, most] = *observation.ranges.get(&step.place)?;
     let wanted = number(&step.wanted)?;
+    if step.place.starts_with(place::MOUNTS) {
+        return mounts::beyond_room(wanted, [least, most]);
+    }
     (!(least..=most).contains(&wanted))
         .then(|| format!("{wanted} is not among {least} to {most}, all that this machine has there"))
 }

@@ -24,6 +24,7 @@ mod cards;
 mod cpus;
 mod error;
 mod findings;
+mod mounts;
 mod names;
 mod order;
 mod placement;

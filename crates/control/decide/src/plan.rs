@@ -13,7 +13,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, bounds, caches, cards, cpus, names, order, units, verdict, writers};
+use crate::{boot, bounds, caches, cards, cpus, mounts, names, order, units, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -260,6 +260,7 @@ impl<'a> Draft<'a> {
         }
         let verdict = verdict(knob, self.observation, reading);
         let whole = knob.r#type.completed(reading.value.as_deref(), wanted);
+        let whole = mounts::in_bytes(&knob.r#type, whole, &self.observation.host);
         let as_good = units::as_good(&knob.r#type, reading.value.as_deref(), &whole);
         let wanted = as_good.as_deref().unwrap_or(&whole);
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {

@@ -11,6 +11,8 @@ use planish_model::{
     place, units::bytes,
 };
 
+use crate::mounts;
+
 /// Why a row of a recording has no other verdict.
 const NOT_LOOKED_FOR: &str = "who recorded this machine did not look for it";
 
@@ -31,6 +33,9 @@ pub fn verdict(knob: &Knob, observation: &Observation, reading: &Reading) -> Ver
         Access::Absent => absent(knob, observation),
         Access::ReadOnly(reason) => Verdict::new(VerdictKind::Blocked, reason.clone()),
         Access::Writable | Access::NeedsRoot => {
+            if let Some(verdict) = mounts::of_container(knob, host) {
+                return verdict;
+            }
             if let Some(reason) = &reading.unread {
                 return Verdict::new(VerdictKind::Blocked, format!("cannot be read: {reason}"));
             }
@@ -204,6 +209,11 @@ fn absent(knob: &Knob, observation: &Observation) -> Verdict {
             true => "planish has made no group, and without resctrl it can make none: see docs/cache.md",
             false => "no resctrl that shares out caches is mounted: mount -t resctrl resctrl /sys/fs/resctrl",
         };
+        return Verdict::new(VerdictKind::Absent, nothing);
+    }
+    if knob.path.starts_with(place::MOUNTS) {
+        let nothing = "no mount that can be written has it, beside those that programs keep for themselves: see \
+                       docs/mounts.md";
         return Verdict::new(VerdictKind::Absent, nothing);
     }
     if knob.path.starts_with("/sys/fs/cgroup/") {

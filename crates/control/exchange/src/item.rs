@@ -1,6 +1,6 @@
 //! What goes out: one value for one place, or for the places of a shell pattern.
 
-use planish_model::{Knob, KnobId, cards, place};
+use planish_model::{Knob, KnobId, cards, mounts, place};
 
 use crate::error::ExchangeError;
 
@@ -24,10 +24,16 @@ impl Item {
     /// `cpufreq` too.
     #[must_use]
     pub fn new(knob: &Knob, only: Option<&str>, value: &str) -> Self {
-        let (meant, pattern) = match only.map(|only| only.split_once('=').unwrap_or(("", only))) {
+        // A path may well have a sign that stands between a hole and its pattern elsewhere.
+        let split = only.filter(|only| !only.starts_with('/')).and_then(|only| only.split_once('='));
+        let (meant, pattern) = match only.map(|only| split.unwrap_or(("", only))) {
             Some((hole, pattern)) => (Some(hole), pattern),
             None => (None, ""),
         };
+        // A mount is named by its path, too, which is several components; a pattern of paths is told by no place.
+        let named = pattern.starts_with('/') && mounts::is_option(&knob.path);
+        let of_path = if pattern.contains(['*', '?']) { "*".to_owned() } else { place::mount_name(pattern) };
+        let pattern = if named { of_path.as_str() } else { pattern };
         let mut first = true;
         let parts = knob.path.split('/').map(|part| {
             let Some((before, rest)) = part.split_once('{') else { return part.to_owned() };
@@ -64,6 +70,12 @@ impl Item {
         cards::command(&self.place, &self.value)
     }
 
+    /// Whether it is an option of mounts, which a call changes and no file.
+    #[must_use]
+    pub fn is_mount(&self) -> bool {
+        mounts::is_option(&self.place)
+    }
+
     /// Whether it is what the default group of resctrl has, which is several lines of one file.
     #[must_use]
     pub fn is_share(&self) -> bool {
@@ -72,7 +84,7 @@ impl Item {
 
     /// Whether it is a file that neither the kernel command line nor `sysctl` sets.
     pub(crate) fn is_other_file(&self) -> bool {
-        !self.is_boot() && self.sysctl_key().is_none() && self.of_card().is_none()
+        !self.is_boot() && self.sysctl_key().is_none() && self.of_card().is_none() && !self.is_mount()
     }
 
     /// The key of `sysctl`, for what lies below /proc/sys.
@@ -85,7 +97,8 @@ impl Item {
     /// Refuses values that a shell, a template or a parser would take apart.
     pub(crate) fn refuse_odd(&self) -> Result<(), ExchangeError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || " .,:;_+-/()=*[]{}@~".contains(c);
-        if self.value.chars().all(plain) && !self.value.trim().is_empty() {
+        let is_plain = |c: char| plain(c) || c == '%' && self.is_mount();
+        if self.value.chars().all(is_plain) && !self.value.trim().is_empty() {
             return Ok(());
         }
         Err(ExchangeError::Value { knob: self.knob.clone(), value: self.value.clone() })

@@ -31,6 +31,7 @@ mod finding;
 mod in_boot;
 mod knob;
 mod machine;
+pub mod mounts;
 mod nearest;
 mod observation;
 mod once;
@@ -93,6 +94,6 @@ pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
 pub use value::{
     BootCpus, CacheGroup, CpuForm, Form, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType,
-    is_cache, node_bytes,
+    is_cache, node_bytes, tmpfs_bytes,
 };
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

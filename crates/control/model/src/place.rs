@@ -75,9 +75,56 @@ pub fn is_own_group(name: &str) -> bool {
     name.strip_prefix(RESCTRL_OWN).is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain))
 }
 
+/// Folder of the options of mounted file systems, which are words of a table and set by calls: one folder a mount,
+/// called as its unit of systemd is (`planish_host::mounts`).
+pub const MOUNTS: &str = "/planish/mounts/";
+
+/// Where the mount of a place is: `/dev/shm` of `/planish/mounts/dev-shm/size`. `None` for another place, for a pattern
+/// of many mounts, and for a name that stands for no path.
+#[must_use]
+pub fn mount_point(place: &str) -> Option<String> {
+    let (name, _) = place.strip_prefix(MOUNTS)?.split_once('/')?;
+    if name == "-" {
+        return Some("/".to_owned());
+    }
+    let mut path = vec![b'/'];
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        if let Some(digits) = rest.strip_prefix("\\x") {
+            path.push(u8::from_str_radix(digits.get(..2)?, 16).ok()?);
+            rest = digits.get(2..)?;
+            continue;
+        }
+        path.push(match c {
+            '-' => b'/',
+            c if c.is_ascii_alphanumeric() || ":_.".contains(c) => u8::try_from(c).ok()?,
+            _ => return None,
+        });
+        rest = &rest[c.len_utf8()..];
+    }
+    String::from_utf8(path).ok().filter(|_| !name.is_empty())
+}
+
+/// How the folder of a mount is called: as its unit of systemd, without the kind at the end.
+#[must_use]
+pub fn mount_name(path: &str) -> String {
+    let inner = path.trim_matches('/');
+    if inner.is_empty() {
+        return "-".to_owned();
+    }
+    let each = inner.bytes().enumerate().map(|(index, byte)| match byte {
+        b'/' => "-".to_owned(),
+        b':' | b'_' => char::from(byte).to_string(),
+        b'.' if index > 0 => ".".to_owned(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("\\x{byte:02x}"),
+    });
+    each.collect()
+}
+
 /// Folders below which a place is a setting of the kernel. The rest of /proc leads elsewhere: `/proc/self/root` is the
 /// whole disk.
-const KERNEL_FOLDERS: [&str; 6] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS, HELD, RESCTRL];
+const KERNEL_FOLDERS: [&str; 7] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS, HELD, RESCTRL, MOUNTS];
 
 /// Whether a path, or the pattern of one, is a file of the kernel that a knob may be.
 #[must_use]
@@ -155,9 +202,12 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Whether a place is one that `only` of a profile means: a pattern for the first hole, or `hole=pattern`. `cpu1` means
-/// the same as `1`, since that is how a plan shows the place.
+/// the same as `1`, since that is how a plan shows the place. A mount is meant by its path, too: `/dev/shm`.
 #[must_use]
 pub fn is_meant(path: &str, place: &str, only: &str) -> bool {
+    if path.starts_with(MOUNTS) && only.starts_with('/') {
+        return mount_point(place).is_some_and(|point| matches(only, &point));
+    }
     let Some(captures) = captures(path, place) else { return false };
     let (value, pattern) = match only.split_once('=') {
         Some((hole, pattern)) => (captures.iter().find(|(name, _)| *name == hole), pattern),
@@ -217,6 +267,28 @@ mod tests {
     }
 
     #[test]
+    fn a_mount_is_meant_by_its_path_or_by_the_name_of_its_unit() {
+        const SIZE: &str = "/planish/mounts/{mount}/size";
+        for (place, only, is_so) in [
+            ("/planish/mounts/dev-shm/size", "/dev/shm", true),
+            ("/planish/mounts/dev-shm/size", "dev-shm", true),
+            ("/planish/mounts/dev-shm/size", "/dev/*", true),
+            ("/planish/mounts/dev-shm/size", "/dev", false),
+            ("/planish/mounts/-/size", "/", true),
+            ("/planish/mounts/data-a\\x3db/size", "/data/a=b", true),
+            ("/planish/mounts/data-a\\x2d1/size", "/data/a-1", true),
+            ("/planish/mounts/data-a\\x2d1/size", "/data/a/1", false),
+        ] {
+            assert_eq!(is_meant(SIZE, place, only), is_so, "{place} {only}");
+        }
+        for none in
+            ["/planish/mounts/*/size", "/planish/mounts/a\\x/size", "/planish/mounts/\\xff/size", "/sys/a/b"]
+        {
+            assert_eq!(mount_point(none), None, "{none}");
+        }
+    }
+
+    #[test]
     fn what_starts_a_holder_sets_its_limit() {
         let set = of_line("ExecStart=/usr/bin/planish hold cpu-dma-latency 20");
         assert_eq!(set, Some((DMA_LATENCY.to_owned(), "20".to_owned())));
@@ -248,6 +320,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_mount_is_found_again_by_its_name(path in "(/[-a.é\\\\ ]{1,4}){1,4}") {
+            let place = format!("{MOUNTS}{}/atime", mount_name(&path));
+            prop_assert_eq!(mount_point(&place), Some(path));
+        }
+
         #[test]
         fn what_was_filled_is_captured_again(cpu in 0_u32..5000, state in 0_u32..10) {
             let (cpu, state) = (cpu.to_string(), state.to_string());

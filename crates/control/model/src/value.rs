@@ -19,7 +19,7 @@ mod share;
 
 pub use boot_cpus::BootCpus;
 pub use cpus::CpuForm;
-pub use form::{Form, node_bytes};
+pub use form::{Form, node_bytes, tmpfs_bytes};
 pub use setting::LimitPair;
 pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
 
@@ -273,6 +273,10 @@ impl ValueType {
             }
             Self::Setting { directive, .. } => setting::normal(directive, raw).unwrap_or(folded),
             Self::Share { .. } => share::normal(raw).unwrap_or(folded),
+            // Percent are those of a memory, which is not known here.
+            Self::Form { form: Form::TmpfsSize } if !folded.ends_with('%') => {
+                tmpfs_bytes(&folded, 0, 1).map_or(folded, |bytes| bytes.to_string())
+            }
             Self::Ints { .. } | Self::BootCpus { .. } | Self::Form { .. } | Self::Text { .. } => folded,
         }
     }
@@ -434,6 +438,9 @@ impl ValueType {
     #[must_use]
     pub fn with_unit(&self, raw: &str) -> String {
         let value = self.normal(raw);
+        if let Self::Form { form: Form::TmpfsSize } = self {
+            return value.parse().map_or(value, units::bytes);
+        }
         let (Self::Int { int, .. } | Self::Unsigned { unsigned: int }) = self else { return value };
         let Ok(number) = value.parse::<i64>() else { return value };
         match (int.as_str(), u64::try_from(number)) {

@@ -9,6 +9,7 @@
 
 use planish_act::Sink;
 use planish_host::Host;
+use planish_model::place::MOUNTS;
 use planish_model::{
     Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Part, Plan, PoolLine, RuleLine,
     Skipped, Undo, Unpersisted,
@@ -315,6 +316,13 @@ fn route(place: &str, value: &str) -> Route {
     if place.starts_with("/sys/") && place.ends_with("/nr_hugepages") {
         return Route::Pool;
     }
+    if place.starts_with(MOUNTS) {
+        return Route::Nothing {
+            reason: "a line of /etc/fstab, or a unit, has all options of a mount: planish writes into neither",
+            cure: "add the option to those that stand there in /etc/fstab, or in Options= of the unit; or apply again \
+                   after each boot",
+        };
+    }
     if place.starts_with("/sys/fs/cgroup/") {
         return Route::Nothing {
             reason: "control groups are made anew at each boot, and as members",
@@ -417,6 +425,7 @@ mod tests {
         assert_eq!(line(disk, "none"), format!("rule or w {disk} - - - - none\n"));
         assert_eq!(line("/planish/held/cpu_dma_latency_us", "20"), "holder");
         assert_eq!(line("/planish/held/cpu_dma_latency_us", "2000000000"), "");
+        assert_eq!(line("/planish/mounts/dev-shm/size", "1073741824"), "");
         assert_eq!(line("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1"), "pool");
         let lent = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
         assert_eq!(line(lent, "1"), format!("w {lent} - - - - 1\n"));

@@ -10,7 +10,7 @@ mod tuned;
 
 use std::collections::BTreeSet;
 
-use planish_model::Profile;
+use planish_model::{Profile, mounts};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -69,6 +69,17 @@ pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
     if item.is_share() {
         return (format != ExportFormat::Script).then_some(
             "resctrl takes several lines in one write, which only a script does: export script, or planish apply",
+        );
+    }
+    if item.is_mount() {
+        if mounts::line(&item.place, &item.value).is_none() {
+            return Some(
+                "which mounts are meant only the machine's own table tells: name one by its path, or planish apply",
+            );
+        }
+        return (format != ExportFormat::Script).then_some(
+            "an option of a mount that is there is set by a remount, which only a script does: export script, or \
+             planish apply",
         );
     }
     if !item.is_boot() {

@@ -1,6 +1,6 @@
 //! A shell script: one line a value, and a loop where many places are meant.
 
-use planish_model::quoted;
+use planish_model::{mounts, quoted};
 
 use super::{ExportedFile, Head, arguments};
 use crate::item::Item;
@@ -25,6 +25,9 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
 pub(super) fn line(item: &Item) -> String {
     if let Some(command) = item.of_card() {
         return command.line();
+    }
+    if let Some(line) = mounts::line(&item.place, &item.value) {
+        return line;
     }
     if item.is_share() {
         // The kernel takes a resource a line, and all of them in one write.

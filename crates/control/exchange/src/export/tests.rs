@@ -128,6 +128,33 @@ fn a_format_without_an_order_takes_no_place_twice() {
 }
 
 #[test]
+fn options_of_mounts_are_remounts_of_a_script_and_of_nothing_else() {
+    let items = [
+        item("mount.atime", Some("/data/a b"), "noatime"),
+        item("tmpfs.size", Some("/dev/shm"), "50%"),
+        item("tmpfs.huge", Some("dev-shm"), "advise"),
+    ];
+    let files = export(ExportFormat::Script, "mine", "A test.", &items).expect("plain values");
+    let lines: Vec<&str> = files[0].text.lines().filter(|line| line.contains("remount")).collect();
+    assert_eq!(
+        lines,
+        [
+            "! mountpoint -q '/data/a b' || mount -o remount,noatime '/data/a b' || failed=1",
+            "! mountpoint -q /dev/shm || mount -o remount,size=50% /dev/shm || failed=1",
+            "! mountpoint -q /dev/shm || mount -o remount,huge=advise /dev/shm || failed=1",
+        ]
+    );
+    for format in ExportFormat::ALL {
+        let is_script = format == ExportFormat::Script;
+        assert_eq!(beyond(format, &items[0]).is_none(), is_script, "{}", format.name());
+        for only in [None, Some("/data/*"), Some("data*")] {
+            let many = item("mount.atime", only, "noatime");
+            assert!(beyond(format, &many).is_some_and(|why| why.contains("by its path")), "{only:?}");
+        }
+    }
+}
+
+#[test]
 fn settings_of_cards_are_the_words_of_ethtool() {
     let items = [
         item("net.rings_rx", None, "4096"),

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::collect::Collector;
-use planish_model::cards;
+use planish_model::{cards, mounts};
 
 /// Statements that the loops around one line may come to: no tuning script has more, and a hostile one must end.
 const EXPANSIONS_MAX: usize = 4096;
@@ -239,7 +239,8 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
         "ethtool" => ethtool(line, text, bare, collector),
         "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
-        "mount" | "swapoff" | "swapon" => collector.refuse(line, text, "mounts, or turns swap on or off"),
+        "mount" => mount(line, text, bare, collector),
+        "swapoff" | "swapon" => collector.refuse(line, text, "turns swap on or off"),
         _ => collector.refuse(line, text, "a program: what it sets is not in this file"),
     }
 }
@@ -287,6 +288,46 @@ fn ethtool(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
     };
     let told = format!("ethtool {option} {card}");
     collector.cards(line, &told, option, std::slice::from_ref(card), &words[3..]);
+}
+
+/// `mount -o remount,noatime /data`: each option that a knob is for. Nothing else is taken of it: what a remount names
+/// besides stays as it is, or is lost by it.
+fn mount(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
+    let words = quoted_words(bare);
+    let (mut options, mut points, mut rest) = (Vec::new(), Vec::new(), words.iter().skip(1));
+    while let Some(word) = rest.next() {
+        if word.starts_with(['|', '&', '>']) || word.starts_with("1>") || word.starts_with("2>") {
+            break;
+        }
+        match word.as_str() {
+            "-o" | "--options" => options.extend(rest.next().into_iter().flat_map(|given| given.split(','))),
+            "-t" | "--types" => drop(rest.next()),
+            word => match word.strip_prefix("-o").or_else(|| word.strip_prefix("--options=")) {
+                Some(given) => options.extend(given.split(',')),
+                None if word.starts_with('-') => {}
+                None => points.push(word),
+            },
+        }
+    }
+    if !options.contains(&"remount") {
+        return collector.refuse(line, text, "mounts: planish changes options of mounts that are there");
+    }
+    let Some(point) = points.last().filter(|point| point.starts_with('/')) else {
+        return collector.refuse(line, text, "names no mount by its path");
+    };
+    let point = if point.len() > 1 { point.trim_end_matches('/') } else { point };
+    let mut any = false;
+    for option in options.into_iter().filter(|option| !["remount", "bind", "rw"].contains(option)) {
+        any = true;
+        let told = format!("mount -o remount,{option} {point}");
+        match mounts::setting(option) {
+            Some((knob, value)) => collector.knob(line, &told, knob, Some(point), value),
+            None => collector.refuse(line, &told, "an option of mounts that no knob is for"),
+        }
+    }
+    if !any {
+        collector.refuse(line, text, "sets nothing");
+    }
 }
 
 /// `echo VALUE > FILE`, `echo VALUE | tee FILE`, `printf '%s\n' VALUE > FILE`.

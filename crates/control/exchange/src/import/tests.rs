@@ -369,6 +369,35 @@ fn lines_of_ethtool_are_settings_of_cards() {
 }
 
 #[test]
+fn a_remount_sets_the_options_that_knobs_are_for() {
+    let text = "#!/bin/sh\nmount -o remount,noatime /data\n\
+                sudo mount -oremount,rw,size=50%,huge=advise /dev/shm/ 2>/dev/null\n\
+                mount -o remount,nosuid '/data/a b'\nmount -o noatime /dev/sdb1 /data\n\
+                mount -o remount,noatime LABEL=x\n\
+                mount -o remount,rw /\nswapoff -a\nmount -o remount,relatime / && echo done\n";
+    let imported = read(text, ImportFormat::guess(text));
+    assert_eq!(
+        told(&imported),
+        [
+            "2 mount.atime",
+            "3 tmpfs.size may stall the host: --allow availability",
+            "3 tmpfs.huge",
+            "4 - an option of mounts that no knob is for",
+            "5 - mounts: planish changes options of mounts that are there",
+            "6 - names no mount by its path",
+            "7 - sets nothing",
+            "8 - turns swap on or off",
+            "9 mount.atime",
+        ]
+    );
+    let Want::Cases(times) = want(&imported, "mount.atime") else { panic!("two mounts") };
+    let times: Vec<_> = times.iter().map(|case| (case.only.as_deref(), case.value.as_str())).collect();
+    assert_eq!(times, [(Some("/"), "relatime"), (Some("/data"), "noatime")]);
+    let Want::Case(size) = want(&imported, "tmpfs.size") else { panic!("of one mount") };
+    assert_eq!((size.only.as_deref(), size.value.as_str()), (Some("/dev/shm"), "50%"));
+}
+
+#[test]
 fn tuned_names_cards_by_section() {
     let text = "[net]\ncoalesce=adaptive-rx on\nfeatures=gro on\nwake_on_lan=0\n[fast]\ntype=net\n\
                 devices=ens1, ens2\nring=rx 4096\n[slow]\ntype=net\ndevices=!eth0\nchannels=combined 2\n";

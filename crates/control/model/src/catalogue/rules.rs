@@ -117,7 +117,8 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     } else if !place::is_of_the_kernel(&knob.path) {
         return Some(
             "a place is a file below /proc/sys, /proc/irq or /sys, a setting of a card in /planish/ethtool, what a \
-             process holds in /planish/held, or a share of the caches in /planish/resctrl",
+             process holds in /planish/held, an option of a mount in /planish/mounts, or a share of the caches in \
+             /planish/resctrl",
         );
     }
     if has_odd_version(&knob.needs) {
@@ -194,6 +195,10 @@ const OF_SOME: &str = "is a setting of some units: say which, { value = \"N\", o
 const OF_SOME_GROUPS: &str =
     "takes CPUs from all other groups: say which, { value = \"isolated\", only = \"NAME.slice\" }";
 
+/// What is said of the size and the pages of every tmpfs of a host, those of its programs among them.
+const OF_SOME_MOUNTS: &str =
+    "is a setting of some mounts: say which, { value = \"50%\", only = \"/dev/shm\" }";
+
 /// Whether a wanted value is for all places of its knob.
 fn is_for_all(want: &Want) -> bool {
     match want {
@@ -202,6 +207,11 @@ fn is_for_all(want: &Want) -> bool {
         Want::Cases(cases) => cases.iter().any(|case| case.only.is_none()),
         Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => false,
     }
+}
+
+/// Whether it is a setting of a file system in memory: of each its own, where access times may well be all the same.
+fn is_of_tmpfs(path: &str) -> bool {
+    path.starts_with(place::MOUNTS) && !path.ends_with("/atime")
 }
 
 /// The rule of wanted values that one breaks, besides its type.
@@ -231,6 +241,7 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
         ),
         want if knob.is_own_file() && is_for_all(want) => Some(OF_SOME),
         want if knob.path.ends_with("/cpuset.cpus.partition") && is_for_all(want) => Some(OF_SOME_GROUPS),
+        want if is_of_tmpfs(&knob.path) && is_for_all(want) => Some(OF_SOME_MOUNTS),
         _ if knob.twin.as_ref().is_some_and(|twin| profile.want.contains_key(twin)) => {
             Some("is wanted together with its twin, and setting one clears the other")
         }

@@ -368,6 +368,24 @@ fn a_partition_is_of_groups_that_are_named() {
 }
 
 #[test]
+fn a_size_is_of_mounts_that_are_named_and_a_time_may_be_of_all() {
+    let mut catalogue = Catalogue::embedded().expect("sound");
+    for (want, is_sound) in [
+        ("\"tmpfs.size\" = \"50%\"", false),
+        ("\"tmpfs.huge\" = [{ value = \"advise\", only = \"/dev/shm\" }, { value = \"never\" }]", false),
+        ("\"tmpfs.size\" = { value = \"50%\", only = \"/dev/shm\" }", true),
+        ("\"tmpfs.size\" = { value = \"0\", only = \"/dev/shm\" }", false),
+        ("\"mount.atime\" = \"noatime\"", true),
+        ("\"mount.atime\" = \"atime\"", false),
+    ] {
+        let text = format!("name = \"own\"\nsummary = \"s\"\n[want]\n{want}\n");
+        catalogue.add_profile("own.toml", &text).expect("well formed");
+        let told = catalogue.profile("own").map(|_| ()).map_err(|error| error.to_string());
+        assert_eq!(told.is_ok(), is_sound, "{want}: {told:?}");
+    }
+}
+
+#[test]
 fn no_guard_of_memory_is_taken_away_as_a_setting_for_speed() {
     let catalogue = Catalogue::embedded().expect("sound");
     for (id, odd) in [("boot.intel_iommu", "off"), ("boot.mce", "off"), ("mm.ksm_run", "2")] {

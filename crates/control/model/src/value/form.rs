@@ -21,6 +21,8 @@ pub enum Form {
     ThpShmem,
     /// Memory in all, or of each node.
     NodeBytes,
+    /// What a tmpfs may hold: bytes, or percent of the memory.
+    TmpfsSize,
 }
 
 /// Words for pages of programs.
@@ -41,6 +43,7 @@ impl Form {
                 "sizes and one of always, inherit, within_size, advise, never, such as 64K:always or 16K-64K,1M:advise"
             }
             Self::NodeBytes => "memory, such as 4G, or that of nodes, such as 0:2G,1:2G",
+            Self::TmpfsSize => "a size above zero, such as 8G or 50%, a part of the memory",
         }
     }
 
@@ -50,6 +53,8 @@ impl Form {
             Self::ThpAnon => are_sizes(text, &ANON),
             Self::ThpShmem => are_sizes(text, &SHMEM),
             Self::NodeBytes => node_bytes(text).is_some_and(|bytes| bytes > 0),
+            // With no memory at all, percent of it are nothing.
+            Self::TmpfsSize => tmpfs_bytes(text, 1 << 40, 1).is_some_and(|bytes| bytes > 0),
         }
     }
 }
@@ -85,6 +90,21 @@ fn size(text: &str) -> Option<u64> {
     let digits = if shift.is_some() { &text[..text.len() - 1] } else { text };
     let is_number = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
     digits.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(1 << shift.unwrap_or(0))
+}
+
+/// The bytes of `8G`, `67108864` or `50%`, as tmpfs counts them (mm/shmem.c, `shmem_parse_one`): of percent those of
+/// the memory, and whole pages in any case.
+#[must_use]
+pub fn tmpfs_bytes(text: &str, memory: u64, page: u64) -> Option<u64> {
+    let bytes = match text.strip_suffix('%') {
+        None => size(text)?,
+        Some(percent) => {
+            let is_number = !percent.is_empty() && percent.bytes().all(|c| c.is_ascii_digit());
+            let parts = percent.parse::<u64>().ok().filter(|parts| is_number && *parts <= 100)?;
+            u64::try_from(u128::from(memory) * u128::from(parts) / 100).ok()?
+        }
+    };
+    bytes.checked_next_multiple_of(page.max(1))
 }
 
 /// All bytes of `4G` or `0:2G,1:2G`.
@@ -161,6 +181,33 @@ mod tests {
             assert!(!Form::ThpAnon.is_one(odd), "{odd}");
         }
         assert!(Form::ThpShmem.is_one("64K:within_size;2M:advise") && !Form::ThpShmem.is_one("64K:madvise"));
+    }
+
+    #[test]
+    fn a_size_of_a_tmpfs_is_whole_pages_of_bytes_or_of_the_memory() {
+        let bytes = |text| tmpfs_bytes(text, (1 << 30) + 4096, 4096);
+        for (text, told) in [
+            ("8G", Some(8 << 30)),
+            ("65536k", Some(1 << 26)),
+            ("4097", Some(8192)),
+            ("0", Some(0)),
+            ("100%", Some((1 << 30) + 4096)),
+            ("50%", Some((1 << 29) + 4096)),
+            ("%", None),
+            ("101%", None),
+            ("-1", None),
+            ("1.5G", None),
+            ("8GB", None),
+            ("18446744073709551615", None),
+        ] {
+            assert_eq!(bytes(text), told, "{text}");
+        }
+        let kind = ValueType::Form { form: Form::TmpfsSize };
+        assert_eq!((kind.normal(" 8G"), kind.normal("50%")), ("8589934592".to_owned(), "50%".to_owned()));
+        assert!(kind.same("67108864", "64m") && !kind.same("67108864", "50%"));
+        for odd in ["0", "0%", "big", "64m,huge=always"] {
+            assert!(kind.validate(odd).is_err(), "{odd}");
+        }
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! Mounts, swap devices and threads of the kernel, as far as advice about them is worth giving. planish mounts
-//! nothing, starts and stops no unit of others, and gives no thread of the kernel another priority: rules tell what to
-//! type.
+//! Mounts, swap devices and threads of the kernel, as far as advice about them is worth giving. planish makes no mount,
+//! starts and stops no unit of others, and gives no thread of the kernel another priority: rules tell what to type.
 
 use planish_host::Host;
 

@@ -1,8 +1,9 @@
 //! What the next boot will set, and which file says so.
 //!
-//! Five sources are read: the kernel command line, `tmpfiles.d` (which writes to /sys), `sysctl.d` (which writes to
-//! /proc/sys), rules of udev (which write either when a device appears), and our unit that holds a limit. The last one
-//! wins; the others are kept as overridden, so that a user who edits the wrong file learns which one is right.
+//! Six sources are read: the kernel command line, `tmpfiles.d` (which writes to /sys), `sysctl.d` (which writes to
+//! /proc/sys), rules of udev (which write either when a device appears), our unit that holds a limit, and for mounts
+//! fstab with the units beside it. The last one wins; the others are kept as overridden, so that a user who edits the
+//! wrong file learns which one is right.
 //!
 //! What a rule may set, and nobody can decide, is kept apart. So is a line of tmpfiles.d or sysctl.d beside a rule for
 //! the same place: systemd runs their programs while udev goes through the devices, in no order.
@@ -14,6 +15,7 @@
 
 mod cmdline;
 mod holder;
+mod mounts;
 mod sysctl;
 mod tmpfiles;
 mod udev;
@@ -88,6 +90,7 @@ pub(crate) fn read(
     let rules = udev::settings(host, observation);
     settings.extend(rules.settings);
     settings.extend(holder::settings(host));
+    settings.extend(mounts::settings(host, observation));
     for setting in &mut settings {
         setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
     }

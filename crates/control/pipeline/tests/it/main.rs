@@ -21,6 +21,7 @@ mod limits;
 mod links;
 mod live;
 mod loader;
+mod mounts;
 mod once;
 mod partition;
 mod persist;

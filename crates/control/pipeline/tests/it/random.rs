@@ -60,11 +60,13 @@ fn source(number: usize) -> Source {
             ("vm.swappiness", Want::Int(10)),
             ("vm.dirty_bytes", Want::Int(1 << 29)),
             ("thp.enabled", word("madvise")),
+            ("mount.atime", word("noatime")),
         ],
         &[
             ("vm.swappiness", Want::Int(1)),
             ("vm.dirty_ratio", Want::Int(5)),
             ("vm.stat_interval", Want::Int(10)),
+            ("mount.atime", word("relatime")),
         ],
         // Larger than anything that strangers add: a pool at exactly the size of a killed write proves the write.
         &[("hugepages.2m", pool(400 << 20, Nodes::Spread)), ("vm.stat_interval", Want::Int(60))],

@@ -16,6 +16,7 @@ pub const DIRTY_BYTES: &str = "/proc/sys/vm/dirty_bytes";
 pub const DIRTY_RATIO: &str = "/proc/sys/vm/dirty_ratio";
 pub const MIN_FREE: &str = "/proc/sys/vm/min_free_kbytes";
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+pub const ATIME: &str = "/planish/mounts/data/atime";
 pub const SHMEM: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 pub const CMDLINE: &str = "/proc/cmdline";
 pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -32,7 +33,7 @@ name = "small-2n"
 writable = true
 
 [modes]
-"0644" = ["/proc/sys/vm/*", "/sys/kernel/mm/**", "/sys/devices/system/node/**"]
+"0644" = ["/proc/sys/vm/*", "/sys/kernel/mm/**", "/sys/devices/system/node/**", "/planish/mounts/{mount}/atime"]
 "0200" = ["/sys/devices/system/node/node{node}/compact", "/proc/sys/vm/compact_memory"]
 
 [[answer]]
@@ -84,6 +85,7 @@ const FILES: &[(&str, &str)] = &[
     (DIRTY_BYTES, "0\n"),
     (DIRTY_RATIO, "20\n"),
     (MIN_FREE, "67584\n"),
+    (ATIME, "strictatime\n"),
     (THP, "[always] madvise never\n"),
     (SHMEM, "always within_size advise [never] deny force\n"),
     ("/sys/devices/system/cpu/online", "0-1\n"),
@@ -236,7 +238,14 @@ impl Tree {
         let last: u64 = self.get(BOOT_ID)[..8].parse().expect("the fixture counts boots");
         for (path, text) in start {
             let folder = path.ends_with('/');
-            let made = ["/proc/", "/sys/", "/planish/ethtool/", "/planish/held/", "/planish/resctrl/"];
+            let made = [
+                "/proc/",
+                "/sys/",
+                "/planish/ethtool/",
+                "/planish/held/",
+                "/planish/mounts/",
+                "/planish/resctrl/",
+            ];
             if !folder && made.iter().any(|root| path.starts_with(root)) {
                 self.put(path, text);
             }
@@ -416,6 +425,7 @@ pub fn everything() -> Source {
             ("vm.stat_interval", Want::Int(10)),
             ("vm.zone_reclaim_mode", Want::Int(0)),
             ("vm.dirty_bytes", Want::Int(1 << 29)),
+            ("mount.atime", Want::Text("noatime".to_owned())),
             ("thp.enabled", Want::Text("madvise".to_owned())),
             ("hugepages.2m", Want::Need { need_bytes: 32 << 20, nodes: Nodes::Spread }),
         ],
