@@ -1,12 +1,13 @@
 //! Tables of the kernel in /proc: what it counts (interrupts, softirqs, stat, loadavg, pressure, buddyinfo), and what
-//! it tells of a process and its memory (status, stat, maps, smaps, numa_maps), where names come from whoever mapped a
-//! file.
+//! it tells of a process and its memory (status, stat, maps, smaps, numa_maps) and of mounts (mountinfo), where names
+//! come from whoever mapped a file or mounted something.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use planish_host::activity::{PerCpu, cpu_ticks, cpu_ticks_of, load_1m, runnable, waited_avg10, waited_us};
-use planish_model::BuddyRow;
+use planish_host::mounts::{Mount, Table};
+use planish_model::{BuddyRow, place};
 use planish_sys::pagemap::{Filled, Run};
 
 fuzz_target!(|text: &str| {
@@ -17,6 +18,7 @@ fuzz_target!(|text: &str| {
         assert!(fits.is_sorted_by(|smaller, larger| smaller >= larger), "{row:?}: {fits:?}");
     }
     process(text);
+    mounts(text);
 });
 
 fn counters(text: &str) {
@@ -33,6 +35,20 @@ fn counters(text: &str) {
         assert!(ticks.idle <= ticks.total && ticks.steal <= ticks.total);
     }
     let _ = (runnable(text), load_1m(text), waited_us(text), waited_avg10(text));
+}
+
+/// Who names the places of mounts and who reads them agree, and a name leads back to its mount.
+fn mounts(text: &str) {
+    let all = Mount::all(text);
+    let table = Table::of(&all);
+    for name in table.names() {
+        let mount = table.get(name).expect("it is listed");
+        assert!(all.contains(mount), "{mount:?}");
+        assert_eq!(place::mount_name(mount.path()), name);
+        let point = place::mount_point(&format!("{}{name}/atime", place::MOUNTS)).expect("a path");
+        assert_eq!(place::mount_name(&point), name, "{mount:?}");
+        let _ = (mount.access_time(), mount.huge());
+    }
 }
 
 fn process(text: &str) {
