@@ -13,6 +13,7 @@ mod killed;
 mod latency;
 mod machine;
 mod map;
+mod mounts;
 mod nobody;
 mod persist;
 mod planish;
