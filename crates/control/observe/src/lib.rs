@@ -33,6 +33,7 @@ mod knobs;
 mod layout;
 mod machine;
 mod observe;
+mod parts;
 mod persisted;
 mod pools;
 mod service;
