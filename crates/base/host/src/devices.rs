@@ -10,6 +10,7 @@
 //! /planish/resctrl/default              what the default group has of the caches            0644
 //! /planish/resctrl/groups/planish-NAME  a group of ours with its CPUs and its share, or none 0644
 //! /planish/mounts/-/atime               when a read of the root file system writes its time 0644
+//! /planish/threads/ksoftirqd/3          the schedule of a thread of the kernel              0644
 //! ```
 //!
 //! No such folder exists on a machine. On the live one, reading a file of it asks the kernel over netlink
@@ -17,8 +18,9 @@
 //! refused and rounded like any other. Only cards that hang on a device are there: bridges, tunnels and the ends of
 //! containers come and go with their makers. What is held is asked of the processes ([`planish_sys::hold`]). A group of
 //! resctrl is a folder with several files: see [`crate::resctrl`]. Options of mounts are words of a table: see
-//! [`crate::mounts`].
+//! [`crate::mounts`]. The schedule of a thread is asked by a call: see [`crate::threads`].
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -31,7 +33,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::access::Access;
 use crate::host::Host;
 use crate::mounts::{self, Table};
-use crate::{resctrl, routes};
+use crate::{resctrl, routes, threads};
 
 /// The folder that no machine has.
 const FOLDER: &str = "/planish";
@@ -70,6 +72,10 @@ enum Place<'a> {
     Mounts,
     Mount(&'a str),
     Option(&'a str, mounts::Setting),
+    /// Of threads of the kernel: the folder, the folder of a kind, a thread.
+    Threads,
+    Kind(&'static str),
+    Thread(threads::Key),
     Nothing,
 }
 
@@ -84,10 +90,14 @@ fn place(path: &str) -> Option<Place<'_>> {
         resctrl::DEFAULT => return Some(Place::Default),
         resctrl::GROUPS => return Some(Place::Groups),
         mounts::FOLDER => return Some(Place::Mounts),
+        threads::FOLDER => return Some(Place::Threads),
         _ => {}
     }
     if let Some((name, setting)) = mounts::setting_at(path) {
         return Some(Place::Option(name, setting));
+    }
+    if let Some(thread) = threads::at(path) {
+        return Some(Place::Thread(thread));
     }
     if let Some(name) = resctrl::group_at(path) {
         return Some(Place::Group(name));
@@ -97,6 +107,9 @@ fn place(path: &str) -> Option<Place<'_>> {
     Some(match parts.as_slice() {
         [] => Place::Whole,
         ["held"] => Place::Held,
+        ["threads", kind] => {
+            threads::KINDS.into_iter().find(|known| known == kind).map_or(Place::Nothing, Place::Kind)
+        }
         ["ethtool"] => Place::Cards,
         ["ethtool", nic] => Place::Card(nic),
         ["mounts", name] => Place::Mount(name),
@@ -126,6 +139,8 @@ pub(crate) struct Devices {
     /// The mounts as they were when their folder was last listed or a value read: a host of containers has thousands of
     /// them. Which are there and who may set them is told from this table, and values never are.
     mounts: Mutex<Option<Arc<Table>>>,
+    /// Looked for when the first of them is asked for.
+    threads: OnceLock<BTreeMap<threads::Key, Vec<u32>>>,
 }
 
 impl Devices {
@@ -154,10 +169,13 @@ impl Devices {
             Place::Option(name, setting) => {
                 self.mounts_now().and_then(|table| table.read(name, setting)).map(|text| text + "\n")
             }
+            Place::Thread(key) => {
+                threads::one(self.threads().get(&key)).and_then(threads::text).map(|text| text + "\n")
+            }
             Place::Whole | Place::Held | Place::Cards | Place::Card(_) | Place::Shares | Place::Groups => {
                 Err(Errno::ISDIR.into())
             }
-            Place::Mounts | Place::Mount(_) => Err(Errno::ISDIR.into()),
+            Place::Mounts | Place::Mount(_) | Place::Threads | Place::Kind(_) => Err(Errno::ISDIR.into()),
             Place::Nothing => Err(Errno::NOENT.into()),
         })
     }
@@ -166,13 +184,21 @@ impl Devices {
     pub(crate) fn list(&self, host: &Host, path: &str) -> Option<Vec<String>> {
         Some(match place(path)? {
             Place::Whole => {
-                ["ethtool", "held", "mounts", "resctrl", "session_nics"].map(str::to_owned).into()
+                ["ethtool", "held", "mounts", "resctrl", "session_nics", "threads"].map(str::to_owned).into()
             }
             Place::Mounts => {
                 let table = self.mounts_now();
                 table.map(|table| table.names().map(str::to_owned).collect()).unwrap_or_default()
             }
             Place::Mount(name) => self.mounts().map(|table| table.files(name)).unwrap_or_default(),
+            Place::Threads => {
+                let has_any = |kind: &&str| self.threads().keys().any(|(known, _)| known == kind);
+                threads::KINDS.into_iter().filter(|kind| has_any(kind)).map(str::to_owned).collect()
+            }
+            Place::Kind(kind) => {
+                let own = self.threads().keys().filter(|(known, _)| *known == kind);
+                own.map(|(_, cpu)| cpu.to_string()).collect()
+            }
             Place::Shares if resctrl::is_there(host) => ["default", "groups"].map(str::to_owned).into(),
             Place::Groups if resctrl::is_there(host) => resctrl::own_groups(host),
             Place::Held if has_latency() => [DMA_LATENCY_OTHERS, DMA_LATENCY]
@@ -189,11 +215,18 @@ impl Devices {
     /// Whether there is something at a path; `None` for one outside.
     pub(crate) fn exists(&self, host: &Host, path: &str) -> Option<bool> {
         Some(match place(path)? {
-            Place::Whole | Place::Held | Place::Cards | Place::SessionNics | Place::Mounts => true,
+            Place::Whole
+            | Place::Held
+            | Place::Cards
+            | Place::SessionNics
+            | Place::Mounts
+            | Place::Threads => true,
             Place::Mount(name) => self.mounts().is_ok_and(|table| table.get(name).is_some()),
             Place::Option(name, setting) => {
                 self.mounts().is_ok_and(|table| table.mode(name, setting).is_some())
             }
+            Place::Kind(kind) => self.threads().keys().any(|(known, _)| *known == kind),
+            Place::Thread(key) => self.threads().contains_key(&key),
             Place::Limit | Place::Others => has_latency(),
             Place::Shares | Place::Groups | Place::Default | Place::Group(_) => resctrl::is_there(host),
             Place::Card(nic) => is_card(host, nic),
@@ -211,6 +244,11 @@ impl Devices {
             Place::Default | Place::Group(_) => Some("only root may change it"),
             _ => None,
         };
+        if let Place::Thread(_) = place(path)? {
+            let may = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_NICE));
+            let allowed = if may { Ok(()) } else { Err("it takes the capability CAP_SYS_NICE".to_owned()) };
+            return Some(mode.map_or(Access::Absent, |mode| Access::of(mode, false, allowed)));
+        }
         if let Some(why) = roots {
             let may = rustix::process::geteuid().is_root();
             let allowed = if may { Ok(()) } else { Err(why.to_owned()) };
@@ -237,6 +275,7 @@ impl Devices {
             Place::Limit => has_latency().then_some(0o644),
             Place::Default | Place::Group(_) => resctrl::is_there(host).then_some(0o644),
             Place::Option(name, setting) => self.mounts().ok().and_then(|table| table.mode(name, setting)),
+            Place::Thread(key) => self.threads().contains_key(&key).then_some(0o644),
             Place::Largest(..) | Place::SessionNics | Place::Others => {
                 self.exists(host, path).is_some_and(|exists| exists).then_some(0o444)
             }
@@ -270,6 +309,11 @@ impl Devices {
             names.extend(max.map(|_| format!("{}{MAX}", setting.name)));
         }
         names
+    }
+
+    /// Threads of the kernel. A recording is to tell nothing of who else runs: they are looked for by a host of their own.
+    fn threads(&self) -> &BTreeMap<threads::Key, Vec<u32>> {
+        self.threads.get_or_init(|| threads::all(&Host::live()))
     }
 
     /// What a card says of a setting; nothing of one that it does not have.

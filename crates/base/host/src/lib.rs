@@ -37,6 +37,7 @@ mod resolve;
 mod routes;
 mod shell;
 mod storage;
+pub mod threads;
 mod walk;
 
 pub use access::Access;

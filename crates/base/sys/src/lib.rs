@@ -5,7 +5,7 @@
 //! panic. Parsers and decisions live elsewhere; a recorded machine is read by `planish-host`.
 //!
 //! rustix is used where it has the call. What it lacks (memory policies, `MADV_COLLAPSE`, CPU masks
-//! beyond 1024 bits, `perf_event_open`, `wait4`) goes through `libc::syscall` with dynamic masks.
+//! beyond 1024 bits, `perf_event_open`, `wait4`, `sched_setattr`) goes through `libc::syscall` with dynamic masks.
 
 pub mod affinity;
 pub mod cgroup;
@@ -27,6 +27,7 @@ pub mod policy;
 pub mod process;
 mod raw;
 pub mod sampling;
+pub mod schedule;
 pub mod set;
 pub mod warden;
 

@@ -20,6 +20,7 @@ mod held;
 mod menu;
 mod mounts;
 pub(crate) mod resctrl;
+mod threads;
 pub(crate) mod variable;
 
 /// A host that can be written. Crash tests put themselves between act and the host here.
@@ -107,8 +108,8 @@ pub struct LiveSink;
 
 impl Sink for LiveSink {
     fn read(&self, place: &str) -> Result<String, SinkError> {
-        let told = cards::read(place).or_else(|| held::read(place));
-        if let Some(text) = told.or_else(|| resctrl::read(place)).or_else(|| mounts::read(place)) {
+        let told = cards::read(place).or_else(|| held::read(place)).or_else(|| resctrl::read(place));
+        if let Some(text) = told.or_else(|| mounts::read(place)).or_else(|| threads::read(place)) {
             return text.map_err(|error| SinkError::new(Operation::Read, place, error));
         }
         read_text(Path::new(place)).map_err(|error| SinkError::new(Operation::Read, place, error))
@@ -119,7 +120,8 @@ impl Sink for LiveSink {
         let failed = |error| SinkError::new(Operation::Write, place, error);
         let written = cards::write(place, value).or_else(|| held::write(place, value));
         let written = written.or_else(|| resctrl::write(place, value));
-        if let Some(written) = written.or_else(|| mounts::write(place, value)) {
+        let written = written.or_else(|| mounts::write(place, value));
+        if let Some(written) = written.or_else(|| threads::write(place, value)) {
             return written.map_err(failed);
         }
         // Without O_CREAT and O_TRUNC: what is not there is not made. std adds O_CLOEXEC.
@@ -194,8 +196,8 @@ pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
         place: place.to_owned(),
         refusal: Refusal::OutOfBounds,
         source: io::Error::other(
-            "knobs live in /proc/sys, /proc/irq, /sys, /planish/ethtool, /planish/held, /planish/mounts and \
-             /planish/resctrl",
+            "knobs live in /proc/sys, /proc/irq, /sys, /planish/ethtool, /planish/held, /planish/mounts, /planish/resctrl \
+             and /planish/threads",
         ),
     })
 }

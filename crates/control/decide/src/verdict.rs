@@ -216,6 +216,18 @@ fn absent(knob: &Knob, observation: &Observation) -> Verdict {
                        docs/mounts.md";
         return Verdict::new(VerdictKind::Absent, nothing);
     }
+    if knob.path.starts_with(place::THREADS) {
+        let nothing = match &host.container {
+            Some(container) => {
+                format!("a container ({container}) sees no thread of the kernel: not to be set here")
+            }
+            None if knob.path.contains("/ktimers/") => {
+                "no such thread is here: only kernels with PREEMPT_RT have one".to_owned()
+            }
+            None => "no such thread of the kernel is seen here".to_owned(),
+        };
+        return Verdict::new(VerdictKind::Absent, nothing);
+    }
     if knob.path.starts_with("/sys/fs/cgroup/") {
         let nothing = "no group of version 2 below the root of /sys/fs/cgroup has the cpuset controller";
         return Verdict::new(VerdictKind::Absent, nothing);

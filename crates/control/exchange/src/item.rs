@@ -3,6 +3,7 @@
 use planish_model::{Knob, KnobId, cards, mounts, place};
 
 use crate::error::ExchangeError;
+use crate::threads::Threads;
 
 /// One value for the places that a shell pattern means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,18 @@ impl Item {
         mounts::is_option(&self.place)
     }
 
+    /// The threads of the kernel that it schedules, which are no files.
+    pub(crate) fn of_threads(&self) -> Option<Threads<'_>> {
+        Threads::of(&self.place, &self.value)
+    }
+
+    /// A line of a shell script that sets it, where it is no file.
+    pub(crate) fn command_line(&self) -> Option<String> {
+        self.of_card()
+            .map(|command| command.line())
+            .or_else(|| self.of_threads().map(|threads| threads.line()))
+    }
+
     /// Whether it is what the default group of resctrl has, which is several lines of one file.
     #[must_use]
     pub fn is_share(&self) -> bool {
@@ -84,7 +97,11 @@ impl Item {
 
     /// Whether it is a file that neither the kernel command line nor `sysctl` sets.
     pub(crate) fn is_other_file(&self) -> bool {
-        !self.is_boot() && self.sysctl_key().is_none() && self.of_card().is_none() && !self.is_mount()
+        !self.is_boot()
+            && self.sysctl_key().is_none()
+            && self.of_card().is_none()
+            && self.of_threads().is_none()
+            && !self.is_mount()
     }
 
     /// The key of `sysctl`, for what lies below /proc/sys.

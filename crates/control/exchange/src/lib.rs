@@ -25,6 +25,7 @@ mod error;
 mod export;
 mod import;
 mod item;
+mod threads;
 
 pub use error::ExchangeError;
 pub use export::{ExportFormat, ExportedFile, beyond, export};

@@ -68,6 +68,10 @@ pub const RESCTRL_GROUPS: &str = "/planish/resctrl/groups/";
 /// What the name of a group of ours begins with.
 pub const RESCTRL_OWN: &str = "planish-";
 
+/// Folder of the kernel's own threads of which each CPU has one: no file has their schedule, which is asked and set by a
+/// call for each (`planish_host::threads`).
+pub const THREADS: &str = "/planish/threads/";
+
 /// Whether a text is a name that a group of ours may have.
 #[must_use]
 pub fn is_own_group(name: &str) -> bool {
@@ -124,7 +128,8 @@ pub fn mount_name(path: &str) -> String {
 
 /// Folders below which a place is a setting of the kernel. The rest of /proc leads elsewhere: `/proc/self/root` is the
 /// whole disk.
-const KERNEL_FOLDERS: [&str; 7] = ["/proc/sys/", "/proc/irq/", "/sys/", CARDS, HELD, RESCTRL, MOUNTS];
+const KERNEL_FOLDERS: [&str; 8] =
+    ["/proc/sys/", "/proc/irq/", "/sys/", CARDS, HELD, RESCTRL, MOUNTS, THREADS];
 
 /// Whether a path, or the pattern of one, is a file of the kernel that a knob may be.
 #[must_use]

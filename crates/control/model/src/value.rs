@@ -111,7 +111,7 @@ pub enum ValueType {
         /// Of all that no group is for, or of a group.
         share: ShareOf,
     },
-    /// `{ form = "thp-anon" }`: a word of the kernel's command line that has a form of its own.
+    /// `{ form = "thp-anon" }`: a word that has a form of its own, most of them of the kernel's command line.
     Form {
         /// Which.
         form: Form,
@@ -277,6 +277,7 @@ impl ValueType {
             Self::Form { form: Form::TmpfsSize } if !folded.ends_with('%') => {
                 tmpfs_bytes(&folded, 0, 1).map_or(folded, |bytes| bytes.to_string())
             }
+            Self::Form { form: Form::ThreadSchedule } => form::schedule(&folded).to_owned(),
             Self::Ints { .. } | Self::BootCpus { .. } | Self::Form { .. } | Self::Text { .. } => folded,
         }
     }

@@ -342,6 +342,12 @@ fn route(place: &str, value: &str) -> Route {
             cure: "have it mounted at boot (a line of /etc/fstab), and apply again after each boot",
         };
     }
+    if place.starts_with(planish_model::place::THREADS) {
+        return Route::Nothing {
+            reason: "the kernel makes its threads anew at each boot, and no file that is read at boot schedules them",
+            cure: "apply again after each boot",
+        };
+    }
     if place.starts_with("/sys/") || place == "/proc/irq/default_smp_affinity" {
         return match tmpfiles(place, value) {
             Route::Tmpfiles(line) if rules::is_of_disk(place) => Route::Disk(line),
@@ -416,6 +422,7 @@ mod tests {
             "/sys/a b",
             "/planish/resctrl/default",
             "/planish/resctrl/groups/planish-a",
+            "/planish/threads/ksoftirqd/0",
         ] {
             assert_eq!(line(place, "1"), "", "{place}");
         }

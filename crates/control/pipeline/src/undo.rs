@@ -374,6 +374,11 @@ pub(crate) fn worse(a: Exit, b: Exit) -> Exit {
     if a.code() >= b.code() { a } else { b }
 }
 
+/// Whether a place is a thread of the kernel: what it had goes with it.
+fn is_thread(place: &str) -> bool {
+    place.starts_with(planish_model::place::THREADS)
+}
+
 /// Whether a place is of resctrl: all of them go when it is unmounted, and with them what they held.
 fn is_shared_out(place: &str) -> bool {
     place.strip_prefix(resctrl::FOLDER).is_some_and(|rest| rest.starts_with('/'))
@@ -398,6 +403,11 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
                     outcome.place
                 ));
             }
+            OutcomeKind::Vanished if is_thread(&outcome.place) => hints.push(format!(
+                "{}: that thread is gone, with its CPU, and one that comes in its place is as the kernel makes it: \
+                 nothing is left to put back",
+                outcome.place
+            )),
             OutcomeKind::Vanished if lost_place(entry, outcome) => hints.push(format!(
                 "{} is not there now (a CPU that is offline, a device that went?) and was not put back; when it is \
                  there again: planish undo {id}; to give it up: planish undo {id} --force",

@@ -26,11 +26,10 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
         );
     }
     for item in items {
-        let Some(command) = item.of_card() else { continue };
+        let Some(line) = item.command_line() else { continue };
         text += &format!(
             "- name: {name} {}\n  become: true\n  ansible.builtin.shell: |\n    failed=0\n    {}    exit $failed\n",
-            item.knob,
-            command.line()
+            item.knob, line
         );
     }
     let given = arguments(items);

@@ -47,9 +47,9 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
         let path = format!("/etc/udev/rules.d/90-{}.rules", head.name);
         files.push(ExportedFile { path, text: head.comment() + &rules });
     }
-    for command in items.iter().filter_map(Item::of_card) {
+    for line in items.iter().filter_map(Item::command_line) {
         // systemd takes `$` for a variable of its own.
-        let line = command.line().replace('$', "$$").replace('"', "\\\"");
+        let line = line.replace('$', "$$").replace('"', "\\\"");
         starts += &format!("ExecStart=/bin/sh -c \"failed=0; {}; exit $$failed\"\n", line.trim_end());
     }
     if !starts.is_empty() {

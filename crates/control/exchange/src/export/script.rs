@@ -23,8 +23,8 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
 
 /// One value. A place that is not there is passed over: a profile is for many machines.
 pub(super) fn line(item: &Item) -> String {
-    if let Some(command) = item.of_card() {
-        return command.line();
+    if let Some(line) = item.command_line() {
+        return line;
     }
     if let Some(line) = mounts::line(&item.place, &item.value) {
         return line;

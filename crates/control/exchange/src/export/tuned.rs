@@ -1,4 +1,4 @@
-//! A profile of tuned, by its plugins `sysctl`, `sysfs`, `net` and `bootloader`.
+//! A profile of tuned, by its plugins `sysctl`, `sysfs`, `net`, `scheduler` and `bootloader`.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,11 @@ pub(super) fn text(head: &Head<'_>, items: &[Item]) -> String {
         text += &format!("\n[sysfs]\n{others}");
     }
     text += &net(items);
+    let threads = items.iter().filter_map(Item::of_threads).enumerate();
+    let threads: String = threads.map(|(number, threads)| threads.group(number)).collect();
+    if !threads.is_empty() {
+        text += &format!("\n[scheduler]\n{threads}");
+    }
     let given = arguments(items);
     if !given.is_empty() {
         text += &format!("\n[bootloader]\ncmdline_planish = {given}\n");

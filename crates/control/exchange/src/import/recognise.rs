@@ -9,7 +9,7 @@ use super::{ansible, node_tuning, script, udev, yaml};
 use crate::error::ExchangeError;
 
 /// Plugins and sections of tuned (`tuned/plugins/` of the project). A section of another name says its `type`.
-const OF_TUNED: [&str; 28] = [
+const OF_TUNED: [&str; 29] = [
     "acpi",
     "audio",
     "bootloader",
@@ -19,6 +19,7 @@ const OF_TUNED: [&str; 28] = [
     "hotplug",
     "irq",
     "irqbalance",
+    "kthread",
     "kvm",
     "main",
     "modules",

@@ -3,6 +3,7 @@
 use super::collect::Collector;
 use super::ini::{AT_LEAST, OF_SOME, energy_perf_bias};
 use super::tuned_files::{Files, Line, Lines};
+use crate::threads;
 use planish_model::cards;
 
 pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collector<'_>) {
@@ -77,6 +78,10 @@ fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Col
         ("bootloader", key) if key.starts_with("cmdline") => {
             collector.arguments(line, value.trim_start_matches(['+', '-']));
         }
+        ("scheduler" | "kthread", key) if key.starts_with("group.") => match threads::of_group(value) {
+            Ok((id, only, value)) => collector.knob(line, told, id, only.as_deref(), &value),
+            Err(why) => collector.refuse(line, told, why),
+        },
         ("script", _) => collector.refuse(line, told, "runs a program: what it sets is not in this file"),
         _ => collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::Catalogue;
 use crate::{
-    Class, Computation, Conditions, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When, place,
+    Class, Computation, Conditions, Form, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When, place,
     version_numbers,
 };
 
@@ -125,8 +125,8 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     } else if !place::is_of_the_kernel(&knob.path) {
         return Some(
             "a place is a file below /proc/sys, /proc/irq or /sys, a setting of a card in /planish/ethtool, what a \
-             process holds in /planish/held, an option of a mount in /planish/mounts, or a share of the caches in \
-             /planish/resctrl",
+             process holds in /planish/held, an option of a mount in /planish/mounts, a share of the caches in \
+             /planish/resctrl, or a thread of the kernel in /planish/threads",
         );
     }
     if has_odd_version(&knob.needs) {
@@ -134,6 +134,11 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     }
     if let Some(rule) = wrongly_shared(knob) {
         return Some(rule);
+    }
+    if knob.path.starts_with(place::THREADS)
+        != matches!(knob.r#type, ValueType::Form { form: Form::ThreadSchedule })
+    {
+        return Some("the schedule of a thread is of /planish/threads/NAME/{cpu}, and of no other place");
     }
     if let Some(rule) = wrongly_undone(knob) {
         return Some(rule);

@@ -1,7 +1,8 @@
-//! Words of the kernel's command line that have a form of their own. At boot nobody hears an error: what cannot be read
-//! is passed over, or half of it.
+//! Words that have a form of their own, most of them of the kernel's command line. At boot nobody hears an error: what
+//! cannot be read is passed over, or half of it.
 //!
 //! ```text
+//!   other   fifo:2                      the schedule of a thread of the kernel
 //!   16K-64K:always;128K,512K:inherit    sizes of transparent huge pages (mm/huge_memory.c, setup_thp_anon)
 //!   4G   0:2G,1:2G                      memory, or that of each node (mm/hugetlb.c, cmdline_parse_hugetlb_cma)
 //! ```
@@ -23,7 +24,14 @@ pub enum Form {
     NodeBytes,
     /// What a tmpfs may hold: bytes, or percent of the memory.
     TmpfsSize,
+    /// How a thread of the kernel is scheduled.
+    ThreadSchedule,
 }
+
+/// The highest priority of a thread of the kernel that is wanted. Threads of interrupts have 50 where nobody said
+/// another (kernel/irq/manage.c, `sched_set_fifo`), so that what an interrupt leaves for later never keeps the next one
+/// waiting; threads that stop a CPU, and watchdogs, have 99.
+const PRIORITY_MAX: u32 = 49;
 
 /// Words for pages of programs.
 const ANON: [&str; 4] = ["always", "inherit", "madvise", "never"];
@@ -42,6 +50,7 @@ impl Form {
             Self::ThpShmem => {
                 "sizes and one of always, inherit, within_size, advise, never, such as 64K:always or 16K-64K,1M:advise"
             }
+            Self::ThreadSchedule => "other, or fifo:1 to fifo:49, below the threads of interrupts",
             Self::NodeBytes => "memory, such as 4G, or that of nodes, such as 0:2G,1:2G",
             Self::TmpfsSize => "a size above zero, such as 8G or 50%, a part of the memory",
         }
@@ -52,11 +61,29 @@ impl Form {
         match self {
             Self::ThpAnon => are_sizes(text, &ANON),
             Self::ThpShmem => are_sizes(text, &SHMEM),
+            Self::ThreadSchedule => {
+                text == "other" || priority(text).is_some_and(|level| level <= PRIORITY_MAX)
+            }
             Self::NodeBytes => node_bytes(text).is_some_and(|bytes| bytes > 0),
             // With no memory at all, percent of it are nothing.
             Self::TmpfsSize => tmpfs_bytes(text, 1 << 40, 1).is_some_and(|bytes| bytes > 0),
         }
     }
+}
+
+/// The schedule of a thread without what does not count: the nice value of a realtime thread (`fifo:2 nice:-5`) is kept
+/// by undo, and is no other schedule.
+pub(super) fn schedule(text: &str) -> &str {
+    let is_realtime = text.starts_with("fifo:") || text.starts_with("rr:");
+    let hidden = text.split_once(" nice:").filter(|(_, nice)| is_realtime && !nice.contains(' '));
+    hidden.map_or(text, |(class, _)| class)
+}
+
+/// The priority of `fifo:2`.
+fn priority(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("fifo:")?;
+    let level: u32 = digits.parse().ok()?;
+    (level > 0 && level.to_string() == digits).then_some(level)
 }
 
 /// Whether arguments give every size of pages its wanted word. They are added up, and of one size the last word counts;
@@ -151,6 +178,21 @@ mod tests {
         ] {
             assert_eq!(gives_words(given, wanted), is_given, "{given} for {wanted}");
         }
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_stays_below_those_of_interrupts() {
+        let kind = ValueType::Form { form: Form::ThreadSchedule };
+        for good in ["other", "fifo:1", "fifo:2", "fifo:49"] {
+            assert!(kind.validate(good).is_ok(), "{good}");
+        }
+        for wrong in [
+            "fifo", "fifo:0", "fifo:50", "fifo:99", "fifo:02", "fifo:-1", "rr:2", "other:5", "batch", "", "2",
+        ] {
+            assert!(kind.validate(wrong).is_err(), "{wrong}");
+        }
+        assert!(kind.same("fifo:2 nice:-5\n", "fifo:2") && !kind.same("other:-5", "other"));
+        assert!(kind.same("fifo:2\n", "fifo:2") && !kind.same("fifo:2 reset-on-fork", "fifo:2"));
     }
 
     #[test]

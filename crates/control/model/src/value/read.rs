@@ -69,8 +69,8 @@ impl<'de> Deserialize<'de> for ValueType {
                               { cpus = \"list\" or \"mask\", empty = true }, { boot_cpus = [WORD, ...] }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
                               max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" }, \
-                              { form = \"thp-anon\", \"thp-shmem\", \"node-bytes\" or \"tmpfs-size\" } and \
-                              { text = true }";
+                              { form = \"thp-anon\", \"thp-shmem\", \"node-bytes\", \"tmpfs-size\" or \
+                              \"thread-schedule\" } and { text = true }";
         let keys = Keys::deserialize(deserializer)?;
         if !keys.go_together() {
             return Err(D::Error::custom(WANTED));

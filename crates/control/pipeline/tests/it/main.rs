@@ -33,6 +33,7 @@ mod relocate;
 mod rules;
 mod size;
 mod speed;
+mod threads;
 mod transition;
 mod tree;
 mod watch;
