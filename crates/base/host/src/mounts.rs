@@ -146,7 +146,7 @@ impl Mount {
         let below = |folder: &&str| {
             self.at.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let is_kept = self.at != SHARED_MEMORY && OF_PROGRAMS.iter().any(|folder| below(&folder));
+        let is_kept = self.at != SHARED_MEMORY && OF_PROGRAMS.iter().any(below);
         let is_read_only = self.of_system.split(',').any(|own| own == "ro");
         (self.is_tmpfs() || ON_DISK.contains(&self.kind.as_str())) && !is_read_only && !is_kept
     }
