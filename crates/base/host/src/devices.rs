@@ -311,7 +311,8 @@ impl Devices {
         names
     }
 
-    /// Threads of the kernel. A recording is to tell nothing of who else runs: they are looked for by a host of their own.
+    /// Threads of the kernel. A recording is to tell nothing of who else runs: they are looked for by a host of their
+    /// own.
     fn threads(&self) -> &BTreeMap<threads::Key, Vec<u32>> {
         self.threads.get_or_init(|| threads::all(&Host::live()))
     }

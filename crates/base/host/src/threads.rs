@@ -4,9 +4,10 @@
 //! /planish/threads/ksoftirqd/3     other, or fifo:2: see planish_sys::schedule     0644
 //! ```
 //!
-//! `ksoftirqd` runs what interrupts leave for later, and `ktimers`, on kernels with PREEMPT_RT, timers. A thread is known
-//! by its name, and any program may give itself that name: it must be a thread of the kernel (a flag that no program has,
-//! and a parent that is the kernel's own) and of that CPU, too. In a container none of them is seen, and nothing is there.
+//! `ksoftirqd` runs what interrupts leave for later, and `ktimers`, on kernels with PREEMPT_RT, timers. A thread is
+//! known by its name, and any program may give itself that name: it must be a thread of the kernel (a flag that no
+//! program has, and a parent that is the kernel's own) and of that CPU, too. In a container none of them is seen, and
+//! nothing is there.
 
 use std::collections::BTreeMap;
 use std::io;

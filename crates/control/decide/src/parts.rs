@@ -51,8 +51,8 @@ pub enum PartError {
     },
     /// A service that would lose its pins at once.
     #[error(
-        "{service} is pinned to CPU {cpus} and runs in {part}: before Linux {PINS_KEPT_SINCE} a limit takes the pins of \
-         all threads below it, this is {kernel}"
+        "{service} is pinned to CPU {cpus} and runs in {part}: before Linux {PINS_KEPT_SINCE} a limit takes the pins \
+         of all threads below it, this is {kernel}"
     )]
     PinsLost {
         /// The service.
@@ -89,8 +89,8 @@ impl PartError {
                  [placement] does so)"
             ),
             Self::PinsLost { service, .. } => format!(
-                "isolate at boot instead (`isolation = \"boot\"` in the table [placement]), or take {service} out of the \
-                 placement first: planish undo"
+                "isolate at boot instead (`isolation = \"boot\"` in the table [placement]), or take {service} out of \
+                 the placement first: planish undo"
             ),
             Self::Session { .. } => {
                 "leave it a CPU of this session, or start it without pins (taskset, a cpuset of a container)"

@@ -42,7 +42,8 @@ impl<'a> Threads<'a> {
     pub(crate) fn line(&self) -> String {
         let Self { name, class, priority, .. } = self;
         format!(
-            "for thread in $(pgrep -P 2 -x '{name}/{}'); do chrt -{class} -p {priority} \"$thread\" || failed=1; done\n",
+            "for thread in $(pgrep -P 2 -x '{name}/{}'); do \
+             chrt -{class} -p {priority} \"$thread\" || failed=1; done\n",
             self.numbers()
         )
     }
@@ -56,39 +57,74 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// What a group of tuned says: the knob, the CPUs that it means, the value.
-pub(crate) fn of_group(value: &str) -> Result<(&'static str, Option<String>, String), &'static str> {
+/// The threads that an expression for their names means: the name, the knob, and the CPUs as a shell pattern, all of
+/// them where it says none.
+fn meant(regex: &str) -> Result<(&'static str, &'static str, Option<String>), &'static str> {
     const OTHERS: &str = "no threads of the kernel that a knob is for";
-    let parts: Vec<&str> = value.splitn(5, ':').collect();
+    let from = regex.trim_start_matches('^').trim_start_matches("\\[");
+    let (name, knob) = KNOBS.into_iter().find(|(known, _)| from.starts_with(known)).ok_or(OTHERS)?;
+    let rest = from[name.len()..].trim_end_matches('$').trim_end_matches("\\]").trim_start_matches('/');
+    if ["", ".*", "[0-9]*", "[0-9]+", "\\d+", "\\d*"].contains(&rest) {
+        return Ok((name, knob, None));
+    }
+    let cpus = rest.replace("[0-9]*", "*").replace("[0-9]", "?");
+    match cpus.chars().all(|c| c.is_ascii_digit() || "*?".contains(c)) {
+        true => Ok((name, knob, Some(cpus))),
+        false => Err("an expression for some of these threads that is no pattern of * and ?"),
+    }
+}
+
+/// The value of a class by its letter.
+fn value(class: &str, priority: &str) -> Result<String, &'static str> {
+    match class {
+        "f" => Ok(format!("fifo:{}", priority.trim())),
+        "o" => Ok("other".to_owned()),
+        "*" | "" => Err("leaves the class of the threads as it is"),
+        _ => Err("a class that planish gives no thread of the kernel: f and o are known"),
+    }
+}
+
+/// The knob, the CPUs that are meant where not all are, and the value.
+pub(crate) type Said = Result<(&'static str, Option<String>, String), &'static str>;
+
+/// What a group of tuned says.
+pub(crate) fn of_group(said: &str) -> Said {
+    let parts: Vec<&str> = said.splitn(5, ':').collect();
     let (class, priority, regex) = match parts.as_slice() {
         // `0:f2:*:ksoftirqd.*` of the plugin kthread, whose expressions have no colon.
-        [_, both, _, regex] => {
+        [_, both, _, regex] if both.is_char_boundary(both.len().min(1)) => {
             let (class, priority) = both.split_at(both.len().min(1));
             (class, priority, *regex)
         }
         [_, class, priority, _, regex] => (*class, *priority, *regex),
         _ => return Err("not rule, class, priority, CPUs and expression with a colon between them"),
     };
-    let name = regex.trim_start_matches('^').trim_start_matches("\\[");
-    let (name, knob) = KNOBS.into_iter().find(|(known, _)| name.starts_with(known)).ok_or(OTHERS)?;
-    let (_, rest) = regex.split_once(name).ok_or(OTHERS)?;
-    let rest = rest.trim_end_matches('$').trim_end_matches("\\]").trim_start_matches('/');
-    let is_all = ["", ".*", "[0-9]*", "[0-9]+", "\\d+", "\\d*"].contains(&rest);
-    let cpus = rest.replace("[0-9]*", "*").replace("[0-9]", "?");
-    let is_plain = cpus.chars().all(|c| c.is_ascii_digit() || "*?".contains(c));
-    let only = match (is_all, is_plain) {
-        (true, _) => None,
-        (false, true) => Some(cpus),
-        (false, false) => {
-            return Err("an expression for some of these threads that is no pattern of * and ?");
-        }
+    let (_, knob, only) = meant(regex)?;
+    Ok((knob, only, value(class, priority)?))
+}
+
+/// The places that the words of a loop mean which asks for threads: `$(pgrep -P 2 -x 'ksoftirqd/[0-9]*')`. Without a
+/// parent programs of that name would be meant as well.
+pub(crate) fn of_pgrep(words: &str) -> Option<String> {
+    let asked = words.trim().strip_prefix("$(pgrep -P 2 -x ")?.strip_suffix(')')?;
+    let regex = asked.trim().strip_prefix('\'')?.strip_suffix('\'')?;
+    let (name, _, only) = meant(regex).ok()?;
+    Some(format!("{}{name}/{}", place::THREADS, only.as_deref().unwrap_or("*")))
+}
+
+/// What `chrt -f -p 2 PLACE` says, for threads that a loop has put in.
+pub(crate) fn of_chrt(words: &[&str]) -> Said {
+    let [_, class, "-p", priority, at] = words else {
+        return Err(
+            "only chrt -f -p N and chrt -o -p 0 are known, for threads of the kernel that pgrep -P 2 -x names",
+        );
     };
-    match class {
-        "f" => Ok((knob, only, format!("fifo:{}", priority.trim()))),
-        "o" => Ok((knob, only, "other".to_owned())),
-        "*" | "" => Err("leaves the class of the threads as it is"),
-        _ => Err("a class that planish gives no thread of the kernel: f and o are known"),
-    }
+    let at = at.trim_matches('"').strip_prefix(place::THREADS).and_then(|rest| rest.split_once('/'));
+    let Some((name, cpus)) = at else {
+        return Err("a process or thread by its number, which each boot gives anew");
+    };
+    let (_, knob, only) = meant(&format!("{name}/{}", cpus.replace('*', "[0-9]*").replace('?', "[0-9]")))?;
+    Ok((knob, only, value(class.trim_start_matches('-'), priority)?))
 }
 
 #[cfg(test)]
@@ -127,6 +163,22 @@ mod tests {
             "::::",
         ] {
             assert!(of_group(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_threads_of_the_kernel_are_read_of_a_script() {
+        let all = "$(pgrep -P 2 -x 'ktimers/[0-9]*')";
+        assert_eq!(of_pgrep(all).as_deref(), Some("/planish/threads/ktimers/*"));
+        assert_eq!(of_pgrep("$(pgrep -P 2 -x 'ktimers/3')").as_deref(), Some("/planish/threads/ktimers/3"));
+        for other in ["$(pgrep -x 'ktimers/3')", "$(pgrep -P 2 -x 'rcuc/3')", "$(pgrep ktimers)", "1 2"] {
+            assert_eq!(of_pgrep(other), None, "{other}");
+        }
+        let read = |text: &str| of_chrt(&text.split(' ').collect::<Vec<_>>());
+        let three = Ok(("sched.ktimers", Some("3".to_owned()), "fifo:2".to_owned()));
+        assert_eq!(read("chrt -f -p 2 \"/planish/threads/ktimers/3\""), three);
+        for refused in ["chrt -f -p 2 1234", "chrt -r -p 2 /planish/threads/ktimers/3", "chrt -f 2 ls"] {
+            assert!(read(refused).is_err(), "{refused}");
         }
     }
 

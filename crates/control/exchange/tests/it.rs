@@ -121,6 +121,25 @@ fn settings_of_cards_come_back_in_the_words_of_ethtool() {
     }
 }
 
+/// So do threads of the kernel: in the words of chrt, and as groups of tuned.
+#[test]
+fn schedules_of_threads_come_back_in_the_words_of_chrt_and_tuned() {
+    for (only, value) in [(None, "fifo:2"), (Some("3"), "fifo:49"), (Some("1*"), "other")] {
+        let threads = CATALOGUE.knobs().filter(|knob| knob.path.starts_with(planish_model::place::THREADS));
+        let items: Vec<Item> = threads.map(|knob| Item::new(knob, only, value)).collect();
+        assert_eq!(items.len(), 2);
+        let expected: BTreeMap<_, _> = items
+            .iter()
+            .map(|item| (item.knob.clone(), (only.map(str::to_owned), value.to_owned())))
+            .collect();
+        for format in
+            [ExportFormat::Tuned, ExportFormat::NodeTuning, ExportFormat::Script, ExportFormat::Ansible]
+        {
+            assert_eq!(normal(there_and_back(format, &items)), expected, "{format:?} {only:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 

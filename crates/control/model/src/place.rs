@@ -68,8 +68,8 @@ pub const RESCTRL_GROUPS: &str = "/planish/resctrl/groups/";
 /// What the name of a group of ours begins with.
 pub const RESCTRL_OWN: &str = "planish-";
 
-/// Folder of the kernel's own threads of which each CPU has one: no file has their schedule, which is asked and set by a
-/// call for each (`planish_host::threads`).
+/// Folder of the kernel's own threads of which each CPU has one: no file has their schedule, which is asked and set by
+/// a call for each (`planish_host::threads`).
 pub const THREADS: &str = "/planish/threads/";
 
 /// Whether a text is a name that a group of ours may have.

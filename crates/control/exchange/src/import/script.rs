@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::collect::Collector;
+use crate::threads;
 use planish_model::{cards, mounts};
 
 /// Statements that the loops around one line may come to: no tuning script has more, and a hostile one must end.
@@ -35,7 +36,8 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
 }
 
 /// Programs whose lines are read, or refused for what they are known to do.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
+    "chrt",
     "cpupower",
     "echo",
     "ethtool",
@@ -135,6 +137,12 @@ impl Shell {
     /// `for place in /sys/block/sd*/queue/scheduler`: over words, or over what only a shell can tell.
     fn open_loop(&mut self, line: usize, text: &str, collector: &mut Collector<'_>) {
         let rest = text.strip_prefix("for ").unwrap_or_default().trim();
+        if let Some((name, Some(threads))) =
+            rest.split_once(" in ").map(|(name, words)| (name, threads::of_pgrep(words)))
+        {
+            let words = Some((name.trim().to_owned(), vec![threads]));
+            return self.blocks.push(Block { words });
+        }
         let words = rest.split_once(" in ").filter(|(_, words)| !words.contains(['$', '`', '(']));
         let words = words.map(|(name, words)| {
             (name.trim().to_owned(), words.split_whitespace().map(|word| unquoted(word).to_owned()).collect())
@@ -237,6 +245,10 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
             _ => collector.refuse(line, text, "only cpupower frequency-set -g GOVERNOR is known"),
         },
         "ethtool" => ethtool(line, text, bare, collector),
+        "chrt" => match threads::of_chrt(&words) {
+            Ok((id, only, value)) => collector.knob(line, text, id, only.as_deref(), &value),
+            Err(why) => collector.refuse(line, text, why),
+        },
         "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
         "mount" => mount(line, text, bare, collector),

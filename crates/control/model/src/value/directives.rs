@@ -7,8 +7,8 @@
 //!                                                     NUMAPolicy = bind  ...
 //! ```
 //!
-//! The section follows from the file: `[Slice]` for a slice, `[Scope]` for a scope, `[Manager]` for the configuration of
-//! systemd itself.
+//! The section follows from the file: `[Slice]` for a slice, `[Scope]` for a scope, `[Manager]` for the configuration
+//! of systemd itself.
 //!
 //! systemd adds the CPUs of a second `CPUAffinity=` to those of the first: the empty line before each value takes away
 //! what the unit itself, or another drop-in, has said (`systemd.exec(5)`).
