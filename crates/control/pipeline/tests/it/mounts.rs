@@ -6,6 +6,7 @@ use planish_pipeline::{
 };
 use rustix::io::Errno;
 
+use crate::crash::{assert_clean, kill_everywhere, undo_everything};
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
 
@@ -115,6 +116,21 @@ fn kills_and_refusals_leave_every_option_as_it_was() {
             back(&tree, &format!("refused {errno:?} at {write}"));
         }
     }
+}
+
+#[test]
+fn an_undo_of_a_time_that_is_killed_anywhere_puts_it_back() {
+    let scene = |session: &Session| {
+        let wanted = profile(
+            "times",
+            &[("mount.atime", Want::Text("noatime".to_owned())), ("vm.swappiness", Want::Int(10))],
+        );
+        let made = plan(session, &wanted, &options()).expect("a plan");
+        assert_eq!(made.steps.len(), 2, "{:?}", made.skipped);
+        apply(session, &made, &ApplyOptions::default()).expect("applied");
+    };
+    assert_clean(&kill_everywhere(&Tree::new, &|_| (), &scene));
+    assert_clean(&kill_everywhere(&Tree::new, &scene, &undo_everything));
 }
 
 #[test]

@@ -425,7 +425,6 @@ pub fn everything() -> Source {
             ("vm.stat_interval", Want::Int(10)),
             ("vm.zone_reclaim_mode", Want::Int(0)),
             ("vm.dirty_bytes", Want::Int(1 << 29)),
-            ("mount.atime", Want::Text("noatime".to_owned())),
             ("thp.enabled", Want::Text("madvise".to_owned())),
             ("hugepages.2m", Want::Need { need_bytes: 32 << 20, nodes: Nodes::Spread }),
         ],
