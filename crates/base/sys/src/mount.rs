@@ -2,7 +2,8 @@
 //!
 //! `mount -o remount` has to name every option that is to stay: one that is forgotten is gone, `nosuid` and `ro` among
 //! them. The calls here name only what they change. `mount_setattr(2)` (Linux 5.12) sets and clears single attributes
-//! of one mount; `fspick` and `fsconfig` (Linux 5.2) change the option of a tmpfs that is named, and `shmem_reconfigure`
+//! of one mount; `fspick` and `fsconfig` (Linux 5.2) change the option of a tmpfs that is named, and
+//! `shmem_reconfigure`
 //! (mm/shmem.c) leaves all others. Where a kernel has neither, nothing is set.
 //!
 //! A mount is told by its number, not by its path alone: between the look at a table of mounts and the call another one

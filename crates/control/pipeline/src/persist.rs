@@ -288,6 +288,13 @@ fn pool_line(
     (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others })
 }
 
+/// Why an option of a mount gets no line, and what to do instead.
+const OF_MOUNT: Route = Route::Nothing {
+    reason: "a line of /etc/fstab, or a unit, has all options of a mount: planish writes into neither",
+    cure: "add the option to those that stand there in /etc/fstab, or in Options= of the unit; or apply again after \
+           each boot",
+};
+
 /// What brings a value back at a place.
 fn route(place: &str, value: &str) -> Route {
     if value.contains('\n') {
@@ -317,11 +324,7 @@ fn route(place: &str, value: &str) -> Route {
         return Route::Pool;
     }
     if place.starts_with(MOUNTS) {
-        return Route::Nothing {
-            reason: "a line of /etc/fstab, or a unit, has all options of a mount: planish writes into neither",
-            cure: "add the option to those that stand there in /etc/fstab, or in Options= of the unit; or apply again \
-                   after each boot",
-        };
+        return OF_MOUNT;
     }
     if place.starts_with("/sys/fs/cgroup/") {
         return Route::Nothing {

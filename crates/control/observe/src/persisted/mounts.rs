@@ -2,7 +2,8 @@
 //!
 //! Either has all options of its mount, so that what is not said there is the kernel's own choice: `relatime`, and half
 //! of the memory for a tmpfs. Of a unit and a line of fstab the unit counts where it lies in /etc or /run, the line
-//! where it is a package's; drop-ins for the unit count for the line, too (`systemd.mount(5)`: fstab is made into units in
+//! where it is a package's; drop-ins for the unit count for the line, too (`systemd.mount(5)`: fstab is made into
+//! units in
 //! /run/systemd/generator). A mount that nothing speaks of is somebody's by hand, or systemd's own, as /dev/shm is.
 //!
 //! Non-goals: units that are not started at a boot, and what the boot loader says of the root (`rootflags=`).
