@@ -3,8 +3,8 @@
 //! rustix has neither of the two calls, and the older ones (`sched_setscheduler`, `setpriority`) set the class and the
 //! nice value one after the other, so that a kill between them would leave a third thing. These set all at once
 //! (`sched_setattr(2)`, Linux 3.14). A nice value that counts for nothing at the time, of a realtime thread, is kept
-//! too: `fifo:1 nice:-5`. The kernel takes no such one with the class, and that of an idle thread neither, so that they come
-//! by a call of their own, behind it.
+//! too: `fifo:1 nice:-5`. The kernel takes no such one with the class, and that of an idle thread neither, so that they
+//! come by a call of their own, behind it.
 
 use std::fmt;
 

@@ -317,17 +317,19 @@ impl<'a> Draft<'a> {
             let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
             return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }
-        let allows = |class: Class| {
-            self.options.allow_classes.contains(&class) || self.options.allow_knobs.contains(&knob.id)
-        };
         let unsure = unsure.map(|reason| (Class::Availability, reason));
         let unsafe_way = unsure.or_else(|| bounds::unsafe_way(knob.bound, &now, &word));
-        if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !allows(*class)) {
+        if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !self.allows(knob, *class)) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
+    }
+
+    /// Whether a class may be set, for a knob.
+    fn allows(&self, knob: &Knob, class: Class) -> bool {
+        self.options.allow_classes.contains(&class) || self.options.allow_knobs.contains(&knob.id)
     }
 
     /// Whether a place that is as wanted is so by the entry that the plan takes the place of, and by no newer one.

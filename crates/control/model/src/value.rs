@@ -406,17 +406,13 @@ impl ValueType {
                     Some(word) => Err(none_of(word.clone(), boot_cpus)),
                 }
             }
-            Self::Cpus { cpus, empty } => {
-                let found = cpus.normal(&value).filter(|set| *empty || set != cpus.none());
-                found.map(|_| ()).ok_or(ValueError::NotCpus { value, what: cpus.describe() })
-            }
+            Self::Cpus { cpus, empty } => are_cpus(*cpus, *empty, value),
             Self::Directives { directives } if directives::are_legal(&value, directives) => Ok(()),
             Self::Directives { directives } => {
                 Err(ValueError::NotDirectives { value, known: directives.join(", ") })
             }
             Self::Setting { directive, .. } if setting::is_cpus(directive) => {
-                let found = CpuForm::List.normal(&value).filter(|set| set != CpuForm::List.none());
-                found.map(|_| ()).ok_or(ValueError::NotCpus { value, what: CpuForm::List.describe() })
+                are_cpus(CpuForm::List, false, value)
             }
             Self::Setting { directive, unit, min, max, words, .. } => {
                 let part = |part: &str| match words.iter().any(|word| word == part) {
@@ -502,6 +498,12 @@ impl ValueType {
 fn none_of(value: String, words: &[String]) -> ValueError {
     let nearest = crate::nearest(&value, words.iter().map(String::as_str)).map(str::to_owned);
     ValueError::NotAChoice { nearest, value, choices: words.join(", ") }
+}
+
+/// Whether a text is a set of CPUs, and whether it may have none.
+fn are_cpus(form: CpuForm, empty: bool, value: String) -> Result<(), ValueError> {
+    let found = form.normal(&value).filter(|set| empty || set != form.none());
+    found.map(|_| ()).ok_or(ValueError::NotCpus { value, what: form.describe() })
 }
 
 /// Whether a text is a whole number within its range.

@@ -339,17 +339,8 @@ fn route(place: &str, value: &str) -> Route {
             cure: "most drives keep it by themselves; see after a boot whether this one did",
         };
     }
-    if place.starts_with(planish_model::place::RESCTRL) {
-        return Route::Nothing {
-            reason: "resctrl is mounted empty at each boot, and no file that is read at boot makes its groups",
-            cure: "have it mounted at boot (a line of /etc/fstab), and apply again after each boot",
-        };
-    }
-    if place.starts_with(planish_model::place::THREADS) {
-        return Route::Nothing {
-            reason: "the kernel makes its threads anew at each boot, and no file that is read at boot schedules them",
-            cure: "apply again after each boot",
-        };
+    if let Some(route) = without_files(place) {
+        return route;
     }
     if place.starts_with("/sys/") || place == "/proc/irq/default_smp_affinity" {
         return match tmpfiles(place, value) {
@@ -373,6 +364,20 @@ fn route(place: &str, value: &str) -> Route {
         reason: "no file that is read at boot sets this place",
         cure: "apply again after each boot, from a unit of your own",
     }
+}
+
+/// The route of what is no file: no line of a file can set it.
+fn without_files(place: &str) -> Option<Route> {
+    if place.starts_with(planish_model::place::RESCTRL) {
+        return Some(Route::Nothing {
+            reason: "resctrl is mounted empty at each boot, and no file that is read at boot makes its groups",
+            cure: "have it mounted at boot (a line of /etc/fstab), and apply again after each boot",
+        });
+    }
+    place.starts_with(planish_model::place::THREADS).then_some(Route::Nothing {
+        reason: "the kernel makes its threads anew at each boot, and no file that is read at boot schedules them",
+        cure: "apply again after each boot",
+    })
 }
 
 /// A line of `tmpfiles.d`, which takes paths for shell patterns, and takes specifiers and escapes apart.
