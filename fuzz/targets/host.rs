@@ -22,6 +22,8 @@ const FILES_MAX: usize = 64;
 
 fuzz_target!(|text: &str| {
     let tree = Tree::new();
+    // First, so that no other file takes the place of a folder on their way.
+    LAST.iter().for_each(|path| tree.add(path, ""));
     for file in text.split("=== ").skip(1).take(FILES_MAX) {
         let (path, content) = file.split_once('\n').unwrap_or((file, ""));
         tree.add(path, content);

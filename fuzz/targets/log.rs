@@ -8,7 +8,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_table::log::{Batch, HEAD_BYTES, Head, LOG_VERSION, scan, search};
+use planish_table::log::{Batch, Frame, HEAD_BYTES, Head, LOG_VERSION, scan, search};
 
 const TABLE: u64 = 0x70_6c_61_6e;
 
@@ -62,9 +62,13 @@ fuzz_target!(|data: &[u8]| {
     for frame in &read.frames {
         assert_eq!(broken[frame.payload.clone()], bytes[frame.payload.clone()]);
     }
-    // Frames behind damage are found again, and none that was not there.
+    // Frames behind damage are found again, and none that was not there: nobody writes a frame of this table into a
+    // batch of it, but this input may, and where the frame around it is broken, it is one.
     for frame in search(&broken, TABLE, HEAD_BYTES) {
-        assert!(whole.frames.contains(&frame));
+        let is_within = |around: &Frame| {
+            around.payload.start <= frame.payload.start && frame.payload.end <= around.payload.end
+        };
+        assert!(whole.frames.iter().any(is_within), "{frame:?}");
         assert_eq!(broken[frame.payload.clone()], bytes[frame.payload]);
     }
 });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::dictionary::Dictionary;
@@ -82,6 +83,7 @@ pub(crate) fn read(
 }
 
 fn columns(bytes: Vec<u8>, schema: &Schema, dictionaries: &[Dictionary]) -> Result<Vec<Loose>, ParquetError> {
+    let length = bytes.len() as u64;
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes))?;
     let mut columns: Vec<Loose> = schema.columns().iter().map(|column| Loose::empty(column.kind)).collect();
     for group in 0..reader.num_row_groups() {
@@ -89,6 +91,9 @@ fn columns(bytes: Vec<u8>, schema: &Schema, dictionaries: &[Dictionary]) -> Resu
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         let mut dictionaries = dictionaries.iter();
         for (index, column) in columns.iter_mut().enumerate() {
+            if !group.metadata().columns().get(index).is_some_and(|chunk| lies_within(chunk, length)) {
+                return Err(ParquetError::General("a column that does not lie in the file".into()));
+            }
             match (column, group.get_column_reader(index)?) {
                 (Loose::Whole(cells), ColumnReader::Int64ColumnReader(mut reader)) => {
                     whole::<parquet::data_type::Int64Type>(rows, cells, |cells| {
@@ -128,6 +133,15 @@ fn columns(bytes: Vec<u8>, schema: &Schema, dictionaries: &[Dictionary]) -> Resu
         }
     }
     Ok(columns)
+}
+
+/// Whether the pages of a column are within a file of some length: the reader panics at numbers below zero.
+fn lies_within(chunk: &ColumnChunkMetaData, length: u64) -> bool {
+    let data = chunk.data_page_offset();
+    let start = chunk.dictionary_page_offset().unwrap_or(data);
+    let end = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+    let end = end.and_then(|(start, bytes)| start.checked_add(bytes));
+    data >= 0 && end.is_some_and(|end| end <= length)
 }
 
 /// Fails unless all rows of a group are there.
