@@ -26,7 +26,7 @@ const WITH_ALL_TEXTS: &str = "metal-2s";
 const LARGE: &str = "metal-256c";
 
 /// Rows of which no machine here has anything, and why none has.
-const NOWHERE: [(&str, &str); 8] = [
+const NOWHERE: [(&str, &str); 9] = [
     ("unit.*", "a file of ours: a profile writes it"),
     ("systemd.cpu_affinity", "a file of ours: a profile writes it"),
     ("cpu.platform_profile", "laptops and workstations have it"),
@@ -34,6 +34,7 @@ const NOWHERE: [(&str, &str); 8] = [
     ("kernel.sched_migration_cost_ns", "until Linux 5.13"),
     ("kernel.sched_min_granularity_ns", "until Linux 5.13"),
     ("kernel.sched_wakeup_granularity_ns", "until Linux 5.13"),
+    ("sched.ktimers", "kernels with PREEMPT_RT have it, since Linux 6.6"),
     ("boot.*", "every kernel takes every argument: there is no file to have"),
 ];
 
