@@ -18,15 +18,8 @@ pub(crate) fn told(unit: &UnitSetting) -> String {
         (None, Some((value, source))) => format!("its files give nothing, and {source} {value} to all units"),
         (None, None) => "its files give nothing".to_owned(),
     };
-    let by_group = match &unit.in_force {
-        Some((cpus, _)) if cpus.is_empty() => "; its group has no limit".to_owned(),
-        Some((cpus, file)) => format!("; {file} has {cpus}"),
-        None => String::new(),
-    };
     let running = unit.running.as_ref();
-    let running =
-        running.map(|(value, pid)| format!("; process {pid} runs with {value}")).unwrap_or_default();
-    given + &running + &by_group
+    running.map_or(given.clone(), |(value, pid)| format!("{given}; process {pid} runs with {value}"))
 }
 
 /// What becomes of a value for a unit.
@@ -138,7 +131,6 @@ mod tests {
             given: given.map(file),
             running: running.map(|value| (value.to_owned(), 77)),
             default: default.map(file),
-            ..UnitSetting::default()
         }
     }
 

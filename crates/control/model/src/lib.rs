@@ -66,9 +66,7 @@ pub use finding::{
 };
 pub use in_boot::{in_boot, pages_in_file};
 pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When, is_by_size};
-pub use machine::{
-    Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PARTS, Partitions, PinnedService, Session,
-};
+pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, UnitSetting,

@@ -1,7 +1,5 @@
 //! What a machine is made of, as far as a placement asks for it.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,50 +23,6 @@ pub struct Machine {
     /// What its control groups can do for isolation.
     #[serde(default)]
     pub partitions: Partitions,
-    /// Services that a file of planish pins.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pinned: Vec<PinnedService>,
-    /// The CPUs of those parts of the system that have a limit, by the name of their unit: by a file of planish, or as
-    /// their control group has it.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub parts: BTreeMap<String, Cpus>,
-    /// Where we run ourselves, where the kernel tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<Session>,
-}
-
-/// The units right below the root of the control groups that systemd puts everything into, each a part of the system
-/// whose CPUs can be limited (systemd.special(7)). They are there on every host with systemd, but for the slice of
-/// machines, which is there with its file.
-pub const PARTS: [&str; 4] = ["init.scope", "machine.slice", "system.slice", "user.slice"];
-
-/// A service that a drop-in of planish gives CPUs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PinnedService {
-    /// Its unit.
-    pub unit: String,
-    /// Its CPUs.
-    pub cpus: Cpus,
-    /// The slice that it runs in.
-    pub slice: String,
-}
-
-impl PinnedService {
-    /// The unit right below the root that its group lies in: `a-b.slice` lies in `a.slice` (systemd.slice(5)).
-    #[must_use]
-    pub fn part(&self) -> String {
-        let name = self.slice.strip_suffix(".slice").unwrap_or(&self.slice);
-        format!("{}.slice", name.split('-').next().unwrap_or(name))
-    }
-}
-
-/// What we are started from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Session {
-    /// The unit right below the root that its group lies in.
-    pub part: String,
-    /// The CPUs that it may run on.
-    pub cpus: Cpus,
 }
 
 /// What control groups can do to isolate CPUs on a running kernel, as far as files tell without a write.

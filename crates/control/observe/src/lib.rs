@@ -33,7 +33,6 @@ mod knobs;
 mod layout;
 mod machine;
 mod observe;
-mod parts;
 mod persisted;
 mod pools;
 mod service;

@@ -12,11 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{
-    Access, BootValue, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitSetting,
-    ValueType, Want, place,
+    Access, BootValue, Catalogue, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitSetting, ValueType,
+    Want, place,
 };
 
-use crate::parts;
 use crate::persisted::files;
 use crate::writers::is_systemd;
 use crate::writers::unit::FOLDERS;
@@ -29,34 +28,23 @@ pub fn unit_settings(
     want: &BTreeMap<KnobId, Want>,
     observation: &mut Observation,
 ) {
-    let mut names: [Option<Vec<String>>; 2] = [None, None];
+    let mut names: Option<Vec<String>> = None;
     for (id, want) in want {
         let Ok(knob) = catalogue.knob(id) else { continue };
         let ValueType::Setting { directive, .. } = &knob.r#type else { continue };
+        let names = names.get_or_insert_with(|| services(host));
         let patterns = patterns(want);
         let readings = observation.knobs.entry(id.clone()).or_default();
-        let is_of_parts = knob.r#type.is_cpus_of_a_unit();
-        let all = || if is_of_parts { parts::names(host) } else { services(host) };
-        for name in names[usize::from(is_of_parts)].get_or_insert_with(all).iter() {
+        for name in names.iter() {
             let path = place::fill(&knob.path, &[("unit", name)]);
-            if is_of_parts {
-                // Of those that are not meant too: who means none of them is told which there are.
-                let given = given_cpus(host, name, directive, |file| file != path);
-                let hindered = parts::without_cpuset(host).map(str::to_owned);
-                let in_force = parts::in_force(host, name);
-                let setting = UnitSetting { given, in_force, hindered, ..UnitSetting::default() };
-                observation.units.insert(path.clone(), setting);
-            }
             if !patterns.iter().any(|only| place::is_meant(&knob.path, &path, only)) {
                 continue;
             }
-            if !is_of_parts {
-                let unit = format!("{name}.service");
-                let given = given(host, &unit, directive, |file| file != path);
-                let (running, default) = (running(host, &unit, directive), default(host, directive));
-                let setting = UnitSetting { given, running, default, ..UnitSetting::default() };
-                observation.units.insert(path.clone(), setting);
-            }
+            let unit = format!("{name}.service");
+            let given = given(host, &unit, directive, |file| file != path);
+            let running = running(host, &unit, directive);
+            let default = default(host, directive);
+            observation.units.insert(path.clone(), UnitSetting { given, running, default });
             readings.retain(|reading| reading.place != knob.path);
             if !readings.iter().any(|reading| reading.place == path) {
                 readings.push(not_given(path, observation.host.root));
@@ -105,63 +93,18 @@ fn given(
     directive: &str,
     counts: impl Fn(&str) -> bool,
 ) -> Option<(String, String)> {
+    let own = FOLDERS.iter().map(|folder| format!("{folder}/{unit}")).find(|path| host.exists(path));
+    let folders: Vec<String> = FOLDERS.iter().map(|folder| format!("{folder}/{unit}.d")).collect();
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
     let mut found = None;
-    for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
+    for path in own.into_iter().chain(files(host, &folders, ".conf")).filter(|path| counts(path)) {
         let text = host.read(&path).unwrap_or_default();
-        if let Some((line, value)) = last(&text, section(unit), directive) {
+        if let Some((line, value)) = last(&text, "[Service]", directive) {
             // An empty value takes back what was said before.
             found = (!value.is_empty()).then(|| (value.to_owned(), format!("{path}:{line}")));
         }
     }
     found
-}
-
-/// The CPUs that the files of a unit give: each line adds to those before it, and an empty one takes them back. With
-/// them the last line that says something.
-fn given_cpus(
-    host: &Host,
-    unit: &str,
-    directive: &str,
-    counts: impl Fn(&str) -> bool,
-) -> Option<(String, String)> {
-    let mut found: Option<(Cpus, String)> = None;
-    for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
-        let text = host.read(&path).unwrap_or_default();
-        for (line, value) in assignments(&text, section(unit), directive) {
-            let list = value.split_whitespace().collect::<Vec<_>>().join(",");
-            let before = found.take().map(|(cpus, _)| cpus).unwrap_or_default();
-            // systemd passes over a list that it cannot read.
-            let all = Cpus::parse(&list).map_or_else(|| before.clone(), |more| before.union(&more));
-            found = (!value.is_empty() && !all.is_empty()).then(|| (all, format!("{path}:{line}")));
-        }
-    }
-    found.map(|(cpus, source)| (cpus.to_string(), source))
-}
-
-/// The slice that a service is put into.
-pub(crate) fn slice(host: &Host, unit: &str) -> String {
-    given(host, unit, "Slice", |_| true).map_or_else(|| "system.slice".to_owned(), |(slice, _)| slice)
-}
-
-/// Folders of drop-ins that `systemctl set-property` writes, before all others (`systemd.unit(5)`).
-const SET_PROPERTY: [&str; 2] = ["/etc/systemd/system.control", "/run/systemd/system.control"];
-
-/// The files of a unit in the order in which they are read: its own, and its drop-ins.
-fn files_of(host: &Host, unit: &str) -> Vec<String> {
-    let own = FOLDERS.iter().map(|folder| format!("{folder}/{unit}")).find(|path| host.exists(path));
-    let folders = SET_PROPERTY.iter().chain(&FOLDERS).map(|folder| format!("{folder}/{unit}.d"));
-    let folders: Vec<String> = folders.collect();
-    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    own.into_iter().chain(files(host, &folders, ".conf")).collect()
-}
-
-/// The section with the settings of a unit of some kind.
-fn section(unit: &str) -> &'static str {
-    match unit.rsplit_once('.') {
-        Some((_, "slice")) => "[Slice]",
-        Some((_, "scope")) => "[Scope]",
-        _ => "[Service]",
-    }
 }
 
 /// What systemd is told to give to units that say nothing, and the file and line (`systemd-system.conf(5)`).
@@ -183,19 +126,14 @@ fn default(host: &Host, directive: &str) -> Option<(String, String)> {
 
 /// The last assignment in a section, with its line.
 fn last<'a>(text: &'a str, section: &str, directive: &str) -> Option<(usize, &'a str)> {
-    assignments(text, section, directive).pop()
-}
-
-/// All assignments in a section, each with its line.
-fn assignments<'a>(text: &'a str, section: &str, directive: &str) -> Vec<(usize, &'a str)> {
-    let (mut within, mut found) = (false, Vec::new());
+    let (mut within, mut found) = (false, None);
     for (line, text) in (1..).zip(text.lines().map(str::trim)) {
         if text.starts_with('[') {
             within = text == section;
         } else if let (true, Some((name, value))) = (within, text.split_once('='))
             && name.trim() == directive
         {
-            found.push((line, value.trim()));
+            found = Some((line, value.trim()));
         }
     }
     found
@@ -204,11 +142,7 @@ fn assignments<'a>(text: &'a str, section: &str, directive: &str) -> Vec<(usize,
 /// What a setting of a unit comes to at the next start, where a file of ours sets it and one that is read later wins.
 pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> Option<Persisted> {
     let (unit, _) = place.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
-    let is_cpus = ["[Slice]", "[Scope]"].contains(&section(unit));
-    let all = |_: &str| true;
-    let given =
-        if is_cpus { given_cpus(host, unit, directive, all) } else { given(host, unit, directive, all) };
-    let (value, source) = given?;
+    let (value, source) = given(host, unit, directive, |_| true)?;
     if source.rsplit_once(':').is_some_and(|(path, _)| path == place) {
         return None;
     }
@@ -284,28 +218,6 @@ mod tests {
         let own = "/etc/systemd/system/redis.service.d/10-own.conf:2".to_owned();
         assert_eq!(all("LimitNPROC"), Some(("7".to_owned(), own)));
         assert_eq!(all("LimitCORE"), None);
-    }
-
-    #[test]
-    fn cpus_of_a_part_add_up_over_its_files_until_one_takes_them_back() {
-        let ours = "/etc/systemd/system/system.slice.d/zz-planish-allowed-cpus.conf";
-        let theirs = "/run/systemd/system.control/system.slice.d/50-AllowedCPUs.conf";
-        let (_folder, host) = host(&[
-            ("/usr/lib/systemd/system/system.slice", "[Slice]\nAllowedCPUs=0\nAllowedCPUs=2 3\n"),
-            (theirs, "[Slice]\nAllowedCPUs=6\n"),
-            (ours, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0-1\n"),
-        ]);
-        let all = |counts: &dyn Fn(&str) -> bool| given_cpus(&host, "system.slice", "AllowedCPUs", counts);
-        assert_eq!(all(&|file| file != ours), Some(("0,2-3,6".to_owned(), format!("{theirs}:2"))));
-        assert_eq!(all(&|_| true), Some(("0-1".to_owned(), format!("{ours}:3"))));
-        assert_eq!(winner(&host, ours, "AllowedCPUs", "0-1"), None);
-        let later = "/etc/systemd/system/system.slice.d/zzz.conf";
-        let (_folder, host) = self::host(&[
-            (ours, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0-1\n"),
-            (later, "[Slice]\nAllowedCPUs=7\n"),
-        ]);
-        let found = winner(&host, ours, "AllowedCPUs", "0-1").expect("a later file");
-        assert_eq!((found.value.as_str(), found.source), ("0-1,7", format!("{later}:2")));
     }
 
     #[test]

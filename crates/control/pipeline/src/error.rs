@@ -433,7 +433,6 @@ fn of_decide(error: &DecideError) -> Exit {
         DecideError::NoNode { .. }
         | DecideError::NoCpu { .. }
         | DecideError::NoShare { .. }
-        | DecideError::Part(_)
         | DecideError::Placement(_) => Exit::Refused,
     }
 }
@@ -651,7 +650,6 @@ mod tests {
         let all = [
             DecideError::Catalogue(CatalogueError::Cycle { file: None, name: text() }),
             DecideError::Placement(planish_decide::PlacementError::NoService),
-            DecideError::Part(planish_decide::PartError::NoPart { only: text(), here: vec![text()] }),
             DecideError::Word { knob: knob("cpu.epp"), word: text(), near: text() },
             DecideError::Pattern {
                 knob: knob("block.scheduler"),

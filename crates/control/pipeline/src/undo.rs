@@ -151,7 +151,6 @@ pub(crate) fn undo_selected(
         undone.hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
         undone.hints.extend(install::after_undo(session, &back.outcomes));
         undone.hints.extend(units::to_restart(&back.outcomes));
-        undone.hints.extend(units::to_reload(&back.outcomes));
         undone.hints.extend(units::to_reexec(&back.outcomes));
         undone.exit = worse(undone.exit, exit_of(&entry, &back));
         if journal.is_unrecorded() {

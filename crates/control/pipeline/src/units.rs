@@ -1,7 +1,7 @@
 //! What systemd has to be told after drop-ins of units were written or taken out. Nothing is started or stopped here:
 //! when a service may restart is for its owner to say.
 
-use planish_model::{Outcome, OutcomeKind, PARTS, Persisted, Plan, Undo};
+use planish_model::{Outcome, OutcomeKind, Persisted, Plan, Undo};
 
 /// Where drop-ins of the administrator are.
 const FOLDER: &str = "/etc/systemd/system/";
@@ -31,21 +31,6 @@ pub(crate) fn to_reexec(outcomes: &[Outcome]) -> Option<String> {
     })
 }
 
-/// What makes the CPUs of parts of the system count that were written or taken out: nothing starts anew for it.
-pub(crate) fn to_reload(outcomes: &[Outcome]) -> Option<String> {
-    let mut done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
-    done.any(|outcome| is_of_part(&outcome.place)).then(|| {
-        "systemd gives parts of the system their CPUs, and what runs in them moves at once, by: systemctl daemon-reload"
-            .to_owned()
-    })
-}
-
-/// Whether a place is a drop-in of a part of the system.
-fn is_of_part(place: &str) -> bool {
-    let unit = place.strip_prefix(FOLDER).and_then(|rest| rest.split_once(".d/"));
-    unit.is_some_and(|(unit, _)| PARTS.contains(&unit))
-}
-
 /// What is left to do for the partition of services whose slice was just written.
 pub(crate) fn to_isolate(outcomes: &[Outcome]) -> Option<String> {
     let mut done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
@@ -60,9 +45,7 @@ pub(crate) fn to_isolate(outcomes: &[Outcome]) -> Option<String> {
 /// The same for a plan whose files wait for a confirm.
 pub(crate) fn to_confirm(plan: &Plan) -> Option<String> {
     let files = plan.steps.iter().filter(|step| step.undo == Undo::File);
-    let has_parts = files.clone().any(|step| is_of_part(&step.place));
     told(files.filter_map(|step| unit_of(&step.place)).collect())
-        .or_else(|| has_parts.then(|| "systemctl daemon-reload".to_owned()))
         .map(|command| format!("drop-ins of units are written by planish confirm; then: {command}"))
 }
 
@@ -87,7 +70,6 @@ mod tests {
         for other in ["/etc/systemd/system/timers.target.d/90-planish.conf", "/etc/sysctl.d/90-planish.conf"]
         {
             assert_eq!(unit_of(other), None, "{other}");
-            assert!(!is_of_part(other), "{other}");
         }
     }
 }

@@ -23,16 +23,13 @@ impl Bench<'_> {
     /// Compares one place.
     pub(crate) fn check(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> KnobCheck {
         let persisted = self.observation.persisted.get(&reading.place);
-        let judged = self.judge(knob, reading, wish, persisted);
-        let is_as_wanted = matches!(judged.0, DriftState::Ok | DriftState::LostAtBoot);
-        let elsewhere = self.not_in_force(knob, reading).filter(|_| is_as_wanted);
-        let (state, because) = elsewhere.map_or(judged, |why| (DriftState::Drift, Some(why)));
+        let (state, because) = self.judge(knob, reading, wish, persisted);
         let because = [because, self.may_be(reading), self.may_write(knob, reading, wish)];
         let because = because.into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         KnobCheck {
             knob: knob.id.clone(),
             place: reading.place.clone(),
-            running: self.in_force(knob, reading),
+            running: reading.value.as_deref().map(|value| knob.r#type.normal(value)),
             persisted: persisted.map(|found| BootValue::new(knob.r#type.normal(&found.value), &found.source)),
             next_boot: self.value_at_boot(knob, reading, persisted),
             overridden: persisted
@@ -44,31 +41,6 @@ impl Bench<'_> {
             state,
             because,
         }
-    }
-
-    /// What the host has: of the CPUs of a part of the system its control group tells, and the place, which is a file,
-    /// what the group is to have.
-    fn in_force(&self, knob: &Knob, reading: &Reading) -> Option<String> {
-        let value = reading.value.as_deref().map(|value| knob.r#type.normal(value));
-        let unit = self.observation.units.get(&reading.place);
-        match unit.and_then(|unit| unit.in_force.as_ref()) {
-            Some((cpus, _)) if cpus.is_empty() => Some(NOT_GIVEN.to_owned()),
-            Some((cpus, _)) => Some(knob.r#type.normal(cpus)),
-            None => value,
-        }
-    }
-
-    /// That the control group of a part of the system has something else than a file of ours gives it.
-    fn not_in_force(&self, knob: &Knob, reading: &Reading) -> Option<String> {
-        let given = reading.value.as_deref().filter(|value| *value != NOT_GIVEN)?;
-        let (cpus, file) = self.observation.units.get(&reading.place)?.in_force.as_ref()?;
-        let told = match cpus.as_str() {
-            "" => format!("{file} has no limit"),
-            cpus => format!("{file} has {cpus}"),
-        };
-        let cure =
-            "systemctl daemon-reload sets it, or somebody has set another one by systemctl set-property";
-        (!knob.r#type.same(given, cpus)).then(|| format!("{told}: {cure}"))
     }
 
     /// What may set it at a boot besides, for all that can be told.

@@ -9,44 +9,9 @@ use std::fs;
 const UNIT: &str = "planish-probe.service";
 const FILE: &str = "/etc/systemd/system/planish-probe.service";
 const PROFILE: &str = "/etc/planish/profiles/isolated.toml";
-const PARTS: &str = "/etc/planish/profiles/parts.toml";
 /// The last of three CPUs.
 const CPU: &str = "2";
 const SLICE: &str = "/sys/fs/cgroup/planish.slice";
-
-/// The services of the host keep off a CPU without a restart of any of them, and have it back.
-pub fn parts() -> Result<Outcome> {
-    let profile = "name = \"parts\"\nsummary = \"x\"\n[want]\n\
-                   \"unit.allowed_cpus\" = { value = \"0-1\", only = \"system.slice\" }\n";
-    fs::write(PARTS, profile).context("write the profile")?;
-    let outcome = limit_and_undo();
-    fs::remove_file(PARTS).context("remove the profile")?;
-    outcome
-}
-
-fn limit_and_undo() -> Result<Outcome> {
-    // Of a service that nobody starts anew.
-    let pid = tool("systemctl", &["show", "--property=MainPID", "--value", "dbus.service"])?;
-    let allowed = || {
-        let status = settings::read(&format!("/proc/{}/status", pid.trim()))?;
-        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        Ok::<_, anyhow::Error>(list.context("no Cpus_allowed_list")?.trim().to_owned())
-    };
-    ensure!(allowed()? == "0-2", "dbus has CPU {} at the start", allowed()?);
-    let applied = planish::json(&["apply", "parts", "--yes", "--allow", "availability"], &[0, 1])?;
-    ensure!(applied["messages"].to_string().contains("systemctl daemon-reload"), "no word of it: {applied}");
-    let before = planish::run(&["check", "parts"])?;
-    ensure!(before.exit == 1, "check leaves with {} before systemd has read its files", before.exit);
-    reload_units()?;
-    let limited = allowed()?;
-    ensure!(limited == "0-1", "dbus has CPU {limited}");
-    planish::json(&["check", "parts"], &[0])?;
-    planish::json(&["undo", "--all"], &[0])?;
-    reload_units()?;
-    let (now, left) = (allowed()?, others()?);
-    ensure!(now == "0-2" && left == "0-2", "after the undo dbus has CPU {now}, system.slice {left}");
-    Ok(Outcome::Ok(format!("system.slice had CPU {limited}, and {now} again, with the same dbus")))
-}
 
 /// Whatever came of it, the service and its profile go.
 pub fn partition() -> Result<Outcome> {

@@ -28,7 +28,6 @@ pub fn run_all(report: &mut Report) {
     report.check("units.exported", exported_unit);
     report.check("units.checked", checked_by_a_unit);
     report.check("units.partition", isolated::partition);
-    report.check("units.parts", isolated::parts);
     report.check("systemd.files", || {
         let count = files::ensure_as_kept(BEFORE)?;
         Ok(Outcome::Ok(format!("{count} files as before")))

@@ -7,14 +7,13 @@
 //!                                                     NUMAPolicy = bind  ...
 //! ```
 //!
-//! The section follows from the file: `[Slice]` for a slice, `[Scope]` for a scope, `[Manager]` for the configuration
-//! of systemd itself.
+//! The section follows from the file: `[Slice]` for a slice, `[Manager]` for the configuration of systemd itself.
 //!
 //! systemd adds the CPUs of a second `CPUAffinity=` to those of the first: the empty line before each value takes away
 //! what the unit itself, or another drop-in, has said (`systemd.exec(5)`).
 
 /// Sections that a file of ours may have.
-const SECTIONS: [&str; 4] = ["[Service]\n", "[Slice]\n", "[Scope]\n", "[Manager]\n"];
+const SECTIONS: [&str; 3] = ["[Service]\n", "[Slice]\n", "[Manager]\n"];
 
 /// Directives that take a list and add to it: a value begins with a line that empties it.
 const LISTS: [&str; 3] = ["CPUAffinity", "NUMAMask", "AllowedCPUs"];
@@ -31,10 +30,9 @@ pub(super) fn drop_in(place: &str, settings: &str) -> String {
 
 /// The section of a file of ours.
 fn section(place: &str) -> &'static str {
-    let [service, slice, scope, manager] = SECTIONS;
+    let [service, slice, manager] = SECTIONS;
     match place {
-        place if place.ends_with(".slice") || place.contains(".slice.d/") => slice,
-        place if place.contains(".scope.d/") => scope,
+        place if place.ends_with(".slice") => slice,
         place if place.contains("/system.conf.d/") => manager,
         _ => service,
     }
@@ -134,11 +132,6 @@ mod tests {
         assert_eq!(slice, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 1,5\n");
         let manager = drop_in("/etc/systemd/system.conf.d/zz-planish.conf", "CPUAffinity=0");
         assert_eq!(manager, "[Manager]\nCPUAffinity=\nCPUAffinity = 0\n");
-        let of =
-            |unit: &str| drop_in(&format!("/etc/systemd/system/{unit}.d/zz-planish-x.conf"), "AllowedCPUs=0");
-        assert_eq!(of("user.slice"), "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0\n");
-        assert_eq!(of("init.scope"), "[Scope]\nAllowedCPUs=\nAllowedCPUs = 0\n");
-        assert!(kind.same(&of("init.scope"), "AllowedCPUs=0"));
         assert!(kind.same(&slice, "AllowedCPUs=1,5") && kind.same(&manager, "CPUAffinity=0"));
     }
 

@@ -24,7 +24,6 @@ mod loader;
 mod mounts;
 mod once;
 mod partition;
-mod parts;
 mod persist;
 mod placement;
 mod random;
