@@ -3,8 +3,10 @@
 #
 #     sudo benches/beside-tuned.sh ./x bench host
 #
-# Its profile wants 60 settings of this machine as they are, so that nothing changes, neither when it starts nor when it
-# ends. Its files and its bus are in a mount namespace of their own, and both programs end with the command.
+# Its profile wants 60 settings of the network as they are. None of them has a twin that a write would change: tuned keeps
+# what it finds just before each write, and would put back what its own writes had changed. All of /proc/sys is compared
+# with how it was, put back, and told (exit 6). Files and bus of tuned are in a mount namespace of their own, and both
+# programs end with the command.
 # Needs the packages tuned and dbus.
 set -eu
 
@@ -26,18 +28,27 @@ if [ -z "${PLANISH_BESIDE_TUNED:-}" ]; then
     PLANISH_BESIDE_TUNED=1 exec unshare --mount --propagation private "$0" "$@"
 fi
 
+# Settings with one number that stay as they are while nobody writes them.
+settings() {
+    for file in /proc/sys/vm/* /proc/sys/net/core/* /proc/sys/net/ipv4/* /proc/sys/kernel/*; do
+        case $file in */ns_last_pid) continue ;; esac
+        [ -w "$file" ] && value=$(cat "$file" 2>/dev/null) || continue
+        case $value in '' | *[!0-9]*) continue ;; esac
+        echo "$file=$value"
+    done
+}
+
 mkdir -p /run/tuned /run/dbus /etc/tuned /var/log/tuned
 for folder in /run/tuned /run/dbus /etc/tuned /var/log/tuned; do
     mount -t tmpfs -o mode=755 planish "$folder"
 done
+settings >/run/tuned/before
 # reapply_sysctl would write what files of sysctl.d say, which need not be what is set now.
 printf 'daemon = 1\ndynamic_tuning = 0\nreapply_sysctl = 0\n' >/etc/tuned/tuned-main.conf
 mkdir /etc/tuned/as-it-is
 {
     printf '[main]\nsummary=As it is\n[sysctl]\n'
-    # What is read there is not what a write means, or a write of 0 is refused.
-    for file in /proc/sys/vm/* /proc/sys/net/core/* /proc/sys/net/ipv4/tcp_*; do
-        case $file in */drop_caches | */compact_memory | */stat_refresh | */*dirty*bytes) continue ;; esac
+    for file in /proc/sys/net/core/* /proc/sys/net/ipv4/tcp_*; do
         [ -w "$file" ] && value=$(cat "$file" 2>/dev/null) || continue
         case $value in '' | *[!0-9]*) continue ;; esac
         echo "$file = $value" | sed 's|^/proc/sys/||; s|/|.|g'
@@ -51,7 +62,19 @@ bus=$!
 tuned --pid /run/tuned/tuned.pid --log /var/log/tuned/tuned.log &
 daemon=$!
 # polkitd, which the bus starts, ends with it.
-trap 'for own in "$daemon" "$bus"; do kill "$own" 2>/dev/null && wait "$own" 2>/dev/null; done; :' EXIT
+end() {
+    code=$?
+    for own in "$daemon" "$bus"; do kill "$own" 2>/dev/null && wait "$own" 2>/dev/null; done
+    settings | while IFS='=' read -r file value; do
+        before=$(grep -F "$file=" /run/tuned/before) || continue
+        [ "$before" != "$file=$value" ] || continue
+        echo "beside-tuned: $file became $value: put back to ${before#*=}" >&2
+        printf '%s' "${before#*=}" >"$file" && : >/run/tuned/changed
+    done
+    [ ! -e /run/tuned/changed ] || code=6
+    exit "$code"
+}
+trap end EXIT
 tries=0
 until [ -e /run/tuned/tuned.pid ] && tuned-adm verify >/dev/null 2>&1; do
     tries=$((tries + 1))

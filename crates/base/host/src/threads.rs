@@ -45,8 +45,12 @@ pub fn at(place: &str) -> Option<(&'static str, u32)> {
 
 /// All such threads by kind and CPU, with their numbers.
 pub(crate) fn all(host: &Host) -> BTreeMap<Key, Vec<u32>> {
+    among(host, kernels(host))
+}
+
+fn among(host: &Host, pids: Vec<u32>) -> BTreeMap<Key, Vec<u32>> {
     let mut found: BTreeMap<Key, Vec<u32>> = BTreeMap::new();
-    for pid in kernels(host) {
+    for pid in pids {
         if let Some(key) = key(host, pid) {
             found.entry(key).or_default().push(pid);
         }
@@ -61,6 +65,10 @@ fn kernels(host: &Host) -> Vec<u32> {
     if !children.is_empty() {
         return children;
     }
+    every_process(host)
+}
+
+fn every_process(host: &Host) -> Vec<u32> {
     host.list("/proc").into_iter().filter_map(|name| name.parse().ok()).collect()
 }
 
@@ -100,7 +108,11 @@ fn is_of_cpu(status: &str, cpu: u32) -> bool {
 /// `ENOENT` where there is none, `EEXIST` where there are several.
 pub fn find(host: &Host, place: &str) -> io::Result<Pid> {
     let key = at(place).ok_or(Errno::NOENT)?;
-    one(all(host).get(&key))
+    match all(host).get(&key) {
+        // A list of children may lack some while others end (fs/proc/array.c).
+        None => one(among(host, every_process(host)).get(&key)),
+        found => one(found),
+    }
 }
 
 /// The one thread of those that were found.

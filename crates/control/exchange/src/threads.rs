@@ -90,16 +90,22 @@ pub(crate) type Said = Result<(&'static str, Option<String>, String), &'static s
 /// What a group of tuned says.
 pub(crate) fn of_group(said: &str) -> Said {
     let parts: Vec<&str> = said.splitn(5, ':').collect();
-    let (class, priority, regex) = match parts.as_slice() {
+    let (class, priority, cpus, regex) = match parts.as_slice() {
         // `0:f2:*:ksoftirqd.*` of the plugin kthread, whose expressions have no colon.
-        [_, both, _, regex] if both.is_char_boundary(both.len().min(1)) => {
+        [_, both, cpus, regex] if both.is_char_boundary(both.len().min(1)) => {
             let (class, priority) = both.split_at(both.len().min(1));
-            (class, priority, *regex)
+            (class, priority, *cpus, *regex)
         }
-        [_, class, priority, _, regex] => (*class, *priority, *regex),
+        [_, class, priority, cpus, regex] => (*class, *priority, *cpus, *regex),
         _ => return Err("not rule, class, priority, CPUs and expression with a colon between them"),
     };
     let (_, knob, only) = meant(regex)?;
+    if only.is_some() && !regex.ends_with(['$', ']', '*']) {
+        return Err("an expression without an end: tuned searches, so that /1 means /10, too");
+    }
+    if !["*", ""].contains(&cpus.trim()) {
+        return Err("binds threads of a CPU to others");
+    }
     Ok((knob, only, value(class, priority)?))
 }
 
@@ -130,6 +136,16 @@ pub(crate) fn of_chrt(words: &[&str]) -> Said {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_that_says_more_or_less_than_the_knob_is_refused() {
+        assert_eq!(
+            of_group("0:f:2:*:ksoftirqd/1$"),
+            Ok(("sched.ksoftirqd", Some("1".to_owned()), "fifo:2".to_owned()))
+        );
+        assert!(of_group("0:f:2:*:ksoftirqd/1").is_err_and(|why| why.contains("/10")));
+        assert!(of_group("0:f:2:0-1:ktimers.*").is_err_and(|why| why.contains("binds")));
+    }
 
     #[test]
     fn groups_of_tuned_come_back_for_all_threads_and_for_some() {

@@ -386,8 +386,8 @@ impl EntryStep {
     }
 
     /// Whether taking it back found no place any more where it had written. A file that is gone took all of ours along;
-    /// a CPU that is offline, or a device, may come back with the value that it had. A thread of the kernel does not:
-    /// that of an offline CPU waits, and one that ended took what it had along.
+    /// a CPU that is offline, or a device, may come back with the value that it had. So may
+    /// a thread of the kernel, which is not seen from everywhere.
     #[must_use]
     pub fn is_lost(&self, undone: &Outcome) -> bool {
         let written = |outcome: &Outcome| {
@@ -395,7 +395,6 @@ impl EntryStep {
         };
         undone.outcome == OutcomeKind::Vanished
             && !self.undo.outlives_boot()
-            && !self.place.starts_with(place::THREADS)
             && self.outcome.as_ref().is_some_and(written)
     }
 

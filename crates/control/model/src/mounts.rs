@@ -27,7 +27,8 @@ pub fn is_option(place: &str) -> bool {
     place.starts_with(MOUNTS)
 }
 
-/// The line of a script that sets an option of one mount, where that is mounted. `None` for another place, and for a
+/// The line of a script that sets an option of one mount, where that is mounted. What it is mounted with stays, and not
+/// what /etc/fstab says: a file system that became read-only by an error must not become writable by it. `None` for another place, and for a
 /// pattern: which mounts it means only the table of a machine tells.
 #[must_use]
 pub fn line(place: &str, value: &str) -> Option<String> {
@@ -39,7 +40,7 @@ pub fn line(place: &str, value: &str) -> Option<String> {
         _ => return None,
     };
     let (point, option) = (quoted(&point), quoted(&format!("remount,{option}")));
-    Some(format!("! mountpoint -q {point} || mount -o {option} {point} || failed=1\n"))
+    Some(format!("! mountpoint -q {point} || mount --options-source mtab -o {option} {point} || failed=1\n"))
 }
 
 #[cfg(test)]
@@ -70,7 +71,12 @@ mod tests {
     fn a_path_with_blanks_and_quotes_is_one_word() {
         let told = line("/planish/mounts/data-a\\x20\\x27b/atime", "noatime").expect("a line");
         let path = r"'/data/a '\''b'";
-        assert_eq!(told, format!("! mountpoint -q {path} || mount -o remount,noatime {path} || failed=1\n"));
+        assert_eq!(
+            told,
+            format!(
+                "! mountpoint -q {path} || mount --options-source mtab -o remount,noatime {path} || failed=1\n"
+            )
+        );
         assert_eq!(line("/planish/mounts/*/atime", "noatime"), None);
         assert_eq!(line("/sys/block/sda/queue/scheduler", "none"), None);
     }

@@ -373,7 +373,7 @@ pub(crate) fn worse(a: Exit, b: Exit) -> Exit {
     if a.code() >= b.code() { a } else { b }
 }
 
-/// Whether a place is a thread of the kernel: what it had goes with it.
+/// Whether a place is a thread of the kernel.
 fn is_thread(place: &str) -> bool {
     place.starts_with(planish_model::place::THREADS)
 }
@@ -402,11 +402,13 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
                     outcome.place
                 ));
             }
-            OutcomeKind::Vanished if is_thread(&outcome.place) => hints.push(format!(
-                "{}: that thread is gone, with its CPU, and one that comes in its place is as the kernel makes it: \
-                 nothing is left to put back",
-                outcome.place
-            )),
+            OutcomeKind::Vanished if lost_place(entry, outcome) && is_thread(&outcome.place) => {
+                hints.push(format!(
+                    "{}: no such thread is seen from here (a container sees none), and it was not put back; where it is \
+                     seen: planish undo {id}; a thread that ended with its CPU has taken it along: planish undo {id} --force",
+                    outcome.place
+                ));
+            }
             OutcomeKind::Vanished if lost_place(entry, outcome) => hints.push(format!(
                 "{} is not there now (a CPU that is offline, a device that went?) and was not put back; when it is \
                  there again: planish undo {id}; to give it up: planish undo {id} --force",

@@ -139,9 +139,9 @@ fn options_of_mounts_are_remounts_of_a_script_and_of_nothing_else() {
     assert_eq!(
         lines,
         [
-            "! mountpoint -q '/data/a b' || mount -o remount,noatime '/data/a b' || failed=1",
-            "! mountpoint -q /dev/shm || mount -o remount,size=50% /dev/shm || failed=1",
-            "! mountpoint -q /dev/shm || mount -o remount,huge=advise /dev/shm || failed=1",
+            "! mountpoint -q '/data/a b' || mount --options-source mtab -o remount,noatime '/data/a b' || failed=1",
+            "! mountpoint -q /dev/shm || mount --options-source mtab -o remount,size=50% /dev/shm || failed=1",
+            "! mountpoint -q /dev/shm || mount --options-source mtab -o remount,huge=advise /dev/shm || failed=1",
         ]
     );
     for format in ExportFormat::ALL {

@@ -313,7 +313,7 @@ fn mount(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
         }
         match word.as_str() {
             "-o" | "--options" => options.extend(rest.next().into_iter().flat_map(|given| given.split(','))),
-            "-t" | "--types" => drop(rest.next()),
+            "-t" | "--types" | "--options-source" => drop(rest.next()),
             word => match word.strip_prefix("-o").or_else(|| word.strip_prefix("--options=")) {
                 Some(given) => options.extend(given.split(',')),
                 None if word.starts_with('-') => {}

@@ -428,6 +428,8 @@ fn a_section_of_tuned_is_read_by_the_plugin_that_it_names() {
     assert_eq!(lines[0], "5 vm.swappiness");
     assert_eq!(lines.len(), 7, "each of the other two sections is refused line by line: {lines:?}");
     assert!(lines[1..].iter().all(|line| line.contains("for some hosts only")), "{lines:?}");
+    let off = read("[main]\nsummary=s\n[b]\ntype=sysctl\nenabled=0\nvm.swappiness=7\n", ImportFormat::Tuned);
+    assert!(told(&off).iter().all(|line| line.contains("turned off")), "{:?}", told(&off));
 }
 
 #[test]

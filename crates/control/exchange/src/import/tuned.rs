@@ -34,6 +34,7 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
         };
         let section = Section::of(&all.lines, &line.section);
         match section.cards() {
+            _ if section.is_off => collector.refuse(line.number, &told, "a section that is turned off"),
             _ if section.is_of_some => collector.refuse(line.number, &told, OF_SOME),
             Some(_) if ["type", "devices"].contains(&line.key.as_str()) => {}
             Some(cards) if cards::is_key(&line.key) => net(line, &value, &told, &cards, collector),
@@ -95,6 +96,8 @@ struct Section<'a> {
     devices: &'a str,
     /// It is for machines alone whose kernel or CPU matches something.
     is_of_some: bool,
+    /// tuned passes it over.
+    is_off: bool,
 }
 
 impl<'a> Section<'a> {
@@ -107,6 +110,8 @@ impl<'a> Section<'a> {
             kind: said("type").unwrap_or(name),
             devices: said("devices").unwrap_or("*"),
             is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
+            is_off: said("enabled")
+                .is_some_and(|word| ["0", "false", "n", "no"].contains(&word.to_lowercase().as_str())),
         }
     }
 

@@ -89,16 +89,21 @@ fn a_new_thread_with_the_default_is_drift_and_leaves_undo_nothing_to_do() {
 }
 
 #[test]
-fn a_thread_that_is_gone_is_told_and_no_failure() {
+fn a_thread_that_is_not_seen_keeps_its_entry_open() {
     let tree = Tree::copy_of("metal-2s");
     applied(&tree.session());
+    let hidden = tree.get(&place(3));
     tree.remove(&place(3));
     assert_eq!(row(&tree, 5).state, DriftState::LostAtBoot);
     let undone = undo(&tree.session(), Target::All, false).expect("undone");
-    assert_eq!(undone.exit, Exit::Done, "{:?}", undone.hints);
-    let told = format!("{}: that thread is gone", place(3));
+    assert_eq!(undone.exit, Exit::Findings, "{:?}", undone.hints);
+    let told = format!("{}: no such thread is seen from here", place(3));
     assert!(undone.hints.iter().any(|hint| hint.starts_with(&told)), "{:?}", undone.hints);
     assert_eq!(tree.get(&place(5)).trim(), "other");
+    // Seen again, as from outside of a container, it goes back, too.
+    tree.put(&place(3), &hidden);
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(tree.get(&place(3)).trim(), "other");
     assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{:?}", tree.entries());
 }
 

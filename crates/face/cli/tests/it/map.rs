@@ -172,7 +172,10 @@ fn what_one_query_changed_is_told() {
     let again = map("select i, x from cold").envelope();
     assert_eq!(change(&again["result"]["query"]["relations"], "cold"), (0, 0), "{again}");
 
-    for refused in ["insert into cold values (1, 'y')", "select 1; select 2", "no sql"] {
+    // Out of the transaction, and into another one that might write.
+    const BLOCK: &str = "do $$ begin perform set_config('default_transaction_read_only', 'off', false); commit; \
+                         delete from cold; end $$";
+    for refused in ["insert into cold values (1, 'y')", "select 1; select 2", "no sql", BLOCK] {
         let run = map(refused);
         assert_eq!(run.exit, 2, "{refused}: {}", run.stdout);
         assert!(run.stdout.contains("the server refuses the query"), "{}", run.stdout);

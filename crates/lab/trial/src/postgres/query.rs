@@ -9,7 +9,7 @@ use super::existing::{connect, no_answer};
 use super::server::sql_error;
 use crate::error::TrialError;
 
-/// A session that can run one query. It cannot write.
+/// A session that can run one query, in a transaction that changes no table.
 pub struct Query {
     client: Client,
     backend: u32,
@@ -50,7 +50,9 @@ impl Query {
     pub fn run(&mut self, sql: &str) -> Result<Queried, TrialError> {
         let begun = Instant::now();
         let none: [i32; 0] = [];
-        let rows = self.client.query_raw(sql, none).and_then(FallibleIterator::count);
+        // Not by the session's default alone: a block of code could change that, and commit.
+        let mut transaction = self.client.build_transaction().read_only(true).start().map_err(no_answer)?;
+        let rows = transaction.query_raw(sql, none).and_then(FallibleIterator::count);
         let rows = rows.map_err(|error| TrialError::Usage {
             what: format!("the server refuses the query: {}", sql_error(&error)),
             cure: "give --query one statement that only reads: the session is read-only".to_owned(),
