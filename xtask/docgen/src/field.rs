@@ -347,7 +347,8 @@ mod tests {
     fn a_row_without_an_answer_is_told() {
         assert!(refused("knobs  = [\"boot.skew_tick\"]", "").contains("nothing that is missing"));
         assert!(
-            refused("why = \"planish mounts nothing\"", "why = \"\"").contains("does not say what or why")
+            refused("why = \"a power cut then breaks the file system\"", "why = \"\"")
+                .contains("does not say what or why")
         );
     }
 
