@@ -196,8 +196,8 @@ pub(crate) fn in_bounds(place: &str) -> Result<(), SinkError> {
         place: place.to_owned(),
         refusal: Refusal::OutOfBounds,
         source: io::Error::other(
-            "knobs live in /proc/sys, /proc/irq, /sys, /planish/ethtool, /planish/held, /planish/mounts, /planish/resctrl \
-             and /planish/threads",
+            "knobs live in /proc/sys, /proc/irq, /sys, /planish/ethtool, /planish/held, /planish/mounts, \
+             /planish/resctrl and /planish/threads",
         ),
     })
 }

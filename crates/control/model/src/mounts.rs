@@ -28,8 +28,8 @@ pub fn is_option(place: &str) -> bool {
 }
 
 /// The line of a script that sets an option of one mount, where that is mounted. What it is mounted with stays, and not
-/// what /etc/fstab says: a file system that became read-only by an error must not become writable by it. `None` for another place, and for a
-/// pattern: which mounts it means only the table of a machine tells.
+/// what /etc/fstab says: a file system that became read-only by an error must not become writable by it. `None` for
+/// another place, and for a pattern: which mounts it means only the table of a machine tells.
 #[must_use]
 pub fn line(place: &str, value: &str) -> Option<String> {
     let (_, name) = place.rsplit_once('/')?;

@@ -404,8 +404,9 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
             }
             OutcomeKind::Vanished if lost_place(entry, outcome) && is_thread(&outcome.place) => {
                 hints.push(format!(
-                    "{}: no such thread is seen from here (a container sees none), and it was not put back; where it is \
-                     seen: planish undo {id}; a thread that ended with its CPU has taken it along: planish undo {id} --force",
+                    "{}: no such thread is seen from here (a container sees none), and it was not put back; where it \
+                     is seen: planish undo {id}; a thread that ended with its CPU has taken it along: planish undo \
+                     {id} --force",
                     outcome.place
                 ));
             }

@@ -30,8 +30,8 @@ pub fn topology() -> Result<Outcome> {
         .collect();
     ensure!(shared(&own) == shared(&theirs), "planish {own:?}, lscpu {theirs:?}");
     let caches = lscpu(&["--bytes", "--caches"], "caches")?;
-    // Not their sum: lscpu tells caches apart by their numbers, which an emulated machine gives each CPU anew. hwloc goes
-    // by who shares them.
+    // Not their sum: lscpu tells caches apart by their numbers, which an emulated machine gives each CPU anew. hwloc
+    // goes by who shares them.
     for cache in &caches {
         let kind = word(&cache["type"]).to_lowercase();
         let same = |own: &&Value| word(&own["level"]) == word(&cache["level"]) && word(&own["kind"]) == kind;

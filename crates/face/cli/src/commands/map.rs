@@ -30,8 +30,8 @@ pub(crate) struct Args {
     /// of all its processes
     #[arg(long, value_name = "CONN")]
     postgres: Option<String>,
-    /// Run this statement in a session of its own, which changes no table, and tell what it changed in memory: the map is
-    /// made before and after it, with its backend among the processes. What functions and COPY TO of a superuser do
+    /// Run this statement in a session of its own, which changes no table, and tell what it changed in memory: the map
+    /// is made before and after it, with its backend among the processes. What functions and COPY TO of a superuser do
     /// outside of tables is not held back
     #[arg(long, value_name = "SQL", requires = "postgres")]
     query: Option<String>,
