@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PROFILES: &str = "/etc/planish/profiles";
 const NAME: &str = "ksoftirqd/0";
@@ -14,7 +14,7 @@ const COMM: &str = "/proc/1/comm";
 /// Nice value, realtime priority and class of an ordinary thread, and of what is asked for.
 const ORDINARY: [i64; 3] = [0, 0, 0];
 const FIRST: [i64; 3] = [0, 2, 1];
-/// Kills of an apply, each a little later than the one before.
+/// Kills of an apply.
 const KILLS: u64 = 6;
 
 /// Set, lost, set again, put back, and killed.
@@ -40,7 +40,9 @@ fn life() -> Result<Outcome> {
         let named = fs::read_to_string(COMM).context("our own name")?;
         ensure!(named.trim() == NAME && stat(1)? == ORDINARY, "{named}: process 1 was set to {:?}", stat(1)?);
         // Nothing brings it back at a boot, and check says so.
-        planish::json(&["check", "threads"], &[1])?;
+        let checked = planish::json(&["check", "threads"], &[0])?;
+        let state = &checked["result"]["knobs"][0]["state"];
+        ensure!(state == "lost-at-boot", "check calls it {state}");
         let again = apply()?;
         ensure!(again["result"]["outcomes"].as_array().is_some_and(Vec::is_empty), "applied twice: {again}");
         Ok(())
@@ -64,13 +66,20 @@ fn killed() -> Result<Outcome> {
             .stderr(Stdio::null())
             .spawn()
             .context("start planish apply")?;
-        sleep(Duration::from_millis(100 + moment * 60));
+        // Every second one as soon as the thread is set, the others at some moment.
+        let begin = Instant::now();
+        let limit =
+            if moment % 2 == 0 { Duration::from_secs(60) } else { Duration::from_millis(100 + moment * 60) };
+        while begin.elapsed() < limit && !(moment % 2 == 0 && schedule()? == FIRST) {
+            sleep(Duration::from_millis(1));
+        }
         child.kill().context("kill planish")?;
         child.wait().context("wait for planish")?;
         set_count += usize::from(schedule()? == FIRST);
         planish::json(&["undo", "--all"], &[0])?;
         ensure!(schedule()? == ORDINARY, "killed at moment {moment}: {:?}", schedule()?);
     }
+    ensure!(set_count > 0, "no kill met a thread that was set");
     Ok(Outcome::Ok(format!("{KILLS} kills, {set_count} with the thread set, none of them left it")))
 }
 
