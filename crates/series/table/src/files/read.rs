@@ -1,5 +1,6 @@
 //! Reading a flushed file back.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parquet::column::reader::ColumnReader;
@@ -70,7 +71,11 @@ pub(crate) fn read(
     if bytes.len() as u64 != file.bytes || crc32c::crc32c(&bytes) != file.crc32c {
         return Err(damaged("its bytes are not those that the manifest tells".to_owned()));
     }
-    let columns = columns(bytes, schema, dictionaries).map_err(|error| damaged(error.to_string()))?;
+    // The reader of Parquet panics at pages that lie about their lengths. Nothing outlives this call but what it
+    // returns, so that a half-read file leaves nothing behind.
+    let columns = catch_unwind(AssertUnwindSafe(|| columns(bytes, schema, dictionaries)));
+    let columns = columns.map_err(|_| damaged("its pages contradict themselves".to_owned()))?;
+    let columns = columns.map_err(|error| damaged(error.to_string()))?;
     let rows = columns[schema.time()].whole().len() as u64;
     if rows != file.rows {
         return Err(damaged(format!("{rows} rows instead of {}", file.rows)));
@@ -155,4 +160,62 @@ fn whole<T: DataType>(
         return Ok(());
     }
     Err(ParquetError::General(format!("{records} rows of a group of {rows}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Loose, TableError, TableFile, read};
+    use crate::dictionary::Dictionary;
+    use crate::files::{Block, Codec, Source, write};
+    use crate::schema::{Column, Kind, Partitioning, Schema};
+    use crate::storage::{Disk, Storage};
+    use std::sync::Arc;
+
+    /// A file of a few rows, and what it is read with.
+    fn written(storage: &dyn Storage) -> (TableFile, Arc<Schema>, [Dictionary; 1]) {
+        let column = |(name, kind): (&str, Kind)| Column { name: name.to_owned(), kind };
+        let columns = [("t", Kind::Time), ("s", Kind::Symbol), ("x", Kind::Float)].map(column);
+        let partitioning = Partitioning { span: 10, symbols: None };
+        let schema = Arc::new(Schema::new(columns.to_vec(), partitioning).unwrap());
+        let dictionaries = [Dictionary::of(&["a".to_owned(), "b".to_owned()]).unwrap()];
+        let rows =
+            [Loose::Whole((0..9).collect()), Loose::Symbol([0, 1, 1].repeat(3)), Loose::Float(vec![1.5; 9])];
+        let codecs: Vec<Codec> = schema.columns().iter().map(|column| Codec::of(column.kind)).collect();
+        let source = Source {
+            schema: &schema,
+            place: (0, 0),
+            blocks: Block::of_rows(&rows),
+            dictionaries: &dictionaries,
+            time_unit: None,
+            codecs: &codecs,
+        };
+        (write(storage, "one.parquet", &source).unwrap(), Arc::clone(&schema), dictionaries)
+    }
+
+    #[test]
+    fn a_file_that_lies_under_a_sound_checksum_is_damaged_and_ends_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::open_plain(folder.path()).unwrap();
+        let (mut file, schema, dictionaries) = written(&disk);
+        let sound = disk.read(&file.name).unwrap();
+        assert!(read(&disk, &file, &schema, &dictionaries).is_ok());
+        let mut contradictions = 0;
+        for at in 0..sound.len() {
+            for change in [0x01, 0x04, 0x80, 0xff] {
+                let mut bytes = sound.clone();
+                bytes[at] ^= change;
+                file.crc32c = crc32c::crc32c(&bytes);
+                disk.create(&file.name).unwrap().write_at(0, &bytes).unwrap();
+                match read(&disk, &file, &schema, &dictionaries) {
+                    Ok(_) => {}
+                    Err(TableError::Damaged { reason, .. }) => {
+                        contradictions += usize::from(reason.contains("contradict"));
+                    }
+                    Err(error) => panic!("byte {at}, {change:#x}: {error}"),
+                }
+            }
+        }
+        // Where the reader panics at none of them any more, the boundary around it can go.
+        assert!(contradictions > 0, "{} bytes", sound.len());
+    }
 }
