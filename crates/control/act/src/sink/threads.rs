@@ -5,6 +5,7 @@ use std::io;
 use planish_host::{Host, threads};
 use planish_sys::schedule::Schedule;
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 /// The schedule of the thread of a place; `None` for another place.
 pub(super) fn read(place: &str) -> Option<io::Result<String>> {
@@ -15,23 +16,55 @@ pub(super) fn read(place: &str) -> Option<io::Result<String>> {
 /// Schedules the thread of a place; `None` for another place.
 pub(super) fn write(place: &str, value: &str) -> Option<io::Result<()>> {
     threads::at(place)?;
-    Some(set(place, value))
+    Some(set(value, || threads::find(&Host::live(), place)))
 }
 
-fn set(place: &str, value: &str) -> io::Result<()> {
+/// A thread is named by its number, which may be another's between the look and the call, where it ended in between:
+/// nothing holds it. So it is looked for once more behind the call, and told where it was not that thread any more.
+fn set(value: &str, find: impl Fn() -> io::Result<Pid>) -> io::Result<()> {
     let wanted = Schedule::parse(value).ok_or(Errno::INVAL)?;
-    let thread = threads::find(&Host::live(), place)?;
+    let thread = find()?;
     // What could not be put back is not taken away.
     Schedule::parse(&threads::text(thread)?).ok_or(Errno::OPNOTSUPP)?;
     wanted.set(thread).map_err(|error| match error.errno() {
         Some(Errno::SRCH) => Errno::NOENT.into(),
-        errno => errno.unwrap_or(Errno::IO).into(),
-    })
+        errno => io::Error::from(errno.unwrap_or(Errno::IO)),
+    })?;
+    match find() {
+        Ok(now) if now == thread => Ok(()),
+        _ => Err(io::Error::other(format!(
+            "the thread ended meanwhile; who has its number {} by now may have been set: look at chrt -p {0}",
+            thread.as_raw_pid()
+        ))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_is_not_that_thread_any_more_is_told() {
+        // A thread of the test's own, which is ordinary and stays so.
+        std::thread::spawn(|| {
+            let own = rustix::thread::gettid();
+            let asked = std::cell::Cell::new(0);
+            let seen = |then: fn() -> io::Result<Pid>| {
+                asked.set(0);
+                set("other", || {
+                    asked.set(asked.get() + 1);
+                    if asked.get() == 1 { Ok(own) } else { then() }
+                })
+            };
+            set("other", || Ok(own)).expect("the same thread");
+            for then in [|| Err(Errno::NOENT.into()), || Ok(rustix::process::getpid())] {
+                let error = seen(then).expect_err("another one");
+                assert!(error.to_string().contains("may have been set"), "{error}");
+            }
+        })
+        .join()
+        .expect("no panic");
+    }
 
     #[test]
     fn only_threads_are_scheduled_and_only_by_a_schedule() {
