@@ -10,6 +10,7 @@
 //! /planish/resctrl/default              what the default group has of the caches            0644
 //! /planish/resctrl/groups/planish-NAME  a group of ours with its CPUs and its share, or none 0644
 //! /planish/mounts/-/atime               when a read of the root file system writes its time 0644
+//! /planish/mounts_apart                 there where these are not the mounts of process 1   0444
 //! /planish/threads/ksoftirqd/3          the schedule of a thread of the kernel              0644
 //! ```
 //!
@@ -68,8 +69,9 @@ enum Place<'a> {
     Default,
     Groups,
     Group(&'a str),
-    /// Of mounts: the folder, one mount, a setting of it.
+    /// Of mounts: the folder, whether they are ours alone, one mount, a setting of it.
     Mounts,
+    Apart,
     Mount(&'a str),
     Option(&'a str, mounts::Setting),
     /// Of threads of the kernel: the folder, the folder of a kind, a thread.
@@ -90,6 +92,7 @@ fn place(path: &str) -> Option<Place<'_>> {
         resctrl::DEFAULT => return Some(Place::Default),
         resctrl::GROUPS => return Some(Place::Groups),
         mounts::FOLDER => return Some(Place::Mounts),
+        mounts::APART => return Some(Place::Apart),
         threads::FOLDER => return Some(Place::Threads),
         _ => {}
     }
@@ -163,7 +166,8 @@ impl Devices {
             }
             Place::Limit if has_latency() => hold::held_us(Path::new(PROC)).map(|limit| format!("{limit}\n")),
             Place::Others if has_latency() => others(),
-            Place::Limit | Place::Others => Err(Errno::NOENT.into()),
+            Place::Apart if mounts::are_apart() => Ok("yes\n".to_owned()),
+            Place::Limit | Place::Others | Place::Apart => Err(Errno::NOENT.into()),
             Place::Default => resctrl::schemata(host, resctrl::MOUNT).map(|text| text + "\n"),
             Place::Group(name) => resctrl::group(host, name).map(|text| text + "\n"),
             Place::Option(name, setting) => {
@@ -221,6 +225,7 @@ impl Devices {
             | Place::SessionNics
             | Place::Mounts
             | Place::Threads => true,
+            Place::Apart => mounts::are_apart(),
             Place::Mount(name) => self.mounts().is_ok_and(|table| table.get(name).is_some()),
             Place::Option(name, setting) => {
                 self.mounts().is_ok_and(|table| table.mode(name, setting).is_some())
@@ -276,7 +281,7 @@ impl Devices {
             Place::Default | Place::Group(_) => resctrl::is_there(host).then_some(0o644),
             Place::Option(name, setting) => self.mounts().ok().and_then(|table| table.mode(name, setting)),
             Place::Thread(key) => self.threads().contains_key(&key).then_some(0o644),
-            Place::Largest(..) | Place::SessionNics | Place::Others => {
+            Place::Largest(..) | Place::SessionNics | Place::Others | Place::Apart => {
                 self.exists(host, path).is_some_and(|exists| exists).then_some(0o444)
             }
             _ => None,

@@ -20,7 +20,8 @@
 //! whole of it has them. The access time is each mount's own, also where two show one file system.
 //!
 //! Whoever has mounts of its own sees its copies: the unit that compares by a timer has all of them read-only, and a
-//! part of /tmp in the place of the whole. What can be read there is read, and nothing of it can be set.
+//! part of /tmp in the place of the whole. What can be read there is read, and nothing of it can be set. Nor is the
+//! access time of any other copy: it would be that of the copy alone, and gone with it ([`are_apart`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -32,6 +33,9 @@ use rustix::io::Errno;
 
 /// Folder of the mounts, one folder each.
 pub const FOLDER: &str = "/planish/mounts";
+
+/// There where this process has mounts of its own, and not those of process 1; a recording says so by such a file.
+pub const APART: &str = "/planish/mounts_apart";
 
 /// The table of the mounts of this process.
 const TABLE: &str = "/proc/self/mountinfo";
@@ -139,6 +143,19 @@ impl Mount {
     pub fn huge(&self) -> &str {
         let mut options = self.of_system.split(',');
         options.find_map(|option| option.strip_prefix("huge=")).unwrap_or("never")
+    }
+
+    /// Whether what a tmpfs holds may go to swap.
+    #[must_use]
+    pub fn has_swap(&self) -> bool {
+        !self.of_system.split(',').any(|own| own == "noswap")
+    }
+
+    /// Whether both are one mount, whatever its options are by now.
+    fn is_same(&self, other: &Self) -> bool {
+        let of =
+            |mount: &Self| (mount.id, [&mount.device, &mount.root, &mount.at, &mount.kind].map(Clone::clone));
+        of(self) == of(other)
     }
 
     /// Whether it may be one that somebody tunes; whether it can be reached is another question.
@@ -330,11 +347,42 @@ impl Table {
     /// The mount of a name, held open so that it is the one that this table is of.
     ///
     /// # Errors
-    /// `NotFound` where there is no such mount, or where it has no such setting; what the kernel says.
+    /// `NotFound` where there is no such mount, where another one is by now, or where it has no such setting; what the
+    /// kernel says.
     pub fn open(&self, name: &str, setting: Setting) -> io::Result<MountPoint> {
         let mount = self.get(name).filter(|_| self.has(name, setting)).ok_or(Errno::NOENT)?;
-        MountPoint::open(Path::new(&mount.at), mount.id)
+        let held = MountPoint::open(Path::new(&mount.at), mount.id)?;
+        // The kernel gives the smallest free number: one that was unmounted since, and the one that came in its place,
+        // may have the same. What is held open keeps its number, and the table of now tells whose it is.
+        match Self::live()?.get(name) {
+            Some(now) if now.is_same(mount) => Ok(held),
+            _ => {
+                Err(io::Error::new(io::ErrorKind::NotFound, format!("another mount is at {} now", mount.at)))
+            }
+        }
     }
+}
+
+/// Whether this process sees other mounts than process 1 does: those of a unit with `PrivateTmp=` and its like, of a
+/// login by pam_namespace, of `unshare --mount`. A process 1 that tells nothing at all counts as one of ours.
+#[must_use]
+pub fn are_apart() -> bool {
+    let namespace = |pid: &str| rustix::fs::readlink(format!("/proc/{pid}/ns/mnt"), Vec::new()).ok();
+    if let (Some(own), Some(first)) = (namespace("self"), namespace("1")) {
+        return own != first;
+    }
+    // The link of process 1 is for those who may trace it, its table for everybody.
+    let table = |pid: &str| {
+        let bytes = file::read_up_to(Path::new(&format!("/proc/{pid}/mountinfo")), TABLE_BYTES_MAX);
+        bytes.map(|bytes| Mount::all(&String::from_utf8_lossy(&bytes))).unwrap_or_default()
+    };
+    share_none(&table("self"), &table("1"))
+}
+
+/// Whether no mount is in both tables. A number is given to one mount of the machine, whoever sees it.
+fn share_none(own: &[Mount], first: &[Mount]) -> bool {
+    let first: BTreeSet<u32> = first.iter().map(|mount| mount.id).collect();
+    !first.is_empty() && !own.is_empty() && own.iter().all(|mount| !first.contains(&mount.id))
 }
 
 /// Mounts by what they lie on: which of them a path leads to.

@@ -3,7 +3,8 @@
 //!
 //! All steps of a plan are looked at together, since the mode of one row decides what the number of another means.
 
-use planish_model::{Bound, Catalogue, Class, KnobId, Observation, Step, place, units::bytes};
+use planish_model::mounts::is_option;
+use planish_model::{Bound, Catalogue, Class, KnobId, Observation, Step, units::bytes};
 
 use crate::budget::Budget;
 use crate::mounts;
@@ -28,7 +29,11 @@ pub(crate) fn refusals(
     let refusal = |step: &Step| {
         let knob = catalogue.knob(&step.knob).ok()?;
         let of_pool = || step.raise_pages.filter(|pages| *pages > 0).and_then(|_| after.promises());
-        beyond_range(observation, step).or_else(of_pool).or_else(|| after.refusal(knob.bound?, step))
+        let of_mount = || after.room(step);
+        beyond_range(observation, step)
+            .or_else(of_mount)
+            .or_else(of_pool)
+            .or_else(|| after.refusal(knob.bound?, step))
     };
     steps.iter().map(refusal).collect()
 }
@@ -82,8 +87,8 @@ fn is_lower_count(now: &[u64], wanted: &[u64]) -> bool {
 fn beyond_range(observation: &Observation, step: &Step) -> Option<String> {
     let [least, most] = *observation.ranges.get(&step.place)?;
     let wanted = number(&step.wanted)?;
-    if step.place.starts_with(place::MOUNTS) {
-        return mounts::beyond_room(wanted, [least, most]);
+    if is_option(&step.place) {
+        return None;
     }
     (!(least..=most).contains(&wanted))
         .then(|| format!("{wanted} is not among {least} to {most}, all that this machine has there"))
@@ -190,9 +195,7 @@ impl After<'_> {
     /// in no pool, and all swap space besides.
     fn promises_max(&self) -> Option<u64> {
         let demand = &self.observation.demand;
-        let pools = self.observation.pools.iter().map(|pool| pool.pages.saturating_mul(pool.page_bytes));
-        let pools = pools.fold(0, u64::saturating_add);
-        let unpooled = self.observation.host.memory_bytes.saturating_sub(pools);
+        let unpooled = self.unpooled();
         let left = unpooled.saturating_sub(self.raised());
         // Who writes one of the two clears the other, also with a zero, and the ratio is written behind the amount.
         let own = match (self.value("vm.overcommit_kbytes"), self.value("vm.overcommit_ratio")) {
@@ -206,6 +209,25 @@ impl After<'_> {
             }
         };
         Some(own.saturating_add(demand.swap_bytes))
+    }
+
+    /// Memory that is in no pool of huge pages now.
+    fn unpooled(&self) -> u64 {
+        let pools = self.observation.pools.iter().map(|pool| pool.pages.saturating_mul(pool.page_bytes));
+        self.observation.host.memory_bytes.saturating_sub(pools.fold(0, u64::saturating_add))
+    }
+
+    /// What a tmpfs may hold: no less than its files take, and no more than there can be beside the pools.
+    fn room(&self, step: &Step) -> Option<String> {
+        let range = *self.observation.ranges.get(&step.place).filter(|_| is_option(&step.place))?;
+        let wanted = number(&step.wanted)?;
+        let is_raised = number(&step.now).is_none_or(|now| wanted > now);
+        let left = self.unpooled().saturating_sub(self.raised());
+        let pooled = || Budget::beside_pools(&self.observation.host, left).refusal(wanted);
+        mounts::beyond_room(wanted, range).or_else(|| {
+            let why = pooled().filter(|_| is_raised)?;
+            Some(format!("its files could take what cannot be there: {why}"))
+        })
     }
 
     /// Bytes that the pools of the plan take besides.

@@ -23,6 +23,11 @@ impl Budget {
         Self { available: host.memory_bytes, ..Self::of(host) }
     }
 
+    /// The same of a host whose pools of huge pages leave so much of its memory.
+    pub(crate) fn beside_pools(host: &HostFacts, left: u64) -> Self {
+        Self { available: left, ..Self::of(host) }
+    }
+
     /// Takes the bytes, or says why the host cannot give them.
     pub(crate) fn take(&mut self, wanted: u64) -> Result<(), String> {
         self.refusal(wanted).map_or_else(

@@ -33,13 +33,16 @@ pub fn verdict(knob: &Knob, observation: &Observation, reading: &Reading) -> Ver
         Access::Absent => absent(knob, observation),
         Access::ReadOnly(reason) => Verdict::new(VerdictKind::Blocked, reason.clone()),
         Access::Writable | Access::NeedsRoot => {
-            if let Some(verdict) = mounts::of_container(knob, host) {
+            if let Some(verdict) = mounts::of_others(knob, host) {
                 return verdict;
             }
             if let Some(reason) = &reading.unread {
                 return Verdict::new(VerdictKind::Blocked, format!("cannot be read: {reason}"));
             }
             if let Some(reason) = moot(&knob.needs, host) {
+                return Verdict::new(VerdictKind::Moot, reason);
+            }
+            if let Some(reason) = mounts::overruled(knob, observation) {
                 return Verdict::new(VerdictKind::Moot, reason);
             }
             if knob.when == When::Boot {

@@ -111,6 +111,9 @@ pub struct HostFacts {
     pub guest: Option<String>,
     /// The evidence for a container around the observer; `None` where there is none.
     pub container: Option<String>,
+    /// Whether the observer has mounts of its own, and sees none of those that process 1 sees.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mounts_apart: bool,
     /// Base page size in bytes.
     pub page_bytes: u64,
     /// Bytes of a transparent huge page; `None` for a kernel without them.

@@ -4,7 +4,7 @@
 //! names: an image that carries `/.dockerenv` may well run as a virtual machine of its own.
 
 use planish_host::devices::{ETHTOOL_FOLDER, SESSION_NICS};
-use planish_host::{Access, Host};
+use planish_host::{Access, Host, mounts};
 use planish_model::{HostFacts, Vendor};
 use planish_sys::NodeSet;
 
@@ -32,6 +32,7 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         cpu_nodes,
         guest: guest(host, cpuinfo),
         container: container(host),
+        mounts_apart: host.exists(mounts::APART),
         page_bytes: host.page_bytes(),
         thp_bytes: thp_bytes(host),
         huge_page_bytes: huge_page_bytes(host, memory.get("Hugepagesize").copied()),

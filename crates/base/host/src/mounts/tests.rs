@@ -74,6 +74,40 @@ fn what_another_made_for_us_is_read_and_nobodys_to_set() {
 }
 
 #[test]
+fn a_number_that_is_another_mounts_by_now_opens_nothing() {
+    let live = Table::live().expect("a table");
+    let Some(name) = live.names().find(|name| live.open(name, Setting::AccessTime).is_ok()) else {
+        return planish_skip::skip("mounts", "no mount of this machine has access times that can be set");
+    };
+    // The same number and the same path, of another file system: what a table tells that is a moment old.
+    let mut old = live.clone();
+    let mount = old.mounts.get_mut(name).expect("it is there");
+    mount.device = "9:99".to_owned();
+    let error = old.open(name, Setting::AccessTime).expect_err("another mount");
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    // Another option is no other mount.
+    let mut old = live.clone();
+    old.mounts.get_mut(name).expect("it is there").options = "rw".to_owned();
+    old.open(name, Setting::AccessTime).expect("the same mount");
+}
+
+#[test]
+fn a_tmpfs_that_never_goes_to_swap_says_so() {
+    let line = "28 22 0:30 / /tmp rw,nosuid - tmpfs tmpfs rw,size=1024k";
+    assert!(Mount::all(line)[0].has_swap() && !Mount::all(&format!("{line},noswap"))[0].has_swap());
+}
+
+#[test]
+fn mounts_are_apart_where_none_of_them_is_process_ones() {
+    let host = Mount::all(TABLE);
+    // A copy of each with a number of its own, as `unshare --mount` makes them; and a look from below a folder.
+    let copies: Vec<Mount> = host.iter().map(|mount| Mount { id: mount.id + 100, ..mount.clone() }).collect();
+    assert!(share_none(&copies, &host));
+    assert!(!share_none(&host, &host) && !share_none(&host[4..6], &host));
+    assert!(!share_none(&[], &host) && !share_none(&host, &[]), "who tells nothing is taken for ours");
+}
+
+#[test]
 fn what_lies_below_another_mount_is_not_reached() {
     let root = "22 1 8:2 / / rw,relatime - ext4 /dev/sda2 rw\n";
     let on_top = "50 22 8:3 / /data rw - xfs /dev/sdb rw\n51 50 8:4 / /data rw,noatime - xfs /dev/sdc rw\n";

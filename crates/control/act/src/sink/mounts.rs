@@ -2,23 +2,33 @@
 
 use std::io;
 
-use planish_host::mounts::{Setting, Table, setting_at};
+use planish_host::mounts::{self, Mount, Setting, Table, setting_at};
 use planish_sys::mount::AccessTime;
 use rustix::io::Errno;
 
 /// The text of an option of a mount; `None` for another place.
 pub(super) fn read(place: &str) -> Option<io::Result<String>> {
     let (name, setting) = setting_at(place)?;
-    Some(Table::live().and_then(|table| table.read(name, setting)))
+    Some(not_of_a_copy(setting).and_then(|()| Table::live()?.read(name, setting)))
 }
 
 /// Sets an option of a mount; `None` for another place.
 pub(super) fn write(place: &str, value: &str) -> Option<io::Result<()>> {
     let (name, setting) = setting_at(place)?;
-    Some(Table::live().and_then(|table| set(&table, name, setting, value.trim())))
+    Some(not_of_a_copy(setting).and_then(|()| set(&Table::live()?, name, setting, value.trim())))
+}
+
+/// Refuses the access time of a copy of a mount: an undo that looked at it would take the host's for put back.
+fn not_of_a_copy(setting: Setting) -> io::Result<()> {
+    if setting != Setting::AccessTime || !mounts::are_apart() {
+        return Ok(());
+    }
+    let why = "planish runs with mounts of its own here, which are copies; as root: nsenter --target 1 --mount planish ...";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 fn set(table: &Table, name: &str, setting: Setting, value: &str) -> io::Result<()> {
+    let has_swap = table.get(name).is_none_or(Mount::has_swap);
     match setting {
         Setting::AccessTime => {
             let time = AccessTime::by_word(value).ok_or(Errno::INVAL)?;
@@ -34,12 +44,12 @@ fn set(table: &Table, name: &str, setting: Setting, value: &str) -> io::Result<(
                     format!("files in it take {used} bytes: it cannot be smaller before some are removed");
                 return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
             }
-            mount.reconfigure("size", &bytes.to_string())
+            mount.reconfigure("size", &bytes.to_string(), has_swap)
         }
         Setting::Huge => {
             let is_word = ["never", "always", "within_size", "advise"].contains(&value);
             let word = Some(value).filter(|_| is_word).ok_or(Errno::INVAL)?;
-            table.open(name, setting)?.reconfigure("huge", word)
+            table.open(name, setting)?.reconfigure("huge", word, has_swap)
         }
         Setting::SizeMin | Setting::SizeMax => Err(Errno::ACCESS.into()),
     }

@@ -104,6 +104,37 @@ fn what_would_ruin_the_host_is_refused_row_by_row() {
 }
 
 #[test]
+fn a_tmpfs_is_held_against_the_memory_that_pools_leave() {
+    const SIZE: &str = "/planish/mounts/dev-shm/size";
+    let catalogue = Catalogue::embedded().expect("sound");
+    let refused = |gib: u64, now_gib: u64, pooled: u64| {
+        let mut observation = host();
+        // Pools of 2 MiB pages beside 16 GiB, of which a tenth is the host's.
+        observation.pools[0].pages = pooled << 9;
+        observation.ranges.insert(SIZE.to_owned(), [4096, 16 << 30]);
+        let now = (now_gib << 30).to_string();
+        observation.knobs.insert(KnobId::new("tmpfs.size"), vec![reading(SIZE, &now)]);
+        let case = Case {
+            value: (gib << 30).to_string(),
+            only: Some("dev-shm".to_owned()),
+            needs: Conditions::default(),
+        };
+        let profile: Profile = profile(&[("tmpfs.size", Want::Case(Box::new(case)))]);
+        let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("known knobs");
+        plan.skipped.into_iter().find(|row| row.impossible).map(|row| row.verdict.reason)
+    };
+    assert_eq!([refused(14, 8, 0), refused(6, 4, 8)], [None, None]);
+    let told = refused(15, 8, 0).expect("no room for the host");
+    assert!(
+        told.starts_with("its files could take what cannot be there: 15 GiB would leave 1 GiB"),
+        "{told}"
+    );
+    let told = refused(7, 4, 8).expect("no room beside the pools");
+    assert!(told.contains("7 GiB would leave 1 GiB of the 8 GiB"), "{told}");
+    assert_eq!(refused(12, 14, 8), None, "less than now only eases the host");
+}
+
+#[test]
 fn what_a_host_of_this_size_can_have_is_planned() {
     for (id, value) in [
         ("vm.min_free_kbytes", 200 << 10),

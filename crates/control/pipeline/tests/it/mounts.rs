@@ -149,6 +149,39 @@ fn a_size_that_cannot_be_is_refused_before_a_write() {
 }
 
 #[test]
+fn a_unit_with_mounts_of_its_own_sets_what_all_copies_share_and_no_time_of_a_copy() {
+    let tree = Tree::copy_of("metal-2s");
+    tree.put("/planish/mounts_apart", "yes\n");
+    let made = planned(&tree.session(), "25%");
+    let told = made.skipped.iter().find(|row| row.place == ATIME).expect("told");
+    assert_eq!(told.verdict.verdict, VerdictKind::Blocked, "{told:?}");
+    assert!(told.verdict.reason.contains("cannot be set from here"), "{told:?}");
+    let places: Vec<&str> = made.steps.iter().map(|step| step.place.as_str()).collect();
+    assert_eq!(places, [HUGE, SIZE]);
+    apply(&tree.session(), &made, &ApplyOptions::default()).expect("applied");
+    assert_eq!([tree.get(ATIME), tree.get(HUGE)], ["relatime\n", "advise\n"]);
+}
+
+#[test]
+fn a_container_has_all_of_its_mounts_from_its_runtime() {
+    let tree = Tree::copy_of("container-ro");
+    for (place, text) in [(ATIME, "relatime\n"), (SIZE, "67108864\n"), (USED, "4096\n"), (HUGE, "never\n")] {
+        tree.put(place, text);
+    }
+    tree.put("/planish/mounts/dev-shm/size_max", "8589934592\n");
+    let modes = "[modes]\n\"0664\" = [\"/planish/mounts/{mount}/atime\", \"/planish/mounts/{mount}/size\", \
+                 \"/planish/mounts/{mount}/huge\"]\n";
+    tree.put("/meta.toml", &tree.get("/meta.toml").replace("[modes]\n", modes));
+    let made = planned(&tree.session(), "16M");
+    assert_eq!(made.steps, []);
+    for place in [ATIME, SIZE, HUGE] {
+        let told = made.skipped.iter().find(|row| row.place == place).expect("told");
+        assert_eq!(told.verdict.verdict, VerdictKind::Host, "{told:?}");
+        assert!(told.verdict.reason.contains("made where it is started"), "{told:?}");
+    }
+}
+
+#[test]
 fn what_fstab_says_is_what_the_next_boot_brings() {
     let tree = Tree::copy_of("metal-2s");
     tree.put(
