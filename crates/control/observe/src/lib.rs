@@ -37,6 +37,8 @@ mod persisted;
 mod pools;
 mod service;
 mod tables;
+#[cfg(test)]
+mod testing;
 mod units;
 mod versions;
 mod writers;

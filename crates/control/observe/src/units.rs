@@ -192,16 +192,8 @@ mod tests {
     use super::*;
 
     /// A folder with files of a host.
-    #[expect(clippy::disallowed_methods, reason = "makes the fixture")]
     fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (path, text) in files.iter().chain(&[("/run/systemd/system/.keep", ""), ("/proc/version", "x")]) {
-            let real = folder.path().join(path.trim_start_matches('/'));
-            std::fs::create_dir_all(real.parent().expect("below")).expect("ours");
-            std::fs::write(real, text).expect("ours");
-        }
-        let host = Host::open(folder.path()).expect("a tree");
-        (folder, host)
+        crate::testing::host(&[&[("/run/systemd/system/.keep", "")], files].concat())
     }
 
     const UNIT: &str = "/usr/lib/systemd/system/redis.service";

@@ -4,23 +4,16 @@ use planish_host::Host;
 use planish_model::{BootFormat, BootLoader, Catalogue, Generator, KnobId};
 
 use super::look;
+use crate::testing;
 
 const DEFAULTS: &str = "/etc/default/grub";
 const MENU: &str = "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'Debian GNU/Linux' {\n\
     \tlinux\t/boot/vmlinuz-6.12 root=UUID=1 ro quiet isolcpus=1\n}\n### END /etc/grub.d/10_linux ###\n";
 
 /// A tree with some files; `/proc/cmdline` is that of a kernel which GRUB started.
-#[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
 fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
-    let folder = tempfile::tempdir().expect("a folder");
     let running = ("/proc/cmdline", "BOOT_IMAGE=/boot/vmlinuz root=UUID=1 ro quiet\n");
-    for (path, text) in [&running].into_iter().chain(files) {
-        let path = folder.path().join(path.trim_start_matches('/'));
-        std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
-    let host = Host::open(folder.path()).expect("a tree");
-    (folder, host)
+    testing::host(&[&[running], files].concat())
 }
 
 fn loader(files: &[(&str, &str)]) -> BootLoader {

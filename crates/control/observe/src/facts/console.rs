@@ -56,22 +56,15 @@ fn given(cmdline: &str) -> Vec<(&str, &str)> {
 mod tests {
     use planish_model::{Catalogue, FactValue};
 
-    use super::*;
-
-    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
     fn told(cmdline: &str, active: Option<&str>) -> [Option<FactValue>; 3] {
-        let folder = tempfile::tempdir().expect("a folder");
         let files = [
-            ("proc/cmdline", Some(cmdline)),
-            ("proc/sys/kernel/printk", Some("7\t4\t1\t7\n")),
-            ("sys/class/tty/console/active", active),
+            ("/proc/cmdline", Some(cmdline)),
+            ("/proc/sys/kernel/printk", Some("7\t4\t1\t7\n")),
+            ("/sys/class/tty/console/active", active),
         ];
-        for (path, text) in files.into_iter().filter_map(|(path, text)| Some((path, text?))) {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-            std::fs::write(path, text).expect("a file");
-        }
-        let host = Host::open(folder.path()).expect("a tree");
+        let there: Vec<(&str, &str)> =
+            files.into_iter().filter_map(|(path, text)| Some((path, text?))).collect();
+        let (_folder, host) = crate::testing::host(&there);
         let facts = crate::observe(&host, &Catalogue::embedded().expect("sound")).facts;
         ["console.serial_count", "console.serial", "kernel.printk_level"].map(|name| facts.get(name).cloned())
     }

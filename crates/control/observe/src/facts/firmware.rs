@@ -194,7 +194,6 @@ mod tests {
     }
 
     /// The same booted with parameters, and of a recording that is without some rows.
-    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
     fn booted(
         cmdline: &str,
         not_recorded: &[&str],
@@ -202,21 +201,13 @@ mod tests {
         guest: bool,
         files: &[(&str, &str)],
     ) -> Facts {
-        let folder = tempfile::tempdir().expect("a folder");
-        let write = |path: &str, text: &str| {
-            let path = folder.path().join(path.trim_start_matches('/'));
-            std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-            std::fs::write(path, text).expect("a file");
-        };
-        for (path, text) in [("/proc/version", "Linux\n")].iter().chain(files) {
-            write(path, text);
-        }
+        let (folder, host) = crate::testing::host(files);
+        let write = |path: &str, text: &str| crate::testing::write(folder.path(), path, text);
         for node in 0..4 {
             let (first, last) = (2 * node, 2 * node + 1);
             write(&format!("/sys/devices/system/node/node{node}/cpulist"), &format!("{first}-{last}\n"));
             write(&format!("{CPU}/cpu{first}/cache/index3/shared_cpu_list"), &format!("{first}\n"));
         }
-        let host = Host::open(folder.path()).expect("a tree");
         let observation = Observation {
             host: HostFacts {
                 cpu_model: model.to_owned(),

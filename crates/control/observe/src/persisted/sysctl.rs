@@ -106,19 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
-    fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir_all(folder.path().join("proc")).expect("a folder");
-        for (path, text) in files {
-            let path = folder.path().join(path.trim_start_matches('/'));
-            std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-            std::fs::write(path, text).expect("a file");
-        }
-        let host = Host::open(folder.path()).expect("a tree");
-        (folder, host)
-    }
+    use crate::testing::host;
 
     fn winner(files: &[(&str, &str)], place: &str) -> Option<(String, String)> {
         let (_folder, host) = host(files);

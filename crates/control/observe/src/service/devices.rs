@@ -297,13 +297,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-
-    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path.trim_start_matches('/'));
-        std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
+    use crate::testing::write;
 
     fn link(root: &Path, at: &str, target: &str) {
         let at = root.join(at.trim_start_matches('/'));

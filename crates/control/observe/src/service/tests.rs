@@ -5,13 +5,7 @@ use std::path::Path;
 use planish_model::Catalogue;
 
 use super::*;
-
-#[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
-fn write(root: &Path, path: &str, text: &str) {
-    let path = root.join(path.trim_start_matches('/'));
-    std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-    std::fs::write(path, text).expect("a file");
-}
+use crate::testing::write;
 
 /// Two nodes of two CPUs each; CPU 3 is isolated. The service may run on 2 and 3 and has half its memory on node 0.
 fn tree(root: &Path) {
@@ -122,7 +116,7 @@ fn a_group_that_may_not_use_the_pools_is_told_by_its_file() {
     tree(root);
     let pools = "/sys/kernel/mm/hugepages/hugepages-2048kB";
     for (file, pages) in [("nr_hugepages", "512"), ("free_hugepages", "512"), ("surplus_hugepages", "0")] {
-        write(root, &format!("{pools}/{file}"), &format!("{pages}\n"));
+        write(root, &format!("{pools}/{file}"), format!("{pages}\n"));
     }
     let group = "/sys/fs/cgroup/system.slice";
     let share = || number(&seen(root, ServiceName::Pid(77)).expect("it runs"), "service.huge_group_percent");
@@ -174,7 +168,7 @@ fn what_may_not_be_read_is_told_and_left_out() {
     write(
         root,
         "/meta.toml",
-        &[planish_skip::MACHINE, "name = \"box\"\n[unreadable]\n\"/proc/77/smaps\" = \"EACCES\"\n"].concat(),
+        [planish_skip::MACHINE, "name = \"box\"\n[unreadable]\n\"/proc/77/smaps\" = \"EACCES\"\n"].concat(),
     );
     let seen = seen(root, ServiceName::Pid(77)).expect("its status is for everybody");
     assert!(seen.view.memory.is_none() && seen.view.allocator.is_none());

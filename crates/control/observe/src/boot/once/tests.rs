@@ -3,6 +3,7 @@
 use planish_model::{BootFiles, BootLoader};
 
 use super::*;
+use crate::testing;
 
 const MENU: &str = "/boot/grub/grub.cfg";
 const ENV: &str = "/boot/grub/grubenv";
@@ -15,21 +16,8 @@ const CUSTOM: &str = "source ${config_directory}/custom.cfg\n";
 const PLAIN_DISK: &str = "22 1 254:1 / / rw shared:1 - ext4 /dev/vda1 rw\n";
 
 fn host(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Host) {
-    let root = tempfile::tempdir().expect("a folder");
     let meta = format!("{}name = \"model\"\n", planish_skip::MACHINE);
-    let meta = [("/meta.toml", meta.as_bytes())];
-    for (path, bytes) in meta.iter().chain(files) {
-        let real = root.path().join(path.trim_start_matches('/'));
-        std::fs::create_dir_all(real.parent().expect("below the root")).expect("ours");
-        write(&real, bytes);
-    }
-    let host = Host::open(root.path()).expect("a recorded host");
-    (root, host)
-}
-
-#[expect(clippy::disallowed_methods, reason = "makes the fixture")]
-fn write(path: &std::path::Path, bytes: &[u8]) {
-    std::fs::write(path, bytes).expect("ours");
+    testing::host(&[&[("/meta.toml", meta.as_bytes())], files].concat())
 }
 
 fn loader(name: &str) -> BootLoader {

@@ -8,11 +8,8 @@ const READ_AHEAD: &str = "/sys/block/sda/queue/read_ahead_kb";
 const RINGS: &str = "/planish/ethtool/ens3/rings_rx";
 
 /// A host with files, and an observation that saw these places.
-#[expect(clippy::disallowed_methods, reason = "makes the fixture")]
 fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
     let own = [
-        ("/proc/version", "Linux version 6.12.0 x\n"),
         ("/sys/block/sda/dev", "8:0\n"),
         ("/sys/block/sda/queue/rotational", "1\n"),
         ("/sys/block/nvme0n1/dev", "259:0\n"),
@@ -25,14 +22,9 @@ fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
         ("/sys/devices/drivers/igb/x", ""),
         ("/sys/class/net/ens3/device/vendor", "0x8086\n"),
     ];
-    for (path, text) in own.iter().chain(files) {
-        let path = folder.path().join(path.trim_start_matches('/'));
-        std::fs::create_dir_all(path.parent().expect("below the root")).expect("ours");
-        std::fs::write(path, text).expect("ours");
-    }
+    let (folder, host) = crate::testing::host(&[&own, files].concat());
     let driver = folder.path().join("sys/class/net/ens3/device/driver");
     std::os::unix::fs::symlink("../../../../devices/drivers/igb", driver).expect("ours");
-    let host = Host::open(folder.path()).expect("a host");
     (folder, host)
 }
 
