@@ -1,7 +1,9 @@
 //! Mounts, swap devices and threads of the kernel, as far as advice about them is worth giving. planish makes no mount,
-//! starts and stops no unit of others, and gives no thread of the kernel another priority: rules tell what to type.
+//! and starts and stops no unit of others: rules tell what to type. Options of mounts and schedules of some threads are
+//! knobs besides.
 
 use planish_host::Host;
+use planish_sys::schedule::Schedule;
 
 use super::Facts;
 use crate::tables;
@@ -10,8 +12,8 @@ use crate::tables;
 const ON_DISK: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"];
 /// Names that are told before the others are only counted.
 const NAMED_MAX: usize = 4;
-/// Threads of the kernel are started first: that of CPU 0 is among these.
-const FIRST_PIDS: u32 = 64;
+/// The thread of the first CPU that runs what interrupts leave for later.
+const KSOFTIRQD: &str = "/planish/threads/ksoftirqd/0";
 
 /// A line of `/proc/mounts`.
 struct Mount<'a> {
@@ -151,21 +153,15 @@ fn trim(facts: &mut Facts, host: &Host, mounts: &[Mount<'_>]) {
 }
 
 /// On a kernel with PREEMPT_RT, the priority of the thread that runs what interrupts leave for later: 0 for an ordinary
-/// one. Field 40 of its `stat` (`Documentation/filesystems/proc.rst`).
+/// one. Other kernels are not asked: to find the thread costs a look at all of the kernel's.
 fn realtime(facts: &mut Facts, host: &Host) {
     let is_realtime = host.read("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1");
     facts.number("kernel.realtime", Some(f64::from(u8::from(is_realtime))));
     if !is_realtime {
         return;
     }
-    let priority = (2..FIRST_PIDS).find_map(|pid| {
-        let name = host.read_lossy(&format!("/proc/{pid}/comm")).ok()?;
-        if name.trim() != "ksoftirqd/0" {
-            return None;
-        }
-        let text = host.read_lossy(&format!("/proc/{pid}/stat")).ok()?;
-        text.rsplit_once(')')?.1.split_whitespace().nth(37)?.parse::<f64>().ok()
-    });
+    let schedule = host.read(KSOFTIRQD).ok().and_then(|text| Schedule::parse(&text));
+    let priority = schedule.map(|schedule| f64::from(schedule.priority()));
     facts.number("kernel.ksoftirqd_priority", priority);
 }
 
@@ -175,15 +171,8 @@ mod tests {
 
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
     fn facts(files: &[(&str, &str)]) -> Facts {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (path, text) in [("/proc/version", "Linux\n")].iter().chain(files) {
-            let path = folder.path().join(path.trim_start_matches('/'));
-            std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-            std::fs::write(path, text).expect("a file");
-        }
-        let host = Host::open(folder.path()).expect("a tree");
+        let (_folder, host) = crate::testing::host(files);
         let mut facts = Facts::default();
         compute(&mut facts, &host, 8 << 30);
         facts
@@ -249,10 +238,11 @@ mod tests {
 
     #[test]
     fn the_priority_of_the_thread_is_that_of_a_realtime_kernel() {
-        let stat = format!("15 (ksoftirqd/0) S {}", vec!["7"; 49].join(" "));
-        let files = [("/proc/15/comm", "ksoftirqd/0\n"), ("/proc/15/stat", stat.as_str())];
-        assert_eq!(told(&facts(&files), "kernel.ksoftirqd_priority"), "-");
-        let seen = facts(&[files[0], files[1], ("/sys/kernel/realtime", "1\n")]);
-        assert_eq!(told(&seen, "kernel.ksoftirqd_priority"), "7");
+        let seen = |more: &[(&str, &str)]| told(&facts(more), "kernel.ksoftirqd_priority");
+        let realtime = ("/sys/kernel/realtime", "1\n");
+        assert_eq!(seen(&[(KSOFTIRQD, "fifo:7\n")]), "-");
+        assert_eq!(seen(&[(KSOFTIRQD, "fifo:7\n"), realtime]), "7");
+        assert_eq!(seen(&[(KSOFTIRQD, "other:-5\n"), realtime]), "0");
+        assert_eq!(seen(&[realtime]), "-", "in a container none is seen");
     }
 }
