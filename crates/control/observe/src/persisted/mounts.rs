@@ -71,7 +71,7 @@ fn sources(host: &Host, table: &str, point: &str) -> Vec<Options> {
 
 /// The first line of fstab for a mount: systemd passes over a second one.
 fn line_of(table: &str, point: &str) -> Option<Options> {
-    (1..).zip(table.lines()).find_map(|(number, line)| {
+    let first = (1..).zip(table.lines()).find_map(|(number, line)| {
         let mut words = line.split_whitespace();
         let source = words.next().filter(|word| !word.starts_with('#'));
         let (at, kind, options) = (source.and(words.next())?, words.next()?, words.next()?);
@@ -81,7 +81,9 @@ fn line_of(table: &str, point: &str) -> Option<Options> {
             words: options.to_owned(),
             source: format!("{FSTAB}:{number}"),
         })
-    })
+    });
+    // What no boot mounts is somebody's by hand.
+    first.filter(|line| last_of(&line.words, "noauto", "auto") != Some(true))
 }
 
 /// A path of fstab: blanks are written as `\040`.
@@ -107,9 +109,17 @@ fn in_unit(text: &str, path: &str) -> Option<Options> {
     found.map(|(words, source)| Options { is_tmpfs, words, source })
 }
 
+/// Whether the last of two words among options, each of which takes the other back, is the first one; `None` where
+/// neither is there.
+fn last_of(options: &str, word: &str, other: &str) -> Option<bool> {
+    let mut words = options.split(',').map(str::trim).rev();
+    words.find(|own| *own == word || *own == other).map(|own| own == word)
+}
+
 /// What options come to for one setting of a mount, by the name of its file.
 fn value(options: &Options, name: &str, observation: &Observation) -> Option<String> {
-    let has = |word: &str| options.words.split(',').any(|own| own.trim() == word);
+    // The last of a word and its contrary counts (`mount(8)`): `noatime,atime` is relatime again.
+    let has = |word: &str, other: &str| last_of(&options.words, word, other) == Some(true);
     let given = |key: &str| {
         let mut words = options.words.split(',').rev();
         words.find_map(|own| own.trim().strip_prefix(key)?.strip_prefix('=')).map(str::to_owned)
@@ -118,13 +128,22 @@ fn value(options: &Options, name: &str, observation: &Observation) -> Option<Str
     let bytes = |size: &str| tmpfs_bytes(size, host.memory_bytes, host.page_bytes.max(1));
     match name {
         // In the order in which the kernel looks at them (`path_mount` of fs/namespace.c).
-        "atime" if has("strictatime") => Some("strictatime".to_owned()),
-        "atime" if has("noatime") => Some("noatime".to_owned()),
+        "atime" if has("strictatime", "nostrictatime") => Some("strictatime".to_owned()),
+        "atime" if has("noatime", "atime") => Some("noatime".to_owned()),
         "atime" => Some("relatime".to_owned()),
         "huge" if options.is_tmpfs => Some(given("huge").unwrap_or_else(|| "never".to_owned())),
         "size" if options.is_tmpfs => {
-            let half = || Some(host.memory_bytes / 2 / host.page_bytes.max(1) * host.page_bytes.max(1));
-            let size = given("size").map_or_else(half, |size| bytes(&size))?;
+            let page = host.page_bytes.max(1);
+            let mut words = options.words.split(',').map(str::trim).rev();
+            // The last one counts, in bytes or in pages (mm/shmem.c, `shmem_parse_one`).
+            let said = words.find_map(|own| match own.split_once('=')? {
+                ("size", size) => Some(bytes(size)),
+                ("nr_blocks", blocks) => {
+                    Some(tmpfs_bytes(blocks, 0, 1).and_then(|blocks| blocks.checked_mul(page)))
+                }
+                _ => None,
+            });
+            let size = said.unwrap_or(Some(host.memory_bytes / 2 / page * page))?;
             (size > 0).then(|| size.to_string())
         }
         _ => None,
@@ -137,15 +156,8 @@ mod tests {
 
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
     fn told(files: &[(&str, &str)], place: &str) -> Vec<String> {
-        let folder = tempfile::tempdir().expect("a folder");
-        for (path, text) in [("/proc/version", "Linux\n")].iter().chain(files) {
-            let path = folder.path().join(path.trim_start_matches('/'));
-            std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-            std::fs::write(path, text).expect("a file");
-        }
-        let host = Host::open(folder.path()).expect("a tree");
+        let (_folder, host) = crate::testing::host(files);
         let (place, access) = (place.to_owned(), Access::Writable);
         let reading = Reading { place, value: None, unread: None, offered: Vec::new(), max: None, access };
         let facts = HostFacts { memory_bytes: 1 << 30, page_bytes: 4096, ..HostFacts::default() };
@@ -205,6 +217,39 @@ mod tests {
     }
 
     #[test]
+    fn of_a_word_and_its_contrary_the_last_one_counts() {
+        for (options, time) in [
+            ("noatime,atime", "relatime"),
+            ("atime,noatime", "noatime"),
+            ("noatime,relatime", "noatime"),
+            ("strictatime,noatime", "strictatime"),
+            ("strictatime,noatime,nostrictatime", "noatime"),
+        ] {
+            let line = format!("/dev/sdb1 /data xfs {options} 0 0\n");
+            let seen = told(&[("/etc/fstab", &line)], "/planish/mounts/data/atime");
+            assert_eq!(seen, [format!("/etc/fstab:1 {time}")], "{options}");
+        }
+    }
+
+    /// The crate that reads hosts and the one of the nouns may not know each other, and both have to name a mount.
+    #[test]
+    fn both_names_of_a_mount_are_those_of_systemd() {
+        // As `systemd-escape --path` answers.
+        for (path, name) in [
+            ("/", "-"),
+            ("/dev/shm", "dev-shm"),
+            ("/var/lib/pg-1", "var-lib-pg\\x2d1"),
+            ("/.hidden/.x", "\\x2ehidden-.x"),
+            ("/a b", "a\\x20b"),
+            ("/a:b_c.d", "a:b_c.d"),
+            ("/\u{e4}", "\\xc3\\xa4"),
+            ("/a\\b", "a\\x5cb"),
+        ] {
+            assert_eq!([place::mount_name(path), planish_host::mounts::name_of(path)], [name, name]);
+        }
+    }
+
+    #[test]
     fn odd_lines_say_nothing() {
         for odd in ["/data", "x /data", "x /data xfs", "", "#x /data xfs noatime 0 0", "\u{fffd} /data xfs"] {
             assert_eq!(told(&[("/etc/fstab", odd)], "/planish/mounts/data/atime"), [""; 0], "{odd}");
@@ -212,7 +257,17 @@ mod tests {
         let size = |options: &str| {
             told(&[("/etc/fstab", &format!("t /tmp tmpfs {options} 0 0\n"))], "/planish/mounts/tmp/size")
         };
-        for odd in ["size=big", "size=0", "size=101%"] {
+        for (options, bytes) in [
+            ("nr_blocks=4", "16384"),
+            ("nr_blocks=1k", "4194304"),
+            ("nr_blocks=4,size=1m", "1048576"),
+            ("size=1m,nr_blocks=4", "16384"),
+        ] {
+            assert_eq!(size(options), [format!("/etc/fstab:1 {bytes}")], "{options}");
+        }
+        assert_eq!(size("noauto,size=1m"), [""; 0], "no boot mounts it");
+        assert_eq!(size("noauto,size=1m,auto"), ["/etc/fstab:1 1048576"]);
+        for odd in ["size=big", "size=0", "size=101%", "nr_blocks=0", "nr_blocks=50%", "nr_blocks=x"] {
             assert_eq!(size(odd), [""; 0], "{odd}");
         }
     }
