@@ -7,9 +7,7 @@
 //! ```
 
 use planish_model::place;
-
-/// Knobs by the names of their threads.
-const KNOBS: [(&str, &str); 2] = [("ksoftirqd", "sched.ksoftirqd"), ("ktimers", "sched.ktimers")];
+use planish_model::threads::{Group, meant};
 
 /// A schedule for threads of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,23 +55,6 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// The threads that an expression for their names means: the name, the knob, and the CPUs as a shell pattern, all of
-/// them where it says none.
-fn meant(regex: &str) -> Result<(&'static str, &'static str, Option<String>), &'static str> {
-    const OTHERS: &str = "no threads of the kernel that a knob is for";
-    let from = regex.trim_start_matches('^').trim_start_matches("\\[");
-    let (name, knob) = KNOBS.into_iter().find(|(known, _)| from.starts_with(known)).ok_or(OTHERS)?;
-    let rest = from[name.len()..].trim_end_matches('$').trim_end_matches("\\]").trim_start_matches('/');
-    if ["", ".*", "[0-9]*", "[0-9]+", "\\d+", "\\d*"].contains(&rest) {
-        return Ok((name, knob, None));
-    }
-    let cpus = rest.replace("[0-9]*", "*").replace("[0-9]", "?");
-    match cpus.chars().all(|c| c.is_ascii_digit() || "*?".contains(c)) {
-        true => Ok((name, knob, Some(cpus))),
-        false => Err("an expression for some of these threads that is no pattern of * and ?"),
-    }
-}
-
 /// The value of a class by its letter.
 fn value(class: &str, priority: &str) -> Result<String, &'static str> {
     match class {
@@ -89,16 +70,8 @@ pub(crate) type Said = Result<(&'static str, Option<String>, String), &'static s
 
 /// What a group of tuned says.
 pub(crate) fn of_group(said: &str) -> Said {
-    let parts: Vec<&str> = said.splitn(5, ':').collect();
-    let (class, priority, cpus, regex) = match parts.as_slice() {
-        // `0:f2:*:ksoftirqd.*` of the plugin kthread, whose expressions have no colon.
-        [_, both, cpus, regex] if both.is_char_boundary(both.len().min(1)) => {
-            let (class, priority) = both.split_at(both.len().min(1));
-            (class, priority, *cpus, *regex)
-        }
-        [_, class, priority, cpus, regex] => (*class, *priority, *cpus, *regex),
-        _ => return Err("not rule, class, priority, CPUs and expression with a colon between them"),
-    };
+    const NO_GROUP: &str = "not rule, class, priority, CPUs and expression with a colon between them";
+    let Group { class, priority, cpus, regex } = Group::parse(said).ok_or(NO_GROUP)?;
     let (_, knob, only) = meant(regex)?;
     if only.is_some() && !regex.ends_with(['$', ']', '*']) {
         return Err("an expression without an end: tuned searches, so that /1 means /10, too");

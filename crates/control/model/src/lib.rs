@@ -43,6 +43,7 @@ mod profile;
 mod service;
 mod shell;
 mod sizing;
+pub mod threads;
 pub mod units;
 mod unpersisted;
 mod value;

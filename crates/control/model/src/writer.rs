@@ -64,7 +64,7 @@ pub enum WriterScope {
         /// The file in the folder of a profile.
         file: String,
         /// Knobs by `section.key`, or by `section` for every key of it. Keys of `[sysctl]` and `[sysfs]` name places
-        /// themselves. What is not listed sets no knob.
+        /// themselves, and groups of `[scheduler]` and `[kthread]` threads. What is not listed sets no knob.
         options: BTreeMap<String, Vec<String>>,
     },
     /// A folder with a file a parameter, which is named like a key of `sysctl`, or by a word.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 
 use planish_host::Host;
-use planish_model::{Catalogue, Knob, KnobId, Writer, WriterScope, place};
+use planish_model::{Catalogue, Knob, KnobId, Writer, WriterScope, place, threads};
 
 use super::unit::Units;
 use super::unremembered;
@@ -76,8 +76,12 @@ fn names(
 /// Texts that name knobs as `sysctl` does, or by their path.
 fn mentioned(host: &Host, catalogue: &Catalogue, files: impl Iterator<Item = String>) -> Scope {
     let mut commands: BTreeMap<KnobId, Vec<String>> = BTreeMap::new();
-    let mut evidence = Vec::new();
+    let (mut evidence, mut seen) = (Vec::new(), BTreeSet::new());
     for path in files {
+        // Red Hat's /etc/rc.local is a link to another of these files.
+        if host.real_path(&path).is_ok_and(|real| !seen.insert(real)) {
+            continue;
+        }
         let Some(text) = unremembered(host, &path) else { continue };
         let text = without_comments(&text);
         let text = if path.ends_with(".service") { commands_of(&text) } else { text };
@@ -230,6 +234,11 @@ impl Profiles<'_> {
                     }
                     ("sysctl", key) => knobs.extend(of_sysctl(self.catalogue, key)),
                     ("sysfs", path) => knobs.extend(of_path(self.catalogue, path)),
+                    // Whatever a group is called, its expression says which threads are meant.
+                    ("scheduler" | "kthread", key) if key.starts_with("group.") => {
+                        let named = threads::Group::parse(value).map(|group| group.knobs());
+                        knobs.extend(named.into_iter().flatten().map(KnobId::new));
+                    }
                     (kind, key) => {
                         let patterns =
                             self.options.get(&format!("{kind}.{key}")).or_else(|| self.options.get(kind));

@@ -6,13 +6,7 @@ use std::path::Path;
 use planish_model::KnobId;
 
 use super::*;
-
-#[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
-fn write(root: &Path, path: &str, text: &str) {
-    let path = root.join(path.trim_start_matches('/'));
-    std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
-    std::fs::write(path, text).expect("a file");
-}
+use crate::testing::write;
 
 fn seen_in(root: &Path) -> Vec<SeenWriter> {
     write(root, "/proc/version", "Linux\n");
@@ -75,6 +69,41 @@ fn the_active_profile_and_those_that_it_includes_tell_the_knobs() {
     assert_eq!(seen_in(root)[0].knobs, None);
     write(root, "/etc/tuned/active_profile", "\n");
     assert_eq!(seen_in(root), []);
+}
+
+#[test]
+fn a_file_and_a_link_to_it_are_one_writer() {
+    use std::os::unix::fs::PermissionsExt;
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/etc/rc.d/rc.local", "#!/bin/sh\nsysctl -w vm.swappiness=60\n");
+    let file = root.join("etc/rc.d/rc.local");
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    symlink("rc.d/rc.local", root.join("etc/rc.local")).expect("ours");
+    let seen = seen_in(root);
+    assert_eq!((ids(&seen), knobs(&seen[0])), (vec!["rc.local"], vec!["vm.swappiness"]));
+    assert_eq!(seen[0].evidence, ["/etc/rc.local names knobs"]);
+    assert_eq!(seen[0].commands.values().map(Vec::len).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn a_group_of_any_name_is_of_the_threads_that_its_expression_means() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/run/tuned/tuned.pid", "812\n");
+    write(root, "/etc/tuned/active_profile", "mine\n");
+    let seen = |section: &str, line: &str| {
+        write(root, "/etc/tuned/mine/tuned.conf", format!("[{section}]\n{line}\n"));
+        let seen = seen_in(root);
+        // Who sets nothing is not seen.
+        seen.iter().flat_map(knobs).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // What planish itself exports for one CPU, and what others call as they like.
+    assert_eq!(seen("scheduler", "group.ksoftirqd_0 = 0:f:2:*:^\\[ksoftirqd/0\\]$"), ["sched.ksoftirqd"]);
+    assert_eq!(seen("scheduler", "group.softirq=0:f:2:*:ksoftirqd.*"), ["sched.ksoftirqd"]);
+    assert_eq!(seen("x", "type=kthread\ngroup.t=0:f2:*:ktimers/.*"), ["sched.ktimers"]);
+    assert_eq!(seen("kthread", "group.t=0:f2:*:ktimers/.*"), ["sched.ktimers"]);
+    assert_eq!(seen("scheduler", "group.ksoftirqd=0:f:4:*:rcuc.*"), [""; 0], "its name says nothing");
 }
 
 #[test]
