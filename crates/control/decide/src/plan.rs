@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
     Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Overlay, Part, Plan, Profile, Reading, Sizing,
-    Skipped, Step, Undo, Verdict, VerdictKind, Want, place,
+    Skipped, Step, Undo, Verdict, VerdictKind, Want, given_in_vain, place,
 };
 
 use crate::budget::Budget;
@@ -354,6 +354,12 @@ impl<'a> Draft<'a> {
 
     /// A value that only a boot can bring: `apply --persist` has the boot loader give it, unless it comes already.
     fn add_boot(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
+        let in_vain = reading.value.as_deref().and_then(given_in_vain);
+        if in_vain.is_some_and(|given| knob.r#type.same(given, wanted)) {
+            let why = "this kernel was given it at its boot and did not take it: it has no such parameter, or not what it names";
+            let verdict = Verdict::new(VerdictKind::Blocked, why);
+            return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
+        }
         let persisted = self.observation.persisted.get(&reading.place);
         let comes = persisted.filter(|found| knob.r#type.same(&found.value, wanted));
         let refused = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);

@@ -168,6 +168,23 @@ const CMDLINE: &str = "cmdline:";
 /// What the place of a boot parameter shows when the kernel was booted without it.
 pub const NOT_GIVEN: &str = "(not given)";
 
+/// What stands around a boot parameter that the kernel was given and did not take, where it tells so.
+const IN_VAIN: [&str; 2] = ["(given as ", ", and not taken by the kernel)"];
+
+/// What the place of a boot parameter shows that the kernel was given and did not take.
+#[must_use]
+pub fn not_taken(given: &str) -> String {
+    let [before, behind] = IN_VAIN;
+    format!("{before}{given}{behind}")
+}
+
+/// What the kernel was given and did not take, by what the place shows.
+#[must_use]
+pub fn given_in_vain(shown: &str) -> Option<&str> {
+    let [before, behind] = IN_VAIN;
+    shown.strip_prefix(before)?.strip_suffix(behind)
+}
+
 /// One setting: a row of `catalogue/knobs/*.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

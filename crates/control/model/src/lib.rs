@@ -66,7 +66,9 @@ pub use finding::{
     Severity,
 };
 pub use in_boot::{in_boot, pages_in_file};
-pub use knob::{Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When, is_by_size};
+pub use knob::{
+    Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When, given_in_vain, is_by_size, not_taken,
+};
 pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{

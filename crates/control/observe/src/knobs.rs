@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use planish_host::{Access as HostAccess, Host, Pattern, ReadError, Walk};
 use planish_model::{
-    Access, BootCpus, Catalogue, Class, Cpus, Knob, KnobId, NOT_GIVEN, Reading, ValueType, bootline, place,
+    Access, BootCpus, Catalogue, Class, Cpus, Knob, KnobId, NOT_GIVEN, Reading, ValueType, bootline,
+    not_taken, place,
 };
 
 use crate::observe::Shared;
@@ -59,7 +60,7 @@ fn boot_reading(host: &Host, shared: &Shared, knob: &Knob, root: bool) -> Readin
     let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
     let given = bootline::value(&shared.cmdline, knob, default_page);
     let given = given.map(|given| match is_ignored(host, knob, &given) {
-        true => format!("(given as {given}, and not taken by the kernel)"),
+        true => not_taken(&given),
         false => given,
     });
     let nothing = if matches!(knob.r#type, ValueType::Flag { .. }) { "0" } else { NOT_GIVEN };

@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     NOT_GIVEN, Observation, OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
-    pages_in_file,
+    given_in_vain, pages_in_file,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
@@ -122,7 +122,7 @@ impl Bench<'_> {
                 if let (true, Some(text), Some(found)) = (at_boot, text, persisted)
                     && comes(text)
                 {
-                    return pending(found);
+                    return pending(knob, running, found);
                 }
                 let state = match (verdict.verdict, text, self.pages_short_of(reading)) {
                     (VerdictKind::Reboot, Some(_), _) => DriftState::Drift,
@@ -179,7 +179,7 @@ impl Bench<'_> {
             return (DriftState::Ok, None);
         }
         if knob.when == When::Boot {
-            let (state, why) = pending(found);
+            let (state, why) = pending(knob, running, found);
             return (state, why.map(|why| format!("{}; {why}", says(found))));
         }
         (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob))))
@@ -199,7 +199,7 @@ impl Bench<'_> {
             return self.next_boot(knob, reading, wanted, persisted);
         }
         if let Some(found) = persisted.filter(|found| knob.when == When::Boot && same(&found.value, wanted)) {
-            return pending(found);
+            return pending(knob, running, found);
         }
         if let Some(why) =
             self.made_of_ours(knob, reading, running).or_else(|| self.own_doing(knob, reading, running))
@@ -451,8 +451,12 @@ impl Bench<'_> {
 /// What a menu lacks that was made before its sources were changed.
 const NO_MENU: &str = "the boot loader's menu was not made anew since";
 
-/// What only a boot can bring, and a file will.
-fn pending(found: &Persisted) -> Judgement {
+/// What only a boot can bring, and a file will; unless this one has brought it already, and the kernel did not take it.
+fn pending(knob: &Knob, running: &str, found: &Persisted) -> Judgement {
+    if given_in_vain(running).is_some_and(|given| knob.r#type.same(given, &found.value)) {
+        let why = "this kernel was given it and did not take it, and another boot of it will not, either";
+        return (DriftState::Drift, Some(why.to_owned()));
+    }
     let why = match &found.at_boot {
         None => "takes effect at the next boot".to_owned(),
         Some(_) => format!("written to {}; {NO_MENU}", found.source),

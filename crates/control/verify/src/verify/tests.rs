@@ -603,6 +603,41 @@ proptest! {
 }
 
 #[test]
+fn what_the_kernel_did_not_take_waits_for_no_boot() {
+    const ISOLATED: &str = "cmdline:isolcpus";
+    let mut observation = host();
+    let mut shown = |value: &str, persisted: &str| {
+        let given = Reading { value: Some(value.to_owned()), access: Access::Writable, ..gone(ISOLATED) };
+        observation.knobs.insert(KnobId::new("boot.isolcpus"), vec![given]);
+        persist(&mut observation, ISOLATED, persisted);
+        let skipped = |kind| Skipped {
+            verdict: Verdict::new(kind, "why"),
+            ..Skipped::impossible(
+                KnobId::new("boot.isolcpus"),
+                ISOLATED.to_owned(),
+                persisted.to_owned(),
+                "why",
+            )
+        };
+        let of = |kind| {
+            let plan = plan(vec![], vec![Skipped { impossible: false, ..skipped(kind) }]);
+            check(Some(&plan), &[], &observation, ISOLATED)
+        };
+        [of(VerdictKind::Reboot), of(VerdictKind::Blocked), check(None, &[], &observation, ISOLATED)]
+    };
+    for (state, why) in shown(&planish_model::not_taken("2-3"), "2-3") {
+        assert_eq!(state, DriftState::Drift);
+        assert!(why.contains("did not take it"), "{why}");
+    }
+    // Another list comes with the next boot, and may be taken.
+    for value in [planish_model::not_taken("2-99"), "(not given)".to_owned()] {
+        for (state, why) in shown(&value, "2-3") {
+            assert_eq!(state, DriftState::PendingReboot, "{value}: {why}");
+        }
+    }
+}
+
+#[test]
 fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
     const ISOLATED: &str = "cmdline:isolcpus";
     let forbidden = |id: &str, place: &str, wanted: &str| Skipped {
