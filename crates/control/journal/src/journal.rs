@@ -192,7 +192,8 @@ impl Journal {
 
     /// Opens a journal for writing also where it is damaged: it goes on with what can still be read, and the damaged
     /// file is kept beside it, whole. [`Self::lost`] tells what could not be read. An entry that is `known` to whoever
-    /// opens it stands for the one of that number whose intent is lost.
+    /// opens it stands for the one of that number whose intent is lost, also where the whole journal is: somebody
+    /// deleted it, or put another one in its place.
     ///
     /// # Errors
     /// As [`Self::open`], and a folder in which the damaged file cannot be kept: then nothing was changed.
@@ -202,14 +203,26 @@ impl Journal {
         author: Author,
         known: &[Entry],
     ) -> Result<Self, JournalError> {
-        if !matches!(read(&*storage), Err(JournalError::Damaged { .. })) {
-            return Self::open(storage, lock, author);
-        }
+        let lacks = |ledger: &Ledger, id| !ledger.is_archived(id) && ledger.entry(id).is_none();
+        let missing = match read(&*storage) {
+            Err(JournalError::Damaged { .. }) => None,
+            Ok(ledger) => match known.iter().find(|entry| lacks(&ledger, entry.id)) {
+                Some(entry) => Some(entry.id),
+                None => return Self::open(storage, lock, author),
+            },
+            Err(_) => return Self::open(storage, lock, author),
+        };
         let (journal, Salvaged { name, ledger, bytes, room, lost }) =
             Self::salvaged(storage, lock, author, known)?;
         let kept = journal.storage.archive(&name, &bytes, room);
         kept.map_err(|source| journal.failed("keep aside", source))?;
-        let where_kept = format!("the journal was damaged: what could not be read is kept in {name}");
+        let where_kept = match missing {
+            None => format!("the journal was damaged: what could not be read is kept in {name}"),
+            Some(id) => format!(
+                "the journal knew nothing of entry {id} any more: it was deleted, or another one put in its place; it \
+                 goes on with what was known of that entry, and what was there is kept in {name}"
+            ),
+        };
         Ok(Self { ledger, ..journal }.having_lost(where_kept, lost))
     }
 

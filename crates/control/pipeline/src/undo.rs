@@ -5,6 +5,7 @@ use std::time::Duration;
 use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_back_step};
 use planish_host::resctrl;
 use planish_journal::{Handed, Journal, JournalError};
+use planish_model::place::mount_point;
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
 
@@ -118,7 +119,8 @@ pub(crate) fn undo_selected(
     select: impl FnOnce(&Journal) -> Result<Vec<EntryId>, PipelineError>,
 ) -> Result<Undone, PipelineError> {
     let sink = session.sink()?;
-    if session.is_untouched()? {
+    // What is known of entries stands for a journal that is gone.
+    if manner.salvage.is_none_or(<[Entry]>::is_empty) && session.is_untouched()? {
         return Ok(Undone { recorded: true, ..Undone::default() });
     }
     let mut journal = match manner.salvage {
@@ -383,6 +385,11 @@ fn is_shared_out(place: &str) -> bool {
     place.strip_prefix(resctrl::FOLDER).is_some_and(|rest| rest.starts_with('/'))
 }
 
+/// The mount of a place that is lost.
+fn lost_mount(entry: &Entry, outcome: &Outcome) -> Option<String> {
+    mount_point(&outcome.place).filter(|_| lost_place(entry, outcome))
+}
+
 /// Whether it is told of pages or threads of a process.
 fn is_moved(entry: &Entry, outcome: &Outcome) -> bool {
     entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Moved)
@@ -407,6 +414,15 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
                     "{}: no such thread is seen from here (a container sees none), and it was not put back; where it \
                      is seen: planish undo {id}; a thread that ended with its CPU has taken it along: planish undo \
                      {id} --force",
+                    outcome.place
+                ));
+            }
+            OutcomeKind::Vanished if lost_mount(entry, outcome).is_some() => {
+                let point = lost_mount(entry, outcome).unwrap_or_default();
+                hints.push(format!(
+                    "{}: nothing that planish sets is mounted at {point} now, and it was not put back; where it is \
+                     only hidden or elsewhere, and seen again: planish undo {id}; what is mounted anew has its options \
+                     from that: planish undo {id} --force",
                     outcome.place
                 ));
             }

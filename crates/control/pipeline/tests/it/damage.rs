@@ -80,6 +80,30 @@ fn a_bad_byte_in_any_line_keeps_no_timer_from_taking_back() {
     }
 }
 
+/// Nobody is told of an error of the watcher: it takes back what it knows, and the journal tells of it afterwards.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "deletes the journal from outside")]
+fn a_timer_whose_journal_is_deleted_takes_back_what_it_knows() {
+    let start = Tree::new().snapshot();
+    for whole_folder in [false, true] {
+        let tree = crate::crash::waiting();
+        let watched = tree.entries().remove(0);
+        match whole_folder {
+            true => fs::remove_dir_all(state(&tree)),
+            false => fs::remove_file(state(&tree).join("journal.jsonl")),
+        }
+        .expect("it is there");
+        let undone =
+            take_unconfirmed(&tree.session(), &watched).expect("nothing ends it").expect("unconfirmed");
+        assert!(undone.recorded && undone.entries.len() == 1, "{:?}", undone.hints);
+        assert!(undone.hints[0].contains("knew nothing of entry 1 any more"), "{:?}", undone.hints);
+        let left = differences(&start, &tree.snapshot());
+        assert!(left.iter().all(is_told), "{left:?}");
+        let entries = tree.entries();
+        assert!(entries.len() == 1 && !entries[0].is_open(), "{entries:?}");
+    }
+}
+
 #[test]
 fn a_timer_that_goes_on_without_its_journal_takes_nothing_from_others() {
     let tree = crate::crash::waiting();
