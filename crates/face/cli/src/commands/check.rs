@@ -49,8 +49,8 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let Checked { drift, trial_boots, carried_over, unfinished, changed_units, .. } = checked;
         let against = args.source.clone();
         let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over };
-        // A named profile needs no journal.
-        let hidden = source.is_none() && session.hidden_state().is_some();
+        // Of a named profile, too: what its entry was granted, and what is on trial, is in the journal.
+        let hidden = session.hidden_state().is_some();
         let line = monitor::line(&report, session.catalogue(), hidden);
         let is_ok = line.1 == monitor::Level::Ok;
         let left = unfinished.first().map(monitor::unfinished);

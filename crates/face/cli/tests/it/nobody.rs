@@ -50,6 +50,18 @@ fn a_journal_that_may_not_be_read_refuses_no_look_at_the_machine() {
     // What was applied is not known, and never called fine.
     let Some(run) = as_nobody(NAME, home.path(), "check --monitor") else { return };
     assert!(run.exit >= 2, "{}", run.stdout);
+    // Nor where a profile is named and all of it is so: its entry may ask for more.
+    let open = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let now = std::fs::read_to_string("/proc/sys/vm/swappiness").expect("it is there");
+    let now = now.trim();
+    let text = format!("name = \"as-it-is\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = {now}\n");
+    let file = open.path().join("as-it-is.toml");
+    std::fs::write(&file, text).expect("room");
+    let line = format!("check {} --monitor", file.display());
+    let Some(run) = as_nobody(NAME, home.path(), &line) else { return };
+    assert_eq!(run.exit, 3, "{}", run.stdout);
+    assert!(run.stdout.contains("a journal that only root may read"), "{}", run.stdout);
     let Some(run) = as_nobody(NAME, home.path(), "undo") else { return };
     assert_eq!(run.exit, 3, "{}", run.stdout);
 }
