@@ -102,14 +102,25 @@ pub trait Sink {
     }
 }
 
+/// How a place is read and written that is no file; `None` for one of another kind.
+type Asked = (fn(&str) -> Option<io::Result<String>>, fn(&str, &str) -> Option<io::Result<()>>);
+
+/// What the kernel is asked through no file.
+const ASKED: [Asked; 5] = [
+    (cards::read, cards::write),
+    (held::read, held::write),
+    (resctrl::read, resctrl::write),
+    (mounts::read, mounts::write),
+    (threads::read, threads::write),
+];
+
 /// The machine that we run on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveSink;
 
 impl Sink for LiveSink {
     fn read(&self, place: &str) -> Result<String, SinkError> {
-        let told = cards::read(place).or_else(|| held::read(place)).or_else(|| resctrl::read(place));
-        if let Some(text) = told.or_else(|| mounts::read(place)).or_else(|| threads::read(place)) {
+        if let Some(text) = ASKED.iter().find_map(|(read, _)| read(place)) {
             return text.map_err(|error| SinkError::new(Operation::Read, place, error));
         }
         read_text(Path::new(place)).map_err(|error| SinkError::new(Operation::Read, place, error))
@@ -118,10 +129,7 @@ impl Sink for LiveSink {
     fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
         in_bounds(place)?;
         let failed = |error| SinkError::new(Operation::Write, place, error);
-        let written = cards::write(place, value).or_else(|| held::write(place, value));
-        let written = written.or_else(|| resctrl::write(place, value));
-        let written = written.or_else(|| mounts::write(place, value));
-        if let Some(written) = written.or_else(|| threads::write(place, value)) {
+        if let Some(written) = ASKED.iter().find_map(|(_, write)| write(place, value)) {
             return written.map_err(failed);
         }
         // Without O_CREAT and O_TRUNC: what is not there is not made. std adds O_CLOEXEC.
