@@ -18,6 +18,25 @@ pub struct Item {
     pub argument: Option<String>,
 }
 
+/// What a place is to other tools.
+#[derive(Debug)]
+pub(crate) enum Kind<'a> {
+    /// The kernel command line.
+    Boot,
+    /// A key of `sysctl`, for what lies below /proc/sys.
+    Sysctl(String),
+    /// A setting of network cards.
+    Card(cards::Command<'a>),
+    /// An option of mounts, which a call changes.
+    Mount,
+    /// Threads of the kernel that are scheduled.
+    Threads(Threads<'a>),
+    /// What the default group of resctrl has: several lines of one file.
+    Share,
+    /// Any other file.
+    File,
+}
+
 impl Item {
     /// An item for the places of a knob that `only` means, or for all.
     ///
@@ -60,61 +79,68 @@ impl Item {
         Self { knob: knob.id.clone(), place: place.to_owned(), value, argument }
     }
 
+    /// What its place is: of one kind, and of no other.
+    pub(crate) fn kind(&self) -> Kind<'_> {
+        if self.is_boot() {
+            return Kind::Boot;
+        }
+        if let Some(path) = self.place.strip_prefix("/proc/sys/") {
+            // Dots of interface names would be taken for separators: then both readers take slashes.
+            let key = if path.contains('.') { path.to_owned() } else { path.replace('/', ".") };
+            return Kind::Sysctl(key);
+        }
+        if let Some(command) = cards::command(&self.place, &self.value) {
+            return Kind::Card(command);
+        }
+        if let Some(threads) = Threads::of(&self.place, &self.value) {
+            return Kind::Threads(threads);
+        }
+        match self.place.as_str() {
+            place::RESCTRL_DEFAULT => Kind::Share,
+            at if mounts::is_option(at) => Kind::Mount,
+            _ => Kind::File,
+        }
+    }
+
     /// Whether it is set by the kernel command line and not by a file.
     #[must_use]
     pub fn is_boot(&self) -> bool {
         self.place.starts_with("cmdline:")
     }
 
-    /// What sets it where it is a setting of network cards, which are no files.
+    /// What sets it where it is a setting of network cards.
     pub(crate) fn of_card(&self) -> Option<cards::Command<'_>> {
-        cards::command(&self.place, &self.value)
+        if let Kind::Card(command) = self.kind() { Some(command) } else { None }
     }
 
-    /// Whether it is an option of mounts, which a call changes and no file.
-    #[must_use]
-    pub fn is_mount(&self) -> bool {
-        mounts::is_option(&self.place)
-    }
-
-    /// The threads of the kernel that it schedules, which are no files.
+    /// The threads of the kernel that it schedules.
     pub(crate) fn of_threads(&self) -> Option<Threads<'_>> {
-        Threads::of(&self.place, &self.value)
+        if let Kind::Threads(threads) = self.kind() { Some(threads) } else { None }
     }
 
     /// A line of a shell script that sets it, where it is no file.
     pub(crate) fn command_line(&self) -> Option<String> {
-        self.of_card()
-            .map(|command| command.line())
-            .or_else(|| self.of_threads().map(|threads| threads.line()))
+        match self.kind() {
+            Kind::Card(command) => Some(command.line()),
+            Kind::Threads(threads) => Some(threads.line()),
+            _ => None,
+        }
     }
 
-    /// Whether it is what the default group of resctrl has, which is several lines of one file.
-    #[must_use]
-    pub fn is_share(&self) -> bool {
-        self.place == place::RESCTRL_DEFAULT
-    }
-
-    /// Whether it is a file that neither the kernel command line nor `sysctl` sets.
+    /// Whether it is a file that one line sets, and `sysctl` does not.
     pub(crate) fn is_other_file(&self) -> bool {
-        !self.is_boot()
-            && self.sysctl_key().is_none()
-            && self.of_card().is_none()
-            && self.of_threads().is_none()
-            && !self.is_mount()
+        matches!(self.kind(), Kind::File)
     }
 
     /// The key of `sysctl`, for what lies below /proc/sys.
     pub(crate) fn sysctl_key(&self) -> Option<String> {
-        let path = self.place.strip_prefix("/proc/sys/")?;
-        // Dots of interface names would be taken for separators: then both readers take slashes.
-        Some(if path.contains('.') { path.to_owned() } else { path.replace('/', ".") })
+        if let Kind::Sysctl(key) = self.kind() { Some(key) } else { None }
     }
 
     /// Refuses values that a shell, a template or a parser would take apart.
     pub(crate) fn refuse_odd(&self) -> Result<(), ExchangeError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || " .,:;_+-/()=*[]{}@~".contains(c);
-        let is_plain = |c: char| plain(c) || c == '%' && self.is_mount();
+        let is_plain = |c: char| plain(c) || c == '%' && mounts::is_option(&self.place);
         if self.value.chars().all(is_plain) && !self.value.trim().is_empty() {
             return Ok(());
         }

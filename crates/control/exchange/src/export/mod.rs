@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::ExchangeError;
-use crate::item::Item;
+use crate::item::{Item, Kind};
 
 /// A format that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -66,12 +66,13 @@ pub struct ExportedFile {
 /// Why a format does not carry an item, and which one does; `None` where it carries it.
 #[must_use]
 pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
-    if item.is_share() {
+    let kind = item.kind();
+    if let Kind::Share = kind {
         return (format != ExportFormat::Script).then_some(
             "resctrl takes several lines in one write, which only a script does: export script, or planish apply",
         );
     }
-    if item.is_mount() {
+    if let Kind::Mount = kind {
         if mounts::line(&item.place, &item.value).is_none() {
             return Some(
                 "which mounts are meant only the machine's own table tells: name one by its path, or planish apply",
@@ -82,12 +83,12 @@ pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
              planish apply",
         );
     }
-    if !item.is_boot() {
+    let Kind::Boot = kind else {
         return (format == ExportFormat::KernelArgs).then_some(
             "set in the running kernel, not on its command line: export script, sysctl, tuned, ansible or \
              node-tuning",
         );
-    }
+    };
     if item.argument.is_none() {
         return Some("no argument says it, but that one is gone: take that out of the boot loader by hand");
     }

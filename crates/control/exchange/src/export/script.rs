@@ -3,7 +3,7 @@
 use planish_model::{mounts, quoted};
 
 use super::{ExportedFile, Head, arguments};
-use crate::item::Item;
+use crate::item::{Item, Kind};
 
 /// What the default group of resctrl has.
 const SCHEMATA: &str = "/sys/fs/resctrl/schemata";
@@ -29,7 +29,7 @@ pub(super) fn line(item: &Item) -> String {
     if let Some(line) = mounts::line(&item.place, &item.value) {
         return line;
     }
-    if item.is_share() {
+    if let Kind::Share = item.kind() {
         // The kernel takes a resource a line, and all of them in one write.
         let lines: Vec<String> = item.value.split(' ').map(quoted).collect();
         return format!(
