@@ -2,7 +2,7 @@
 //! file of ours in a mount namespace of its own, and processes are seen in a PID namespace of their own: nothing of the
 //! machine is limited, and no holder of the machine is met.
 
-use std::process::Command;
+use crate::apart::{self, KILLS};
 
 /// The namespaces are ready, or the test is left out. A systemd of the machine would start the process outside of them.
 const APART: &str = r#"mount -t tmpfs none /run && : > device && mount --bind device /dev/cpu_dma_latency || exit 77
@@ -13,7 +13,7 @@ const APART: &str = r#"mount -t tmpfs none /run && : > device && mount --bind de
     }
     "#;
 
-const LIFE: &str = r"
+const LIFE: &str = r#"
     planish apply ./a.toml --yes; held applied; cut -c 1-10 device
     planish check ./a.toml; planish apply ./a.toml --yes; held twice
     planish apply ./b.toml --yes; held covered
@@ -24,16 +24,18 @@ const LIFE: &str = r"
     planish check ./a.toml
     planish apply ./a.toml --yes; held again
     planish undo --all; held ended
-    for delay in 0.01 0.05 0.1 0.2; do
-        $PLANISH --state state apply ./a.toml --yes > out 2>&1 & applying=$!
-        sleep $delay; kill -9 $applying 2> /dev/null; wait $applying 2> /dev/null
-        planish undo --all; held killed
+    is_set() { read -r limit < device; [ "$limit" = 0x00000014 ]; }
+    for round in 1 2 3 4 5 6 7 8 9 11 13 15 17 19; do
+        [ $round -gt 4 ] && [ $met -gt 0 ] && break
+        : > device; kill_one $round; planish undo --all
+        [ "$(held killed)" = killed: ] || held "killed in round $round"
     done
-";
+    [ $met -gt 0 ] && echo killed at work
+"#;
 
 const TOLD: &str = "applied: hold cpu-dma-latency 20\n0x00000014\ntwice: hold cpu-dma-latency 20\n\
     covered: hold cpu-dma-latency 50\nundone: hold cpu-dma-latency 20\nlost:\nplanish check left with 1\n\
-    again: hold cpu-dma-latency 20\nended:\nkilled:\nkilled:\nkilled:\nkilled:\n";
+    again: hold cpu-dma-latency 20\nended:\nkilled at work\n";
 
 #[test]
 fn a_process_of_ours_holds_the_limit_until_it_is_undone_or_killed() {
@@ -46,16 +48,9 @@ fn a_process_of_ours_holds_the_limit_until_it_is_undone_or_killed() {
         let text = format!("name = \"{name}\"\nsummary = \"s\"\n[want]\n\"cpu.dma_latency_us\" = {limit}\n");
         std::fs::write(folder.path().join(format!("{name}.toml")), text).expect("room");
     }
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c"]);
-    command.arg([APART, LIFE].concat()).current_dir(folder.path()).env("HOME", folder.path());
-    let Ok(output) = command.env("PLANISH", env!("CARGO_BIN_EXE_planish")).output() else {
-        return planish_skip::skip(test, "there is no unshare(1)");
-    };
-    let (told, failed) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr).into_owned());
-    if output.status.code() == Some(77) || failed.starts_with("unshare:") {
-        return planish_skip::skip(test, "no namespace or mount can be made here");
-    }
+    let options = ["--mount", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let script = [APART, KILLS, LIFE].concat();
+    let Some(output) = apart::run(test, &options, &script, &[], folder.path()) else { return };
+    let (told, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(told, TOLD, "{failed}");
 }

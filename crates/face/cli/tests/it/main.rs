@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests make and change copies of recorded hosts")]
 
 mod advice;
+mod apart;
 mod every_host;
 mod exits;
 mod held;

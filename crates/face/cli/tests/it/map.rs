@@ -2,6 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
+use planish_skip::postgres::Postgres;
+
 use crate::planish::{command, run};
 
 /// A process that sleeps until dropped.
@@ -65,14 +67,22 @@ fn bytes(parts: &serde_json::Value) -> u64 {
     parts.map(|part| part["resident_bytes"].as_u64().expect("bytes")).sum()
 }
 
+/// A real server with buffers of this size; `None` where there can be none, aloud.
+fn server(test: &str, buffers: &str) -> Option<Postgres> {
+    let buffers = format!("shared_buffers={buffers}");
+    match Postgres::start(&[&buffers, "huge_pages=off", "max_connections=10"]) {
+        Ok(server) => Some(server),
+        Err(reason) => {
+            planish_skip::skip(test, reason);
+            None
+        }
+    }
+}
+
 #[test]
 fn a_real_postgres_is_told_from_outside() {
     let test = "a_real_postgres_is_told_from_outside";
-    let settings = ["shared_buffers=64MB", "huge_pages=off", "max_connections=10"];
-    let server = match planish_skip::postgres::Postgres::start(&settings) {
-        Ok(server) => server,
-        Err(reason) => return planish_skip::skip(test, reason),
-    };
+    let Some(server) = server(test, "64MB") else { return };
     let sql = |text: &str| server.sql(text).expect("the server answers");
     // By insert: what `create table as` writes goes through a small ring of buffers.
     sql("create table filled (i int, x text)");
@@ -133,11 +143,7 @@ fn change(changes: &serde_json::Value, what: &str) -> (u64, u64) {
 #[test]
 fn what_one_query_changed_is_told() {
     let test = "what_one_query_changed_is_told";
-    let settings = ["shared_buffers=128MB", "huge_pages=off", "max_connections=10"];
-    let server = match planish_skip::postgres::Postgres::start(&settings) {
-        Ok(server) => server,
-        Err(reason) => return planish_skip::skip(test, reason),
-    };
+    let Some(server) = server(test, "128MB") else { return };
     let has_extension = server.sql("create extension pg_buffercache").is_ok();
     // What `create table as` writes goes through a ring of 16 MB at most, so that the buffers hold a part of it. A scan
     // has a ring of its own only from a quarter of all buffers on.
