@@ -115,6 +115,13 @@ pub fn find(host: &Host, place: &str) -> io::Result<Pid> {
     }
 }
 
+/// Whether a number is still that of the thread of a place: a look at this one alone.
+#[must_use]
+pub fn is_still(host: &Host, place: &str, pid: Pid) -> bool {
+    let number = u32::try_from(pid.as_raw_pid()).ok();
+    number.and_then(|number| key(host, number)).is_some_and(|key| Some(key) == at(place))
+}
+
 /// The one thread of those that were found.
 pub(crate) fn one(found: Option<&Vec<u32>>) -> io::Result<Pid> {
     match found.map(Vec::as_slice) {
@@ -199,6 +206,10 @@ mod tests {
             let text = host.read(&path).expect("it was listed");
             assert!(Schedule::parse(&text).is_some(), "{path}: {text}");
             assert!(host.exists(&path) && host.access(&path) != crate::Access::Absent);
+            let pid = find(&host, &path).expect("it is there");
+            assert!(is_still(&host, &path, pid), "{path}");
+            assert!(!is_still(&host, &format!("{FOLDER}/ksoftirqd/99999"), pid), "{path}");
+            assert!(!is_still(&host, &path, rustix::process::getpid()), "this is a program");
         }
         assert!(host.read(&format!("{FOLDER}/ksoftirqd/99999")).expect_err("no such CPU").is_absent());
     }

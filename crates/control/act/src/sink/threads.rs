@@ -16,12 +16,17 @@ pub(super) fn read(place: &str) -> Option<io::Result<String>> {
 /// Schedules the thread of a place; `None` for another place.
 pub(super) fn write(place: &str, value: &str) -> Option<io::Result<()>> {
     threads::at(place)?;
-    Some(set(value, || threads::find(&Host::live(), place)))
+    let find = || threads::find(&Host::live(), place);
+    Some(set(value, find, |thread| threads::is_still(&Host::live(), place, thread)))
 }
 
 /// A thread is named by its number, which may be another's between the look and the call, where it ended in between:
 /// nothing holds it. So it is looked for once more behind the call, and told where it was not that thread any more.
-fn set(value: &str, find: impl Fn() -> io::Result<Pid>) -> io::Result<()> {
+fn set(
+    value: &str,
+    find: impl FnOnce() -> io::Result<Pid>,
+    is_still: impl FnOnce(Pid) -> bool,
+) -> io::Result<()> {
     let wanted = Schedule::parse(value).ok_or(Errno::INVAL)?;
     let thread = find()?;
     // What could not be put back is not taken away.
@@ -30,13 +35,13 @@ fn set(value: &str, find: impl Fn() -> io::Result<Pid>) -> io::Result<()> {
         Some(Errno::SRCH) => Errno::NOENT.into(),
         errno => io::Error::from(errno.unwrap_or(Errno::IO)),
     })?;
-    match find() {
-        Ok(now) if now == thread => Ok(()),
-        _ => Err(io::Error::other(format!(
-            "the thread ended meanwhile; who has its number {} by now may have been set: look at chrt -p {0}",
-            thread.as_raw_pid()
-        ))),
+    if is_still(thread) {
+        return Ok(());
     }
+    Err(io::Error::other(format!(
+        "the thread ended meanwhile; who has its number {} by now may have been set: look at chrt -p {0}",
+        thread.as_raw_pid()
+    )))
 }
 
 #[cfg(test)]
@@ -48,19 +53,9 @@ mod tests {
         // A thread of the test's own, which is ordinary and stays so.
         std::thread::spawn(|| {
             let own = rustix::thread::gettid();
-            let asked = std::cell::Cell::new(0);
-            let seen = |then: fn() -> io::Result<Pid>| {
-                asked.set(0);
-                set("other", || {
-                    asked.set(asked.get() + 1);
-                    if asked.get() == 1 { Ok(own) } else { then() }
-                })
-            };
-            set("other", || Ok(own)).expect("the same thread");
-            for then in [|| Err(Errno::NOENT.into()), || Ok(rustix::process::getpid())] {
-                let error = seen(then).expect_err("another one");
-                assert!(error.to_string().contains("may have been set"), "{error}");
-            }
+            set("other", || Ok(own), |_| true).expect("the same thread");
+            let error = set("other", || Ok(own), |_| false).expect_err("another one");
+            assert!(error.to_string().contains("may have been set"), "{error}");
         })
         .join()
         .expect("no panic");
