@@ -74,6 +74,8 @@ pub enum Advice {
     PopulateWrite,
     /// Leave it out of a child that fork(2) makes.
     DontFork,
+    /// Have a child that fork(2) makes find zeros there (Linux 4.14).
+    WipeOnFork,
 }
 
 impl Advice {
@@ -84,6 +86,7 @@ impl Advice {
             Self::Collapse => raw::MADV_COLLAPSE,
             Self::PopulateWrite => raw::MADV_POPULATE_WRITE,
             Self::DontFork => raw::MADV_DONTFORK,
+            Self::WipeOnFork => raw::MADV_WIPEONFORK,
         }
     }
 }

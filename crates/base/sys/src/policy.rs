@@ -124,7 +124,14 @@ pub fn bind(address: usize, bytes: usize, policy: &Policy, existing: Existing) -
     let (mask, bits) = mask_of(policy);
     // SAFETY: mbind reads `bits` bits at `mask`, which `mask_of` sized so and `policy` keeps alive; it
     // changes where pages lie, never what they hold, and checks `address` itself.
-    let outcome = unsafe { syscall!(nr::__NR_mbind, address, bytes, policy.mode(), mask, bits, flags) };
+    let call = |mode: u32| unsafe { syscall!(nr::__NR_mbind, address, bytes, mode, mask, bits, flags) };
+    let outcome = match (call(policy.mode()), policy) {
+        // Before Linux 5.15 there is the older form of the same wish, for one node.
+        (Err(Errno::INVAL), Policy::PreferredMany(nodes)) if nodes.count() == 1 => {
+            call(raw::MPOL_PREFERRED as u32)
+        }
+        (outcome, _) => outcome,
+    };
     outcome.map(drop).map_err(|errno| Error::of("mbind", errno))
 }
 

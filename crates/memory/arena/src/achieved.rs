@@ -11,8 +11,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 
+use planish_sys::NodeSet;
 use planish_sys::policy::{PageAt, pages_at};
 
+use crate::builder::NodeChoice;
 use crate::error::ArenaError;
 use crate::page::{Page, Preference};
 
@@ -41,6 +43,8 @@ pub struct Achieved {
     pub absent_bytes: usize,
     /// Bytes on each node; `None` where the kernel or a seccomp filter forbids to ask (`why_not` says so).
     pub node_bytes: Option<BTreeMap<u32, usize>>,
+    /// Bytes on other nodes than those that were named; `None` where none was, or the kernel does not tell.
+    pub elsewhere_bytes: Option<usize>,
     /// Why anything is not as asked for, in the order it was met.
     pub why_not: Vec<String>,
 }
@@ -59,7 +63,7 @@ pub(crate) struct Extent {
 impl Achieved {
     /// Reads back what disjoint extents have.
     pub(crate) fn read(
-        requested: Preference,
+        (requested, nodes): (Preference, &NodeChoice),
         mut extents: Vec<Extent>,
         mut why_not: Vec<String>,
     ) -> Result<Self, ArenaError> {
@@ -74,7 +78,12 @@ impl Achieved {
         }
         let had_bytes: usize = backing.iter().map(|backing| backing.bytes).sum();
         let absent_bytes = mapped_bytes.saturating_sub(had_bytes);
-        Ok(Self { requested, mapped_bytes, backing, absent_bytes, node_bytes: node_bytes.ok(), why_not })
+        let node_bytes = node_bytes.ok();
+        let elsewhere_bytes = nodes.named().zip(node_bytes.as_ref()).map(|(named, on)| elsewhere(on, named));
+        if let (Some(named), Some(bytes @ 1..)) = (nodes.named(), elsewhere_bytes) {
+            why_not.push(format!("{bytes} bytes lie on other nodes than {named}"));
+        }
+        Ok(Self { requested, mapped_bytes, backing, absent_bytes, node_bytes, elsewhere_bytes, why_not })
     }
 
     /// Bytes on `page`.
@@ -180,8 +189,13 @@ fn range_of(word: &str) -> Option<Range<usize>> {
     Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
 }
 
+/// Bytes that lie on other nodes than these.
+pub(crate) fn elsewhere(node_bytes: &BTreeMap<u32, usize>, nodes: &NodeSet) -> usize {
+    node_bytes.iter().filter(|(node, _)| !nodes.contains(**node)).map(|(_, bytes)| bytes).sum()
+}
+
 /// Bytes of extents on each node, asking about one address of each page.
-fn node_bytes_of(extents: &[Extent]) -> planish_sys::Result<BTreeMap<u32, usize>> {
+pub(crate) fn node_bytes_of(extents: &[Extent]) -> planish_sys::Result<BTreeMap<u32, usize>> {
     /// Addresses in one call; keeps the lists small.
     const BATCH: usize = 1 << 16;
     let mut bytes = BTreeMap::new();
@@ -254,12 +268,22 @@ VmFlags: rd wr mr mw me de ht
             absent_bytes: mapped_bytes,
             backing,
             node_bytes: None,
+            elsewhere_bytes: None,
             why_not: Vec::new(),
         };
         assert!(!shown(vec![], 2 * M).is_as_requested());
         assert!(shown(vec![Backing { page, bytes: 2 * M }], 2 * M).is_as_requested());
         assert!(!shown(vec![Backing { page: Page::Base, bytes: 2 * M }], 2 * M).is_as_requested());
         assert!(shown(vec![], 0).is_as_requested(), "an empty arena misses nothing");
+    }
+
+    #[test]
+    fn what_lies_on_nodes_that_were_not_named_is_elsewhere() {
+        let on: BTreeMap<u32, usize> = [(0, 3 * M), (1, M), (7, 2 * M)].into();
+        for (nodes, wanted) in [(vec![0, 1, 7], 0), (vec![0], 3 * M), (vec![1, 2], 5 * M), (vec![9], 6 * M)] {
+            assert_eq!(elsewhere(&on, &nodes.into_iter().collect()), wanted);
+        }
+        assert_eq!(elsewhere(&BTreeMap::new(), &NodeSet::new()), 0);
     }
 
     #[test]

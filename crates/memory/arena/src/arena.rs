@@ -2,12 +2,14 @@
 
 use std::alloc::Layout;
 use std::mem::{align_of, size_of};
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::achieved::Achieved;
-use crate::builder::{Builder, Fallback};
-use crate::chunk::{Chunk, Wish};
-use crate::error::ArenaError;
+use crate::builder::{Builder, Fallback, Growth, NodeChoice, nodes_to_ask};
+use crate::bump::{Block, Bump};
+use crate::chunk::{Chunk, Mapped, Wish, check_nodes};
+use crate::error::{ArenaError, told};
 use crate::ladder::{Granted, Ladder};
 use crate::lease::Lease;
 use crate::page::{Offer, Page};
@@ -34,13 +36,22 @@ struct Line([u8; LINE_BYTES]);
 
 #[derive(Debug)]
 struct State {
-    chunks: Vec<Chunk>,
+    chunks: Vec<Mapped>,
     /// Bytes of the next chunk, unless a slice needs more.
     next_bytes: usize,
     why_not: Vec<String>,
 }
 
+/// How many of the newest chunks are asked for what is left at their ends, so that a slice that fits nowhere is known
+/// to soon, however many chunks there are.
+const TAILS: usize = 8;
+
 impl State {
+    /// What `take` finds in the newest chunk, or else at the ends of those before it.
+    fn tail<T>(&mut self, take: impl FnMut(&mut Mapped) -> Option<T>) -> Option<T> {
+        self.chunks.iter_mut().rev().take(TAILS).find_map(take)
+    }
+
     /// Keeps each reason once, however many chunks met it.
     fn note(&mut self, reasons: impl IntoIterator<Item = String>) {
         for reason in reasons {
@@ -149,9 +160,9 @@ impl Arena {
     /// What is leased later from such pages is faulted in by the call that leases it.
     pub fn trim(&self, keep_bytes: usize) -> usize {
         let mut state = self.lock();
-        let had_bytes = |state: &State| state.chunks.iter().map(Chunk::there).sum::<usize>();
+        let had_bytes = |state: &State| state.chunks.iter().map(Mapped::there).sum::<usize>();
         let before = had_bytes(&state);
-        let spare_bytes: usize = state.chunks.iter().map(Chunk::spare).sum();
+        let spare_bytes: usize = state.chunks.iter().map(Mapped::spare).sum();
         let mut wanted = spare_bytes.saturating_sub(keep_bytes);
         state.chunks.retain(|chunk| {
             let is_kept = !chunk.is_all_free() || chunk.spare() > wanted;
@@ -176,7 +187,7 @@ impl Arena {
     pub fn collapse(&self) -> Result<Achieved, ArenaError> {
         let failed: Vec<String> = {
             let state = self.lock();
-            let refused = state.chunks.iter().filter_map(Chunk::collapse);
+            let refused = state.chunks.iter().filter_map(Mapped::collapse);
             let cause = |error: &planish_sys::Error| {
                 error.errno().map_or_else(String::new, |errno| format!(": {errno}"))
             };
@@ -191,13 +202,15 @@ impl Arena {
         Ok(achieved)
     }
 
-    /// Takes back what a lease had.
-    pub(crate) fn give_back(&self, start: usize, bytes: usize) {
+    /// Takes back what leases and bumps had: addresses and lengths.
+    pub(crate) fn give_back(&self, all: impl IntoIterator<Item = (usize, usize)>) {
         let mut state = self.lock();
-        let chunk = state.chunks.iter_mut().find(|chunk| chunk.range().contains(&start));
-        let chunk = chunk.expect("a chunk stays as long as something of it is leased");
-        let offset = start - chunk.range().start;
-        chunk.give_back(offset..offset + bytes);
+        for (start, bytes) in all {
+            let chunk = state.chunks.iter_mut().find(|chunk| chunk.range().contains(&start));
+            let chunk = chunk.expect("a chunk stays as long as something of it is leased");
+            let offset = start - chunk.range().start;
+            chunk.give_back(offset..offset + bytes);
+        }
     }
 
     /// Makes sure that slices of `bytes` in all fit into the newest chunk, so that they cause no call to the
@@ -220,7 +233,7 @@ impl Arena {
 
     /// Bytes handed out, alignment included.
     pub fn used_bytes(&self) -> usize {
-        self.lock().chunks.iter().map(Chunk::used).sum()
+        self.lock().chunks.iter().map(Mapped::used).sum()
     }
 
     /// What the arena has, read back from the kernel now.
@@ -229,8 +242,49 @@ impl Arena {
     /// [`ArenaError::ReadBack`] when /proc/self/smaps cannot be read.
     pub fn achieved(&self) -> Result<Achieved, ArenaError> {
         let state = self.lock();
-        let extents = state.chunks.iter().map(Chunk::extent).collect();
-        Achieved::read(self.asked.preference, extents, state.why_not.clone())
+        let extents = state.chunks.iter().map(Mapped::extent).collect();
+        Achieved::read((self.asked.preference, &self.asked.nodes), extents, state.why_not.clone())
+    }
+
+    /// Its chunks, oldest first: what of each is handed out, spare, and left at its end.
+    pub fn chunks(&self) -> Vec<Chunk> {
+        self.lock().chunks.iter().map(Mapped::told).collect()
+    }
+
+    /// Memory that one thread fills without a lock, in blocks of `blocks` ([`Growth::BLOCKS`] fits most). What it took
+    /// goes back to the arena as a whole, also when its thread ends, and is the next one's.
+    ///
+    /// A block is what the tails of chunks have, or what others gave back, before it is new memory.
+    pub fn bump(&self, blocks: Growth) -> Bump<'_> {
+        Bump::new(self, blocks)
+    }
+
+    /// Whole lines for a bump: `least` bytes, and more up to `most` where they are there at once.
+    pub(crate) fn block(&self, (least, most): (usize, usize)) -> Result<Block, ArenaError> {
+        let mut state = self.lock();
+        let how = self.how();
+        for chunk in &mut state.chunks {
+            // One that has no pages is passed over: a new chunk says what is missing, or has other pages.
+            if let Ok(Some(range)) = chunk.take_some_again((least, most), how) {
+                return Ok(Block::of(chunk.as_ptr(), range, false));
+            }
+        }
+        if let Some(block) = state.tail(|chunk| {
+            let range = chunk.take_tail((least, most))?;
+            Some(Block::of(chunk.as_ptr(), range, true))
+        }) {
+            return Ok(block);
+        }
+        let mut chunk = self.new_chunk(most.max(state.next_bytes), least, &mut state)?;
+        let range = chunk.take_tail((least, most)).expect("a new chunk is as large as what it was made for");
+        let block = Block::of(chunk.as_ptr(), range, true);
+        state.chunks.push(chunk);
+        Ok(block)
+    }
+
+    /// How memory that was given back is faulted in again.
+    fn how(&self) -> (&NodeChoice, NonZeroUsize, bool) {
+        (&self.asked.nodes, self.asked.threads, self.asked.fallback == Fallback::Refuse)
     }
 
     /// Room for `count` items, aligned to a cache line at least, given to nobody else.
@@ -254,30 +308,27 @@ impl Arena {
         }
         let align = align.max(LINE_BYTES);
         let mut state = self.lock();
-        let fits = state.chunks.last_mut().and_then(|chunk| chunk.take(bytes, align));
-        let offset = match fits {
-            Some(offset) => offset,
-            None => {
-                // A chunk begins on a page, so only an alignment above that needs room of its own.
-                let least = if align > Page::Base.bytes() { bytes + align } else { bytes };
-                let wanted = least.max(state.next_bytes);
-                let mut chunk = self.new_chunk(wanted, least, &mut state)?;
-                let offset =
-                    chunk.take(bytes, align).expect("a new chunk is as large as what it was made for");
-                state.chunks.push(chunk);
-                offset
-            }
+        let take = |chunk: &mut Mapped| {
+            let offset = chunk.take(bytes, align)?;
+            // SAFETY: `Mapped::take` keeps the offset within the mapping.
+            Some(unsafe { chunk.as_ptr().add(offset) })
         };
-        let chunk = state.chunks.last().expect("the slice was just taken from it");
-        // SAFETY: `Chunk::take` keeps the offset within the mapping.
-        Ok(Some(unsafe { chunk.as_ptr().add(offset) }))
+        if let Some(start) = state.tail(take) {
+            return Ok(Some(start));
+        }
+        // A chunk begins on a page, so only an alignment above that needs room of its own.
+        let least = if align > Page::Base.bytes() { bytes + align } else { bytes };
+        let wanted = least.max(state.next_bytes);
+        let mut chunk = self.new_chunk(wanted, least, &mut state)?;
+        let start = take(&mut chunk).expect("a new chunk is as large as what it was made for");
+        state.chunks.push(chunk);
+        Ok(Some(start))
     }
 
     /// Room that a lease gave back, with every page of it there; `None` when there is none, or the kernel has no pages
     /// for it.
     fn take_again(&self, bytes: usize) -> Option<*mut u8> {
-        let Builder { nodes, threads, fallback, .. } = &self.asked;
-        let how = (nodes, *threads, *fallback == Fallback::Refuse);
+        let how = self.how();
         let mut state = self.lock();
         state.chunks.iter_mut().find_map(|chunk| {
             // One that has no pages is passed over: a new chunk says what is missing, or has other pages.
@@ -288,26 +339,52 @@ impl Arena {
     }
 
     /// A chunk of `wanted` bytes, or of `least` where memory is short; down the ladder if that is allowed.
-    fn new_chunk(&self, wanted: usize, least: usize, state: &mut State) -> Result<Chunk, ArenaError> {
+    fn new_chunk(&self, wanted: usize, least: usize, state: &mut State) -> Result<Mapped, ArenaError> {
+        let (nodes, missing) = nodes_to_ask(&self.asked)?;
         let ladder = Ladder { asked: &self.asked, offer: &self.offer };
-        let (chunk, why_not) = ladder.descend(wanted, least, |page, bytes| self.try_chunk(page, bytes))?;
-        state.note(why_not);
+        let (mut chunk, why_not) =
+            ladder.descend(wanted, least, |page, bytes| self.try_chunk(page, bytes, &nodes))?;
+        state.note(missing.into_iter().chain(why_not).chain(chunk.unplaced().as_ref().map(told)));
         state.next_bytes = self.asked.growth.after(chunk.len());
         Ok(chunk)
     }
 
     /// A chunk, and in what it falls short of the wish where that is allowed.
-    fn try_chunk(&self, page: Page, bytes: usize) -> Result<Granted<Chunk>, ArenaError> {
-        let Builder { nodes, threads, fallback, .. } = &self.asked;
-        let chunk = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer }.grant()?;
+    fn try_chunk(&self, page: Page, bytes: usize, nodes: &NodeChoice) -> Result<Granted<Mapped>, ArenaError> {
+        let Builder { threads, fallback, .. } = &self.asked;
+        let mut chunk = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer }.grant()?;
         match (chunk.check_backing(), fallback) {
-            (Ok(()), _) => Ok((chunk, None)),
+            (Ok(()), Fallback::Allow) => Ok((chunk, None)),
             (Err(error), Fallback::Allow) => Ok((chunk, Some(error.to_string()))),
-            (Err(error), Fallback::Refuse) => Err(error),
+            (backing, Fallback::Refuse) => {
+                backing.and(chunk.unplaced().map_or(Ok(()), Err))?;
+                check_nodes(chunk.extent(), nodes)?;
+                Ok((chunk, None))
+            }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics while the chunks are half changed")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Preference;
+
+    /// The lock is held here, so that a bump which wanted it would wait for ever.
+    #[test]
+    fn a_bump_takes_no_lock_within_its_block() {
+        let arena = Arena::builder().page(Preference::From(Page::Base)).build().expect("an arena");
+        let bump = arena.bump(Growth::BLOCKS);
+        bump.alloc(0u64).expect("a block");
+        let held = arena.lock();
+        for number in 1..8000u64 {
+            assert_eq!(*bump.alloc(number).expect("it fits"), number);
+        }
+        drop(held);
+        assert_eq!(bump.used_bytes(), 8000 * 8);
     }
 }

@@ -5,9 +5,11 @@ use std::num::NonZeroUsize;
 use planish_sys::{NodeSet, Policy};
 
 use crate::arena::Arena;
-use crate::error::ArenaError;
+use crate::error::{ArenaError, told};
+use crate::facts::{self, NodesOffered};
 use crate::growing::Growing;
 use crate::page::{Page, Preference};
+use crate::per_node::PerNode;
 use crate::plain::Plain;
 
 /// On which nodes the memory lies.
@@ -18,8 +20,11 @@ pub enum NodeChoice {
     Inherit,
     /// On the node of the CPU that faults it in, whatever the thread's policy.
     Local,
-    /// On these nodes only.
+    /// On these nodes only. One that does not exist, or that this process may not use, is an error.
     Bind(NodeSet),
+    /// On these nodes first, and on others where they are full, do not exist or may not be used: then
+    /// [`Arena::achieved`] says so. [`Fallback::Refuse`] makes that an error.
+    Prefer(NodeSet),
     /// Page by page round these nodes.
     Interleave(NodeSet),
 }
@@ -33,11 +38,20 @@ impl NodeChoice {
         Self::Bind([node].into_iter().collect())
     }
 
+    /// On this node first.
+    ///
+    /// # Panics
+    /// As [`only`](Self::only).
+    pub fn prefer(node: u32) -> Self {
+        Self::Prefer([node].into_iter().collect())
+    }
+
     pub(crate) fn policy(&self) -> Option<Policy> {
         match self {
             Self::Inherit => None,
             Self::Local => Some(Policy::Local),
             Self::Bind(nodes) => Some(Policy::Bind(nodes.clone())),
+            Self::Prefer(nodes) => Some(Policy::PreferredMany(nodes.clone())),
             Self::Interleave(nodes) => Some(Policy::Interleave(nodes.clone())),
         }
     }
@@ -46,8 +60,32 @@ impl NodeChoice {
     pub(crate) fn bound(&self) -> Option<&NodeSet> {
         match self {
             Self::Bind(nodes) => Some(nodes),
-            Self::Inherit | Self::Local | Self::Interleave(_) => None,
+            Self::Inherit | Self::Local | Self::Prefer(_) | Self::Interleave(_) => None,
         }
+    }
+
+    /// The nodes that the choice names, if it names any.
+    pub(crate) fn named(&self) -> Option<&NodeSet> {
+        match self {
+            Self::Bind(nodes) | Self::Prefer(nodes) | Self::Interleave(nodes) => Some(nodes),
+            Self::Inherit | Self::Local => None,
+        }
+    }
+
+    /// Looks at the nodes that are named before the kernel does, which leaves out those that a cpuset does not have
+    /// without a word, and for others only says that an argument is invalid (mm/mempolicy.c, `mpol_set_nodemask`).
+    pub(crate) fn check(&self, offered: &NodesOffered) -> Result<(), ArenaError> {
+        let Some(named) = self.named() else { return Ok(()) };
+        let list = NodeSet::to_string;
+        let missing = offered.there.as_ref().map(|there| (named.difference(there), there));
+        if let Some((missing, there)) = missing.filter(|(missing, _)| !missing.is_empty()) {
+            return Err(ArenaError::NoSuchNode { nodes: list(&missing), there: list(there) });
+        }
+        let outside = offered.allowed.as_ref().map(|allowed| (named.difference(allowed), allowed));
+        if let Some((outside, allowed)) = outside.filter(|(outside, _)| !outside.is_empty()) {
+            return Err(ArenaError::OutsideNode { nodes: list(&outside), allowed: list(allowed) });
+        }
+        Ok(())
     }
 }
 
@@ -58,8 +96,8 @@ pub enum Fallback {
     /// would leave more than half of its pages empty takes smaller ones.
     #[default]
     Allow,
-    /// It is an error, and nothing stays mapped. Pages are then exactly as asked for, verified, whatever is
-    /// left empty: what a trial needs.
+    /// It is an error, and nothing stays mapped. Pages are then exactly as asked for, and on the nodes that were named,
+    /// verified, whatever is left empty: what a trial needs.
     Refuse,
 }
 
@@ -80,9 +118,29 @@ impl Default for Growth {
 }
 
 impl Growth {
+    /// What a [`Bump`](crate::Bump) takes from its arena: 64 KB at first, and no more than 2 MB at once.
+    pub const BLOCKS: Self = Self { first_bytes: 64 << 10, cap_bytes: 2 << 20 };
+
     /// Bytes of the chunk after one of `bytes`.
     pub(crate) fn after(&self, bytes: usize) -> usize {
         bytes.saturating_mul(2).max(self.first_bytes).min(self.cap_bytes)
+    }
+}
+
+/// The nodes to ask the kernel for, after looking at those that are named; with it, why some that are only preferred
+/// cannot be had, where that is allowed.
+pub(crate) fn nodes_to_ask(asked: &Builder) -> Result<(NodeChoice, Option<String>), ArenaError> {
+    let Some(named) = asked.nodes.named() else { return Ok((asked.nodes.clone(), None)) };
+    let offered = facts::nodes_offered();
+    match (asked.nodes.check(&offered), &asked.nodes, asked.fallback) {
+        (Ok(()), choice, _) => Ok((choice.clone(), None)),
+        (Err(error), NodeChoice::Prefer(_), Fallback::Allow) => {
+            let known = [offered.there, offered.allowed];
+            let left = known.iter().flatten().fold(named.clone(), |left, known| left.intersection(known));
+            let choice = if left.is_empty() { NodeChoice::Inherit } else { NodeChoice::Prefer(left) };
+            Ok((choice, Some(told(&error))))
+        }
+        (Err(error), ..) => Err(error),
     }
 }
 
@@ -166,6 +224,16 @@ impl Builder {
         Ok(arena)
     }
 
+    /// Makes an arena on each node that this process may have memory from, whatever [`node`](Self::node) says; with a
+    /// [`capacity`](Self::capacity), on each of them. Each prefers its node ([`Fallback::Allow`]) or is bound to it
+    /// ([`Fallback::Refuse`]).
+    ///
+    /// # Errors
+    /// [`ArenaError::OnNode`] with what failed, where an arena cannot be had; the others are given back.
+    pub fn per_node(self) -> Result<PerNode, ArenaError> {
+        PerNode::with(&self)
+    }
+
     /// Makes memory for `most` items at the most, in one run of addresses, that grows where it is; and its first piece:
     /// of the [`capacity`](Self::capacity) if one was given, else of what [`growth`](Self::growth) begins with. Pieces
     /// double as chunks do.
@@ -177,5 +245,42 @@ impl Builder {
     /// When the addresses or the first piece cannot be had; see [`Arena::alloc_slice`].
     pub fn growing<T: Plain>(self, most: usize) -> Result<Growing<T>, ArenaError> {
         Growing::with(self, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(list: &str) -> NodeSet {
+        NodeSet::parse_list(list).unwrap()
+    }
+
+    #[test]
+    fn nodes_that_cannot_be_had_are_named() {
+        let offered = NodesOffered { there: Some(set("0-1,4")), allowed: Some(set("0,4")) };
+        let choices = |list: &str| {
+            [NodeChoice::Bind(set(list)), NodeChoice::Prefer(set(list)), NodeChoice::Interleave(set(list))]
+        };
+        for (list, wanted) in [
+            ("2-4", "node 2-3 does not exist or has no memory; there are: 0-1,4"),
+            ("0-1", "node 1 may not be used by this process, but 0,4"),
+            ("1,9", "node 9 does not exist or has no memory; there are: 0-1,4"),
+        ] {
+            for choice in choices(list) {
+                assert_eq!(choice.check(&offered).unwrap_err().to_string(), wanted, "{choice:?}");
+            }
+        }
+        for choice in choices("0,4").into_iter().chain([NodeChoice::Inherit, NodeChoice::Local]) {
+            assert!(choice.check(&offered).is_ok(), "{choice:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_tell_refuses_nothing() {
+        let unknown = NodesOffered { there: None, allowed: None };
+        assert!(NodeChoice::only(7).check(&unknown).is_ok());
+        let in_part = NodesOffered { there: None, allowed: Some(set("0")) };
+        assert!(matches!(NodeChoice::only(7).check(&in_part), Err(ArenaError::OutsideNode { .. })));
     }
 }

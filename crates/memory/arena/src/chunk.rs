@@ -8,7 +8,8 @@ use planish_sys::policy::Existing;
 use planish_sys::{Advice, MapOptions, Mapping, map_anonymous};
 use rustix::mm::{MprotectFlags, mprotect};
 
-use crate::achieved::{Extent, SMAPS, backing_of, is_all_on};
+use crate::achieved::{Extent, SMAPS, backing_of, elsewhere, is_all_on, node_bytes_of};
+use crate::arena::LINE_BYTES;
 use crate::builder::NodeChoice;
 use crate::error::ArenaError;
 use crate::facts;
@@ -16,10 +17,26 @@ use crate::free::Free;
 use crate::page::{Offer, Page};
 use crate::prefault::prefault;
 
+/// One mapping of an arena, as it was when [`Arena::chunks`](crate::Arena::chunks) was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// The kind of page that it was asked for; [`Arena::achieved`](crate::Arena::achieved) tells what it has.
+    pub page: Page,
+    /// All that may be handed out of it.
+    pub bytes: usize,
+    /// Handed out, or lost to alignment.
+    pub used_bytes: usize,
+    /// Given back, and handed out again before anything new is.
+    pub spare_bytes: usize,
+    /// At its end, never handed out. In the newest chunk that is the room for what comes; in the others it is the tail
+    /// that was left when something did not fit, which leases, bumps and smaller slices take.
+    pub tail_bytes: usize,
+}
+
 /// Memory that is there: every page of it was faulted in, and those that were handed back are again before a slice
 /// of them is handed out.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct Mapped {
     mapping: Mapping,
     /// What of the mapping may be used; the rest is guards.
     usable: Range<usize>,
@@ -27,6 +44,17 @@ pub(crate) struct Chunk {
     used: usize,
     /// What of the used bytes was given back.
     free: Free,
+    /// Why it could not be placed on the nodes that were preferred.
+    unplaced: Option<ArenaError>,
+}
+
+/// Addresses without memory.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    pub(crate) mapping: Mapping,
+    pub(crate) usable: Range<usize>,
+    /// Why they could not be placed on the nodes that were preferred.
+    pub(crate) unplaced: Option<ArenaError>,
 }
 
 /// What a chunk is asked for.
@@ -40,14 +68,15 @@ pub(crate) struct Wish<'a> {
 }
 
 impl Wish<'_> {
-    /// Gives the memory, or nothing. Whether it lies on the wanted pages is told by [`Chunk::check_backing`].
-    pub(crate) fn grant(&self) -> Result<Chunk, ArenaError> {
+    /// Gives the memory, or nothing. Whether it lies on the wanted pages is told by [`Mapped::check_backing`], and
+    /// whether on the wanted nodes by [`check_nodes`].
+    pub(crate) fn grant(&self) -> Result<Mapped, ArenaError> {
         let bytes = self.whole_pages()?;
         check_room(self.page, bytes, self.nodes)?;
         let (mut mapping, usable) = self.map(bytes, false)?;
-        self.place(&mapping, &usable)?;
+        let unplaced = self.place(&mapping, &usable)?;
         prefault(&mut mapping, usable.clone(), self.threads).map_err(|error| self.map_error(error))?;
-        let chunk = Chunk { mapping, usable, page: self.page, used: 0, free: Free::default() };
+        let chunk = Mapped { mapping, usable, page: self.page, used: 0, free: Free::default(), unplaced };
         // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what is.
         let _ = chunk.collapse();
         Ok(chunk)
@@ -55,10 +84,10 @@ impl Wish<'_> {
 
     /// Takes addresses alone, placed and without rights, and tells which of the mapping those are. Memory comes by
     /// [`fill`](Self::fill).
-    pub(crate) fn reserve(&self) -> Result<(Mapping, Range<usize>), ArenaError> {
+    pub(crate) fn reserve(&self) -> Result<Reserved, ArenaError> {
         let (mapping, usable) = self.map(self.whole_pages()?, true)?;
-        self.place(&mapping, &usable)?;
-        Ok((mapping, usable))
+        let unplaced = self.place(&mapping, &usable)?;
+        Ok(Reserved { mapping, usable, unplaced })
     }
 
     /// Gives the rights to a range of such addresses, whole pages, where there is memory for them. The kernel counts it
@@ -123,12 +152,15 @@ impl Wish<'_> {
         Ok((mapping, usable))
     }
 
-    fn place(&self, mapping: &Mapping, usable: &Range<usize>) -> Result<(), ArenaError> {
-        let Some(policy) = self.nodes.policy() else { return Ok(()) };
-        mapping.set_policy_range(usable.clone(), &policy, Existing::Stay).map_err(|source| {
-            let nodes = policy.nodes().map_or("of the caller".to_owned(), ToString::to_string);
-            ArenaError::Placement { nodes, wanted_bytes: self.bytes, source }
-        })
+    /// Says why the nodes cannot be chosen, where they are only preferred.
+    fn place(&self, mapping: &Mapping, usable: &Range<usize>) -> Result<Option<ArenaError>, ArenaError> {
+        let Some(policy) = self.nodes.policy() else { return Ok(None) };
+        let Err(source) = mapping.set_policy_range(usable.clone(), &policy, Existing::Stay) else {
+            return Ok(None);
+        };
+        let nodes = policy.nodes().map_or("of the caller".to_owned(), ToString::to_string);
+        let error = ArenaError::Placement { nodes, wanted_bytes: self.bytes, source };
+        if let NodeChoice::Prefer(_) = self.nodes { Ok(Some(error)) } else { Err(error) }
     }
 
     fn map_error(&self, source: planish_sys::Error) -> ArenaError {
@@ -168,6 +200,18 @@ fn check_room(page: Page, bytes: usize, nodes: &NodeChoice) -> Result<(), ArenaE
     refused(facts::memory_available(nodes.bound()))
 }
 
+/// Fails where a page lies on another node than those that are named. Where the kernel does not tell, nothing is known
+/// to be amiss.
+pub(crate) fn check_nodes(extent: Extent, nodes: &NodeChoice) -> Result<(), ArenaError> {
+    let Some(named) = nodes.named() else { return Ok(()) };
+    let wanted_bytes = extent.had_bytes;
+    let elsewhere_bytes = node_bytes_of(&[extent]).map_or(0, |bytes| elsewhere(&bytes, named));
+    if elsewhere_bytes == 0 {
+        return Ok(());
+    }
+    Err(ArenaError::Misplaced { nodes: named.to_string(), wanted_bytes, elsewhere_bytes })
+}
+
 /// Whether faulting in tells that a pool is short, by an error and not by ending the process: since Linux 5.14.
 fn tells_short_pool() -> bool {
     static TELLS: OnceLock<bool> = OnceLock::new();
@@ -180,7 +224,7 @@ fn is_shortage(error: &planish_sys::Error) -> bool {
     matches!(error.errno(), Some(Errno::NOMEM | Errno::FAULT))
 }
 
-impl Chunk {
+impl Mapped {
     /// Takes `bytes` aligned to `align` (a power of two); their offset, or `None` when they do not fit.
     pub(crate) fn take(&mut self, bytes: usize, align: usize) -> Option<usize> {
         let start = self.range().start;
@@ -204,6 +248,36 @@ impl Chunk {
     /// Bytes that are handed out or lost to alignment.
     pub(crate) fn used(&self) -> usize {
         self.used - self.free.bytes()
+    }
+
+    /// Takes what is left at its end, whole lines of it from a line on: `least` bytes, and up to `most` where there is
+    /// more.
+    pub(crate) fn take_tail(&mut self, (least, most): (usize, usize)) -> Option<Range<usize>> {
+        let start = self.range().start;
+        let offset = (start + self.used).checked_next_multiple_of(LINE_BYTES)? - start;
+        let left = self.len().checked_sub(offset)? / LINE_BYTES * LINE_BYTES;
+        let bytes = left.min(most);
+        if bytes < least {
+            return None;
+        }
+        self.used = offset + bytes;
+        Some(offset..offset + bytes)
+    }
+
+    /// What there is to tell of it.
+    pub(crate) fn told(&self) -> Chunk {
+        Chunk {
+            page: self.page,
+            bytes: self.len(),
+            used_bytes: self.used(),
+            spare_bytes: self.free.bytes(),
+            tail_bytes: self.unused(),
+        }
+    }
+
+    /// Why it could not be placed on the nodes that were preferred.
+    pub(crate) fn unplaced(&mut self) -> Option<ArenaError> {
+        self.unplaced.take()
     }
 
     /// Bytes at its end that nobody ever had.
@@ -231,8 +305,19 @@ impl Chunk {
         bytes: usize,
         (nodes, threads, exact): (&NodeChoice, NonZeroUsize, bool),
     ) -> Result<Option<usize>, ArenaError> {
-        let Some(offset) = self.free.find(bytes) else { return Ok(None) };
-        let range = offset..offset + bytes;
+        Ok(self.take_some_again((bytes, bytes), (nodes, threads, exact))?.map(|range| range.start))
+    }
+
+    /// The same for `least` bytes, or as many more as the first such range has, up to `most`.
+    ///
+    /// # Errors
+    /// As [`take_again`](Self::take_again).
+    pub(crate) fn take_some_again(
+        &mut self,
+        (least, most): (usize, usize),
+        (nodes, threads, exact): (&NodeChoice, NonZeroUsize, bool),
+    ) -> Result<Option<Range<usize>>, ArenaError> {
+        let Some(range) = self.free.find(least, most) else { return Ok(None) };
         let absent = self.free.absent_in(&range, self.page.bytes());
         if !absent.is_empty() {
             let wanted_bytes = absent.iter().map(ExactSizeIterator::len).sum();
@@ -252,7 +337,7 @@ impl Chunk {
             }
         }
         self.free.take(&range);
-        Ok(Some(offset))
+        Ok(Some(range))
     }
 
     /// Takes a range back that was handed out.

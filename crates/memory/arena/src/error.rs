@@ -1,5 +1,6 @@
 //! What an arena refuses, with the cure.
 
+use std::error::Error as _;
 use std::path::PathBuf;
 
 use crate::page::{Page, Size};
@@ -66,6 +67,41 @@ pub enum ArenaError {
         #[source]
         source: planish_sys::Error,
     },
+    /// A node was named that this machine does not have, or that has no memory.
+    #[error("node {nodes} does not exist or has no memory; there are: {there}")]
+    NoSuchNode {
+        /// Those of the named that there are not, as a list.
+        nodes: String,
+        /// Those that there are.
+        there: String,
+    },
+    /// A node was named that the cpuset of this process does not have.
+    #[error("node {nodes} may not be used by this process, but {allowed}")]
+    OutsideNode {
+        /// Those of the named that it does not have, as a list.
+        nodes: String,
+        /// Those that it has.
+        allowed: String,
+    },
+    /// The memory lay on other nodes than those that were named; it was given back.
+    #[error("asked for {wanted_bytes} bytes on node {nodes}, {elsewhere_bytes} of them lay elsewhere")]
+    Misplaced {
+        /// The nodes, as a list.
+        nodes: String,
+        /// Bytes that were asked for.
+        wanted_bytes: usize,
+        /// Bytes that lay on other nodes.
+        elsewhere_bytes: usize,
+    },
+    /// One of the arenas of a set could not be had.
+    #[error("no arena on node {node}")]
+    OnNode {
+        /// Its node.
+        node: u32,
+        /// What it met.
+        #[source]
+        source: Box<ArenaError>,
+    },
     /// The kernel refused to map or to fault in.
     #[error("cannot map {wanted_bytes} bytes on {page}")]
     Map {
@@ -130,6 +166,14 @@ impl ArenaError {
             Self::Placement { .. } => "choose nodes that this process may use (Mems_allowed_list in \
                  /proc/self/status); in a container, grant CAP_SYS_NICE"
                 .into(),
+            Self::NoSuchNode { .. } => "choose one of those that there are (`planish topo`)".into(),
+            Self::OutsideNode { .. } => {
+                "choose nodes that this process may use, or widen the cpuset of its control \
+                 group (cpuset.mems)"
+                    .into()
+            }
+            Self::Misplaced { .. } => "free memory on the node, or allow others".into(),
+            Self::OnNode { source, .. } => source.cure(),
             Self::Map { .. } => {
                 "look at the limits of this process and cgroup (ulimit -v, hugetlb and memory \
                  controllers)"
@@ -143,8 +187,20 @@ impl ArenaError {
 
     /// Whether neither another size nor another page helps against it.
     pub(crate) fn is_final(&self) -> bool {
-        matches!(self, Self::Placement { .. } | Self::ReadBack { .. })
+        matches!(self, Self::Placement { .. } | Self::Misplaced { .. } | Self::ReadBack { .. })
     }
+}
+
+/// The error with its causes, as a reason why something is not as asked for.
+pub(crate) fn told(error: &ArenaError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }
 
 fn under(limit: Option<&PathBuf>) -> String {

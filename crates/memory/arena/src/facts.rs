@@ -11,7 +11,38 @@
 use std::fs;
 use std::path::PathBuf;
 
-use planish_sys::{NodeSet, cgroup};
+use planish_sys::{NodeSet, cgroup, policy};
+
+/// The nodes that memory can be had from; each `None` where the kernel does not tell.
+#[derive(Debug)]
+pub(crate) struct NodesOffered {
+    /// Those with memory.
+    pub(crate) there: Option<NodeSet>,
+    /// Those that this process may use.
+    pub(crate) allowed: Option<NodeSet>,
+}
+
+const NODES: &str = "/sys/devices/system/node";
+
+/// What this machine and the cpuset of this process have. A kernel without NUMA has neither folder nor list.
+pub(crate) fn nodes_offered() -> NodesOffered {
+    let list = |text: &str| NodeSet::parse_list(text.trim()).ok().filter(|nodes| !nodes.is_empty());
+    let there = fs::read_to_string(format!("{NODES}/has_memory")).ok();
+    // Where a container forbids the call, a file has the same list.
+    let allowed = policy::allowed_nodes().ok().filter(|nodes| !nodes.is_empty()).or_else(|| {
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        list(status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?)
+    });
+    NodesOffered { there: there.and_then(|text| list(&text)), allowed }
+}
+
+/// How far each node is for CPUs of this one, in the order of those that are online; empty where that is not told.
+pub(crate) fn distances(node: u32) -> Vec<(u32, u32)> {
+    let read = |name: &str| fs::read_to_string(format!("{NODES}/{name}")).unwrap_or_default();
+    let online = NodeSet::parse_list(read("online").trim()).unwrap_or_default();
+    let far = read(&format!("node{node}/distance"));
+    online.iter().zip(far.split_whitespace().map_while(|number| number.parse().ok())).collect()
+}
 
 /// Memory that can be had, and the file of the limit where a control group is what leaves no more.
 #[derive(Debug, PartialEq, Eq)]

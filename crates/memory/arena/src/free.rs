@@ -28,9 +28,10 @@ impl Free {
         self.absent.bytes()
     }
 
-    /// The first free range of `bytes`.
-    pub(crate) fn find(&self, bytes: usize) -> Option<usize> {
-        self.free.0.iter().find(|free| free.len() >= bytes).map(|free| free.start)
+    /// The beginning of the first free range of `least` bytes or more: all of it, but `most` at the most.
+    pub(crate) fn find(&self, least: usize, most: usize) -> Option<Range<usize>> {
+        let free = self.free.0.iter().find(|free| free.len() >= least)?;
+        Some(free.start..free.start + free.len().min(most))
     }
 
     /// The whole pages that are absent and of which a range has a byte.

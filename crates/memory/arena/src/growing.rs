@@ -18,9 +18,9 @@ use std::slice;
 use planish_sys::{Advice, Mapping};
 
 use crate::achieved::{Achieved, Backing, Extent, SMAPS, backing_of};
-use crate::builder::{Builder, Fallback};
-use crate::chunk::Wish;
-use crate::error::ArenaError;
+use crate::builder::{Builder, Fallback, nodes_to_ask};
+use crate::chunk::{Reserved, Wish, check_nodes};
+use crate::error::{ArenaError, told};
 use crate::ladder::{Granted, Ladder};
 use crate::page::{Offer, Page};
 use crate::plain::Plain;
@@ -184,10 +184,16 @@ impl Run {
         let first_bytes =
             if asked.capacity_bytes > 0 { asked.capacity_bytes } else { asked.growth.first_bytes };
         let first_bytes = first_bytes.clamp(1, most_bytes);
+        let (nodes, missing) = nodes_to_ask(&asked)?;
         let begun = |page: Page, bytes: usize| -> Result<Granted<Self>, ArenaError> {
-            let wish =
-                Wish { page, bytes: most_bytes, nodes: &asked.nodes, threads: asked.threads, offer: &offer };
-            let (mapping, usable) = wish.reserve()?;
+            let wish = Wish { page, bytes: most_bytes, nodes: &nodes, threads: asked.threads, offer: &offer };
+            let Reserved { mapping, usable, unplaced } = wish.reserve()?;
+            if asked.fallback == Fallback::Refuse
+                && let Some(error) = unplaced
+            {
+                return Err(error);
+            }
+            let unplaced = unplaced.map(|error| told(&error));
             let (asked, offer) = (asked.clone(), offer.clone());
             let mut run = Self {
                 asked,
@@ -199,14 +205,14 @@ impl Run {
                 had: 0,
                 opened: 0,
                 next_bytes: 0,
-                why_not: Vec::new(),
+                why_not: unplaced.into_iter().collect(),
             };
             let shortfall = run.fill(bytes)?;
             Ok((run, shortfall))
         };
         let ladder = Ladder { asked: &asked, offer: &offer };
         let (mut run, why_not) = ladder.descend(first_bytes, first_bytes, begun)?;
-        run.why_not = why_not;
+        run.why_not.extend(missing.into_iter().chain(why_not));
         Ok(run)
     }
 
@@ -257,6 +263,15 @@ impl Run {
             }
             shortfall = Some(error.to_string());
         }
+        if self.asked.fallback == Fallback::Refuse {
+            let start = self.mapping.as_ptr().addr() + place.start;
+            let node_stride = self.page.node_stride();
+            let piece = Extent { range: start..start + place.len(), had_bytes: place.len(), node_stride };
+            if let Err(error) = check_nodes(piece, &self.asked.nodes) {
+                let _ = self.mapping.discard(place);
+                return Err(error);
+            }
+        }
         self.there = end;
         self.had = self.had.max(end);
         self.next_bytes = self.asked.growth.after(place.len());
@@ -285,7 +300,8 @@ impl Run {
         let start = self.as_ptr().addr();
         let range = start..start + self.opened;
         let extent = Extent { range, had_bytes: self.had, node_stride: self.page.node_stride() };
-        Achieved::read(self.asked.preference, vec![extent], self.why_not.clone())
+        let asked = (self.asked.preference, &self.asked.nodes);
+        Achieved::read(asked, vec![extent], self.why_not.clone())
     }
 
     fn as_ptr(&self) -> *mut u8 {

@@ -73,7 +73,7 @@ impl<T> DerefMut for Lease<'_, T> {
 impl<T> Drop for Lease<'_, T> {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.arena.give_back(self.start.as_ptr().addr(), self.bytes);
+            self.arena.give_back([(self.start.as_ptr().addr(), self.bytes)]);
         }
     }
 }

@@ -16,6 +16,15 @@
 //! A slice is handed out for good ([`Arena::alloc_slice`]), or leased ([`Arena::lease`]): a [`Lease`] that is dropped
 //! is memory for the next, and [`Arena::trim`] hands what is not leased to the kernel, whole pages of it.
 //!
+//! A thread that takes many small pieces has them from a [`Bump`] ([`Arena::bump`]): blocks of the arena that are its
+//! own, where taking one is a sum and a comparison, without a lock. They go back as a whole.
+//!
+//! On a machine of several nodes [`Builder::per_node`] makes an arena on each, and [`PerNode::here`] is that of the node
+//! where the thread runs.
+//!
+//! What is left at the end of a chunk when something does not fit is no loss: what is smaller, leases and bumps take
+//! it. [`Arena::chunks`] tells how much that is.
+//!
 //! A slice that grows is no slice of an arena, for another may lie behind it: [`Growing`] has a run of addresses to
 //! itself ([`Builder::growing`]).
 //!
@@ -36,6 +45,7 @@
 mod achieved;
 mod arena;
 mod builder;
+mod bump;
 mod chunk;
 mod error;
 mod facts;
@@ -44,15 +54,19 @@ mod growing;
 mod ladder;
 mod lease;
 mod page;
+mod per_node;
 mod plain;
 mod prefault;
 
 pub use achieved::{Achieved, Backing};
 pub use arena::{Arena, LINE_BYTES};
 pub use builder::{Builder, Fallback, Growth, NodeChoice};
+pub use bump::Bump;
+pub use chunk::Chunk;
 pub use error::ArenaError;
 pub use growing::Growing;
 pub use lease::Lease;
 pub use page::{Page, ParsePageError, Preference};
+pub use per_node::PerNode;
 pub use plain::Plain;
 pub use planish_sys::NodeSet;

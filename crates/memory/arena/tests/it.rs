@@ -1,6 +1,8 @@
 //! Arenas on the running kernel: what was asked for is compared with what smaps and the pools say.
 
+mod bump;
 mod growing;
+mod nodes;
 mod pool;
 
 use std::alloc::Layout;
@@ -384,6 +386,8 @@ fn memory_lies_on_the_node_that_it_was_bound_to() {
         }
     }
     match on(Page::Base).node(NodeChoice::only(1000)).capacity(MB).build().unwrap_err() {
+        ArenaError::NoSuchNode { nodes, .. } => assert_eq!(nodes, "1000"),
+        // A kernel without NUMA.
         ArenaError::Placement { nodes, .. } => assert_eq!(nodes, "1000"),
         ArenaError::Memory { .. } => panic!("a node without figures must not count as full"),
         other => panic!("{other}"),
