@@ -92,6 +92,30 @@ int main(void)
     memset(memory, 1, 1 << 20);
     must(planish_arena_give_back(arena, memory), "give back");
 
+    /* What one query finds, piece by piece: this thread's own memory, without a lock, and all of it gone at once. */
+    planish_bump *bump;
+    must(planish_bump_new(arena, 0, 0, &bump), "bump");
+    for (int query = 0; query < 3; query++) {
+        struct found {
+            struct found *next;
+            size_t row;
+        } *found = NULL;
+        for (size_t row = 0; row < 1000; row++) {
+            must(planish_bump_alloc(bump, sizeof *found, 0, &memory), "found");
+            struct found *one = memory;
+            one->next = found;
+            one->row = row;
+            found = one;
+        }
+        size_t count = 0;
+        for (; found != NULL; found = found->next)
+            count += found->row < rows;
+        if (count != 1000)
+            return 1;
+        must(planish_bump_clear(bump), "clear");
+    }
+    planish_bump_free(bump);
+
     /* What is wrong is told, and the program goes on. */
     if (planish_arena_give_back(arena, memory) == PLANISH_ERROR_INVALID)
         printf("twice is refused: %s\n", planish_error_message());

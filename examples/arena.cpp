@@ -36,8 +36,10 @@ void must(planish_result result)
 struct Free {
     void operator()(planish_arena *arena) const { planish_arena_free(arena); }
     void operator()(planish_achieved *achieved) const { planish_achieved_free(achieved); }
+    void operator()(planish_bump *bump) const { planish_bump_free(bump); }
 };
 using Arena = std::unique_ptr<planish_arena, Free>;
+using Bump = std::unique_ptr<planish_bump, Free>;
 using Achieved = std::unique_ptr<planish_achieved, Free>;
 
 // For containers: memory goes back to the arena when the container lets go of it.
@@ -74,46 +76,52 @@ std::vector<std::uint32_t> nodes()
     return nodes;
 }
 
-Arena arena_on(std::uint32_t node)
+// One on each node, in the order of nodes(). A container that forbids to choose nodes gets them all the same, and is
+// told that they may lie anywhere.
+std::vector<Arena> arenas_of(std::size_t nodes)
 {
     planish_arena_options options{};
-    options.node_choice = PLANISH_NODES_BIND;
-    options.nodes = &node;
-    options.nodes_count = 1;
-    planish_arena *arena = nullptr;
-    planish_result result = planish_arena_new(&options, &arena);
-    must(result);
-    // The first chunk is made here, where a refusal is still a choice.
-    Arena owned(arena);
-    result = planish_arena_reserve(arena, 4 << 20);
-    if (result == PLANISH_ERROR_PLACEMENT) {
-        std::printf("anywhere: %s\n", planish_error_message());
-        must(planish_arena_new(nullptr, &arena));
-        return Arena(arena);
-    }
-    must(result);
-    return owned;
+    options.capacity_bytes = 4 << 20;
+    std::vector<planish_arena *> made(nodes);
+    std::size_t count = 0;
+    must(planish_arena_new_per_node(&options, made.data(), made.size(), &count));
+    return std::vector<Arena>(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-std::int64_t work(std::uint32_t node)
+void tell(std::uint32_t node, const planish_arena *arena)
 {
-    // A node may have memory and no CPU.
-    planish_result pinned = planish_pin_node(node);
-    if (pinned != PLANISH_OK && pinned != PLANISH_ERROR_OUTSIDE)
-        throw Failed(pinned);
-    Arena arena = arena_on(node);
-    Column column(Allocator<std::int64_t>(arena.get()));
-    for (std::int64_t row = 0; row < 50000; ++row)
-        column.push_back(row);
-
     planish_achieved *read = nullptr;
-    must(planish_arena_achieved(arena.get(), &read));
+    must(planish_arena_achieved(arena, &read));
     Achieved achieved(read);
     planish_backing backing{};
     must(planish_achieved_backing(achieved.get(), &backing));
     std::printf("node %u: %zu bytes mapped, %s\n", static_cast<unsigned>(node), backing.mapped_bytes,
                 backing.as_requested ? "as asked for" : "not as asked for");
-    return std::accumulate(column.begin(), column.end(), std::int64_t{0});
+    for (std::size_t index = 0; planish_achieved_why_not(achieved.get(), index) != nullptr; ++index)
+        std::printf("  %s\n", planish_achieved_why_not(achieved.get(), index));
+}
+
+// A thread beside its memory: a column that it leases, and pieces that nobody else takes a lock for.
+std::int64_t work(std::uint32_t node, planish_arena *arena)
+{
+    // A node may have memory and no CPU.
+    planish_result pinned = planish_pin_node(node);
+    if (pinned != PLANISH_OK && pinned != PLANISH_ERROR_OUTSIDE)
+        throw Failed(pinned);
+    Column column{Allocator<std::int64_t>(arena)};
+    for (std::int64_t row = 0; row < 50000; ++row)
+        column.push_back(row);
+
+    planish_bump *made = nullptr;
+    must(planish_bump_new(arena, 0, 0, &made));
+    Bump bump(made);
+    std::int64_t sum = 0;
+    for (std::int64_t row : column) {
+        void *memory = nullptr;
+        must(planish_bump_alloc(bump.get(), sizeof(std::int64_t), alignof(std::int64_t), &memory));
+        sum += *new (memory) std::int64_t(row);
+    }
+    return sum;
 }
 
 } // namespace
@@ -121,23 +129,31 @@ std::int64_t work(std::uint32_t node)
 int main()
 {
     try {
-        std::int64_t sum = 0;
-        std::string failed;
         const std::vector<std::uint32_t> all = nodes();
-        for (std::uint32_t node : all) {
-            std::thread thread([&] {
+        const std::vector<Arena> arenas = arenas_of(all.size());
+        const std::size_t count = 2 * arenas.size();
+        // Two threads on each node.
+        std::vector<std::int64_t> sums(count);
+        std::vector<std::string> failed(count);
+        std::vector<std::thread> threads;
+        for (std::size_t index = 0; index < count; ++index)
+            threads.emplace_back([&, index] {
                 try {
-                    sum += work(node);
+                    sums[index] = work(all[index / 2], arenas[index / 2].get());
                 } catch (const std::exception &error) {
-                    failed = error.what();
+                    failed[index] = error.what();
                 }
             });
+        for (std::thread &thread : threads)
             thread.join();
-        }
-        if (!failed.empty())
-            throw std::runtime_error(failed);
+        for (const std::string &reason : failed)
+            if (!reason.empty())
+                throw std::runtime_error(reason);
+        for (std::size_t index = 0; index < arenas.size(); ++index)
+            tell(all[index], arenas[index].get());
+        const std::int64_t sum = std::accumulate(sums.begin(), sums.end(), std::int64_t{0});
         std::printf("sum %lld\n", static_cast<long long>(sum));
-        return sum == 1249975000 * static_cast<std::int64_t>(all.size()) ? 0 : 1;
+        return sum == 1249975000 * static_cast<std::int64_t>(count) ? 0 : 1;
     } catch (const std::exception &error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use planish_arena::{Arena, ArenaError, NodeChoice};
+use planish_arena::{Arena, ArenaError, Growth, NodeChoice};
 use planish_latency::check_isolation;
 use planish_sys::affinity;
 
@@ -37,6 +37,23 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     // Names that stay, and room for one query that comes back.
     arena.alloc_slice::<u8>(1000)?[..6].copy_from_slice(b"trades");
     arena.lease::<u8>(1 << 20)?.fill(1);
+
+    // What queries find, piece by piece: each thread has memory of its own, without a lock, and leaves it to the next.
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let mut bump = arena.bump(Growth::BLOCKS);
+            scope.spawn(move || {
+                for query in 0..3 {
+                    let rows: Result<Vec<&mut u32>, _> = (0..1000).map(|row| bump.alloc(row)).collect();
+                    assert_eq!(rows.expect("memory for a thousand rows").len(), 1000, "query {query}");
+                    bump.clear();
+                }
+            });
+        }
+    });
+    // An engine of many threads has an arena on each node, and asks for that of the thread.
+    let arenas = Arena::builder().per_node()?;
+    arenas.here().alloc_slice::<u64>(1000)?.fill(1);
 
     let achieved = arena.achieved()?;
     println!("mapped {} bytes: {:?}", achieved.mapped_bytes, achieved.backing);

@@ -14,7 +14,8 @@
  * - Null, pointers that are not aligned, sizes that overflow and memory that is not leased are errors. That a pointer
  *   points to memory that is there and large enough, and that nobody uses a handle while it is freed, or after, is what
  *   the caller owes: the library cannot see it.
- * - Every function may be called by several threads at once, with the same arena too, but for those that free.
+ * - Every function may be called by several threads at once, with the same arena too, but for those that free, and
+ *   those of a planish_bump, which is one thread's at a time.
  * - What fails leaves everything as it was. The process ends only where Rust ends it: when malloc has nothing left.
  *
  * Arenas and memory that grows belong to the process that made them. In a child of fork(2) the functions that free them
@@ -58,7 +59,7 @@ typedef enum planish_result {
     PLANISH_ERROR_NOT_BACKED = 6,
     /* There is less memory, on the machine or in the control group, and the kernel would kill somebody for it. */
     PLANISH_ERROR_MEMORY = 7,
-    /* The kernel refused to place memory on these nodes. */
+    /* The kernel refused to place memory on these nodes, or it lay on others and was given back (exact). */
     PLANISH_ERROR_PLACEMENT = 8,
     /* The kernel refused to map or to fault in. */
     PLANISH_ERROR_MAP = 9,
@@ -68,11 +69,11 @@ typedef enum planish_result {
     PLANISH_ERROR_FORBIDDEN = 11,
     /* The kernel does not have the call, or does not tell what was asked. */
     PLANISH_ERROR_MISSING = 12,
-    /* A CPU is offline, or the cpuset of the process does not have it. */
+    /* A CPU is offline, or the cpuset of the process does not have the CPU or the node. */
     PLANISH_ERROR_OUTSIDE = 13,
     /* No page is there: nobody has written to it yet, or nothing is mapped at the address. */
     PLANISH_ERROR_ABSENT = 14,
-    /* This machine has no such node. */
+    /* This machine has no such node, or none with memory. */
     PLANISH_ERROR_NO_SUCH_NODE = 15,
     /* Another call of the kernel failed; the message has its words. */
     PLANISH_ERROR_SYSTEM = 16,
@@ -126,7 +127,10 @@ typedef enum planish_nodes {
     /* On the named nodes only. */
     PLANISH_NODES_BIND = 2,
     /* Page by page round the named nodes. */
-    PLANISH_NODES_INTERLEAVE = 3
+    PLANISH_NODES_INTERLEAVE = 3,
+    /* On the named nodes first, on others where those are full, do not exist or may not be used: then
+     * planish_achieved_why_not says so, and with `exact` it is an error. */
+    PLANISH_NODES_PREFER = 4
 } planish_nodes;
 
 /* What an arena is asked for. All zero is the default: `planish_arena_options options = {0};` (C++: `{}`). */
@@ -134,7 +138,7 @@ typedef struct planish_arena_options {
     /* A planish_page. */
     uint32_t page;
     /* 0: where these pages cannot be had the next smaller ones are taken, and planish_achieved_why_not says why.
-     * 1: it is an error. */
+     * 1: it is an error, and so is memory on other nodes than those that are named. */
     uint32_t exact;
     /* A planish_nodes. */
     uint32_t node_choice;
@@ -157,12 +161,24 @@ typedef struct planish_arena_options {
 /* Makes an arena; null options are the default. To be freed by planish_arena_free. */
 planish_result planish_arena_new(const planish_arena_options *options, planish_arena **arena);
 
-/* Unmaps an arena with everything that it has handed out. Null is nothing to do. */
+/*
+ * Makes an arena on each node that this process can have memory from, in the order of planish_numa_nodes, so that the
+ * one at index i is on the node at index i there. Each prefers its node, or with `exact` is bound to it; node_choice is
+ * PLANISH_NODES_INHERIT. All are made or none: a capacity that is too small, but for (NULL, 0, &count), is
+ * PLANISH_ERROR_INVALID. Each is to be freed by planish_arena_free.
+ */
+planish_result planish_arena_new_per_node(const planish_arena_options *options, planish_arena **arenas,
+                                          size_t capacity, size_t *count);
+
+/*
+ * Unmaps an arena with everything that it has handed out, but while a planish_bump has blocks of it: then the last of
+ * those takes it along. Null is nothing to do.
+ */
 void planish_arena_free(planish_arena *arena);
 
 /*
  * Zeroed memory that stays until the arena is freed, on a multiple of `align` (a power of two), of a cache line at
- * least; 0 is a cache line. `bytes` is not 0. It costs a lock, a sum and getpid(2), but where it needs a new chunk.
+ * least; 0 is a cache line. `bytes` is not 0. It costs a lock and a sum, but where it needs a new chunk.
  */
 planish_result planish_arena_alloc(planish_arena *arena, size_t bytes, size_t align, void **memory);
 
@@ -189,6 +205,37 @@ planish_result planish_arena_trim(planish_arena *arena, size_t keep_bytes, size_
 
 /* Bytes that are handed out, alignment included. */
 planish_result planish_arena_used_bytes(const planish_arena *arena, size_t *bytes);
+
+/* ---- Memory of one thread --------------------------------------------------------------------------------------- */
+
+/*
+ * Blocks of an arena that one thread fills: taking some is a sum and a comparison, without a lock and without a line of
+ * memory that another thread writes. Nothing that was handed out moves. It all goes back as a whole, and what a thread
+ * leaves behind is there for the next. It may be handed to another thread, which then is the one to call.
+ */
+typedef struct planish_bump planish_bump;
+
+/*
+ * Makes one; it has no memory yet. Blocks have first_bytes (0: 64 KB), then twice as many each, up to cap_bytes (0:
+ * 2 MB); the tails of chunks and what others gave back are taken before new memory, whatever they have. To be freed by
+ * planish_bump_free.
+ */
+planish_result planish_bump_new(planish_arena *arena, size_t first_bytes, size_t cap_bytes, planish_bump **bump);
+
+/* Gives everything that it has back to its arena. Null is nothing to do. */
+void planish_bump_free(planish_bump *bump);
+
+/*
+ * Zeroed memory that stays until the bump is cleared or freed, on a multiple of `align` (a power of two; 0 is 16).
+ * `bytes` is not 0.
+ */
+planish_result planish_bump_alloc(planish_bump *bump, size_t bytes, size_t align, void **memory);
+
+/* Takes everything back at once, for what comes next; all blocks but the newest go to the arena. */
+planish_result planish_bump_clear(planish_bump *bump);
+
+/* Bytes that it has handed out, alignment included. */
+planish_result planish_bump_used_bytes(const planish_bump *bump, size_t *bytes);
 
 /* ---- What an arena really has ----------------------------------------------------------------------------------- */
 
@@ -285,6 +332,12 @@ planish_result planish_numa_cpus(uint32_t node, uint32_t *cpus, size_t capacity,
 
 /* How far memory of node `to` is for CPUs of node `from`, as the firmware says; 10 is a node's own. */
 planish_result planish_numa_distance(uint32_t from, uint32_t to, uint32_t *distance);
+
+/*
+ * The node whose memory is nearest to CPUs of node `from`, among those that this process can have memory from: itself,
+ * but for a node without memory or outside of the cpuset.
+ */
+planish_result planish_numa_memory_node(uint32_t from, uint32_t *node);
 
 /* Where the calling thread runs at this moment; it stays true while the thread is pinned. */
 planish_result planish_numa_here(uint32_t *cpu, uint32_t *node);

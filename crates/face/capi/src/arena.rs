@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ::planish_arena::{Arena, Builder, Fallback, Growth, LINE_BYTES, Lease, NodeChoice, Page, Preference};
+use planish_host::Host;
 
 use crate::achieved::planish_achieved;
 use crate::guard::{Fault, guard};
-use crate::pointer::{Home, Housed, Place, free, handle, housed, numbers};
+use crate::numa::nodes;
+use crate::pointer::{Home, Housed, List, Place, free, handle, housed, numbers};
 use crate::result::planish_result;
 
 /// The kind of page that an arena begins with.
@@ -38,6 +40,8 @@ pub enum planish_nodes {
     PLANISH_NODES_BIND = 2,
     /// Page by page round these.
     PLANISH_NODES_INTERLEAVE = 3,
+    /// On these first.
+    PLANISH_NODES_PREFER = 4,
 }
 
 /// What an arena is asked for; all zero is the default.
@@ -130,7 +134,7 @@ impl planish_arena_options {
     fn choice(&self, nodes: Vec<u32>) -> Result<NodeChoice, Fault> {
         use planish_nodes::*;
         let is = |choice: planish_nodes| self.node_choice == choice as u32;
-        let wants_nodes = is(PLANISH_NODES_BIND) || is(PLANISH_NODES_INTERLEAVE);
+        let wants_nodes = is(PLANISH_NODES_BIND) || is(PLANISH_NODES_INTERLEAVE) || is(PLANISH_NODES_PREFER);
         if wants_nodes == nodes.is_empty() {
             let message = if wants_nodes {
                 "no nodes are named"
@@ -145,6 +149,7 @@ impl planish_arena_options {
             () if is(PLANISH_NODES_LOCAL) => NodeChoice::Local,
             () if is(PLANISH_NODES_BIND) => NodeChoice::Bind(nodes),
             () if is(PLANISH_NODES_INTERLEAVE) => NodeChoice::Interleave(nodes),
+            () if is(PLANISH_NODES_PREFER) => NodeChoice::Prefer(nodes),
             () => {
                 return Err(Fault::invalid(format!("node_choice is {}, no planish_nodes", self.node_choice)));
             }
@@ -156,7 +161,8 @@ impl planish_arena_options {
 pub struct planish_arena {
     /// What C leases, by address: what comes back is then known to be a lease, and how long it is.
     leases: Mutex<BTreeMap<usize, NonNull<[u8]>>>,
-    pub(crate) arena: Arena,
+    /// Shared with the bumps that have blocks of it.
+    pub(crate) arena: Arc<Arena>,
     home: Home,
 }
 
@@ -173,12 +179,17 @@ const _: () = {
 };
 
 impl planish_arena {
+    fn boxed(arena: Arena) -> *mut Self {
+        let (leases, arena) = (Mutex::default(), Arc::new(arena));
+        Box::into_raw(Box::new(Self { leases, arena, home: Home::here() }))
+    }
+
     fn leases(&self) -> MutexGuard<'_, BTreeMap<usize, NonNull<[u8]>>> {
         self.leases.lock().expect("nothing panics while a lease is noted")
     }
 }
 
-const ARENA: &str = "arena";
+pub(crate) const ARENA: &str = "arena";
 
 /// Makes an arena.
 ///
@@ -195,8 +206,42 @@ pub unsafe extern "C" fn planish_arena_new(
         place.put(ptr::null_mut());
         // SAFETY: the caller's promise: options that are not null can be read, and the nodes that they name.
         let builder = unsafe { planish_arena_options::wanted(options) }?;
-        let made = planish_arena { leases: Mutex::default(), arena: builder.build()?, home: Home::here() };
-        place.put(Box::into_raw(Box::new(made)));
+        place.put(planish_arena::boxed(builder.build()?));
+        Ok(())
+    })
+}
+
+/// Makes an arena on each node.
+///
+/// # Safety
+/// As planish.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn planish_arena_new_per_node(
+    options: *const planish_arena_options,
+    arenas: *mut *mut planish_arena,
+    capacity: usize,
+    count: *mut usize,
+) -> planish_result {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let list = unsafe { List::new(arenas, capacity, count) }?;
+        // SAFETY: the caller's promise: options that are not null can be read, and the nodes that they name.
+        let (choice, builder) = unsafe {
+            (options.as_ref().map_or(0, |it| it.node_choice), planish_arena_options::wanted(options)?)
+        };
+        if choice != planish_nodes::PLANISH_NODES_INHERIT as u32 {
+            return Err(Fault::invalid("node_choice is given, and each arena has a node of its own"));
+        }
+        if capacity == 0 {
+            list.count(nodes(&Host::live())?.count());
+            return Ok(());
+        }
+        let made = builder.per_node()?.into_arenas();
+        if made.len() > capacity {
+            let message = format!("capacity is {capacity}, and {} nodes have memory", made.len());
+            return Err(Fault::invalid(message));
+        }
+        list.put(made.into_iter().map(|(_, arena)| planish_arena::boxed(arena)));
         Ok(())
     })
 }
@@ -238,11 +283,11 @@ pub unsafe extern "C" fn planish_arena_alloc(
     })
 }
 
-fn some(bytes: usize) -> Result<(), Fault> {
+pub(crate) fn some(bytes: usize) -> Result<(), Fault> {
     if bytes == 0 { Err(Fault::invalid("0 bytes are no memory")) } else { Ok(()) }
 }
 
-fn too_large(bytes: usize) -> Fault {
+pub(crate) fn too_large(bytes: usize) -> Fault {
     let message = format!("{bytes} bytes with their alignment are more than an address space has");
     Fault::new(planish_result::PLANISH_ERROR_TOO_LARGE, message, "ask for less")
 }

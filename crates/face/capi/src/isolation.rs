@@ -132,7 +132,10 @@ pub unsafe extern "C" fn planish_isolation_check(
         if watch_ms > WATCH_MS_MAX {
             return Err(Fault::invalid(format!("watch_ms is {watch_ms}, more than {WATCH_MS_MAX}")));
         }
-        place.put(planish_isolation::of(&check_isolation(Duration::from_millis(watch_ms.into()), arena)?));
+        place.put(planish_isolation::of(&check_isolation(
+            Duration::from_millis(watch_ms.into()),
+            arena.map(|it| &**it),
+        )?));
         Ok(())
     })
 }

@@ -15,6 +15,7 @@
 
 mod achieved;
 mod arena;
+mod bump;
 mod growing;
 mod guard;
 mod isolation;
@@ -25,6 +26,7 @@ mod result;
 
 pub use achieved::*;
 pub use arena::*;
+pub use bump::*;
 pub use growing::*;
 pub use guard::*;
 pub use isolation::*;

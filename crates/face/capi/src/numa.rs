@@ -12,7 +12,7 @@ use crate::pointer::{List, Place};
 use crate::result::planish_result;
 
 /// The nodes that this process can take memory from.
-fn nodes(host: &Host) -> Result<NodeSet, Fault> {
+pub(crate) fn nodes(host: &Host) -> Result<NodeSet, Fault> {
     let memory = Topology::read(host).memory_nodes();
     match policy::allowed_nodes() {
         Ok(allowed) => Ok(allowed.intersection(&memory)),
@@ -95,6 +95,31 @@ pub unsafe extern "C" fn planish_numa_distance(from: u32, to: u32, distance: *mu
             return Err(Fault::new(planish_result::PLANISH_ERROR_MISSING, message, cure));
         };
         place.put(*told);
+        Ok(())
+    })
+}
+
+/// The node with memory that is nearest.
+///
+/// # Safety
+/// As planish.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn planish_numa_memory_node(from: u32, node: *mut u32) -> planish_result {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let place = unsafe { Place::new(node, "node") }?;
+        let host = Host::live();
+        let (topology, usable) = (Topology::read(&host), nodes(&host)?);
+        let from = self::node(&topology, from)?;
+        let far = topology.nodes.iter().map(|node| node.id).zip(&from.distances);
+        let nearest = far.filter(|(node, _)| usable.contains(*node)).min_by_key(|(_, far)| **far);
+        let own = usable.contains(from.id).then_some(from.id);
+        let Some(node) = own.or(nearest.map(|(node, _)| node)) else {
+            let message = format!("the kernel tells no distance from node {} to one with memory", from.id);
+            let cure = "choose one of planish_numa_nodes";
+            return Err(Fault::new(planish_result::PLANISH_ERROR_MISSING, message, cure));
+        };
+        place.put(node);
         Ok(())
     })
 }

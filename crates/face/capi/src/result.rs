@@ -27,7 +27,7 @@ pub enum planish_result {
     PLANISH_ERROR_NOT_BACKED = 6,
     /// There is less memory.
     PLANISH_ERROR_MEMORY = 7,
-    /// The kernel refused the nodes.
+    /// The kernel refused the nodes, or gave others.
     PLANISH_ERROR_PLACEMENT = 8,
     /// The kernel refused the mapping.
     PLANISH_ERROR_MAP = 9,
@@ -37,11 +37,11 @@ pub enum planish_result {
     PLANISH_ERROR_FORBIDDEN = 11,
     /// The kernel does not have the call.
     PLANISH_ERROR_MISSING = 12,
-    /// The cpuset of the process does not have the CPU, or it is offline.
+    /// The cpuset of the process does not have the CPU or the node, or the CPU is offline.
     PLANISH_ERROR_OUTSIDE = 13,
     /// No page is there.
     PLANISH_ERROR_ABSENT = 14,
-    /// There is no such node.
+    /// There is no such node, or it has no memory.
     PLANISH_ERROR_NO_SUCH_NODE = 15,
     /// Another call of the kernel failed.
     PLANISH_ERROR_SYSTEM = 16,
@@ -84,12 +84,18 @@ pub extern "C" fn planish_result_name(result: u32) -> *const c_char {
 
 impl From<ArenaError> for Fault {
     fn from(error: ArenaError) -> Self {
-        let result = match &error {
+        let met = match &error {
+            ArenaError::OnNode { source, .. } => &**source,
+            error => error,
+        };
+        let result = match met {
             ArenaError::PoolShort { .. } => PLANISH_ERROR_POOL_SHORT,
             ArenaError::NoSuchPage { .. } => PLANISH_ERROR_NO_SUCH_PAGE,
             ArenaError::NotBacked { .. } => PLANISH_ERROR_NOT_BACKED,
             ArenaError::Memory { .. } => PLANISH_ERROR_MEMORY,
-            ArenaError::Placement { .. } => PLANISH_ERROR_PLACEMENT,
+            ArenaError::Placement { .. } | ArenaError::Misplaced { .. } => PLANISH_ERROR_PLACEMENT,
+            ArenaError::NoSuchNode { .. } => PLANISH_ERROR_NO_SUCH_NODE,
+            ArenaError::OutsideNode { .. } => PLANISH_ERROR_OUTSIDE,
             ArenaError::Map { .. } => PLANISH_ERROR_MAP,
             ArenaError::ReadBack { .. } => PLANISH_ERROR_READ_BACK,
             ArenaError::TooLarge { .. } => PLANISH_ERROR_TOO_LARGE,

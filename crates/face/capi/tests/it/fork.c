@@ -25,7 +25,8 @@
 
 enum { BYTES = 1 << 20 };
 
-static void in_child(planish_arena *arena, planish_growing *growing, unsigned char *leased, unsigned char *grown) {
+static void in_child(planish_arena *arena, planish_growing *growing, planish_bump *bump, unsigned char *leased,
+                     unsigned char *grown) {
     void *memory = leased;
     size_t bytes = 0;
     planish_achieved *achieved = NULL;
@@ -43,6 +44,10 @@ static void in_child(planish_arena *arena, planish_growing *growing, unsigned ch
     REFUSED(planish_growing_resize(growing, 1, &memory));
     REFUSED(planish_growing_trim(growing, &bytes));
     REFUSED(planish_growing_achieved(growing, &achieved));
+    REFUSED(planish_bump_alloc(bump, 1, 0, &memory));
+    REFUSED(planish_bump_clear(bump));
+    REFUSED(planish_bump_used_bytes(bump, &bytes));
+    REFUSED(planish_bump_new(arena, 0, 0, &bump));
     planish_arena_free(arena);
     planish_growing_free(growing);
     MUST(leased[0] == 7 && leased[BYTES - 1] == 7 && grown[0] == 8 && grown[BYTES - 1] == 8);
@@ -64,24 +69,29 @@ int main(void) {
     options.capacity_bytes = BYTES;
     planish_arena *arena = NULL;
     planish_growing *growing = NULL;
-    void *leased = NULL, *grown = NULL;
+    planish_bump *bump = NULL;
+    void *leased = NULL, *grown = NULL, *bumped = NULL;
     MUST(planish_arena_new(&options, &arena) == PLANISH_OK);
     MUST(planish_growing_new(&options, BYTES, &growing) == PLANISH_OK);
     MUST(planish_arena_lease(arena, BYTES, &leased) == PLANISH_OK);
     MUST(planish_growing_resize(growing, BYTES, &grown) == PLANISH_OK);
+    MUST(planish_bump_new(arena, 0, 0, &bump) == PLANISH_OK);
+    MUST(planish_bump_alloc(bump, 100, 0, &bumped) == PLANISH_OK);
     memset(leased, 7, BYTES);
     memset(grown, 8, BYTES);
 
     pid_t child = fork();
     MUST(child >= 0);
     if (child == 0) {
-        in_child(arena, growing, leased, grown);
+        in_child(arena, growing, bump, leased, grown);
         exit(0);
     }
     int status = -1;
     MUST(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     MUST(((unsigned char *)leased)[0] == 7 && ((unsigned char *)grown)[BYTES - 1] == 8);
     MUST(planish_arena_give_back(arena, leased) == PLANISH_OK);
+    MUST(planish_bump_alloc(bump, 100, 0, &bumped) == PLANISH_OK);
+    planish_bump_free(bump);
     planish_growing_free(growing);
     planish_arena_free(arena);
     puts("parent is done");

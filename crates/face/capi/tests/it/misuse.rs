@@ -44,7 +44,7 @@ fn arena_with(options: &planish_arena_options) -> Result<*mut planish_arena, pla
 #[test]
 fn null_is_an_error_everywhere() {
     let arena = arena_with(&options()).unwrap();
-    let (mut bytes, mut memory, mut achieved) = (0, null_mut(), null_mut());
+    let (mut bytes, mut memory, mut achieved, mut bump) = (0, null_mut(), null_mut(), null_mut());
     let (mut number, mut backing) = (0, planish_backing::default());
     // SAFETY: every pointer is null or points to a variable of this function.
     unsafe {
@@ -69,6 +69,14 @@ fn null_is_an_error_everywhere() {
             planish_growing_resize(null_mut(), 1, &mut memory),
             planish_growing_trim(null_mut(), null_mut()),
             planish_growing_achieved(null(), &mut achieved),
+            planish_arena_new_per_node(null(), null_mut(), 0, null_mut()),
+            planish_arena_new_per_node(null(), null_mut(), 1, &mut bytes),
+            planish_bump_new(null_mut(), 0, 0, &mut bump),
+            planish_bump_new(arena, 0, 0, null_mut()),
+            planish_bump_alloc(null_mut(), 1, 0, &mut memory),
+            planish_bump_clear(null_mut()),
+            planish_bump_used_bytes(null(), &mut bytes),
+            planish_numa_memory_node(0, null_mut()),
             planish_numa_nodes(null_mut(), 0, null_mut()),
             planish_numa_nodes(null_mut(), 1, &mut bytes),
             planish_numa_cpus(0, null_mut(), 0, null_mut()),
@@ -88,6 +96,7 @@ fn null_is_an_error_everywhere() {
         planish_arena_free(null_mut());
         planish_achieved_free(null_mut());
         planish_growing_free(null_mut());
+        planish_bump_free(null_mut());
         assert_eq!(planish_arena_give_back(arena, null_mut()), PLANISH_OK, "as free(NULL)");
         assert_eq!(planish_arena_trim(arena, 0, null_mut()), PLANISH_OK);
         planish_arena_free(arena);
@@ -132,15 +141,6 @@ fn what_the_machine_cannot_give_is_told_with_a_cure() {
     // SAFETY: the text lives until the next failure of this thread.
     let cure = unsafe { CStr::from_ptr(planish_error_cure()) }.to_str().unwrap();
     assert!(cure.starts_with("ask for less"), "{cure}");
-    let far = [1000u32];
-    let placed = planish_arena_options {
-        node_choice: 2,
-        nodes: far.as_ptr(),
-        nodes_count: 1,
-        capacity_bytes: MB,
-        ..options()
-    };
-    assert_eq!(arena_with(&placed).err(), Some(PLANISH_ERROR_PLACEMENT));
 }
 
 #[test]
@@ -384,5 +384,129 @@ fn a_thread_that_may_be_moved_is_told_so() {
         assert_eq!(planish_isolation_check(null(), 0, &mut found), PLANISH_OK);
         assert_eq!(found.backing, planish_backing::default());
         planish_arena_free(arena);
+    }
+}
+
+/// A thread's own memory of an arena; the arena goes with the last of them.
+#[test]
+fn a_bump_outlives_the_handle_of_its_arena() {
+    let arena = arena_with(&options()).unwrap();
+    let (mut bump, mut other, mut memory, mut bytes) = (null_mut(), null_mut(), null_mut(), 0);
+    // SAFETY: the arguments are null or variables of this function; handles come from the library, are used by this
+    // thread alone and freed once.
+    unsafe {
+        assert_eq!(planish_bump_new(arena, 0, 0, &mut bump), PLANISH_OK);
+        assert_eq!(
+            planish_bump_new(arena, 1 << 20, 1, &mut other),
+            PLANISH_OK,
+            "the cap is no less than the first"
+        );
+        let mut places = Vec::new();
+        for align in [0, 1, 64, 4096] {
+            assert_eq!(planish_bump_alloc(bump, 100, align, &mut memory), PLANISH_OK);
+            assert!(memory.addr().is_multiple_of(align.max(1)));
+            places.push(memory.cast::<u8>());
+        }
+        planish_arena_free(arena);
+        for place in &places {
+            let slice = std::slice::from_raw_parts_mut(*place, 100);
+            assert!(slice.iter().all(|byte| *byte == 0));
+            slice.fill(7);
+        }
+        assert_eq!(planish_bump_alloc(bump, 5 * MB, 0, &mut memory), PLANISH_OK, "it still grows");
+        assert_eq!(planish_bump_used_bytes(bump, &mut bytes), PLANISH_OK);
+        assert!(bytes >= 5 * MB + 400, "{bytes}");
+        planish_bump_free(other);
+        assert_eq!(planish_bump_clear(bump), PLANISH_OK);
+        assert_eq!(planish_bump_used_bytes(bump, &mut bytes), PLANISH_OK);
+        assert_eq!((bytes, planish_bump_alloc(bump, 100, 0, &mut memory)), (0, PLANISH_OK));
+        assert!(
+            std::slice::from_raw_parts(memory.cast::<u8>(), 100).iter().all(|byte| *byte == 0),
+            "zeroed again"
+        );
+        for (bytes, align, word) in [(0, 0, "0 bytes"), (1, 3, "align is 3")] {
+            assert_eq!(planish_bump_alloc(bump, bytes, align, &mut memory), PLANISH_ERROR_INVALID);
+            assert!(memory.is_null() && message().contains(word), "{}", message());
+        }
+        assert_eq!(planish_bump_alloc(bump, usize::MAX, 0, &mut memory), PLANISH_ERROR_TOO_LARGE);
+        assert_eq!(planish_bump_alloc(bump, 1 << 46, 0, &mut memory), PLANISH_ERROR_MEMORY);
+        planish_bump_free(bump);
+    }
+}
+
+#[test]
+fn blocks_beyond_an_address_space_are_refused() {
+    let arena = arena_with(&options()).unwrap();
+    let mut bump = without_provenance_mut(8);
+    // SAFETY: a handle of the library, freed once, and a variable of this function.
+    unsafe {
+        assert_eq!(planish_bump_new(arena, usize::MAX, 0, &mut bump), PLANISH_ERROR_TOO_LARGE);
+        assert!(bump.is_null(), "it is set to null when it fails");
+        planish_arena_free(arena);
+    }
+}
+
+#[test]
+fn each_node_has_an_arena_in_the_order_of_the_nodes() {
+    let (mut nodes, mut count, mut made) = ([0; 64], 0, 0);
+    let mut arenas = [null_mut(); 64];
+    let options = planish_arena_options { capacity_bytes: MB, ..options() };
+    // SAFETY: the arguments are null or variables of this function, and lists have as much room as is told.
+    unsafe {
+        assert_eq!(planish_numa_nodes(nodes.as_mut_ptr(), nodes.len(), &mut count), PLANISH_OK);
+        assert_eq!(planish_arena_new_per_node(&options, null_mut(), 0, &mut made), PLANISH_OK);
+        assert_eq!(made, count, "asked for the number, none is made");
+        let result = planish_arena_new_per_node(&options, arenas.as_mut_ptr(), arenas.len(), &mut made);
+        assert_eq!((result, made), (PLANISH_OK, count), "{}", message());
+        for (arena, node) in arenas[..made].iter().zip(nodes) {
+            let (mut memory, mut on) = (null_mut(), 0);
+            assert_eq!(planish_arena_alloc(*arena, 1, 0, &mut memory), PLANISH_OK);
+            match planish_numa_node_of(memory, &mut on) {
+                PLANISH_OK => assert_eq!(on, node),
+                error => planish_skip::skip(
+                    "each_node_has_an_arena_in_the_order_of_the_nodes",
+                    format!("{error:?}"),
+                ),
+            }
+            let mut nearest = u32::MAX;
+            assert_eq!(planish_numa_memory_node(node, &mut nearest), PLANISH_OK);
+            assert_eq!(nearest, node, "a node with memory is its own");
+            planish_arena_free(*arena);
+        }
+        assert_eq!(planish_numa_memory_node(1000, &mut 0), PLANISH_ERROR_NO_SUCH_NODE);
+        let bound = planish_arena_options { node_choice: 1, ..options };
+        assert_eq!(
+            planish_arena_new_per_node(&bound, arenas.as_mut_ptr(), arenas.len(), &mut made),
+            PLANISH_ERROR_INVALID
+        );
+        assert!(message().contains("a node of its own"), "{}", message());
+    }
+}
+
+#[test]
+fn nodes_that_do_not_exist_are_an_error_or_passed_over() {
+    let nodes = [1000u32];
+    let on = |choice| planish_arena_options {
+        node_choice: choice,
+        nodes: nodes.as_ptr(),
+        nodes_count: 1,
+        capacity_bytes: MB,
+        ..options()
+    };
+    let bound = arena_with(&on(planish_nodes::PLANISH_NODES_BIND as u32)).err();
+    if bound == Some(PLANISH_ERROR_PLACEMENT) {
+        return planish_skip::skip("nodes_that_do_not_exist_are_an_error_or_passed_over", message());
+    }
+    assert_eq!(bound, Some(PLANISH_ERROR_NO_SUCH_NODE));
+    assert!(message().starts_with("node 1000 does not exist"), "{}", message());
+    let preferred = arena_with(&on(planish_nodes::PLANISH_NODES_PREFER as u32)).unwrap();
+    let mut achieved = null_mut();
+    // SAFETY: handles of the library, each freed once; the text belongs to the second.
+    unsafe {
+        assert_eq!(planish_arena_achieved(preferred, &mut achieved), PLANISH_OK);
+        let why = CStr::from_ptr(planish_achieved_why_not(achieved, 0)).to_str().unwrap();
+        assert!(why.starts_with("node 1000 does not exist"), "{why}");
+        planish_achieved_free(achieved);
+        planish_arena_free(preferred);
     }
 }
