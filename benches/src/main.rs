@@ -13,6 +13,7 @@ mod large;
 mod memory;
 mod process;
 mod recorded;
+mod rounds;
 mod row;
 mod series;
 mod simulated;
@@ -34,13 +35,16 @@ struct Arguments {
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
     json: Option<PathBuf>,
+    /// Write the table as a page of Markdown too
+    #[arg(long, value_name = "F")]
+    page: Option<PathBuf>,
     /// For spine, host, memory and text: the release binary
     #[arg(long, value_name = "FILE")]
     planish: Option<PathBuf>,
     /// For series: a folder with hand-tuned kernels.c to be measured against
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
-    /// For the server that `memory` measures: its memory
+    /// For the server that `memory` measures: its part
     #[arg(long, value_name = "WORD", hide = true)]
     role: Option<String>,
     /// For series: instructions to use (avx512, avx2, neon, scalar) instead of the widest
@@ -56,9 +60,9 @@ enum Name {
     Host,
     /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables
     Series,
-    /// Maps of a large server and of a splintered process
+    /// Maps of a large server and of a splintered process; arenas: bump allocation, partitions, prefault, random reads
     Memory,
-    /// The process that `memory` measures
+    /// A process that `memory` measures, or that holds pages for it
     #[value(hide = true)]
     Server,
     /// Orders of a large program, import of a large recording
@@ -96,6 +100,10 @@ fn main() -> Result<ExitCode> {
     rows.print();
     if let Some(file) = &arguments.json {
         rows.write_json(file)?;
+    }
+    if let Some(file) = &arguments.page {
+        let name = clap::ValueEnum::to_possible_value(&arguments.name).context("it was named")?;
+        rows.write_page(file, &format!("`./x bench {}`", name.get_name()))?;
     }
     // The contract's 1: there are findings, here figures over their limit.
     Ok(ExitCode::from(u8::from(!rows.all_kept())))

@@ -14,6 +14,40 @@ pub enum Limit {
     AtLeast,
 }
 
+/// What an interval says of a limit: noise explains neither of the first two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// All of it is on the right side.
+    Kept,
+    /// None of it is.
+    NotKept,
+    /// The limit lies within.
+    Undecided,
+}
+
+impl Verdict {
+    fn of(figure: Figure, (limit, baseline): (Limit, f64)) -> Self {
+        let keeps = |value: f64| match limit {
+            Limit::AtMost => value <= baseline,
+            Limit::AtLeast => value >= baseline,
+        };
+        match (keeps(figure.low), keeps(figure.high)) {
+            (true, true) => Self::Kept,
+            (false, false) => Self::NotKept,
+            _ => Self::Undecided,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::NotKept => "not kept",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
 /// One figure.
 #[derive(Serialize)]
 pub struct Row {
@@ -33,6 +67,8 @@ pub struct Row {
     pub high: Option<f64>,
     /// Which side of the limit is right.
     pub limit: Option<Limit>,
+    /// What the interval says of the limit; `null` where there is no figure or no limit.
+    pub verdict: Option<Verdict>,
     /// Why there is no figure.
     pub reason: Option<String>,
     /// What else there is to say, such as the two times behind a ratio.
@@ -104,6 +140,7 @@ impl Rows {
         let baseline = limit.map(|(_, baseline)| baseline);
         let note = result.as_ref().ok().map(|(_, note)| note.clone()).filter(|note| !note.is_empty());
         let figure = result.as_ref().ok().map(|(figure, _)| figure);
+        let verdict = figure.zip(limit).map(|(figure, limit)| Verdict::of(*figure, limit));
         self.rows.push(Row {
             name: name.to_owned(),
             value: figure.map(|figure| figure.value),
@@ -113,6 +150,7 @@ impl Rows {
             low: figure.map(|figure| figure.low),
             high: figure.map(|figure| figure.high),
             limit: limit.map(|(limit, _)| limit),
+            verdict,
             reason: result.as_ref().err().map(|error| format!("{error:#}")),
             note,
         });
@@ -135,6 +173,16 @@ impl Rows {
         for row in &self.rows {
             println!("{}", row.line(width));
         }
+    }
+
+    /// Writes the table as a page of Markdown under `heading`, with the machine and the day, for docs/.
+    pub fn write_page(&self, file: &Path, heading: &str) -> Result<()> {
+        let mut page = format!("# {heading}\n\n{}\n\n", machine());
+        page += "| what | value | interval | limit | verdict | |\n|---|---|---|---|---|---|\n";
+        for row in &self.rows {
+            page += &row.page_line();
+        }
+        std::fs::write(file, page).with_context(|| format!("write {}", file.display()))
     }
 
     /// Writes the envelope of the contract, schema `planish.bench/1`.
@@ -162,6 +210,22 @@ impl Row {
         }
     }
 
+    fn page_line(&self) -> String {
+        let sign = if self.limit == Some(Limit::AtMost) { "<=" } else { ">=" };
+        let limit = self.baseline.map_or_else(String::new, |baseline| format!("{sign} {baseline}"));
+        let (name, note) = (&self.name, self.note.as_deref().unwrap_or_default());
+        let Some(value) = self.value else {
+            let reason = self.reason.as_deref().unwrap_or("not measured");
+            return format!("| {name} | - | | {limit} | | {reason} |\n");
+        };
+        let interval = match (self.low, self.high) {
+            (Some(low), Some(high)) if low < high => format!("{} .. {}", shown(low), shown(high)),
+            _ => String::new(),
+        };
+        let verdict = self.verdict.map_or("", Verdict::word);
+        format!("| {name} | {} {} | {interval} | {limit} | {verdict} | {note} |\n", shown(value), self.unit)
+    }
+
     fn line(&self, width: usize) -> String {
         let sign = if self.limit == Some(Limit::AtMost) { "<=" } else { ">=" };
         let limit = self.baseline.map_or_else(|| "-".to_owned(), |baseline| format!("{sign} {baseline}"));
@@ -175,7 +239,13 @@ impl Row {
         let interval = format!("{:.4} .. {:.4}", self.low.unwrap_or(value), self.high.unwrap_or(value));
         let ratio = self.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
         let note = self.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
-        let over = if self.is_kept() { "" } else { "  NOT KEPT" };
+        // Decided by the value, and told apart where noise alone may have done it.
+        let over = match (self.is_kept(), self.verdict) {
+            (true, Some(Verdict::Undecided)) => "  within noise of the limit",
+            (true, _) => "",
+            (false, Some(Verdict::Undecided)) => "  NOT KEPT, within noise",
+            (false, _) => "  NOT KEPT",
+        };
         format!(
             "{:<width$}  {value:>10.4}  {interval:>21}  {limit:>9}  {ratio:>6}  {}{note}{over}",
             self.name, self.unit
@@ -183,9 +253,54 @@ impl Row {
     }
 }
 
+/// Three digits, as many as such figures are good for.
+fn shown(value: f64) -> String {
+    let digits = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6);
+    format!("{value:.*}", digits as usize)
+}
+
+/// The machine and the day, in one line.
+fn machine() -> String {
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).and_then(|line| line.split_once(':'));
+        line.map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let kilobytes = field(&read("/proc/meminfo"), "MemTotal");
+    let gib = kilobytes.trim_end_matches("kB").trim().parse::<f64>().unwrap_or(0.0) / f64::from(1 << 20);
+    let is_guest = read("/proc/cpuinfo")
+        .lines()
+        .any(|line| line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor"));
+    let days = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |now| now.as_secs() / 86400);
+    format!(
+        "{}: {cpus} CPUs ({}), {gib:.0} GiB{}, kernel {}. Load {}.",
+        date(days),
+        field(&read("/proc/cpuinfo"), "model name"),
+        if is_guest { ", a guest" } else { "" },
+        read("/proc/sys/kernel/osrelease").trim(),
+        read("/proc/loadavg").split_whitespace().next().unwrap_or("unknown"),
+    )
+}
+
+/// Days since 1970 as a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
+fn date(days: u64) -> String {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Figure, Limit, Rows};
+    use super::{Figure, Limit, Rows, Verdict, date, shown};
 
     #[test]
     fn what_stands_beside_breaks_no_limit_and_what_is_over_its_own_does() {
@@ -201,5 +316,47 @@ mod tests {
         let mut missing = Rows::default();
         missing.add("ours", "ms", (Limit::AtMost, 50.0), || anyhow::bail!("not measured"));
         assert!(!missing.all_kept());
+    }
+
+    #[test]
+    fn noise_explains_neither_what_is_kept_nor_what_is_not() {
+        let of = |low, high, limit| Verdict::of(Figure { value: (low + high) / 2.0, low, high }, limit);
+        for (low, high, at_most, at_least) in [
+            (0.8, 0.9, Verdict::Kept, Verdict::NotKept),
+            (0.9, 1.1, Verdict::Undecided, Verdict::Undecided),
+            (1.1, 1.2, Verdict::NotKept, Verdict::Kept),
+            (1.0, 1.0, Verdict::Kept, Verdict::Kept),
+        ] {
+            assert_eq!(of(low, high, (Limit::AtMost, 1.0)), at_most, "{low} .. {high}");
+            assert_eq!(of(low, high, (Limit::AtLeast, 1.0)), at_least, "{low} .. {high}");
+        }
+        let mut rows = Rows::default();
+        let figure = Figure { value: 1.01, low: 0.9, high: 1.2 };
+        rows.add("ours", "ratio", (Limit::AtMost, 1.0), || Ok(figure));
+        assert!(rows.rows[0].line(0).ends_with("NOT KEPT, within noise"), "{}", rows.rows[0].line(0));
+    }
+
+    #[test]
+    fn a_page_has_every_row_and_says_why_one_is_missing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("page.md");
+        let mut rows = Rows::default();
+        let figure = Figure { value: 1.094, low: 1.05, high: 1.13 };
+        rows.add_with_note("ours", "ns", (Limit::AtMost, 3.0), || Ok((figure, "beside".into())));
+        rows.add("refused", "ms", (Limit::AtMost, 1.0), || anyhow::bail!("too little memory"));
+        rows.write_page(&file, "Figures").expect("written");
+        let page = std::fs::read_to_string(file).expect("there");
+        assert!(page.starts_with("# Figures\n\n20"), "{page}");
+        assert!(page.contains("| ours | 1.09 ns | 1.05 .. 1.13 | <= 3 | kept | beside |\n"), "{page}");
+        assert!(page.ends_with("| refused | - | | <= 1 | | too little memory |\n"), "{page}");
+    }
+
+    #[test]
+    fn days_are_dates_and_figures_have_three_digits() {
+        assert_eq!(
+            [0, 59, 20_780, 20_513].map(date),
+            ["1970-01-01", "1970-03-01", "2026-11-23", "2026-03-01"]
+        );
+        assert_eq!([0.01234, 1.0, 98.76, 1234.5].map(shown), ["0.0123", "1.00", "98.8", "1234"]);
     }
 }

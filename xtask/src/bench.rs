@@ -14,6 +14,9 @@ pub struct Options {
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
     json: Option<PathBuf>,
+    /// Write the table as a page of Markdown too, for docs/
+    #[arg(long, value_name = "F")]
+    page: Option<PathBuf>,
     /// For series: a folder with hand-tuned kernels.c to be measured against
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
@@ -45,6 +48,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if let Some(file) = &options.json {
         bench.arg("--json").arg(file);
     }
+    if let Some(file) = &options.page {
+        bench.arg("--page").arg(file);
+    }
     if let Some(folder) = &options.reference {
         bench.arg("--reference").arg(folder);
     }
@@ -65,6 +71,7 @@ mod tests {
         let options = |name: &str, isa: Option<&str>| Options {
             name: name.into(),
             json: None,
+            page: None,
             reference: None,
             isa: isa.map(str::to_owned),
         };

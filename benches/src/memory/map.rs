@@ -4,27 +4,29 @@
 //! The server is this program once more. Its memory is all its own mapping too, so that smaps has as much to walk as
 //! a map has: what smaps leaves out of a real server's segment is no saving of time here.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::cell::RefCell;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use planish_sys::{Advice, MapOptions, PageRequest, map_anonymous, pages};
+use planish_sys::{Advice, MapOptions, PageRequest, child, map_anonymous, pages};
 
-use crate::process::milliseconds;
-use crate::row::{Figure, Limit, Rows};
+use super::pool::Pool;
+use super::{first_line, measured, room};
+use crate::rounds::{Arm, Rounds, figure};
+use crate::row::{Limit, Rows};
 
 /// Length of the server's shared memory.
 const SERVER_BYTES: usize = 2 << 30;
-/// Memory that must stay free beside the server.
-const SPARE_BYTES: u64 = 6 << 30;
 /// Mappings of a splintered process, below the kernel's usual limit of 65,530.
 const MAPPINGS: usize = 60_000;
-/// Runs of each measurement.
-const RUNS: usize = 9;
+/// Rounds of each measurement.
+const RUNS: usize = 11;
 
-/// Measures every row of the memory plane.
-pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
+/// Adds the rows.
+pub fn measure(planish: &Path, rows: &mut Rows) {
     let at_most = |limit| (Limit::AtMost, limit);
     let room = || room(SERVER_BYTES as u64);
     let server = room().and_then(|()| Server::start("base"));
@@ -38,10 +40,9 @@ pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
     drop(pool);
     let server = Server::start("splintered");
     compare(planish, rows, "60,000 mappings", at_most(150.0), 1.0, &server);
-    Ok(())
 }
 
-/// Three rows of one process: its map, the same over a plain read of smaps, and over numastat.
+/// Rows of one process: its map by the clock, and its CPU time over that of a plain read of smaps, and of numastat.
 fn compare(
     planish: &Path,
     rows: &mut Rows,
@@ -50,88 +51,62 @@ fn compare(
     smaps_ratio: f64,
     server: &Result<Server>,
 ) {
-    let server = || server.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"));
-    let timed = |command: &dyn Fn(&str) -> Command| -> Result<Figure> {
-        let pid = server()?.pid();
-        milliseconds(RUNS, &[0], || Ok(()), || command(&pid))
-    };
-    let map = |pid: &str| {
-        let mut command = Command::new(planish);
-        command.args(["map", pid, "--json"]);
-        command
-    };
-    let smaps = |pid: &str| {
-        let mut command = Command::new("cat");
-        command.arg(format!("/proc/{pid}/smaps"));
-        command
-    };
-    let numastat = |pid: &str| {
-        let mut command = Command::new("numastat");
-        command.args(["-p", pid]);
-        command
-    };
-    let mut own = None;
-    rows.add(&format!("map, {name}"), "ms", limit, || {
-        let figure = timed(&map)?;
-        own = Some(figure);
-        Ok(figure)
-    });
-    let ratio = |other: Result<Figure>| {
-        let (own, other) = (own.context("the map was not measured")?, other?);
-        let over = |value: f64| value / other.value;
-        Ok(Figure { value: over(own.value), low: over(own.low), high: over(own.high) })
-    };
-    rows.add(&format!("map / cat smaps, {name}"), "ratio", (Limit::AtMost, smaps_ratio), || {
-        ratio(timed(&smaps))
-    });
-    if Command::new("numastat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok() {
-        let name = format!("map / numastat -p, {name}");
-        rows.add(&name, "ratio", (Limit::AtMost, smaps_ratio), || ratio(timed(&numastat)));
-    }
-}
-
-/// Refuses to take memory that the machine does not have to spare.
-fn room(bytes: u64) -> Result<()> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").context("read /proc/meminfo")?;
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    let available = kilobytes.context("no MemAvailable")? << 10;
-    ensure!(available >= bytes + SPARE_BYTES, "{} MiB are available, too few", available >> 20);
-    Ok(())
-}
-
-/// Pages added to the pool of one size; given back when dropped.
-struct Pool {
-    file: String,
-    added: u64,
-}
-
-impl Pool {
-    fn raise(page_bytes: usize, bytes: usize) -> Result<Self> {
-        let file = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page_bytes >> 10);
-        let wanted = bytes.div_ceil(page_bytes) as u64;
-        let before = Self::size(&file)?;
-        std::fs::write(&file, (before + wanted).to_string()).with_context(|| format!("write {file}"))?;
-        let pool = Self { added: Self::size(&file)?.saturating_sub(before), file };
-        ensure!(pool.added >= wanted, "the kernel granted {} of {wanted} pages", pool.added);
-        Ok(pool)
-    }
-
-    fn size(file: &str) -> Result<u64> {
-        let text = std::fs::read_to_string(file).with_context(|| format!("read {file}"))?;
-        text.trim().parse().with_context(|| format!("{file} is no number"))
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        // By subtraction: others raise and lower the pool too.
-        let left = Self::size(&self.file).map(|now| now.saturating_sub(self.added));
-        let written = left.and_then(|left| Ok(std::fs::write(&self.file, left.to_string())?));
-        if let Err(error) = written {
-            eprintln!("{} keeps {} pages of ours: {error:#}", self.file, self.added);
+    let has_numastat =
+        Command::new("numastat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let wall = RefCell::new(Vec::new());
+    let rounds = server.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")).and_then(|server| {
+        let pid = server.pid();
+        let mut map = Command::new(planish);
+        map.args(["map", &pid, "--json"]);
+        let mut smaps = Command::new("cat");
+        smaps.arg(format!("/proc/{pid}/smaps"));
+        let mut numastat = Command::new("numastat");
+        numastat.args(["-p", &pid]);
+        let timed = |command: &mut Command| -> Result<f64> {
+            let (milliseconds, cpu) = run(command)?;
+            wall.borrow_mut().extend((command.get_program() == planish).then_some(milliseconds));
+            Ok(cpu)
+        };
+        let mut arms: Vec<Arm<'_>> = vec![Box::new(|| timed(&mut map)), Box::new(|| timed(&mut smaps))];
+        if has_numastat {
+            arms.push(Box::new(|| timed(&mut numastat)));
         }
+        Rounds::measure(RUNS, &mut arms)
+    });
+    let rounds = || rounds.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"));
+    rows.add(&format!("map, {name}"), "ms", limit, || {
+        rounds()?;
+        // The first of them was to warm up.
+        let logs: Vec<f64> = wall.borrow().iter().skip(1).map(|time: &f64| time.ln()).collect();
+        figure(&logs)
+    });
+    let mut beside = |other: &str, arm: usize| {
+        let name = format!("map / {other}, {name}, CPU time");
+        rows.add_with_note(&name, "ratio", (Limit::AtMost, smaps_ratio), || {
+            let rounds = rounds()?;
+            let note = format!("{:.1} ms, {other} {:.1} ms", rounds.median(0), rounds.median(arm));
+            Ok((rounds.over(0, arm)?, note))
+        });
+    };
+    beside("cat smaps", 1);
+    if has_numastat {
+        beside("numastat -p", 2);
+    } else {
+        rows.beside(&format!("map / numastat -p, {name}, CPU time"), "ratio", || {
+            bail!("numastat is not installed here (package numactl)")
+        });
     }
+}
+
+/// Milliseconds of a process by the clock, and of CPU time.
+fn run(command: &mut Command) -> Result<(f64, f64)> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let start = Instant::now();
+    let started = command.spawn().with_context(|| format!("start {}", command.get_program().display()))?;
+    let (status, usage) = child::wait_with_usage(started).context("wait for it")?;
+    let wall = start.elapsed().as_secs_f64() * 1e3;
+    ensure!(status.success(), "{command:?} left with {status}");
+    Ok((wall, usage.cpu().as_secs_f64() * 1e3))
 }
 
 /// A process with memory of one kind, which ends when dropped.
@@ -139,13 +114,8 @@ struct Server(Child);
 
 impl Server {
     fn start(role: &str) -> Result<Self> {
-        let program = std::env::current_exe().context("our own path")?;
-        let mut command = Command::new(program);
-        command.args(["server", "--role", role]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut server = Self(command.spawn().context("start the server")?);
-        let mut line = String::new();
-        BufReader::new(server.0.stdout.take().context("its output")?).read_line(&mut line)?;
-        ensure!(line.trim() == "ready", "the server with {role} pages ended");
+        let mut server = Self(measured(role).spawn().context("start the server")?);
+        ensure!(first_line(&mut server.0)? == "ready", "the server with {role} pages ended");
         Ok(server)
     }
 

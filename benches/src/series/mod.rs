@@ -12,10 +12,11 @@ mod rows;
 mod seed;
 mod table;
 
+use crate::rounds::figure;
 use crate::row::{Figure, Rows};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use planish_kernels::Isa;
-use planish_stats::{Rng, Walsh, summary};
+use planish_stats::{Rng, summary};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,6 @@ const CALLS: usize = 5;
 const SAMPLE: Duration = Duration::from_millis(60);
 /// Threads of the other side may watch for work for a while: let them go to sleep.
 const SETTLE: Duration = Duration::from_millis(30);
-const LEVEL: f64 = 0.95;
 
 /// Adds the rows: those of the seed engine and of durable tables always, those beside C where there is a reference.
 pub fn measure(reference: Option<&Path>, isa: Isa, rows: &mut Rows) -> Result<()> {
@@ -88,10 +88,4 @@ fn ratio(
     }
     let note = format!("{:.3} ms, C {:.3} ms", summary::median(&mine), summary::median(&other));
     Ok((figure(&logs)?, note))
-}
-
-fn figure(logs: &[f64]) -> Result<Figure> {
-    let estimate = Walsh::new(logs).context("no sample")?.estimate(LEVEL);
-    let interval = estimate.interval.map(f64::exp);
-    Ok(Figure { value: estimate.value.exp(), low: interval.low, high: interval.high })
 }
