@@ -55,7 +55,7 @@ pub unsafe extern "C" fn planish_bump_new(
             return Err(too_large(blocks.cap_bytes));
         }
         let arena = Arc::clone(&arena?.arena);
-        // SAFETY: the arena does not move in its `Arc`, a share of which lives as long as the bump, and a little longer.
+        // SAFETY: the arena does not move in its `Arc`, a share of which lives a little longer than the bump.
         let lent: &'static Arena = unsafe { &*Arc::as_ptr(&arena) };
         let made =
             planish_bump { bump: UnsafeCell::new(lent.bump(blocks)), _arena: arena, home: Home::here() };

@@ -52,8 +52,8 @@ impl Block {
     }
 }
 
-/// Memory that one thread fills without a lock, and that goes back to the arena as a whole: [`clear`](Self::clear) keeps
-/// a block of it for the same thread, and dropping it, which the end of its thread does, leaves all to the next.
+/// Memory that one thread fills without a lock, and that goes back to the arena as a whole: [`clear`](Self::clear)
+/// keeps a block of it for the same thread, and dropping it, which the end of its thread does, leaves all to the next.
 ///
 /// It grows by blocks, each twice the last up to a cap; nothing that was given out moves. Items are as aligned as their
 /// type, side by side, and are not dropped. It may be sent to another thread, with what it holds.
@@ -235,8 +235,8 @@ impl<'a> Bump<'a> {
             return None;
         }
         debug_assert!(first.addr() <= next.addr() - back, "the item lies in the block");
-        // SAFETY: the item lies in the block, which begins at or before it, as was just compared. Before the first block
-        // that is nowhere, and moved by nothing.
+        // SAFETY: the item lies in the block, which begins at or before it, as was just compared. Before the first
+        // block that is nowhere, and moved by nothing.
         let item = unsafe { next.sub(back) };
         self.next.set(item);
         Some(item)

@@ -19,8 +19,8 @@
 //! A thread that takes many small pieces has them from a [`Bump`] ([`Arena::bump`]): blocks of the arena that are its
 //! own, where taking one is a sum and a comparison, without a lock. They go back as a whole.
 //!
-//! On a machine of several nodes [`Builder::per_node`] makes an arena on each, and [`PerNode::here`] is that of the node
-//! where the thread runs.
+//! On a machine of several nodes [`Builder::per_node`] makes an arena on each, and [`PerNode::here`] is that of the
+//! node where the thread runs.
 //!
 //! What is left at the end of a chunk when something does not fit is no loss: what is smaller, leases and bumps take
 //! it. [`Arena::chunks`] tells how much that is.
