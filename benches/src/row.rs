@@ -280,7 +280,7 @@ fn machine() -> String {
         date(days),
         field(&read("/proc/cpuinfo"), "model name"),
         if is_guest { ", a guest" } else { "" },
-        read("/proc/sys/kernel/osrelease").trim(),
+        read("/proc/sys/kernel/osrelease").trim().split('-').next().unwrap_or("unknown"),
         read("/proc/loadavg").split_whitespace().next().unwrap_or("unknown"),
     )
 }
