@@ -28,7 +28,7 @@ fn assert_all_on<T: planish_arena::Plain>(memory: &Growing<T>, page: Page, bytes
 #[test]
 fn what_grows_stays_where_it_is() {
     let test = "what_grows_stays_where_it_is";
-    for page in [Page::Base, Page::Thp] {
+    'pages: for page in [Page::Base, Page::Thp] {
         let mut memory = match growing(page).growing::<u64>(8 * MB) {
             Ok(memory) => memory,
             Err(error @ (ArenaError::NoSuchPage { .. } | ArenaError::NotBacked { .. })) => {
@@ -41,7 +41,16 @@ fn what_grows_stays_where_it_is() {
         let whole = |bytes: usize| bytes.next_multiple_of(page.bytes());
         assert_all_on(&memory, page, whole(MB));
         for item in 0..3 * MB as u64 {
-            memory.push(item).unwrap();
+            match memory.push(item) {
+                Ok(()) => {}
+                // Free memory is in pieces, and the first of ours took the last that was whole.
+                Err(error @ ArenaError::NotBacked { .. }) => {
+                    assert_eq!((memory.len() as u64, page), (item, Page::Thp), "nothing has changed");
+                    skip(test, error);
+                    continue 'pages;
+                }
+                Err(error) => panic!("{error}"),
+            }
         }
         assert_eq!((memory.as_mut_ptr(), memory.len()), (start, 3 * MB));
         assert!(memory.iter().enumerate().all(|(index, item)| *item == index as u64));
