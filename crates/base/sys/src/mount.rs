@@ -115,9 +115,9 @@ impl MountPoint {
         Ok(())
     }
 
-    /// Changes one option of a tmpfs, `size` or `huge`, and leaves all others as they are. One that is without swap says
-    /// so once more: kernels from 6.4 on, but for the newest, take a call that does not for the wish to have swap, and
-    /// refuse it.
+    /// Changes one option of a tmpfs, `size` or `huge`, and leaves all others as they are. One that is without swap
+    /// says so once more: kernels from 6.4 on, but for the newest, take a call that does not for the wish to have swap,
+    /// and refuse it.
     ///
     /// # Errors
     /// What the kernel says, in its own words where it has some: a size below what is used, a word that it was built

@@ -6,8 +6,9 @@
 //! of kernel/sched/syscalls.c). The newer one (`sched_setattr(2)`, Linux 3.14) would take both away; it is for an
 //! ordinary thread that gets another nice value with its class, and is told the slice that the thread shows.
 //!
-//! A nice value that counts for nothing at the time, of a realtime thread, is told and kept too: `fifo:1 nice:-5`. Where
-//! it has to change, it does so while it counts for nothing, before the class: a kill between leaves the same schedule.
+//! A nice value that counts for nothing at the time, of a realtime thread, is told and kept too: `fifo:1 nice:-5`.
+//! Where it has to change, it does so while it counts for nothing, before the class: a kill between leaves the same
+//! schedule.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Options of mounts: a size in percent is one of this machine's memory, a container's mounts are its runtime's, and what
-//! a unit has of the host's are copies.
+//! Options of mounts: a size in percent is one of this machine's memory, a container's mounts are its runtime's, and
+//! what a unit has of the host's are copies.
 
 use planish_model::{
     Form, HostFacts, Knob, KnobId, Observation, ValueType, Verdict, VerdictKind, place, tmpfs_bytes,
@@ -23,8 +23,8 @@ pub(crate) fn in_bytes(kind: &ValueType, wanted: String, host: &HostFacts) -> St
 }
 
 /// Why an option of a mount is not this system's to set, although it could be: what a container has mounted was made
-/// for it by its runtime, which makes it anew at the next start, and the access time of a copy is the copy's alone. What
-/// a tmpfs may hold and its huge pages are the file system's, the same in every copy.
+/// for it by its runtime, which makes it anew at the next start, and the access time of a copy is the copy's alone.
+/// What a tmpfs may hold and its huge pages are the file system's, the same in every copy.
 pub(crate) fn of_others(knob: &Knob, host: &HostFacts) -> Option<Verdict> {
     if !knob.path.starts_with(place::MOUNTS) {
         return None;

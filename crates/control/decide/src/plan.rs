@@ -356,7 +356,8 @@ impl<'a> Draft<'a> {
     fn add_boot(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
         let in_vain = reading.value.as_deref().and_then(given_in_vain);
         if in_vain.is_some_and(|given| knob.r#type.same(given, wanted)) {
-            let why = "this kernel was given it at its boot and did not take it: it has no such parameter, or not what it names";
+            let why = "this kernel was given it at its boot and did not take it: it has no such parameter, or not \
+                       what it names";
             let verdict = Verdict::new(VerdictKind::Blocked, why);
             return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
         }

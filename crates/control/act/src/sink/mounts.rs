@@ -23,7 +23,8 @@ fn not_of_a_copy(setting: Setting) -> io::Result<()> {
     if setting != Setting::AccessTime || !mounts::are_apart() {
         return Ok(());
     }
-    let why = "planish runs with mounts of its own here, which are copies; as root: nsenter --target 1 --mount planish ...";
+    let why = "planish runs with mounts of its own here, which are copies; as root: nsenter --target 1 --mount \
+               planish ...";
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
