@@ -82,7 +82,6 @@ fn a_bad_byte_in_any_line_keeps_no_timer_from_taking_back() {
 
 /// Nobody is told of an error of the watcher: it takes back what it knows, and the journal tells of it afterwards.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "deletes the journal from outside")]
 fn a_timer_whose_journal_is_deleted_takes_back_what_it_knows() {
     let start = Tree::new().snapshot();
     for whole_folder in [false, true] {
