@@ -104,7 +104,9 @@ pub fn is_unit_directive(name: &str) -> bool {
 
 /// Whether a file is one of systemd: a unit, a drop-in, or its own configuration.
 pub(crate) fn is_unit_file(path: &str) -> bool {
-    ["/systemd/system/", "/systemd/system.conf"].iter().any(|part| path.contains(part))
+    ["/systemd/system/", "/systemd/system.conf", "/systemd/system.control/", "/systemd/transient/"]
+        .iter()
+        .any(|part| path.contains(part))
 }
 
 /// Of a unit what is read of it: its sections, its limits and places, where its program takes variables from, and which

@@ -7,7 +7,8 @@
 //! Every write is one write to a file that exists, followed by a read. What the kernel refuses, changes or
 //! grants in part is an outcome, and never a panic: see `planish_model::Outcome`.
 //!
-//! Invariants: nothing is written that is not in an intent of the journal; a pool's size is recorded before
+//! Invariants: nothing is written that is not in an intent of the journal, save the CPUs of a group whose file is taken
+//! out ([`groups`]); a pool's size is recorded before
 //! each write; nobody's value but ours is written over, unless the user forces it.
 
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod boot;
 mod buddy;
 mod error;
 pub mod files;
+pub mod groups;
 mod holders;
 mod looking_sink;
 mod model_sink;

@@ -73,6 +73,7 @@ fn named_by(knob: &Knob, value: &str, here: &Cpus) -> Cpus {
         ValueType::Cpus { cpus: CpuForm::Mask, .. } => Cpus::parse_mask(value),
         ValueType::Cpus { cpus: CpuForm::List, .. } => Cpus::parse(value),
         ValueType::BootCpus { .. } => at_boot(),
+        kind if kind.is_cpus_of_a_unit() => Cpus::parse(&kind.normal(value)),
         _ => None,
     };
     named.unwrap_or_default()

@@ -3,6 +3,7 @@
 use planish_model::{CatalogueError, Cpus, KnobId};
 use thiserror::Error;
 
+use crate::parts::PartError;
 use crate::placement::PlacementError;
 
 /// Why no plan can be made from what was asked.
@@ -73,6 +74,9 @@ pub enum DecideError {
         /// The two knobs.
         knobs: [KnobId; 2],
     },
+    /// Parts of the system cannot have the CPUs that are asked for.
+    #[error("parts of the system cannot have these CPUs")]
+    Part(#[from] PartError),
     /// Services and interrupts cannot be placed as asked.
     #[error("services and interrupts cannot be placed so")]
     Placement(#[from] PlacementError),
@@ -116,6 +120,7 @@ impl DecideError {
             Self::OnePlace { knobs, .. } => {
                 format!("take one of the two out of the profile, or leave it: --exclude {}", knobs[1])
             }
+            Self::Part(error) => error.cure(),
             Self::Placement(error) => error.cure(),
         }
     }

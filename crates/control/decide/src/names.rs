@@ -21,19 +21,23 @@ pub(crate) fn refuse(
     observation: &Observation,
 ) -> Result<(), DecideError> {
     want.literals().iter().try_for_each(|value| refuse_word(knob, value, observation))?;
-    let cases = match want {
-        Want::Case(case) => std::slice::from_ref(case.as_ref()),
-        Want::Cases(cases) => cases,
-        _ => &[],
-    };
-    let patterns = cases.iter().filter_map(|case| case.only.as_deref());
-    patterns.into_iter().try_for_each(|only| refuse_pattern(knob, only, observation))?;
+    patterns(want).into_iter().try_for_each(|only| refuse_pattern(knob, only, observation))?;
     match want {
         Want::Need { nodes: Nodes::Each(each), .. } | Want::Needs { nodes: each, .. } => {
             refuse_node(knob, each, catalogue, observation)
         }
         _ => Ok(()),
     }
+}
+
+/// The patterns of a wanted value.
+pub(crate) fn patterns(want: &Want) -> Vec<&str> {
+    let cases = match want {
+        Want::Case(case) => std::slice::from_ref(case.as_ref()),
+        Want::Cases(cases) => cases,
+        _ => &[],
+    };
+    cases.iter().filter_map(|case| case.only.as_deref()).collect()
 }
 
 fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<(), DecideError> {

@@ -13,7 +13,7 @@ use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, bounds, caches, cards, cpus, mounts, names, order, units, verdict, writers};
+use crate::{boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +62,7 @@ pub fn plan(
         names::refuse(knob, want, catalogue, observation)?;
         if !options.exclude.iter().any(|name| name == id.as_str()) {
             cpus::refuse(knob, want, observation)?;
+            parts::refuse(knob, want, observation)?;
             caches::refuse(knob, want, observation)?;
         }
         match (asks.iter().any(|ask| ask.knob == *id), knob.undo) {
@@ -77,6 +78,7 @@ pub fn plan(
     if let Some((place, knobs)) = plan.named_twice() {
         return Err(DecideError::OnePlace { place: place.to_owned(), knobs: knobs.map(KnobId::clone) });
     }
+    parts::refuse_plan(&plan, catalogue, observation)?;
     if placement.is_none() {
         placement::refuse_unpinned(&plan)?;
     } else if allowed {
@@ -277,6 +279,10 @@ impl<'a> Draft<'a> {
             return self.skipped.push(Skipped { not_to_keep, ..row });
         }
         let unit = self.observation.units.get(&reading.place);
+        if let Some(reason) = unit.and_then(|unit| unit.hindered.clone()) {
+            let verdict = Verdict::new(VerdictKind::Absent, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         let (word, unsure) = match units::fit(&knob.r#type, unit, reading.value.as_deref(), wanted) {
             units::Fit::Write(word) => (word, None),
             units::Fit::Unsure(reason, word) => (word, Some(reason)),

@@ -18,8 +18,15 @@ pub(crate) fn told(unit: &UnitSetting) -> String {
         (None, Some((value, source))) => format!("its files give nothing, and {source} {value} to all units"),
         (None, None) => "its files give nothing".to_owned(),
     };
+    let by_group = match &unit.in_force {
+        Some((cpus, _)) if cpus.is_empty() => "; its group has no limit".to_owned(),
+        Some((cpus, file)) => format!("; {file} has {cpus}"),
+        None => String::new(),
+    };
     let running = unit.running.as_ref();
-    running.map_or(given.clone(), |(value, pid)| format!("{given}; process {pid} runs with {value}"))
+    let running =
+        running.map(|(value, pid)| format!("; process {pid} runs with {value}")).unwrap_or_default();
+    given + &running + &by_group
 }
 
 /// What becomes of a value for a unit.
@@ -38,8 +45,11 @@ pub(crate) fn fit(kind: &ValueType, unit: Option<&UnitSetting>, now: Option<&str
     let plain = || Fit::Write(kind.normal(wanted));
     let Some(unit) = unit else { return plain() };
     let ours = now.filter(|now| *now != NOT_GIVEN).map(|now| kind.normal(now));
+    // What `systemctl set-property --runtime` wrote goes with this boot.
+    let lasts = |source: &str| !(kind.is_cpus_of_a_unit() && source.starts_with("/run/"));
     if let (None, Some((given, source))) = (&ours, &unit.given)
         && kind.is_enough(given, wanted)
+        && lasts(source)
     {
         return Fit::Enough(format!("{source} gives {given}"));
     }
@@ -131,6 +141,7 @@ mod tests {
             given: given.map(file),
             running: running.map(|value| (value.to_owned(), 77)),
             default: default.map(file),
+            ..UnitSetting::default()
         }
     }
 

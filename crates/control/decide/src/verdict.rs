@@ -198,6 +198,10 @@ fn absent(knob: &Knob, observation: &Observation) -> Verdict {
     if needs.guest && host.guest.is_none() {
         return Verdict::new(VerdictKind::Absent, "bare metal: it is for guests");
     }
+    let is_without_systemd = || observation.machine.as_ref().is_some_and(|machine| !machine.systemd);
+    if knob.r#type.is_cpus_of_a_unit() && is_without_systemd() {
+        return Verdict::new(VerdictKind::Absent, "process 1 is no systemd");
+    }
     if knob.is_own_file() {
         return Verdict::new(
             VerdictKind::Absent,

@@ -48,6 +48,8 @@ pub enum When {
     Boot,
     /// For processes that start, or memory that is mapped, after the write.
     Process,
+    /// When systemd reads its files anew, for all that runs: by whoever reloads it, a package as well.
+    Reload,
 }
 
 /// What may be lost by setting a knob.

@@ -69,7 +69,10 @@ pub use in_boot::{in_boot, pages_in_file};
 pub use knob::{
     Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When, given_in_vain, is_by_size, not_taken,
 };
-pub use machine::{Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions};
+pub use machine::{
+    Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PARTS, Partitions, PinnedService, Session,
+    part_at,
+};
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, UnitSetting,

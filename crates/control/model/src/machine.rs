@@ -1,5 +1,7 @@
 //! What a machine is made of, as far as a placement asks for it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,67 @@ pub struct Machine {
     /// What its control groups can do for isolation.
     #[serde(default)]
     pub partitions: Partitions,
+    /// Services that their files pin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<PinnedService>,
+    /// The CPUs of those parts of the system that have a limit, by the name of their unit: by a file of planish, or as
+    /// their control group has it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Cpus>,
+    /// Whether the groups right below the root have CPUs of their own already.
+    #[serde(default)]
+    pub has_cpusets: bool,
+    /// Where we run ourselves, where the kernel tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+}
+
+/// The units right below the root of the control groups that systemd puts everything into, each a part of the system
+/// whose CPUs can be limited (systemd.special(7)). They are there on every host with systemd, but for the slice of
+/// machines, which is there with its file.
+/// init.scope is none of them: systemd before 253 does not give it at a boot what its files say.
+pub const PARTS: [&str; 3] = ["machine.slice", "system.slice", "user.slice"];
+
+/// The part that a file of ours limits, by where it lies.
+#[must_use]
+pub fn part_at(place: &str) -> Option<&str> {
+    let (unit, file) = place.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
+    (file == "zz-planish-allowed-cpus.conf" && PARTS.contains(&unit)).then_some(unit)
+}
+
+/// A service that its files pin to CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PinnedService {
+    /// Its unit.
+    pub unit: String,
+    /// Its CPUs; none where they are those of its memory nodes.
+    pub cpus: Cpus,
+    /// The slice that it runs in.
+    pub slice: String,
+    /// Whether a placement of planish has pinned it.
+    #[serde(default)]
+    pub placed: bool,
+}
+
+impl PinnedService {
+    /// What stands for the unit where systemd pins everything.
+    pub const MANAGER: &str = "systemd itself";
+
+    /// The unit right below the root that its group lies in: `a-b.slice` lies in `a.slice` (systemd.slice(5)).
+    #[must_use]
+    pub fn part(&self) -> String {
+        let name = self.slice.strip_suffix(".slice").unwrap_or(&self.slice);
+        format!("{}.slice", name.split('-').next().unwrap_or(name))
+    }
+}
+
+/// What we are started from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// The unit right below the root that its group lies in.
+    pub part: String,
+    /// The CPUs that it may run on.
+    pub cpus: Cpus,
 }
 
 /// What control groups can do to isolate CPUs on a running kernel, as far as files tell without a write.

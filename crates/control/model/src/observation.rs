@@ -283,6 +283,16 @@ pub struct UnitSetting {
     /// What systemd is told to give every unit that says nothing (`DefaultLimitNOFILE=`), and the file and line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<(String, String)>,
+    /// What its control group has, where that group is there and has the setting itself, and the file; an empty text
+    /// where it has no limit. systemd sets it when it reads its files anew, and not at the start of a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<(String, String)>,
+    /// All CPUs, where the group has a limit that was of planish once, and that no file gives any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_over: Option<String>,
+    /// Why systemd sets nothing of it on this host, whatever a file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindered: Option<String>,
 }
 
 /// The value of a named fact, for finding rules.

@@ -360,6 +360,19 @@ impl ValueType {
         }
     }
 
+    /// The CPUs that a unit of systemd may use.
+    #[must_use]
+    pub fn cpus_of_a_unit() -> Self {
+        let (directive, unit) = (setting::CPUS.to_owned(), "CPUs".to_owned());
+        Self::Setting { directive, unit, min: None, max: None, words: Vec::new(), at_least: false }
+    }
+
+    /// Whether it is the CPUs that a unit of systemd may use.
+    #[must_use]
+    pub fn is_cpus_of_a_unit(&self) -> bool {
+        matches!(self, Self::Setting { directive, .. } if setting::is_cpus(directive))
+    }
+
     /// Checks a wanted value.
     ///
     /// # Errors
@@ -404,6 +417,9 @@ impl ValueType {
             Self::Directives { directives } if directives::are_legal(&value, directives) => Ok(()),
             Self::Directives { directives } => {
                 Err(ValueError::NotDirectives { value, known: directives.join(", ") })
+            }
+            Self::Setting { directive, .. } if setting::is_cpus(directive) => {
+                are_cpus(CpuForm::List, false, value)
             }
             Self::Setting { directive, unit, min, max, words, .. } => {
                 let part = |part: &str| match words.iter().any(|word| word == part) {
@@ -470,6 +486,9 @@ impl ValueType {
             }
             Self::Cpus { cpus, .. } => cpus.describe().to_owned(),
             Self::Directives { directives } => format!("settings of a unit: {}", directives.join(", ")),
+            Self::Setting { directive, .. } if setting::is_cpus(directive) => {
+                format!("{directive}= of a unit: {}", CpuForm::List.describe())
+            }
             Self::Setting { directive, unit, min, max, words, .. } => {
                 let words: String = words.iter().map(|word| format!(", or {word}")).collect();
                 let pair = if setting::is_pair(directive) { ", or SOFT:HARD" } else { "" };

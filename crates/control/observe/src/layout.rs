@@ -7,6 +7,7 @@ use planish_model::{
 use planish_sys::CpuSet;
 use planish_topo::{Device, Irq, Topology};
 
+use crate::parts::{self, ROOT};
 use crate::writers;
 
 /// CPUs, nodes, devices and interrupts, and those of the units that are there.
@@ -36,25 +37,22 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
         units: there.map(|unit| (*unit).to_owned()).collect(),
         systemd: writers::is_systemd(host),
         partitions: partitions(host),
+        pinned: parts::pinned(host),
+        parts: parts::limits(host),
+        has_cpusets: parts::has_cpusets(host),
+        session: parts::session(host),
     }
 }
 
 /// What the control groups of a host can do for isolation (Documentation/admin-guide/cgroup-v2.rst). Whether this
 /// kernel takes the word `isolated` only a write would tell.
 fn partitions(host: &Host) -> Partitions {
-    const ROOT: &str = "/sys/fs/cgroup";
-    let controllers = host.read(&format!("{ROOT}/cgroup.controllers")).ok();
-    let hindered = match controllers {
-        None => Some("its control groups are of version 1, or not at /sys/fs/cgroup"),
-        // Every group has a type but the root of the tree, which a container does not see.
-        Some(_) if host.exists(&format!("{ROOT}/cgroup.type")) => {
-            Some("a group below the root of the tree is mounted here, as in a container")
-        }
-        Some(names) if !names.split_whitespace().any(|name| name == "cpuset") => {
-            Some("control groups of version 2 have no cpuset here")
-        }
-        Some(_) => None,
+    // Every group has a type but the root of the tree, which a container does not see.
+    let below_root = || {
+        let is_below = host.exists(&format!("{ROOT}/cgroup.type"));
+        is_below.then_some("a group below the root of the tree is mounted here, as in a container")
     };
+    let hindered = parts::without_cpuset(host).or_else(below_root);
     let list = |path: String| Cpus::parse(host.read(&path).ok()?.trim());
     let group = format!("{ROOT}/{}", Persisted::OWN_SLICE);
     let has_boot_cpu =

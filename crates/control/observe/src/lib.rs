@@ -33,6 +33,7 @@ mod knobs;
 mod layout;
 mod machine;
 mod observe;
+mod parts;
 mod persisted;
 mod pools;
 mod service;
@@ -49,7 +50,8 @@ pub use boot::once::{carried_over, default_entry, look as once, seen as once_see
 pub use caches::caches;
 pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
+pub use parts::limits_left;
 pub use service::{ServiceName, service};
-pub use units::unit_settings;
+pub use units::{cpus_by_others, unit_settings};
 pub use versions::{installed, look_at_programs, program, running};
 pub use writers::is_systemd;

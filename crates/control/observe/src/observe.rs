@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use planish_host::Host;
 use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation};
 
-use crate::{boot, demand, facts, knobs, machine, persisted, pools, writers};
+use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, writers};
 
 /// Files that several readers want: read once.
 pub(crate) struct Shared {
@@ -56,6 +56,7 @@ fn with_next_boot(
     (observation.persisted, observation.undecided) =
         persisted::read(host, shared, catalogue, &observation, &boot);
     observation.boot = boot.loader;
+    parts::add_in_force(host, catalogue, &mut observation);
     observation
 }
 

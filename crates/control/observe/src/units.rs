@@ -12,10 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{
-    Access, BootValue, Catalogue, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitSetting, ValueType,
-    Want, place,
+    Access, BootValue, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitSetting,
+    ValueType, Want, part_at, place,
 };
 
+use crate::parts;
 use crate::persisted::files;
 use crate::writers::is_systemd;
 use crate::writers::unit::FOLDERS;
@@ -28,23 +29,34 @@ pub fn unit_settings(
     want: &BTreeMap<KnobId, Want>,
     observation: &mut Observation,
 ) {
-    let mut names: Option<Vec<String>> = None;
+    let mut names: [Option<Vec<String>>; 2] = [None, None];
     for (id, want) in want {
         let Ok(knob) = catalogue.knob(id) else { continue };
         let ValueType::Setting { directive, .. } = &knob.r#type else { continue };
-        let names = names.get_or_insert_with(|| services(host));
         let patterns = patterns(want);
         let readings = observation.knobs.entry(id.clone()).or_default();
-        for name in names.iter() {
+        let is_of_parts = knob.r#type.is_cpus_of_a_unit();
+        let all = || if is_of_parts { parts::names(host) } else { services(host) };
+        for name in names[usize::from(is_of_parts)].get_or_insert_with(all).iter() {
             let path = place::fill(&knob.path, &[("unit", name)]);
+            if is_of_parts {
+                // Of those that are not meant too: who means none of them is told which there are.
+                let given = given_cpus(host, name, directive, |file| file != path);
+                let hindered = parts::without_cpuset(host).map(str::to_owned);
+                let in_force = parts::in_force(host, name);
+                let setting = UnitSetting { given, in_force, hindered, ..UnitSetting::default() };
+                observation.units.insert(path.clone(), setting);
+            }
             if !patterns.iter().any(|only| place::is_meant(&knob.path, &path, only)) {
                 continue;
             }
-            let unit = format!("{name}.service");
-            let given = given(host, &unit, directive, |file| file != path);
-            let running = running(host, &unit, directive);
-            let default = default(host, directive);
-            observation.units.insert(path.clone(), UnitSetting { given, running, default });
+            if !is_of_parts {
+                let unit = format!("{name}.service");
+                let given = given(host, &unit, directive, |file| file != path);
+                let (running, default) = (running(host, &unit, directive), default(host, directive));
+                let setting = UnitSetting { given, running, default, ..UnitSetting::default() };
+                observation.units.insert(path.clone(), setting);
+            }
             readings.retain(|reading| reading.place != knob.path);
             if !readings.iter().any(|reading| reading.place == path) {
                 readings.push(not_given(path, observation.host.root));
@@ -54,7 +66,7 @@ pub fn unit_settings(
 }
 
 /// A file of ours that is not there yet.
-fn not_given(place: String, root: bool) -> Reading {
+pub(crate) fn not_given(place: String, root: bool) -> Reading {
     let access = if root { Access::Writable } else { Access::NeedsRoot };
     Reading { place, value: Some(NOT_GIVEN.to_owned()), unread: None, offered: Vec::new(), max: None, access }
 }
@@ -70,7 +82,7 @@ fn patterns(want: &Want) -> Vec<&str> {
 
 /// Services of a host by name, without their kind: those of which there is a file, and of one with several names the
 /// real one. None where process 1 is no systemd.
-fn services(host: &Host) -> Vec<String> {
+pub(crate) fn services(host: &Host) -> Vec<String> {
     let mut names = BTreeSet::new();
     for folder in FOLDERS.iter().filter(|_| is_systemd(host)) {
         for file in host.list(folder) {
@@ -93,13 +105,10 @@ fn given(
     directive: &str,
     counts: impl Fn(&str) -> bool,
 ) -> Option<(String, String)> {
-    let own = FOLDERS.iter().map(|folder| format!("{folder}/{unit}")).find(|path| host.exists(path));
-    let folders: Vec<String> = FOLDERS.iter().map(|folder| format!("{folder}/{unit}.d")).collect();
-    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
     let mut found = None;
-    for path in own.into_iter().chain(files(host, &folders, ".conf")).filter(|path| counts(path)) {
+    for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
         let text = host.read(&path).unwrap_or_default();
-        if let Some((line, value)) = last(&text, "[Service]", directive) {
+        if let Some((line, value)) = last(&text, section(unit), directive) {
             // An empty value takes back what was said before.
             found = (!value.is_empty()).then(|| (value.to_owned(), format!("{path}:{line}")));
         }
@@ -107,17 +116,90 @@ fn given(
     found
 }
 
+/// The CPUs that files of others give a part of the system, and the last of them that says something.
+#[must_use]
+pub fn cpus_by_others(host: &Host, place: &str) -> Option<(String, String)> {
+    given_cpus(host, part_at(place)?, "AllowedCPUs", |file| file != place)
+}
+
+/// The CPUs that the files of a unit give: each line adds to those before it, and an empty one takes them back. With
+/// them the last line that says something.
+fn given_cpus(
+    host: &Host,
+    unit: &str,
+    directive: &str,
+    counts: impl Fn(&str) -> bool,
+) -> Option<(String, String)> {
+    let mut found: Option<(Cpus, String)> = None;
+    for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
+        let text = host.read(&path).unwrap_or_default();
+        for (line, value) in assignments(&text, section(unit), directive) {
+            let list = value.split_whitespace().collect::<Vec<_>>().join(",");
+            let before = found.take().map(|(cpus, _)| cpus).unwrap_or_default();
+            // systemd passes over a list that it cannot read.
+            let all = Cpus::parse(&list).map_or_else(|| before.clone(), |more| before.union(&more));
+            found = (!value.is_empty() && !all.is_empty()).then(|| (all, format!("{path}:{line}")));
+        }
+    }
+    found.map(|(cpus, source)| (cpus.to_string(), source))
+}
+
+/// The CPUs that the files of a service pin it to; none of them are named where they are those of its nodes
+/// (`CPUAffinity=numa`).
+pub(crate) fn pins(host: &Host, unit: &str) -> Option<Cpus> {
+    let named = given_cpus(host, unit, "CPUAffinity", |_| true).and_then(|(cpus, _)| Cpus::parse(&cpus));
+    let of_nodes = || given(host, unit, "CPUAffinity", |_| true).map(|_| Cpus::default());
+    named.or_else(of_nodes)
+}
+
+/// The CPUs that systemd pins itself to, and with it all that it starts (`CPUAffinity=` of systemd-system.conf(5)).
+pub(crate) fn pins_of_all(host: &Host) -> Option<Cpus> {
+    let (cpus, _) = of_manager(host, "CPUAffinity")?;
+    Some(Cpus::parse(&cpus.split_whitespace().collect::<Vec<_>>().join(",")).unwrap_or_default())
+}
+
+/// The slice that a service is put into.
+pub(crate) fn slice(host: &Host, unit: &str) -> String {
+    given(host, unit, "Slice", |_| true).map_or_else(|| "system.slice".to_owned(), |(slice, _)| slice)
+}
+
+/// Folders of drop-ins that `systemctl set-property` writes, and that units have which were made without a file, before
+/// all others (`systemd.unit(5)`).
+const SET_PROPERTY: [&str; 3] =
+    ["/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient"];
+
+/// The files of a unit in the order in which they are read: its own, and its drop-ins.
+fn files_of(host: &Host, unit: &str) -> Vec<String> {
+    let own = FOLDERS.iter().map(|folder| format!("{folder}/{unit}")).find(|path| host.exists(path));
+    let folders = SET_PROPERTY.iter().chain(&FOLDERS).map(|folder| format!("{folder}/{unit}.d"));
+    let folders: Vec<String> = folders.collect();
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    own.into_iter().chain(files(host, &folders, ".conf")).collect()
+}
+
+/// The section with the settings of a unit of some kind.
+fn section(unit: &str) -> &'static str {
+    match unit.rsplit_once('.') {
+        Some((_, "slice")) => "[Slice]",
+        _ => "[Service]",
+    }
+}
+
 /// What systemd is told to give to units that say nothing, and the file and line (`systemd-system.conf(5)`).
 fn default(host: &Host, directive: &str) -> Option<(String, String)> {
+    of_manager(host, &format!("Default{directive}"))
+}
+
+/// The last that systemd's own files say of a directive of its own, and the file and line.
+fn of_manager(host: &Host, directive: &str) -> Option<(String, String)> {
     let folders = ["/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"];
     let main = folders.iter().map(|folder| format!("{folder}/system.conf")).find(|path| host.exists(path));
     let drop_ins = folders.map(|folder| format!("{folder}/system.conf.d"));
     let drop_ins: Vec<&str> = drop_ins.iter().map(String::as_str).collect();
-    let directive = format!("Default{directive}");
     let mut found = None;
     for path in main.into_iter().chain(files(host, &drop_ins, ".conf")) {
         let text = host.read(&path).unwrap_or_default();
-        if let Some((line, value)) = last(&text, "[Manager]", &directive) {
+        if let Some((line, value)) = last(&text, "[Manager]", directive) {
             found = (!value.is_empty()).then(|| (value.to_owned(), format!("{path}:{line}")));
         }
     }
@@ -126,14 +208,19 @@ fn default(host: &Host, directive: &str) -> Option<(String, String)> {
 
 /// The last assignment in a section, with its line.
 fn last<'a>(text: &'a str, section: &str, directive: &str) -> Option<(usize, &'a str)> {
-    let (mut within, mut found) = (false, None);
+    assignments(text, section, directive).pop()
+}
+
+/// All assignments in a section, each with its line.
+fn assignments<'a>(text: &'a str, section: &str, directive: &str) -> Vec<(usize, &'a str)> {
+    let (mut within, mut found) = (false, Vec::new());
     for (line, text) in (1..).zip(text.lines().map(str::trim)) {
         if text.starts_with('[') {
             within = text == section;
         } else if let (true, Some((name, value))) = (within, text.split_once('='))
             && name.trim() == directive
         {
-            found = Some((line, value.trim()));
+            found.push((line, value.trim()));
         }
     }
     found
@@ -142,7 +229,11 @@ fn last<'a>(text: &'a str, section: &str, directive: &str) -> Option<(usize, &'a
 /// What a setting of a unit comes to at the next start, where a file of ours sets it and one that is read later wins.
 pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> Option<Persisted> {
     let (unit, _) = place.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
-    let (value, source) = given(host, unit, directive, |_| true)?;
+    let is_cpus = section(unit) == "[Slice]";
+    let all = |_: &str| true;
+    let given =
+        if is_cpus { given_cpus(host, unit, directive, all) } else { given(host, unit, directive, all) };
+    let (value, source) = given?;
     if source.rsplit_once(':').is_some_and(|(path, _)| path == place) {
         return None;
     }
@@ -210,6 +301,28 @@ mod tests {
         let own = "/etc/systemd/system/redis.service.d/10-own.conf:2".to_owned();
         assert_eq!(all("LimitNPROC"), Some(("7".to_owned(), own)));
         assert_eq!(all("LimitCORE"), None);
+    }
+
+    #[test]
+    fn cpus_of_a_part_add_up_over_its_files_until_one_takes_them_back() {
+        let ours = "/etc/systemd/system/system.slice.d/zz-planish-allowed-cpus.conf";
+        let theirs = "/run/systemd/system.control/system.slice.d/50-AllowedCPUs.conf";
+        let (_folder, host) = host(&[
+            ("/usr/lib/systemd/system/system.slice", "[Slice]\nAllowedCPUs=0\nAllowedCPUs=2 3\n"),
+            (theirs, "[Slice]\nAllowedCPUs=6\n"),
+            (ours, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0-1\n"),
+        ]);
+        let all = |counts: &dyn Fn(&str) -> bool| given_cpus(&host, "system.slice", "AllowedCPUs", counts);
+        assert_eq!(all(&|file| file != ours), Some(("0,2-3,6".to_owned(), format!("{theirs}:2"))));
+        assert_eq!(all(&|_| true), Some(("0-1".to_owned(), format!("{ours}:3"))));
+        assert_eq!(winner(&host, ours, "AllowedCPUs", "0-1"), None);
+        let later = "/etc/systemd/system/system.slice.d/zzz.conf";
+        let (_folder, host) = self::host(&[
+            (ours, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0-1\n"),
+            (later, "[Slice]\nAllowedCPUs=7\n"),
+        ]);
+        let found = winner(&host, ours, "AllowedCPUs", "0-1").expect("a later file");
+        assert_eq!((found.value.as_str(), found.source), ("0-1,7", format!("{later}:2")));
     }
 
     #[test]

@@ -117,6 +117,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     let mut hints = hints(&written.outcomes, entry, goes(plan), options);
     hints.extend(told);
     hints.extend(units::to_restart(&written.outcomes));
+    hints.extend(units::to_reload(&written.outcomes));
     hints.extend(units::to_isolate(&written.outcomes));
     hints.extend(units::to_reexec(&written.outcomes));
     hints.extend(units::to_confirm(plan).filter(|_| to_be_confirmed));

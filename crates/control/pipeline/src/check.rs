@@ -59,10 +59,13 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
         let options = allowed_then(session, &named, &entries);
         plan_and_look(session, named, &options, &entries)
     };
-    let (plan, observation) = match named.map(look).transpose()? {
+    let (plan, mut observation) = match named.map(look).transpose()? {
         Some((plan, observation)) => (Some(plan), observation),
         None => (None, session.observe()),
     };
+    let steps = entries.iter().flat_map(|entry| &entry.steps);
+    let places = steps.map(|step| step.place.as_str());
+    planish_observe::limits_left(session.host(), places, &mut observation);
     let drift = held_against(session, plan.as_ref(), &entries, &observation);
     let unkept =
         drift.knobs.iter().filter_map(|knob| persist::kept_by_no_file(session.host(), knob)).collect();
@@ -102,6 +105,10 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
 fn allowed_then(session: &Session, named: &Named, entries: &[Entry]) -> PlanOptions {
     let Named::Profile(profile) = named else { return PlanOptions::default() };
     let mut options = PlanOptions::default();
+    // Whoever gives a part of the system its CPUs, and whether it has them, can be told of a limit that nobody applied.
+    let is_limit =
+        |id: &&KnobId| session.catalogue().knob(id).is_ok_and(|knob| knob.r#type.is_cpus_of_a_unit());
+    options.allow_knobs.extend(profile.want.keys().filter(is_limit).cloned());
     for entry in session.holding(entries).iter().filter(|entry| entry.profile == profile.name) {
         let allowed = entry.was_allowed();
         options.allow_classes.extend(allowed.classes);

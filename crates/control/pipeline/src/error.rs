@@ -433,6 +433,7 @@ fn of_decide(error: &DecideError) -> Exit {
         DecideError::NoNode { .. }
         | DecideError::NoCpu { .. }
         | DecideError::NoShare { .. }
+        | DecideError::Part(_)
         | DecideError::Placement(_) => Exit::Refused,
     }
 }
@@ -650,6 +651,7 @@ mod tests {
         let all = [
             DecideError::Catalogue(CatalogueError::Cycle { file: None, name: text() }),
             DecideError::Placement(planish_decide::PlacementError::NoService),
+            DecideError::Part(planish_decide::PartError::NoPart { only: text(), here: vec![text()] }),
             DecideError::Word { knob: knob("cpu.epp"), word: text(), near: text() },
             DecideError::Pattern {
                 knob: knob("block.scheduler"),

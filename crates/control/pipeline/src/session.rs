@@ -213,15 +213,17 @@ impl Session {
         profile.want.keys().any(|id| self.catalogue.knob(id).is_ok_and(is_share)) || by_placement()
     }
 
-    /// Whether a profile makes partitions of groups itself.
-    fn wants_of_groups(profile: &Profile) -> bool {
-        profile.want.keys().any(|id| id.as_str() == "cpuset.partition")
+    /// Whether a profile makes partitions of groups itself, or limits the CPUs of parts of the system.
+    fn wants_of_groups(&self, profile: &Profile) -> bool {
+        let is_limit =
+            |id: &KnobId| self.catalogue.knob(id).is_ok_and(|knob| knob.r#type.is_cpus_of_a_unit());
+        profile.want.keys().any(|id| id.as_str() == "cpuset.partition" || is_limit(id))
     }
 
     /// Reads what only a profile asks for: units whose settings it wants, and the machine that it places services on.
     pub(crate) fn observe_more(&self, profile: &Profile, observation: &mut Observation) {
         let caches = self.wants_of_caches(profile);
-        let groups = Self::wants_of_groups(profile);
+        let groups = self.wants_of_groups(profile);
         if !self.wants_of_units(profile) && profile.placement.is_none() && !caches && !groups {
             return;
         }

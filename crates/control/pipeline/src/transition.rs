@@ -524,6 +524,7 @@ pub(crate) fn complete(
     hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
     hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
     hints.extend(units::to_restart(&back.outcomes));
+    hints.extend(units::to_reload(&back.outcomes));
     hints.extend(units::to_reexec(&back.outcomes));
     let now = journal.ledger().entry(old);
     match now.and_then(|entry| entry.replaced_by) {

@@ -153,6 +153,7 @@ pub(crate) fn undo_selected(
         undone.hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
         undone.hints.extend(install::after_undo(session, &back.outcomes));
         undone.hints.extend(units::to_restart(&back.outcomes));
+        undone.hints.extend(units::to_reload(&back.outcomes));
         undone.hints.extend(units::to_reexec(&back.outcomes));
         undone.exit = worse(undone.exit, exit_of(&entry, &back));
         if journal.is_unrecorded() {
@@ -297,7 +298,8 @@ pub(crate) fn take_back(
         } else if gone::is_gone(step) {
             Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::GoneWithReboot)
         } else if step.undo == Undo::File {
-            Contents::of(entry.id, step, &known).remove(step, force, sink)
+            let removed = Contents::of(entry.id, step, &known).remove(step, force, sink);
+            units::give_back(removed, host, &known, force, sink)
         } else if step.undo == Undo::Moved {
             relocate::take_back(journal, host, (entry.id, step), &known, force, sink)
         } else {
@@ -431,7 +433,10 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
                  there again: planish undo {id}; to give it up: planish undo {id} --force",
                 outcome.place
             )),
-            OutcomeKind::InUse if is_moved(entry, outcome) => hints.push(format!(
+            OutcomeKind::Done | OutcomeKind::Satisfied if units::is_of_part(&outcome.place) => {
+                hints.extend(outcome.detail.clone());
+            }
+            OutcomeKind::InUse if is_moved(entry, outcome) || units::is_of_part(&outcome.place) => hints.push(format!(
                 "{}: {detail}; then once more: planish undo {id}",
                 outcome.place
             )),

@@ -1,7 +1,9 @@
 //! What systemd has to be told after drop-ins of units were written or taken out. Nothing is started or stopped here:
 //! when a service may restart is for its owner to say.
 
-use planish_model::{Outcome, OutcomeKind, Persisted, Plan, Undo};
+use planish_act::{Sink, groups};
+use planish_host::Host;
+use planish_model::{Cpus, Entry, Outcome, OutcomeKind, Persisted, Plan, Undo, ValueType, part_at};
 
 /// Where drop-ins of the administrator are.
 const FOLDER: &str = "/etc/systemd/system/";
@@ -31,6 +33,48 @@ pub(crate) fn to_reexec(outcomes: &[Outcome]) -> Option<String> {
     })
 }
 
+/// What makes the CPUs of parts of the system count that were written or taken out: nothing starts anew for it.
+pub(crate) fn to_reload(outcomes: &[Outcome]) -> Option<String> {
+    let mut done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
+    done.any(|outcome| is_of_part(&outcome.place)).then(|| {
+        "systemd gives parts of the system what its files say, and what runs in them moves at once, at any \
+         daemon-reload, that of a package too; now by: systemctl daemon-reload"
+            .to_owned()
+    })
+}
+
+/// Whether a place is a drop-in of a part of the system.
+pub(crate) fn is_of_part(place: &str) -> bool {
+    part_at(place).is_some()
+}
+
+/// The CPUs of a part of the system, given back after its file was taken out: before the outcome is in the journal, so
+/// that an undo which is killed in between gives them back when it is run again.
+pub(crate) fn give_back(
+    outcome: Outcome,
+    host: &Host,
+    entries: &[Entry],
+    force: bool,
+    sink: &dyn Sink,
+) -> Outcome {
+    let place = outcome.place.clone();
+    let Some(unit) = part_at(&place) else { return outcome };
+    let steps = || entries.iter().flat_map(|entry| &entry.steps).filter(|step| step.place == place);
+    let by_files = steps().filter_map(|step| cpus_of(&step.wanted));
+    let caused = steps().flat_map(|step| &step.undone).flat_map(|undone| &undone.caused);
+    let by_undos = caused.filter(|caused| caused.place == groups::file(unit));
+    let by_undos = by_undos.filter_map(|caused| Cpus::parse(&caused.value));
+    let ours: Vec<Cpus> = by_files.chain(by_undos).collect();
+    let theirs = planish_observe::cpus_by_others(host, &place).map(|(_, source)| source);
+    let limited = groups::Limited { unit, ours: &ours, theirs: theirs.as_deref() };
+    groups::give_back(outcome, &limited, force, sink)
+}
+
+/// The CPUs that lines of a file of ours give.
+fn cpus_of(lines: &str) -> Option<Cpus> {
+    Cpus::parse(&ValueType::cpus_of_a_unit().normal(lines))
+}
+
 /// What is left to do for the partition of services whose slice was just written.
 pub(crate) fn to_isolate(outcomes: &[Outcome]) -> Option<String> {
     let mut done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
@@ -45,7 +89,9 @@ pub(crate) fn to_isolate(outcomes: &[Outcome]) -> Option<String> {
 /// The same for a plan whose files wait for a confirm.
 pub(crate) fn to_confirm(plan: &Plan) -> Option<String> {
     let files = plan.steps.iter().filter(|step| step.undo == Undo::File);
+    let has_parts = files.clone().any(|step| is_of_part(&step.place));
     told(files.filter_map(|step| unit_of(&step.place)).collect())
+        .or_else(|| has_parts.then(|| "systemctl daemon-reload".to_owned()))
         .map(|command| format!("drop-ins of units are written by planish confirm; then: {command}"))
 }
 
@@ -70,6 +116,7 @@ mod tests {
         for other in ["/etc/systemd/system/timers.target.d/90-planish.conf", "/etc/sysctl.d/90-planish.conf"]
         {
             assert_eq!(unit_of(other), None, "{other}");
+            assert!(!is_of_part(other), "{other}");
         }
     }
 }

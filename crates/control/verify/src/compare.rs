@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     NOT_GIVEN, Observation, OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
-    given_in_vain, pages_in_file,
+    given_in_vain, pages_in_file, part_at,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
@@ -23,13 +23,17 @@ impl Bench<'_> {
     /// Compares one place.
     pub(crate) fn check(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> KnobCheck {
         let persisted = self.observation.persisted.get(&reading.place);
-        let (state, because) = self.judge(knob, reading, wish, persisted);
+        let judged =
+            self.by_others(knob, reading, wish).unwrap_or_else(|| self.judge(knob, reading, wish, persisted));
+        let is_as_wanted = matches!(judged.0, DriftState::Ok | DriftState::LostAtBoot);
+        let elsewhere = self.not_in_force(knob, reading).filter(|_| is_as_wanted);
+        let (state, because) = elsewhere.map_or(judged, |why| (DriftState::Drift, Some(why)));
         let because = [because, self.may_be(reading), self.may_write(knob, reading, wish)];
         let because = because.into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         KnobCheck {
             knob: knob.id.clone(),
             place: reading.place.clone(),
-            running: reading.value.as_deref().map(|value| knob.r#type.normal(value)),
+            running: self.in_force(knob, reading),
             persisted: persisted.map(|found| BootValue::new(knob.r#type.normal(&found.value), &found.source)),
             next_boot: self.value_at_boot(knob, reading, persisted),
             overridden: persisted
@@ -37,10 +41,66 @@ impl Bench<'_> {
                 .flat_map(|found| &found.overridden)
                 .map(|lost| BootValue { value: knob.r#type.normal(&lost.value), ..lost.clone() })
                 .collect(),
-            wanted: self.wanted(knob, reading, wish, persisted),
+            // What an undo left is wanted by nobody: the group is to have no limit.
+            wanted: self
+                .wanted(knob, reading, wish, persisted)
+                .or_else(|| self.is_left_over(reading).then(|| NOT_GIVEN.to_owned())),
             state,
             because,
         }
+    }
+
+    /// What the host has: of the CPUs of a part of the system its control group tells, and the place, which is a file,
+    /// what the group is to have.
+    fn in_force(&self, knob: &Knob, reading: &Reading) -> Option<String> {
+        let value = reading.value.as_deref().map(|value| knob.r#type.normal(value));
+        let unit = self.observation.units.get(&reading.place);
+        match unit.and_then(|unit| unit.in_force.as_ref()) {
+            Some((cpus, _)) if cpus.is_empty() => Some(NOT_GIVEN.to_owned()),
+            Some((cpus, _)) => Some(knob.r#type.normal(cpus)),
+            None => value,
+        }
+    }
+
+    /// Whether a group has a limit that was of planish once, and that no file gives any more.
+    fn is_left_over(&self, reading: &Reading) -> bool {
+        self.observation.units.get(&reading.place).is_some_and(|unit| unit.left_over.is_some())
+    }
+
+    /// The CPUs of a part of the system that files of others give already, held against its control group.
+    fn by_others(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> Option<Judgement> {
+        let unit = self.observation.units.get(&reading.place).filter(|_| knob.r#type.is_cpus_of_a_unit())?;
+        let (Some((_, source)), Some(Wish::Skipped { verdict, text: Some(text), .. })) = (&unit.given, wish)
+        else {
+            return None;
+        };
+        match (&unit.in_force, verdict.verdict) {
+            (_, kind) if kind != VerdictKind::Moot => None,
+            (Some((cpus, file)), _) if !knob.r#type.same(cpus, text) => {
+                let why = format!("{source} gives it, and {file} does not have it: systemctl daemon-reload");
+                Some((DriftState::Drift, Some(why)))
+            }
+            _ => Some((DriftState::Ok, Some(format!("{source} gives it")))),
+        }
+    }
+
+    /// That the control group of a part of the system has something else than a file of ours gives it, or still has
+    /// what one of ours gave.
+    pub(crate) fn not_in_force(&self, knob: &Knob, reading: &Reading) -> Option<String> {
+        let unit = self.observation.units.get(&reading.place)?;
+        let (cpus, file) = unit.in_force.as_ref()?;
+        if let (Some(all), Some(part)) = (&unit.left_over, part_at(&reading.place)) {
+            let cure = format!("systemctl set-property --runtime {part} AllowedCPUs={all}");
+            return Some(format!("{file} has {cpus}, which no file gives any more: {cure}"));
+        }
+        let given = reading.value.as_deref().filter(|value| *value != NOT_GIVEN)?;
+        let told = match cpus.as_str() {
+            "" => format!("{file} has no limit"),
+            cpus => format!("{file} has {cpus}"),
+        };
+        let cure =
+            "systemctl daemon-reload sets it, or somebody has set another one by systemctl set-property";
+        (!knob.r#type.same(given, cpus)).then(|| format!("{told}: {cure}"))
     }
 
     /// What may set it at a boot besides, for all that can be told.

@@ -51,6 +51,20 @@ pub fn verify(
             seen.cloned().unwrap_or_else(|| if knob.is_own_file() { not_made(place) } else { gone(place) });
         knobs.push(bench.check(knob, &reading, Some(wish)));
     }
+    if plan.is_some() {
+        // What an undo left of a limit is told whatever is asked for: nobody's file has it.
+        let left = |reading: &&Reading| {
+            let unit = observation.units.get(&reading.place);
+            unit.is_some_and(|unit| unit.left_over.is_some())
+        };
+        for knob in catalogue.knobs().filter(|knob| knob.r#type.is_cpus_of_a_unit()) {
+            for reading in observation.knobs.get(&knob.id).into_iter().flatten().filter(left) {
+                if !wishes.contains_key(&(knob.id.clone(), reading.place.clone())) {
+                    knobs.push(bench.check(knob, reading, None));
+                }
+            }
+        }
+    }
     // Stable: places of one knob stay in the order in which they were seen.
     knobs.sort_by(|a, b| a.knob.cmp(&b.knob));
     Drift { knobs }

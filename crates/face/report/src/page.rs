@@ -164,6 +164,7 @@ fn legal(kind: &ValueType) -> String {
         ValueType::Cpus { cpus: CpuForm::Mask, .. } => "CPU mask".to_owned(),
         ValueType::BootCpus { .. } => "CPUs at boot".to_owned(),
         ValueType::Directives { directives } => directives.join("= ") + "=",
+        ValueType::Setting { directive, .. } if kind.is_cpus_of_a_unit() => format!("{directive}=CPU list"),
         ValueType::Setting { directive, min, max, words, .. } => {
             let words: String = words.iter().map(|word| format!("|{word}")).collect();
             format!("{directive}={}..{}{words}", end(min), end(max))
@@ -192,6 +193,7 @@ pub(crate) fn risk(class: Class, when: When) -> Cell {
         When::Now => word.to_owned(),
         When::Boot => format!("{word}, at boot"),
         When::Process => format!("{word}, new processes"),
+        When::Reload => format!("{word}, at reload"),
     };
     Cell::styled(text, style)
 }

@@ -50,7 +50,16 @@ fn machine(cores: &[u32], threads: u32) -> Machine {
         irq(32, "eth0-TxRx-2", 1, false),
     ];
     let devices = vec![device("nvme0n1", Some(0)), device("eth0", Some(1))];
-    Machine { cpus, nodes, devices, irqs, units: units(), systemd: true, partitions: no_partitions() }
+    Machine {
+        cpus,
+        nodes,
+        devices,
+        irqs,
+        units: units(),
+        systemd: true,
+        partitions: no_partitions(),
+        ..Machine::default()
+    }
 }
 
 fn no_partitions() -> planish_model::Partitions {

@@ -22,13 +22,19 @@ const OWN: &[&str] = &[
 /// Files with one setting of a unit each: `zz-planish-nofile.conf`.
 const SETTING: (&str, &str) = ("/etc/systemd/system/{unit}.service.d/zz-planish-", ".conf");
 
+/// The same for the parts of the system, which are slices and a scope: `zz-planish-allowed-cpus.conf`.
+const OF_PART: (&str, &str) = ("/etc/systemd/system/{unit}.d/zz-planish-", ".conf");
+
 fn is_own(path: &str) -> bool {
     OWN.contains(&path) || is_setting(path)
 }
 
 /// Whether a path is that of one setting of a unit.
 fn is_setting(path: &str) -> bool {
-    let (before, after) = SETTING;
+    is_file_of(SETTING, path) || is_file_of(OF_PART, path)
+}
+
+fn is_file_of((before, after): (&str, &str), path: &str) -> bool {
     let name = path.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     name.is_some_and(|name| !name.is_empty() && name.chars().all(plain))
@@ -106,10 +112,13 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     } else if is_own(&knob.path) {
         let directives = match knob.r#type {
             ValueType::Directives { .. } => !is_setting(&knob.path),
-            ValueType::Setting { .. } => is_setting(&knob.path),
+            // Which units there are depends on the kind: services by their files, and the few parts of the system.
+            ValueType::Setting { .. } if knob.r#type.is_cpus_of_a_unit() => is_file_of(OF_PART, &knob.path),
+            ValueType::Setting { .. } => is_file_of(SETTING, &knob.path),
             _ => false,
         };
-        if !knob.is_own_file() || !directives || knob.when != When::Process {
+        let when = if knob.r#type.is_cpus_of_a_unit() { When::Reload } else { When::Process };
+        if !knob.is_own_file() || !directives || knob.when != when {
             return Some(
                 "a drop-in of a unit is a file of ours, with its directives, for processes that start later",
             );

@@ -32,7 +32,7 @@ pub(super) fn drop_in(place: &str, settings: &str) -> String {
 fn section(place: &str) -> &'static str {
     let [service, slice, manager] = SECTIONS;
     match place {
-        place if place.ends_with(".slice") => slice,
+        place if place.ends_with(".slice") || place.contains(".slice.d/") => slice,
         place if place.contains("/system.conf.d/") => manager,
         _ => service,
     }
@@ -132,6 +132,10 @@ mod tests {
         assert_eq!(slice, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 1,5\n");
         let manager = drop_in("/etc/systemd/system.conf.d/zz-planish.conf", "CPUAffinity=0");
         assert_eq!(manager, "[Manager]\nCPUAffinity=\nCPUAffinity = 0\n");
+        let of =
+            |unit: &str| drop_in(&format!("/etc/systemd/system/{unit}.d/zz-planish-x.conf"), "AllowedCPUs=0");
+        assert_eq!(of("user.slice"), "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0\n");
+        assert!(kind.same(&of("user.slice"), "AllowedCPUs=0"));
         assert!(kind.same(&slice, "AllowedCPUs=1,5") && kind.same(&manager, "CPUAffinity=0"));
     }
 

@@ -1,4 +1,9 @@
-//! One setting of a unit of systemd, as a number or a word, and as the line of a file of ours.
+//! One setting of a unit of systemd, as a number, a word or a set of CPUs, and as the line of a file of ours.
+
+use super::CpuForm;
+
+/// The directive that takes CPUs (systemd.resource-control(5)).
+pub(super) const CPUS: &str = "AllowedCPUs";
 
 /// The value in normal form: of a file of ours what its line gives; `None` for a file that gives nothing.
 pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
@@ -11,6 +16,11 @@ pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
         None if raw.trim().contains(['\n', '=']) => return None,
         None => raw.trim(),
     };
+    if is_cpus(directive) {
+        // systemd parts the CPUs of a list by blanks as well as by commas.
+        let list = value.split_whitespace().collect::<Vec<_>>().join(",");
+        return Some(CpuForm::List.normal(&list).unwrap_or_else(|| value.to_owned()));
+    }
     let part = |part: &str| part.parse::<i64>().map_or_else(|_| part.to_owned(), |number| number.to_string());
     Some(match value.split_once(':') {
         Some((soft, hard)) => LimitPair::text(&part(soft.trim()), &part(hard.trim())),
@@ -21,6 +31,11 @@ pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
 /// Whether systemd takes a soft and a hard limit for a directive: `LimitNOFILE=1024:524288` (systemd.exec(5)).
 pub(super) fn is_pair(directive: &str) -> bool {
     directive.starts_with("Limit")
+}
+
+/// Whether a directive takes CPUs.
+pub(super) fn is_cpus(directive: &str) -> bool {
+    directive == CPUS
 }
 
 /// A limit of a unit: how much its program gets, and how much it may raise itself to. Other amounts have both alike.
@@ -145,6 +160,24 @@ mod tests {
             told,
             "LimitNOFILE= of a unit: whole number (files), 1 to 1073741824, or infinity, or SOFT:HARD"
         );
+    }
+
+    #[test]
+    fn a_set_of_cpus_is_held_to_a_list() {
+        let kind = ValueType::cpus_of_a_unit();
+        let text = kind.in_file("/etc/systemd/system/user.slice.d/zz-planish-allowed-cpus.conf", "0,1-3,8");
+        assert_eq!(text, "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0,1-3,8\n");
+        assert_eq!(kind.normal(&text), "0-3,8");
+        assert!(
+            kind.same(&text, "0-3 8") && kind.is_enough("8 0-3", "0-3,8") && !kind.is_enough("0-7", "0-3")
+        );
+        assert_eq!(kind.normal(&kind.normal(&text)), "0-3,8");
+        assert_eq!(kind.normal("(not given)"), "(not given)");
+        for wrong in ["", "0-", "3-1", "all", "0:3", "0\nExecStart=x", "0-3 ExecStart=x"] {
+            assert!(kind.validate(wrong).is_err(), "{wrong}");
+        }
+        assert!(kind.validate("0-3,8").is_ok() && kind.is_cpus_of_a_unit());
+        assert_eq!(kind.describe(), "AllowedCPUs= of a unit: list of CPUs, such as 0-3,8");
     }
 
     #[test]

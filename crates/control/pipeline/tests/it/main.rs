@@ -24,6 +24,7 @@ mod loader;
 mod mounts;
 mod once;
 mod partition;
+mod parts;
 mod persist;
 mod placement;
 mod random;

@@ -89,6 +89,7 @@ impl KnobRow {
             When::Now => "at the write",
             When::Boot => "at the next boot",
             When::Process => "for processes that start after the write",
+            When::Reload => "at the next systemctl daemon-reload, for all that runs",
         };
         page.fact("knob", self.id.as_str());
         page.fact("place", &self.place);

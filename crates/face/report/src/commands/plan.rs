@@ -76,6 +76,7 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
             let name = step.restart().map_or_else(any, str::to_owned);
             format!("at the next restart of {name}")
         }
+        When::Reload => "at the next systemctl daemon-reload, for all that runs".to_owned(),
         When::Boot => "at the next reboot".to_owned(),
     };
     let mut moments: Vec<(String, Vec<&Step>)> = Vec::new();
@@ -102,6 +103,9 @@ fn written_now(steps: &[&Step]) -> Option<&'static str> {
     let is_written = |step: &&&Step| step.part != Some(Part::TakenOver);
     let is_later = steps.iter().filter(is_written).any(|step| step.when == When::Process);
     let is_pool = steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0));
+    if steps.iter().filter(is_written).any(|step| step.when == When::Reload) {
+        return Some("written now, at the apply; any daemon-reload carries it out, that of a package too");
+    }
     match (is_later, is_pool) {
         (false, _) => None,
         (true, false) => Some("written now, at the apply; what starts later sees it"),
@@ -263,6 +267,7 @@ fn summary(plan: &Plan) -> String {
         (of_part(Part::Back), "of them back to what was there before"),
         (taken, "taken over"),
         (waits(When::Process), "of them for processes that start later"),
+        (waits(When::Reload), "of them at the next daemon-reload"),
         (waits(When::Boot), "of them at the next boot"),
         (files, "of them files that the next boot reads"),
         (satisfied, "already as wanted"),

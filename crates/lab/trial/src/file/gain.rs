@@ -22,7 +22,7 @@ pub(super) fn usual(arm: &ArmSpec, catalogue: &Catalogue) -> f64 {
     let of_knob = |id: KnobId| match catalogue.knob(&id).map(|knob| knob.when) {
         Ok(When::Now) => NOW,
         Ok(When::Boot) => BOOT,
-        Ok(When::Process) | Err(_) => START,
+        Ok(When::Process | When::Reload) | Err(_) => START,
     };
     let host = knobs(arm, catalogue).into_iter().map(of_knob).reduce(f64::max);
     let restarts = !arm.env.is_empty()
