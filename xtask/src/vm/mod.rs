@@ -36,8 +36,8 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["full", "kernels", "record"])]
     pub disk: bool,
     /// Begin the guest with a disk at this stage: cut-N (the power cut of that number), once, arms, left, third,
-    /// services, knobs or units; bls-persist (GRUB with entries) or efi-persist (systemd-boot); newer-units or
-    /// newer-knobs (Linux 6.12)
+    /// services, knobs, units or parts; bls-persist (GRUB with entries) or efi-persist (systemd-boot); newer-units,
+    /// newer-parts or newer-knobs (Linux 6.12)
     #[arg(long, requires = "disk", value_name = "STAGE")]
     pub from: Option<String>,
     /// End the guest with a disk before this stage

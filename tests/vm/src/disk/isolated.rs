@@ -31,7 +31,7 @@ pub fn partition() -> Result<Outcome> {
 }
 
 /// Whether this kernel isolates the CPUs of a control group: since Linux 6.2.
-fn isolates_groups() -> Result<bool> {
+pub fn isolates_groups() -> Result<bool> {
     let release = settings::read("/proc/sys/kernel/osrelease")?;
     let mut numbers = release.split('.').map(str::parse::<u32>);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {

@@ -23,6 +23,7 @@ mod left;
 mod loaders;
 mod once;
 mod oracle;
+mod parts;
 mod power;
 mod profiles;
 mod services;
@@ -102,6 +103,7 @@ pub fn run(stage: &str) {
             .or_else(|| kept::stage(stage, &mut report))
             .or_else(|| left::stage(stage, &mut report))
             .or_else(|| loaders::stage(stage, &mut report))
+            .or_else(|| parts::stage(stage, &mut report))
             .or_else(|| power::stage(stage, &mut report))
             .unwrap_or_else(|| {
                 report.fail("stage", &format!("no stage {stage}"));
