@@ -279,8 +279,7 @@ impl<'a> Draft<'a> {
             return self.skipped.push(Skipped { not_to_keep, ..row });
         }
         let unit = self.observation.units.get(&reading.place);
-        if let Some(reason) = unit.and_then(|unit| unit.hindered.clone()) {
-            let verdict = Verdict::new(VerdictKind::Absent, reason);
+        if let Some(verdict) = unit.and_then(units::hindered) {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let (word, unsure) = match units::fit(&knob.r#type, unit, reading.value.as_deref(), wanted) {

@@ -5,7 +5,7 @@
 //! themselves, so that one number for both would take from them what they had. The second one is therefore never
 //! lowered, and where nobody can tell what a unit has now, no number is called safe.
 
-use planish_model::{LimitPair, NOT_GIVEN, UnitSetting, ValueType};
+use planish_model::{LimitPair, NOT_GIVEN, UnitSetting, ValueType, Verdict, VerdictKind};
 
 /// What systemd gives a unit that says nothing, where it is told nothing either (NEWS of version 240). `TasksMax=` is a
 /// share of the kernel's limits, and the others are the kernel's own: those cannot be told by a name.
@@ -27,6 +27,11 @@ pub(crate) fn told(unit: &UnitSetting) -> String {
     let running =
         running.map(|(value, pid)| format!("; process {pid} runs with {value}")).unwrap_or_default();
     given + &running + &by_group
+}
+
+/// That systemd sets nothing of it on this host.
+pub(crate) fn hindered(unit: &UnitSetting) -> Option<Verdict> {
+    unit.hindered.as_ref().map(|reason| Verdict::new(VerdictKind::Absent, reason.as_str()))
 }
 
 /// What becomes of a value for a unit.

@@ -283,8 +283,7 @@ pub(crate) fn take_back(
     }
     for index in (0..entry.steps.len()).rev() {
         let now = &known[of_boot];
-        let step = &now.steps[index];
-        let mut handed = None;
+        let (step, mut handed) = (&now.steps[index], None);
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
             continue;
         }
