@@ -25,6 +25,7 @@ mod rows;
 mod smaps;
 mod stat;
 mod status;
+pub mod top;
 
 pub use map::{
     AreaPages, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who, join, members,

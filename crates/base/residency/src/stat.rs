@@ -17,6 +17,14 @@ pub struct Stat {
     pub is_kernel_thread: bool,
     /// CPU time that it has used, in clock ticks.
     pub cpu_ticks: u64,
+    /// Page faults that took no disk.
+    pub minor_faults: u64,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
+    /// Number of threads.
+    pub threads: u32,
+    /// Resident pages, without those of a pool.
+    pub resident_pages: u64,
     /// When it began, in clock ticks since boot: with the PID it names a process for good.
     pub start_ticks: u64,
     /// Where its code and its stack begin: another program has been executed when they differ. 0 where we may not
@@ -47,6 +55,10 @@ pub fn parse_stat(text: &str) -> Option<Stat> {
         parent,
         is_kernel_thread: or_zero(9) & PF_KTHREAD != 0,
         cpu_ticks: or_zero(14).saturating_add(or_zero(15)),
+        minor_faults: or_zero(10),
+        major_faults: or_zero(12),
+        threads: u32::try_from(or_zero(20)).unwrap_or(0),
+        resident_pages: or_zero(24),
         start_ticks: or_zero(22),
         layout: (or_zero(26), or_zero(28)),
         cpu: field(39).and_then(|cpu| u32::try_from(cpu).ok()),

@@ -18,6 +18,7 @@ pub mod hold;
 pub mod lock;
 pub mod mapping;
 pub mod mount;
+pub mod node_loads;
 pub mod pagemap;
 pub mod pages;
 pub mod peek;

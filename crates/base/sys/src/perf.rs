@@ -141,6 +141,9 @@ pub enum Unavailable {
         /// The event.
         event: Event,
     },
+    /// There are counters, but none for loads by node.
+    #[error("this CPU does not count loads by node")]
+    NoNodeLoads,
     /// The kernel is set to refuse counters to us.
     #[error("kernel.perf_event_paranoid is {level}")]
     Paranoid {

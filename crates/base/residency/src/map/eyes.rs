@@ -7,14 +7,15 @@ use planish_sys::NodeSet;
 use planish_sys::pagemap::FrameFlags;
 use planish_sys::peek::Peek;
 use planish_sys::policy::PageAt;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
 use crate::smaps::Backing;
 
 /// Something that could not be seen, why, and what would help.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Unseen {
     /// What is missing or less exact.
     pub what: String,

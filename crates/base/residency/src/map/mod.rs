@@ -15,7 +15,7 @@ mod join;
 mod object;
 mod private;
 mod shared;
-mod threads;
+pub(crate) mod threads;
 mod who;
 
 use std::collections::BTreeMap;
@@ -36,6 +36,7 @@ pub use self::join::{Piece, join};
 pub use self::object::ObjectPages;
 pub use self::shared::Object;
 pub use self::threads::ThreadsOn;
+pub(crate) use self::who::above_us;
 pub use self::who::{Who, members, processes_named, stat_of};
 
 /// Programs that a process may execute while it is looked at, before we give up.

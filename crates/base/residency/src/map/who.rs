@@ -86,18 +86,26 @@ fn left_alone(host: &Host, pid: u32, stat: &Stat) -> Option<(&'static str, &'sta
         let cure = "name a process that it started; of a container, look from outside, by the number that it has there";
         return Some((reason, cure));
     }
-    let mut above = stat_of(host, std::process::id()).ok()?.parent;
-    while above > 1 {
-        if above == pid {
-            let reason = "it started this very command, and to look holds the lock of its memory";
-            return Some((
-                reason,
-                "look at it from another session, which it did not start, or name another process",
-            ));
-        }
-        above = stat_of(host, above).ok()?.parent;
+    if above_us(host).contains(&pid) {
+        let reason = "it started this very command, and to look holds the lock of its memory";
+        return Some((
+            reason,
+            "look at it from another session, which it did not start, or name another process",
+        ));
     }
     None
+}
+
+/// Process 1 and those that started this command; none of a recorded host.
+pub(crate) fn above_us(host: &Host) -> Vec<u32> {
+    let mut above = if host.is_live() { vec![1] } else { Vec::new() };
+    let mut below = std::process::id();
+    while host.is_live() && below > 1 {
+        let Ok(stat) = stat_of(host, below) else { break };
+        below = stat.parent;
+        above.push(below);
+    }
+    above
 }
 
 /// Every process, by PID.
