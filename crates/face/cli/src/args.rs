@@ -109,6 +109,7 @@ pub(crate) enum Command {
     Export(commands::export::Args),
     Size(commands::size::Args),
     Map(commands::map::Args),
+    Top(commands::top::Args),
     Move(commands::relocate::Args),
     Topo(commands::topo::Args),
     Latency(commands::latency::Args),

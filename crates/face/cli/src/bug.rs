@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use planish_report::{Level, Message};
 
-use crate::output;
+use crate::{commands, output};
 
 /// The last panic, kept for the envelope.
 static LAST: Mutex<Option<Message>> = Mutex::new(None);
@@ -18,6 +18,7 @@ pub(crate) static TURN: Mutex<()> = Mutex::new(());
 pub(crate) fn say_panics_in_one_line() {
     panic::set_hook(Box::new(|info| {
         let message = message(info);
+        commands::top::restore_terminal();
         output::talk(&message);
         // A poisoned lock still holds a message that is worth telling.
         *LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(message);

@@ -1,6 +1,7 @@
 //! The schema of every JSON that planish prints: what `docs/schema/` holds, beside that of the files that users write.
 
 use planish_model::{Plan, Profile, Sizing};
+use planish_residency::top::Sample;
 use planish_trial::TrialFile;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::json;
@@ -10,8 +11,8 @@ use crate::commands::{
     HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport, LatencyReport, LogReport,
     MapReport, MoveReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport,
     TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport,
-    TextShowReport, TextVerifyReport, TopoReport, TrialNewReport, TrialResumeReport, TrialRunReport,
-    TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
+    TextShowReport, TextVerifyReport, TopReport, TopoReport, TrialNewReport, TrialResumeReport,
+    TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -50,6 +51,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<TextOrderReport>(),
         of::<TextRecordReport>(),
         of::<TextShowReport>(),
+        of::<TopReport>(),
         of::<TopoReport>(),
         of::<HonestyReport>(),
         of::<TrialNewReport>(),
@@ -63,11 +65,12 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         without_result("usage"),
         of_program("workload"),
         ("profile-file", of_file::<Profile>()),
+        ("top-sample", of_file::<Sample>()),
         ("trial-file", of_file::<TrialFile>()),
     ]
 }
 
-/// A file that users write. Fields that may be left out are optional.
+/// A file that users write, or a line of one that planish reads again. Fields that may be left out are optional.
 fn of_file<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>()
 }
@@ -112,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_schema_is_one_and_accepts_a_failure() {
-        let of_files = ["profile-file", "trial-file"];
+        let of_files = ["profile-file", "top-sample", "trial-file"];
         for (command, schema) in schemas().into_iter().filter(|(name, _)| !of_files.contains(name)) {
             let validator = jsonschema::validator_for(schema.as_value()).expect("a sound schema");
             let messages = vec![Message::new(Level::Error, "no").hint("cure")];

@@ -115,7 +115,7 @@ fn is_parent(host: &Host, pid: u32) -> bool {
 }
 
 /// What still works where the memory may not be seen: the cheap facts, which any user may know.
-fn failure(error: ResidencyError, who: &Who, host: &Host, context: &Context) -> Failure {
+pub(super) fn failure(error: ResidencyError, who: &Who, host: &Host, context: &Context) -> Failure {
     let exit = match error {
         ResidencyError::NoProcess { .. } | ResidencyError::Several { .. } => Exit::Usage,
         _ => Exit::Refused,

@@ -22,6 +22,7 @@ pub(crate) mod relocate;
 pub(crate) mod run;
 pub(crate) mod size;
 pub(crate) mod text;
+pub(crate) mod top;
 pub(crate) mod topo;
 pub(crate) mod trial;
 pub(crate) mod undo;
@@ -70,6 +71,7 @@ impl Command {
             Self::Size(_) => "size",
             Self::Map(_) => "map",
             Self::Move(_) => "move",
+            Self::Top(_) => "top",
             Self::Topo(_) => "topo",
             Self::Latency(args) => args.name(),
             Self::Run(_) => "run",
@@ -103,6 +105,7 @@ impl Command {
             Self::Size(args) => size::run(args, context),
             Self::Map(args) => map::run(args, context),
             Self::Move(args) => relocate::run(args, context),
+            Self::Top(args) => top::run(args, context),
             Self::Topo(_) => topo::run(context),
             Self::Latency(args) => latency::run(args, context),
             Self::Run(args) => run::run(args, context),

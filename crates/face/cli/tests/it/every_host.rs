@@ -17,6 +17,8 @@ const COMMANDS: &[&[&str]] = &[
     &["check", "--monitor", "postgres"],
     &["check", "--monitor", "low-latency"],
     &["log"],
+    &["top"],
+    &["top", "--sort", "remote", "--verbose"],
     &["knobs", "vm.swappiness"],
     &["size", "--bytes", "8G"],
     &["plan", "low-latency", "--persist"],

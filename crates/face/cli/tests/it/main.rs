@@ -28,4 +28,5 @@ mod scripts;
 mod surface;
 mod text;
 mod text_cc;
+mod top;
 mod versions;

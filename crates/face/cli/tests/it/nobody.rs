@@ -86,3 +86,18 @@ fn the_line_for_root_names_the_file_of_a_users_own_profile() {
     }
     assert_eq!(next, format!("sudo planish apply {}", mine.display()));
 }
+
+/// Page tables and faults of others are anybody's to know; what a walk of their memory would tell is not, and is no zero.
+#[test]
+fn what_top_may_not_see_of_others_is_said() {
+    const NAME: &str = "what_top_may_not_see_of_others_is_said";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let Some(run) = as_nobody(NAME, home.path(), "--json top --interval 0.1") else { return };
+    assert_eq!(run.exit, 0, "{}", run.stderr);
+    let result = run.envelope()["result"].clone();
+    let rows = result["rows"].as_array().expect("rows");
+    let own = rows.iter().find(|row| row["pid"] == std::process::id()).expect("the test runs");
+    assert!(own["huge_share"].is_null() && own["page_table_bytes"].is_number(), "{own}");
+    let unseen = result["unseen"].to_string();
+    assert!(unseen.contains("another user's") && unseen.contains("CAP_SYS_PTRACE"), "{unseen}");
+}

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 11] = [
     &["doctor"],
     &["check"],
     &["size", "--bytes", "64M"],
@@ -11,6 +11,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["check", "low-latency"],
     &["knobs"],
     &["topo"],
+    &["top", "--interval", "0.1"],
     &["latency", "--rounds", "6"],
     &["latency", "--jitter", "--seconds", "1"],
 ];

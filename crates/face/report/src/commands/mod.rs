@@ -23,6 +23,7 @@ mod text;
 mod text_link;
 mod text_order;
 mod text_record;
+mod top;
 mod topo;
 mod trial;
 mod undo;
@@ -57,6 +58,7 @@ pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowRepo
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
 pub use text_record::{TextRecordReport, TextRecordSource};
+pub use top::{TOP_NODE_TITLES, TOP_TITLES, TopReport, TopSort, top_cells, top_node_cells};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{
     ProveReport, SelfCheckReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport,

@@ -53,6 +53,25 @@ impl Report for MapReport {
 }
 
 impl MapReport {
+    /// Where the threads of each process ran last, with the CPU time that they have used.
+    pub fn threads_text(&self, page: &mut Page<'_>) {
+        let mut table = Table::new(&[">pid", ">node", ">threads", ">of its CPU time", "CPUs"]);
+        for process in &self.processes {
+            let all: u64 = process.ran_on.iter().map(|on| on.cpu_ticks).sum();
+            for on in &process.ran_on {
+                table.row([
+                    process.pid.to_string().into(),
+                    node_cell(on.node),
+                    on.threads.to_string().into(),
+                    share(on.cpu_ticks, all).into(),
+                    on.cpus.as_str().into(),
+                ]);
+            }
+        }
+        page.heading("Threads, where they ran last");
+        page.table(&table);
+    }
+
     /// `1.2 GiB: 96 % on node 0, 4 % on node 1; 62 % local to its threads`
     fn where_it_lies(&self) -> String {
         let resident = self.totals.resident_bytes;

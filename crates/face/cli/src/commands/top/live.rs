@@ -1,0 +1,255 @@
+//! The loop around a screen: samples come, keys are pressed, lines are shown.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
+use planish_host::Host;
+use planish_model::Catalogue;
+use planish_report::{MapReport, Page, PageOptions, Report, units};
+use planish_residency::top::{Budget, Reader, Sample};
+use planish_residency::{Map, Who};
+
+use super::keys::keys;
+use super::recording::{Player, Recorder, Recording};
+use super::screen::{painted, screen};
+use super::terminal::Terminal;
+use super::view::{View, Wish};
+use super::{Args, told_torn};
+use crate::answer::Answer;
+use crate::commands::map;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::signals;
+
+/// So long a signal or a new size of the window may wait.
+const GLANCE: Duration = Duration::from_millis(200);
+/// A key that asks for a sample gets one no sooner after the last.
+const HASTE: Duration = Duration::from_millis(500);
+
+/// Where samples come from.
+enum Feed {
+    Machine { reader: Reader, interval: Duration, recorder: Option<Recorder>, taken: usize },
+    File { recording: Recording, player: Player },
+}
+
+/// The screen and what feeds it.
+struct Loop<'a> {
+    context: &'a Context,
+    feed: Feed,
+    view: View,
+    sample: Sample,
+    before: Option<Sample>,
+    /// When the last sample was shown.
+    since: Instant,
+    /// Milliseconds from it to the next one of a recording.
+    apart_ms: u64,
+    asked: bool,
+}
+
+/// Shows this machine until somebody ends it.
+pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) -> Result<Answer, Failure> {
+    let mut feed = Feed::Machine { reader: Reader::default(), interval: args.interval, recorder, taken: 0 };
+    let sample = feed.take(context, &[])?;
+    let taken = run(args, context, feed, sample)?;
+    let answer = Answer::printed("top");
+    Ok(match (&args.record, taken) {
+        (Some(path), Feed::Machine { taken, .. }) => {
+            let file = planish_model::quoted(&path.to_string_lossy());
+            let answer = answer.note(format!("{} in {file}", units::count(taken, "sample")));
+            answer.next(context.line(&format!("top --replay {file}")))
+        }
+        _ => answer.next(context.line("doctor")),
+    })
+}
+
+/// Plays a recording.
+pub(super) fn replay(args: &Args, context: &Context, mut recording: Recording) -> Result<Answer, Failure> {
+    let sample = recording.sample(0)?;
+    let player = Player::new(recording.len());
+    let feed = run(args, context, Feed::File { recording, player }, sample)?;
+    let answer = Answer::printed("top");
+    Ok(match feed {
+        Feed::File { recording, .. } => told_torn(answer, &recording),
+        Feed::Machine { .. } => answer,
+    }
+    .next(context.line("top")))
+}
+
+fn run(args: &Args, context: &Context, feed: Feed, sample: Sample) -> Result<Feed, Failure> {
+    let refused = |error: io::Error| {
+        Failure::refused(format!("this terminal cannot be used: {error}")).hint("planish ... --once")
+    };
+    let stop = signals::stop_flag().map_err(refused)?;
+    let colour = !matches!(AutoStream::choice(&io::stdout()), ColorChoice::Never);
+    let view = View::new(args.sort, &args.filter, &sample);
+    let mut this =
+        Loop { context, feed, view, sample, before: None, since: Instant::now(), apart_ms: 0, asked: true };
+    this.look_ahead()?;
+    this.view.update(&this.sample, None);
+    let terminal = Terminal::enter().map_err(refused)?;
+    let mut last = (String::new(), (0, 0));
+    while !stop.load(Ordering::Relaxed) {
+        let size = terminal.size();
+        this.tell_place();
+        let text = painted(&screen(&mut this.view, size.0, size.1), colour);
+        if last != (text.clone(), size) {
+            if terminal.show(&text).is_err() {
+                break;
+            }
+            last = (text, size);
+        }
+        // The rest of this turn: a key, or the next sample. A terminal that is gone ends it.
+        let Ok(bytes) = terminal.pressed(this.wait().min(GLANCE)) else { break };
+        for key in keys(&bytes) {
+            let wish = this.view.press(key);
+            if wish == Wish::Quit {
+                return Ok(this.feed);
+            }
+            if let Wish::Map(pid) = wish {
+                this.view.show_one(pid, vec![format!("looking at process {pid} ...")]);
+                let _ = terminal.show(&painted(&screen(&mut this.view, size.0, size.1), colour));
+                let lines = this.map_of(pid, size.0);
+                this.view.show_one(pid, lines);
+            } else {
+                this.obey(wish)?;
+            }
+        }
+        if this.wait().is_zero() {
+            this.advance()?;
+        }
+    }
+    Ok(this.feed)
+}
+
+impl Feed {
+    /// The next sample of the machine, or the one of a recording that its player stands at.
+    fn take(&mut self, context: &Context, shown: &[u32]) -> Result<Sample, Failure> {
+        match self {
+            Self::Machine { reader, recorder, taken, .. } => {
+                // A host of its own for each: it remembers the path of every process that ever was.
+                let sample = reader.step(&context.host()?, shown, Budget::STEP);
+                *taken += 1;
+                recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(&sample))?;
+                Ok(sample)
+            }
+            Self::File { recording, player } => recording.sample(player.index),
+        }
+    }
+}
+
+impl Loop<'_> {
+    /// How long until the next sample; for ever, as far as a key goes, while nothing is due.
+    fn wait(&self) -> Duration {
+        let passed = self.since.elapsed();
+        match &self.feed {
+            Feed::Machine { .. } if self.asked => HASTE.saturating_sub(passed),
+            Feed::Machine { .. } if self.view.paused => Duration::MAX,
+            Feed::Machine { interval, .. } => interval.saturating_sub(passed),
+            Feed::File { player, .. } => {
+                let wait = player.wait_ms(self.apart_ms).map(Duration::from_millis);
+                wait.map_or(Duration::MAX, |wait| wait.saturating_sub(passed))
+            }
+        }
+    }
+
+    /// Goes to the next sample.
+    fn advance(&mut self) -> Result<(), Failure> {
+        if let Feed::File { player, .. } = &mut self.feed {
+            player.step(1);
+        }
+        self.show()
+    }
+
+    /// Shows the sample that the feed has now, beside the one before it.
+    fn show(&mut self) -> Result<(), Failure> {
+        let sample = self.feed.take(self.context, &self.view.shown_pids())?;
+        self.before = match &mut self.feed {
+            Feed::Machine { .. } => Some(std::mem::replace(&mut self.sample, sample)),
+            Feed::File { recording, player } => {
+                self.sample = sample;
+                player.index.checked_sub(1).map(|index| recording.sample(index)).transpose()?
+            }
+        };
+        (self.since, self.asked) = (Instant::now(), false);
+        self.look_ahead()?;
+        self.view.update(&self.sample, self.before.as_ref());
+        Ok(())
+    }
+
+    /// How far the next sample of a recording is.
+    fn look_ahead(&mut self) -> Result<(), Failure> {
+        if let Feed::File { recording, player } = &mut self.feed
+            && player.index + 1 < player.len
+        {
+            self.apart_ms = recording.sample(player.index + 1)?.at_ms.saturating_sub(self.sample.at_ms);
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, wish: Wish) -> Result<(), Failure> {
+        let now = Instant::now();
+        match (wish, &mut self.feed) {
+            (Wish::Pause, Feed::Machine { .. }) => self.view.paused = !self.view.paused,
+            (Wish::Pause, Feed::File { player, .. }) => {
+                player.paused = !player.paused;
+                self.since = now;
+            }
+            (Wish::Faster(by), Feed::File { player, .. }) => player.faster(by),
+            (Wish::Step(by), Feed::File { player, .. }) => {
+                player.paused = true;
+                player.step(by);
+                return self.show();
+            }
+            (Wish::Now, Feed::Machine { .. }) => self.asked = !self.view.paused,
+            (Wish::Step(1), Feed::Machine { .. }) => self.asked = true,
+            _ => {}
+        }
+        self.view.update(&self.sample, self.before.as_ref());
+        Ok(())
+    }
+
+    /// What the first line says of a replay or a recording.
+    fn tell_place(&mut self) {
+        match &self.feed {
+            Feed::File { player, .. } => self.view.place = player.told(),
+            Feed::Machine { recorder: Some(_), taken, .. } => {
+                self.view.recorded = format!("{} recorded", units::count(*taken, "sample"));
+            }
+            Feed::Machine { .. } => {}
+        }
+    }
+
+    /// The map of a process as lines.
+    fn map_of(&self, pid: u32, width: usize) -> Vec<String> {
+        if matches!(self.feed, Feed::File { .. }) {
+            return vec![
+                "A recording holds what the table shows, and no map: it would be of another moment."
+                    .to_owned(),
+                format!("Of a process that still runs: planish map {pid}"),
+            ];
+        }
+        let (host, begun) = (Host::live(), Instant::now());
+        let who = Who::Pid(pid);
+        let text = match Map::read(&host, &who, false) {
+            Ok(found) => {
+                let took = units::seconds(begun.elapsed().as_secs_f64());
+                let report = MapReport::from(&found);
+                let catalogue = Catalogue::default();
+                let mut page = Page::new(PageOptions { width, detailed: false }, &catalogue);
+                report.text(&mut page);
+                report.threads_text(&mut page);
+                page.gap();
+                page.fact("cost", &format!("this map took {took}; enter makes it anew"));
+                page.into_text()
+            }
+            Err(error) => {
+                let message =
+                    map::failure(error, &who, &host, self.context).message("", "planish map --help");
+                format!("{}\n{}", message.text, message.hint.unwrap_or_default())
+            }
+        };
+        strip_str(&text).to_string().lines().map(str::to_owned).collect()
+    }
+}

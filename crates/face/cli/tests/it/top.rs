@@ -1,0 +1,241 @@
+//! `planish top`: tables, recordings and replays, and the screen on a terminal of its own.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::planish::{command, run};
+use crate::recorded::repository;
+
+#[test]
+fn this_machine_is_told_in_text_and_json() {
+    let answer = run(["--json", "top", "--interval", "0.2"]);
+    assert_eq!(answer.exit, 0, "{}", answer.stderr);
+    let result = answer.envelope()["result"].clone();
+    let rows = result["rows"].as_array().expect("rows");
+    let me = rows.iter().find(|row| row["pid"] == std::process::id()).expect("the test runs");
+    assert!(me["resident_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{me}");
+    assert!(me["faults_per_s"].is_number() && me["cpus"].is_number(), "two looks make a rate: {me}");
+    assert!(me["page_table_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{me}");
+    assert!(me["huge_share"].is_null(), "those that started the command are left alone: {me}");
+    let sizes: Vec<u64> = rows.iter().filter_map(|row| row["resident_bytes"].as_u64()).collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "the largest first");
+    assert!(result["nodes"][0]["memory_bytes"].as_u64().is_some_and(|bytes| bytes > 0));
+
+    let text = run(["top", "--once", "--interval", "0.1", "--sort", "pid", "--filter", "planish"]);
+    assert_eq!(text.exit, 0, "{}", text.stderr);
+    assert!(text.stdout.contains("page tables") && text.stdout.contains(" planish\n"), "{}", text.stdout);
+    assert!(!text.stdout.contains("\u{1b}"), "no terminal, no sequences");
+    if !Path::new("/sys/bus/event_source/devices/cpu").exists() {
+        assert!(text.stdout.contains("local and remote loads: n/a, no PMU"), "{}", text.stdout);
+    }
+    for odd in [
+        &["top", "--sort", "names"][..],
+        &["top", "--interval", "0"],
+        &["top", "--count", "0"],
+        &["top", "--once", "--count", "2"],
+        &["top", "--replay", "/nosuch"],
+        &["top", "--replay", "/nosuch", "--record", "f"],
+        &["top", "--record", "/no/such/folder"],
+    ] {
+        assert_eq!(run(odd).exit, 2, "{odd:?}");
+    }
+}
+
+#[test]
+fn a_recorded_host_tells_the_same_each_time_and_what_it_cannot() {
+    let root = repository().join("hosts/metal-2s");
+    let answer = run(["--json", "--root", &root.to_string_lossy(), "top"]);
+    let result = answer.envelope()["result"].clone();
+    let rows = result["rows"].as_array().expect("rows");
+    let postgres = rows.iter().find(|row| row["pid"] == 2201).expect("it was recorded");
+    assert!(postgres["resident_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 30), "{postgres}");
+    assert_eq!(postgres["huge_share"], 0.0, "base pages only");
+    // Its stat ends before the CPU that it ran on: its nodes are told, and who uses them is not.
+    assert!(postgres["remote_share"].is_null(), "{postgres}");
+    assert!(result["unix_seconds"].is_null() && result["reads"]["took_us"].is_null(), "nothing that varies");
+    assert!(postgres["cpus"].is_null(), "one moment has no rate");
+}
+
+#[test]
+fn what_is_recorded_is_replayed() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let top =
+        |args: &[&str]| command(home.path(), [&["top"], args].concat()).output().expect("the binary starts");
+    let recorded = top(&["--record", "f", "--count", "2", "--interval", "0.2"]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", String::from_utf8_lossy(&recorded.stderr));
+    let tables = String::from_utf8_lossy(&recorded.stdout).matches("page tables").count();
+    assert_eq!(tables, 2, "one a look");
+    assert!(String::from_utf8_lossy(&recorded.stderr).contains("next: planish top --replay f"));
+    let file = std::fs::read_to_string(home.path().join("f")).expect("it was written");
+    assert_eq!(file.lines().count(), 3, "a first look and two");
+    let schemas = planish_report::schemas();
+    let (_, schema) = schemas.iter().find(|(name, _)| *name == "top-sample").expect("it is in docs/schema");
+    let validator = jsonschema::validator_for(schema.as_value()).expect("a sound schema");
+    for line in file.lines() {
+        let sample: serde_json::Value = serde_json::from_str(line).expect("an object a line");
+        assert!(validator.is_valid(&sample), "{:?}", validator.validate(&sample).err());
+        assert_eq!(sample["schema"], "planish.top-sample/1");
+    }
+    // Played elsewhere, it comes to the last table.
+    let replayed = String::from_utf8(top(&["--replay", "f", "--once"]).stdout).expect("text");
+    let all = String::from_utf8_lossy(&recorded.stdout).into_owned();
+    assert!(all.ends_with(&replayed), "{replayed}\n--- is not the end of\n{all}");
+
+    assert_eq!(top(&["--record", "f"]).status.code(), Some(3), "what is there stays");
+    std::fs::write(home.path().join("torn"), format!("{file}{{\"sch")).expect("our own folder");
+    let torn = top(&["--replay", "torn"]);
+    assert_eq!(torn.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&torn.stderr).contains("in the middle of a sample"));
+    std::fs::write(home.path().join("odd"), file.replacen("top-sample/1", "top-sample/9", 1)).expect("ours");
+    let odd = top(&["--replay", "odd"]);
+    assert_eq!(odd.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&odd.stderr).contains("odd:1: a sample of the schema"), "{odd:?}");
+}
+
+/// A command line of the shell on a terminal of its own.
+struct Session {
+    script: Child,
+    shown: std::sync::mpsc::Receiver<Vec<u8>>,
+    all: String,
+}
+
+impl Session {
+    /// `None` without script(1).
+    fn start(home: &Path, line: &str) -> Option<Self> {
+        let mut script = Command::new("script")
+            .args(["-qec", &format!("stty rows 24 cols 110; {line}"), "/dev/null"])
+            .current_dir(home)
+            .env("TERM", "xterm")
+            .env("HOME", home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let (sender, shown) = std::sync::mpsc::channel();
+        let mut stdout = script.stdout.take().expect("it is piped");
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length) = stdout.read(&mut bytes) {
+                if length == 0 || sender.send(bytes[..length].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Some(Self { script, shown, all: String::new() })
+    }
+
+    /// Waits until the terminal was sent this, behind what was waited for before.
+    fn wait_for(&mut self, text: &str) {
+        let begun = Instant::now();
+        loop {
+            if let Some(at) = self.all.find(text) {
+                self.all.drain(..at + text.len());
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "no {text:?} in {:?}", self.all);
+            if let Ok(bytes) = self.shown.recv_timeout(Duration::from_millis(100)) {
+                self.all += &String::from_utf8_lossy(&bytes);
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        let stdin = self.script.stdin.as_mut().expect("it is piped");
+        stdin.write_all(keys.as_bytes()).and_then(|()| stdin.flush()).expect("it takes keys");
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
+
+/// The command as the shell runs it: with the state of the terminal before and after, and its exit code.
+fn watched(args: &str) -> String {
+    let planish = env!("CARGO_BIN_EXE_planish");
+    format!(
+        "before=$(stty -g); sh -c 'echo $$ > pid; exec {planish} top {args}'; echo code=$?; \
+         test \"$before\" = \"$(stty -g)\" && echo as-before"
+    )
+}
+
+#[test]
+fn the_screen_takes_keys_and_leaves_the_terminal_as_it_was() {
+    let test = "the_screen_takes_keys_and_leaves_the_terminal_as_it_was";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    // A process with a name of its own: others start and end `sleep` meanwhile.
+    std::fs::copy("/bin/sh", home.path().join("shtop")).expect("a shell is everywhere");
+    let mut shell = Command::new(home.path().join("shtop"));
+    let shell = Ended(shell.args(["-c", "read line"]).stdin(Stdio::piped()).spawn().expect("it starts"));
+    let Some(mut session) = Session::start(home.path(), &watched("--interval 0.3 --record f")) else {
+        return planish_skip::skip(test, "no script(1)");
+    };
+    session.wait_for("\u{1b}[?1049h");
+    session.wait_for("*resident");
+    session.press("p");
+    session.wait_for("*pid");
+    session.press("/shtop");
+    session.wait_for("name holds: shtop_");
+    session.press("\r");
+    session.wait_for("names with `shtop`");
+    session.press("\r");
+    session.wait_for("process ");
+    session.wait_for("Threads, where they ran last");
+    session.press("\u{1b}");
+    session.wait_for("names with");
+    session.press("?");
+    session.wait_for("any key goes back");
+    session.press("x");
+    session.wait_for("3 samples recorded");
+    session.press("q");
+    session.wait_for("\u{1b}[?1049l");
+    session.wait_for(" in f");
+    session.wait_for("code=0");
+    session.wait_for("as-before");
+    drop(session);
+    drop(shell);
+
+    // The same screen shows what was recorded: it stands, goes a sample on, and plays faster.
+    let Some(mut session) = Session::start(home.path(), &watched("--replay f")) else { return };
+    session.wait_for("sample 1 of");
+    session.press(" .");
+    session.wait_for("paused");
+    session.press("+");
+    session.wait_for("2x");
+    session.press("\r");
+    session.wait_for("A recording holds");
+    session.press("\u{3}");
+    session.wait_for("code=0");
+    session.wait_for("as-before");
+}
+
+/// A child that is ended when dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_terminal_as_it_was() {
+    let test = "a_signal_leaves_the_terminal_as_it_was";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let Some(mut session) = Session::start(home.path(), &watched("")) else {
+        return planish_skip::skip(test, "no script(1)");
+    };
+    session.wait_for("*resident");
+    let pid = std::fs::read_to_string(home.path().join("pid")).expect("the shell wrote it");
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().expect("a PID")).expect("no zero");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    session.wait_for("\u{1b}[?1049l");
+    session.wait_for("code=0");
+    session.wait_for("as-before");
+}
