@@ -76,6 +76,9 @@ _planish() {
             planish,text)
                 cmd="planish__subcmd__text"
                 ;;
+            planish,top)
+                cmd="planish__subcmd__top"
+                ;;
             planish,topo)
                 cmd="planish__subcmd__topo"
                 ;;
@@ -150,6 +153,9 @@ _planish() {
                 ;;
             planish__subcmd__help,text)
                 cmd="planish__subcmd__help__subcmd__text"
+                ;;
+            planish__subcmd__help,top)
+                cmd="planish__subcmd__help__subcmd__top"
                 ;;
             planish__subcmd__help,topo)
                 cmd="planish__subcmd__help__subcmd__topo"
@@ -416,7 +422,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --help --version doctor plan apply confirm check undo log knobs import export size map move topo latency run host diff install text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --help --version doctor plan apply confirm check undo log knobs import export size map top move topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -654,7 +660,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo log knobs import export size map move topo latency run host diff install text trial prove workload version help"
+            opts="doctor plan apply confirm check undo log knobs import export size map top move topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1146,6 +1152,20 @@ _planish() {
         planish__subcmd__help__subcmd__text__subcmd__verify)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2807,6 +2827,56 @@ _planish() {
                     return 0
                     ;;
                 --huge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__top)
+            opts="-q -v -h --once --count --interval --sort --filter --record --replay --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "pid cpu resident remote tables huge swap faults" -- "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --replay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
