@@ -58,7 +58,10 @@ pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowRepo
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
 pub use text_record::{TextRecordReport, TextRecordSource};
-pub use top::{TOP_NODE_TITLES, TOP_TITLES, TopReport, TopSort, top_cells, top_node_cells};
+pub use top::{
+    TOP_NODE_TITLES, TOP_TITLES, TopReport, TopSort, top_cells, top_node_cells, top_sample_line,
+    top_sample_of,
+};
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{
     ProveReport, SelfCheckReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport,

@@ -188,6 +188,26 @@ impl TopReport {
     }
 }
 
+/// A sample as a line of a recording, with its end. Here and not where it is written: this crate is built small.
+#[must_use]
+pub fn top_sample_line(sample: &Sample) -> Vec<u8> {
+    let mut line = serde_json::to_vec(sample).expect("a sample is plain data");
+    line.push(b'\n');
+    line
+}
+
+/// The sample of such a line.
+///
+/// # Errors
+/// It is none, or one of a schema that is not known; told in words.
+pub fn top_sample_of(line: &[u8]) -> Result<Sample, String> {
+    let sample: Sample = serde_json::from_slice(line).map_err(|error| format!("not a sample: {error}"))?;
+    if sample.schema == top::SAMPLE_SCHEMA {
+        return Ok(sample);
+    }
+    Err(format!("a sample of the schema `{}`, which this planish does not know", sample.schema))
+}
+
 fn processes_told(count: usize) -> String {
     if count == 1 {
         "1 process".to_owned()

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use planish_model::Exit;
+use planish_report::{top_sample_line, top_sample_of};
 use planish_residency::top::{SAMPLE_SCHEMA, Sample};
 
 use crate::commands::is_there;
@@ -33,8 +34,7 @@ impl Recorder {
 
     /// Adds a sample, by one call: a reader never sees a part of it but after a crash.
     pub fn add(&mut self, sample: &Sample) -> Result<(), Failure> {
-        let mut line = serde_json::to_vec(sample).expect("a sample is plain data");
-        line.push(b'\n');
+        let line = top_sample_line(sample);
         self.file.write_all(&line).map_err(|error| {
             let told = format!("cannot write {}: {error}; the samples before are in it", self.path.display());
             Failure::new(Exit::Refused, told)
@@ -100,15 +100,7 @@ impl Recording {
         let mut line = vec![0; usize::try_from(length).expect("checked above")];
         let read = self.file.seek(SeekFrom::Start(at)).and_then(|_| self.file.read_exact(&mut line));
         read.map_err(|error| odd(error.to_string()))?;
-        let sample: Sample =
-            serde_json::from_slice(&line).map_err(|error| odd(format!("not a sample: {error}")))?;
-        if sample.schema != SAMPLE_SCHEMA {
-            return Err(odd(format!(
-                "a sample of the schema `{}`, which this planish does not know",
-                sample.schema
-            )));
-        }
-        Ok(sample)
+        top_sample_of(&line).map_err(odd)
     }
 }
 
