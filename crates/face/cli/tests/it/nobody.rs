@@ -87,7 +87,8 @@ fn the_line_for_root_names_the_file_of_a_users_own_profile() {
     assert_eq!(next, format!("sudo planish apply {}", mine.display()));
 }
 
-/// Page tables and faults of others are anybody's to know; what a walk of their memory would tell is not, and is no zero.
+/// Page tables and faults of others are anybody's to know; what a walk of their memory would tell is not, and is no
+/// zero.
 #[test]
 fn what_top_may_not_see_of_others_is_said() {
     const NAME: &str = "what_top_may_not_see_of_others_is_said";
