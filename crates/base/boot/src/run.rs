@@ -4,9 +4,20 @@ use std::ops::Range;
 
 use crate::odd::Odd;
 
+/// What lies between two arguments for the kernel (lib/ctype.c). Other blanks of Unicode are a part of a word there: an
+/// argument before one of them would be another argument.
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\u{b}'
+}
+
+/// The arguments of a line.
+fn words_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split(is_blank).filter(|word| !word.is_empty())
+}
+
 /// The text with a run at the end of a line, before blanks and the carriage return that end it.
 pub(crate) fn insert(text: &str, line: &Range<usize>, arguments: &str) -> String {
-    let at = line.start + text[line.clone()].trim_end().len();
+    let at = line.start + text[line.clone()].trim_end_matches(is_blank).len();
     format!("{} {arguments}{}", &text[..at], &text[at..])
 }
 
@@ -14,7 +25,7 @@ pub(crate) fn insert(text: &str, line: &Range<usize>, arguments: &str) -> String
 pub(crate) fn remove(text: &str, line: &Range<usize>, arguments: &str) -> Option<String> {
     let run = format!(" {arguments}");
     let within = &text[line.clone()];
-    let whole = |at: &usize| within[at + run.len()..].chars().next().is_none_or(char::is_whitespace);
+    let whole = |at: &usize| within[at + run.len()..].chars().next().is_none_or(is_blank);
     let at = within.rmatch_indices(&run).map(|(at, _)| at).find(whole)? + line.start;
     Some(format!("{}{}", &text[..at], &text[at + run.len()..]))
 }
@@ -23,7 +34,7 @@ pub(crate) fn remove(text: &str, line: &Range<usize>, arguments: &str) -> Option
 /// somebody else gives, and that may have them within.
 #[must_use]
 pub fn count_besides(line: &str, arguments: &str, others: &[&str]) -> usize {
-    let mut words: Vec<&str> = line.split_whitespace().collect();
+    let mut words: Vec<&str> = words_of(line).collect();
     for other in others {
         while take_out(&mut words, other) {}
     }
@@ -36,8 +47,8 @@ pub fn count_besides(line: &str, arguments: &str, others: &[&str]) -> usize {
 
 /// Whether a line has these arguments in one run, and none of them with another value behind that.
 pub(crate) fn gives(line: &str, arguments: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let run: Vec<&str> = arguments.split_whitespace().collect();
+    let words: Vec<&str> = words_of(line).collect();
+    let run: Vec<&str> = words_of(arguments).collect();
     // The kernel takes dashes for underscores.
     let name = |word: &&str| word.split('=').next().unwrap_or_default().replace('-', "_");
     let own: Vec<String> = run.iter().map(name).collect();
@@ -47,7 +58,7 @@ pub(crate) fn gives(line: &str, arguments: &str) -> bool {
 
 /// Takes one run out of some words; whether it was there. What stood before it and behind it is no run.
 fn take_out(words: &mut Vec<&str>, arguments: &str) -> bool {
-    let run: Vec<&str> = arguments.split_whitespace().collect();
+    let run: Vec<&str> = words_of(arguments).collect();
     let at = words.windows(run.len().max(1)).position(|window| window == run);
     // A line has no word that is empty.
     at.is_some_and(|at| words.splice(at..at + run.len(), [""]).next().is_some())
@@ -76,4 +87,23 @@ pub(crate) fn insert_in_cmdline(text: &str, arguments: &str) -> Result<String, O
 
 pub(crate) fn remove_from_cmdline(text: &str, arguments: &str) -> Option<String> {
     remove(text, &cmdline(text)?, arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blank_that_is_none_for_the_kernel_is_a_part_of_a_word() {
+        // U+0085 and U+2028 are blanks of Unicode.
+        for odd in ["ro\u{85}", "ro\u{2028}"] {
+            let text = format!("options root=/dev/vda {odd} \u{b}\r\n");
+            let line = 0..text.len() - 1;
+            let with = insert(&text, &line, "nosmt=force");
+            assert_eq!(with, format!("options root=/dev/vda {odd} nosmt=force \u{b}\r\n"));
+            assert!(gives(&with, "nosmt=force"));
+            assert_eq!(remove(&with, &(0..with.len() - 1), "nosmt=force"), Some(text));
+            assert!(!gives(&format!("ro nosmt=force{odd}"), "nosmt=force"));
+        }
+    }
 }
