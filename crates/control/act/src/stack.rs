@@ -161,6 +161,13 @@ pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
     Resolved { step, inherited, handed_over, set_since, derived_since }
 }
 
+/// A step with the originals that count now, and nothing else of what [`resolved`] tells: what was at its places before
+/// it and before the undone entries that it was applied over.
+#[must_use]
+pub fn with_originals(step: &EntryStep, entries: &[Entry]) -> EntryStep {
+    EntryStep { originals: current(step, entries).0, ..step.clone() }
+}
+
 /// The originals of a step that count now, those of undone entries that it was applied over, and what those had left.
 fn current(step: &EntryStep, entries: &[Entry]) -> (Vec<Original>, Vec<Caused>) {
     let (mut originals, mut inherited) = (step.originals.clone(), Vec::new());
@@ -264,6 +271,7 @@ mod tests {
                 undone: None,
             }],
             confirm_by: None,
+            wait_end: None,
             on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,

@@ -233,6 +233,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             undone: None,
         }],
         confirm_by: None,
+        wait_end: None,
         on_confirm: None,
         state: EntryState::Open,
         undo_begun: false,

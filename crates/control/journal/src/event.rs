@@ -42,6 +42,9 @@ pub struct Handed {
     pub pages: u64,
 }
 
+/// How the command of an undo ends that the dead-man timer of an entry began: nobody had confirmed it.
+pub const NOT_CONFIRMED: &str = " (nobody confirmed it in time)";
+
 /// One event. Steps are named by their index in the intent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]

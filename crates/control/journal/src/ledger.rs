@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Part};
+use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Part, WaitEnd};
 
 use crate::line::{Line, Torn};
-use crate::{Event, Handed, Intent};
+use crate::{Event, Handed, Intent, NOT_CONFIRMED};
 
 /// Everything that a journal says, as entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,10 +121,20 @@ impl Ledger {
                 entry.state =
                     if entry.confirm_by.is_some() { EntryState::Unconfirmed } else { EntryState::Open };
             }
-            Event::Confirmed { entry } => self.settle(entry, EntryState::Open)?,
+            Event::Confirmed { entry } => {
+                self.settle(entry, EntryState::Open)?;
+                self.find(entry)?.wait_end = Some(WaitEnd::Confirmed);
+            }
             // Until the undo has said how it ended, it may have been killed: a dead-man timer goes on waiting.
-            Event::Undo { entry, .. } => {
+            Event::Undo { entry, command, .. } => {
                 let entry = self.find(entry)?;
+                // The timer says so itself, since clocks are set back; and whoever comes before its turn, but after the
+                // deadline, undoes what nobody confirmed in time.
+                let is_waiting = entry.is_open() && !entry.undo_begun;
+                let is_over = is_waiting && entry.confirm_by.is_some_and(|deadline| deadline <= line.at);
+                if is_over || command.ends_with(NOT_CONFIRMED) {
+                    entry.wait_end = Some(WaitEnd::Lapsed(line.at));
+                }
                 (entry.state, entry.undo_begun) = (EntryState::Interrupted, true);
             }
             Event::LeftOpen { entry } => self.settle(entry, EntryState::Open)?,
@@ -217,6 +227,7 @@ fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> 
         plan,
         steps,
         confirm_by,
+        wait_end: None,
         on_confirm,
         state,
         undo_begun,

@@ -41,7 +41,7 @@ mod salvage;
 mod storage;
 
 pub use error::JournalError;
-pub use event::{Event, Handed, Intent};
+pub use event::{Event, Handed, Intent, NOT_CONFIRMED};
 pub use journal::{Author, Journal, history, read, sound_entries};
 pub use ledger::Ledger;
 pub use line::{FORMAT_VERSION, Torn};

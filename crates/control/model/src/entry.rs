@@ -421,6 +421,16 @@ pub enum Closure {
     Replaced,
 }
 
+/// How the wait of an entry for a `planish confirm` ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitEnd {
+    /// Somebody confirmed it in time.
+    Confirmed,
+    /// Nobody did, and it was taken back. The moment of that, seconds since 1970.
+    Lapsed(u64),
+}
+
 /// Whether an entry still holds something on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -461,6 +471,9 @@ pub struct Entry {
     pub steps: Vec<EntryStep>,
     /// Deadline of the dead-man timer, seconds since 1970.
     pub confirm_by: Option<u64>,
+    /// How its wait for a confirm ended; `None` where it waits, or never did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_end: Option<WaitEnd>,
     /// While it waits for a confirm that is to persist it: what its plan has the next boot bring. A row of `skipped`
     /// that is satisfied is a value of it, whether it was written or not; `boot` are its boot parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -479,6 +492,15 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// When it was taken back because nobody had confirmed it, seconds since 1970; `None` where that is not so.
+    #[must_use]
+    pub fn lapsed_at(&self) -> Option<u64> {
+        match self.wait_end {
+            Some(WaitEnd::Lapsed(at)) => Some(at),
+            _ => None,
+        }
+    }
+
     /// Whether `undo` has something to do with it.
     #[must_use]
     pub fn is_open(&self) -> bool {

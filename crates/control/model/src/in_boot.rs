@@ -216,6 +216,7 @@ mod tests {
             plan: plan.hash,
             steps,
             confirm_by: None,
+            wait_end: None,
             on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,

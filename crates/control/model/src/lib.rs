@@ -58,7 +58,7 @@ pub use device::DeviceId;
 pub use drift::{BootValue, Drift, DriftState, KnobCheck};
 pub use entry::{
     Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, PoolLine,
-    PoolWrite, RuleLine, ShortGrant,
+    PoolWrite, RuleLine, ShortGrant, WaitEnd,
 };
 pub use exit::Exit;
 pub use finding::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planish_act::Sink;
+use planish_act::{Sink, stack};
 use planish_journal::{Intent, Journal};
 use planish_model::{
     Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobId, Observation, Outcome,
@@ -356,8 +356,14 @@ pub(crate) fn held_against(
     entries: &[Entry],
     observation: &Observation,
 ) -> Drift {
-    let mut open = session.in_boot(entries);
-    open.retain(Entry::is_open);
+    let known = session.in_boot(entries);
+    // What was there before an entry that is gone by now was there before the one above it: a place that was taken
+    // over shows a value of ours, and not what the host brings by itself.
+    let of_now = |entry: &Entry| Entry {
+        steps: entry.steps.iter().map(|step| stack::with_originals(step, &known)).collect(),
+        ..entry.clone()
+    };
+    let open: Vec<Entry> = known.iter().filter(|entry| entry.is_open()).map(of_now).collect();
     let _stage = info_span!("verify").entered();
     planish_verify::verify(session.catalogue(), plan, &open, observation)
 }

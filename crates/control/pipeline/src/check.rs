@@ -10,6 +10,7 @@ use crate::apply::held_against;
 use crate::copied;
 use crate::error::PipelineError;
 use crate::install::{self, ChangedUnit};
+use crate::interrupted::{self, Interrupted};
 use crate::once;
 use crate::persist;
 use crate::plan::{PlanOptions, plan_and_look};
@@ -36,6 +37,8 @@ pub struct Checked {
     pub unconfirmed: Vec<Unconfirmed>,
     /// Entries that are to take the place of another one which is still there, oldest first.
     pub unfinished: Vec<Unfinished>,
+    /// Entries that are half way on the host, oldest first.
+    pub interrupted: Vec<Interrupted>,
     /// Files of systemd that an open entry installed, and that are no longer as it wrote them.
     pub changed_units: Vec<ChangedUnit>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
@@ -74,11 +77,13 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let mut carried_over = once::named(session, &entries);
     carried_over.extend(copied::in_check(session, &observation.boot, &entries));
     let unfinished = transition::unfinished(&entries);
+    let interrupted = interrupted::all(session, &entries);
     let changed_units = install::changed(session, &entries);
     let is_clean = drift.is_clean()
         && changed_units.is_empty()
         && carried_over.is_empty()
         && unfinished.is_empty()
+        && interrupted.is_empty()
         && !trial_boots.iter().any(TrialBoot::is_finding);
     let exit = if is_clean { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
@@ -93,6 +98,7 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
         open,
         unconfirmed,
         unfinished,
+        interrupted,
         changed_units,
         trial_boots,
         carried_over,

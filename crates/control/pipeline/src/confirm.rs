@@ -24,7 +24,12 @@ pub struct Confirmed {
     pub entries: Vec<EntryId>,
     /// What they were to persist and nothing brings back at the next boot.
     pub unpersisted: Vec<Unpersisted>,
-    /// Findings where the next boot will not bring what they were to persist.
+    /// The files that were written for the next boot, in that order.
+    pub files: Vec<String>,
+    /// Where nothing waited: the entry that was taken back because nobody had confirmed it in time, and when, in
+    /// seconds since 1970.
+    pub lapsed: Option<(EntryId, u64)>,
+    /// Findings where the next boot will not bring what they were to persist, and where the time was over.
     pub exit: Exit,
     /// What to know.
     pub hints: Vec<String>,
@@ -56,7 +61,21 @@ pub fn confirm(session: &Session) -> Result<Confirmed, PipelineError> {
         }
         done.exit = if applied.exit == Exit::Done { done.exit } else { applied.exit };
     }
+
+    // Whoever confirms believes that it stays.
+    if done.entries.is_empty() && done.exit == Exit::Done {
+        done.lapsed = lapsed(session)?;
+        done.exit = if done.lapsed.is_some() { Exit::Findings } else { Exit::Done };
+    }
     Ok(done)
+}
+
+/// The entry that was taken back because nobody had confirmed it, where it is the last of this boot for which anybody
+/// was asked to.
+fn lapsed(session: &Session) -> Result<Option<(EntryId, u64)>, PipelineError> {
+    let (boot_id, entries) = (session.host().boot_id(), session.history()?);
+    let mut asked = entries.iter().rev().filter(|entry| entry.boot_id == boot_id && entry.wait_end.is_some());
+    Ok(asked.next().and_then(|entry| Some((entry.id, entry.lapsed_at()?))))
 }
 
 /// The entries that wait for it in this boot.
@@ -95,6 +114,7 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
             done.exit = undo::worse(done.exit, exit);
             done.hints.extend(told);
         }
+        done.files.extend(written.iter().map(|(_, outcome)| outcome.place.clone()));
         done.hints.extend(written.iter().filter_map(|(_, outcome)| of_file(outcome)));
     }
 

@@ -326,7 +326,7 @@ pub(crate) fn keep(session: &Session) -> Result<Option<Kept>, PipelineError> {
     }
 
     // After this point the default entry has them, and the one for once can go.
-    let manner = Manner { patience: Duration::ZERO, force: false, salvage: None };
+    let manner = Manner { patience: Duration::ZERO, force: false, by_timer: false, salvage: None };
     let undone = undo_selected(session, manner, |_| Ok(vec![id]))?;
     let of_boot = |hint: &String| !hint.starts_with("reboot pending");
     applied.hints.extend(undone.hints.into_iter().filter(of_boot));

@@ -204,7 +204,7 @@ pub fn end_boots(session: &Session, reason: &str) -> Result<Undone, PipelineErro
 }
 
 fn undo_all_of(session: &Session, wanted: impl Fn(&Entry) -> bool) -> Result<Undone, PipelineError> {
-    let manner = Manner { patience: PATIENCE, force: false, salvage: None };
+    let manner = Manner { patience: PATIENCE, force: false, by_timer: false, salvage: None };
     undo_selected(session, manner, |journal| {
         let entries = journal.ledger().entries.iter().rev();
         Ok(entries.filter(|entry| wanted(entry)).map(|entry| entry.id).collect::<Vec<EntryId>>())

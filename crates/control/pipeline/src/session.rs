@@ -369,6 +369,12 @@ impl Session {
         }
     }
 
+    /// Whether another planish writes this host at this moment: what it has begun is half way, and no kill was.
+    pub(crate) fn is_written_now(&self) -> bool {
+        let lock = &self.folders.lock;
+        lock.exists() && matches!(HostLock::look(lock), Err(LockError::Held { .. }))
+    }
+
     /// Refuses to guess what to undo while a trial has values on the host.
     pub(crate) fn refuse_trial(&self) -> Result<(), PipelineError> {
         if !self.folders.trial.exists() {

@@ -204,7 +204,10 @@ fn refuse_entry(session: &Session, entry: &Entry, known: &[Entry]) -> Result<(),
         let cure = format!("planish confirm in that boot, or planish undo {id}");
         return Err(refused(id, "it is a trial boot", cure));
     }
-    if entry.steps.iter().any(|step| step.undone.is_some() && !is_gone(step)) {
+    // What it put back for an entry whose place it took is no part of it any more.
+    let is_taken_back =
+        |step: &EntryStep| step.undone.is_some() && !is_gone(step) && step.part != Some(Part::Back);
+    if entry.steps.iter().any(is_taken_back) {
         let reason = "an undo has taken something of it back already";
         return Err(refused(id, reason, format!("planish undo {id} takes back the rest")));
     }

@@ -46,8 +46,9 @@ impl fmt::Display for Unconfirmed {
     }
 }
 
-/// All of them, oldest first.
-pub(crate) fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
+/// All of them, in the order of the entries.
+#[must_use]
+pub fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
     let boot_id = session.host().boot_id();
     entries.iter().filter_map(|entry| Unconfirmed::of(session, &boot_id, entry)).collect()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_back_step};
 use planish_host::resctrl;
-use planish_journal::{Handed, Journal, JournalError};
+use planish_journal::{Handed, Journal, JournalError, NOT_CONFIRMED};
 use planish_model::place::mount_point;
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
@@ -30,6 +30,9 @@ pub enum Target {
 pub struct Undone {
     /// Each entry with how its steps were taken back.
     pub entries: Vec<(EntryId, Vec<Outcome>)>,
+    /// The same entries as they were before that, with the originals that counted: those of the entries whose places
+    /// they had taken, too.
+    pub before: Vec<Entry>,
     /// How the command ends.
     pub exit: Exit,
     /// Whether the journal says so too.
@@ -47,6 +50,8 @@ pub(crate) struct Manner<'a> {
     pub patience: Duration,
     /// What someone else set since is overwritten.
     pub force: bool,
+    /// It is the timer that asks, since nobody confirmed the entry.
+    pub by_timer: bool,
     /// A journal that is damaged, or cannot be written, ends nothing. These entries are known from before.
     pub salvage: Option<&'a [Entry]>,
 }
@@ -65,7 +70,7 @@ pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, Pi
             Target::Newest | Target::All => {}
         }
     }
-    let manner = Manner { patience: Duration::ZERO, force, salvage: force.then_some(&[]) };
+    let manner = Manner { patience: Duration::ZERO, force, by_timer: false, salvage: force.then_some(&[]) };
     let mut undone = undo_selected(session, manner, |journal| {
         if !force && !matches!(target, Target::Entry(_)) {
             session.refuse_trial()?;
@@ -140,10 +145,14 @@ pub(crate) fn undo_selected(
     let exit = if journal.lost().is_empty() { Exit::Done } else { Exit::Findings };
     let recorded = !journal.is_unrecorded();
     let mut undone = Undone { exit, recorded, hints: hints_of_journal, ..Undone::default() };
+    let command = format!("{}{}", session.options.command, if manner.by_timer { NOT_CONFIRMED } else { "" });
     for id in select(&journal)? {
         let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         devices::follow(session.host(), std::slice::from_mut(&mut entry));
-        let back = undo_entry(session, &mut journal, &entry, &session.options.command, force, &*sink);
+        let known = session.in_boot(&journal.ledger().entries);
+        let steps = entry.steps.iter().map(|step| stack::with_originals(step, &known)).collect();
+        undone.before.push(Entry { steps, ..entry.clone() });
+        let back = undo_entry(session, &mut journal, &entry, &command, force, &*sink);
         let restored = back.is_restored(&entry);
         if let Some(source) = back.journal_failure {
             return Err(PipelineError::JournalHalfWay { entry: id, restored, source });

@@ -174,7 +174,7 @@ pub fn take_unconfirmed(session: &Session, entry: &Entry) -> Result<Option<Undon
 /// How this entry is taken back with nobody there: others are waited for and their values kept, and a journal that was
 /// damaged since does not hold it up.
 fn unattended(entry: &Entry) -> Manner<'_> {
-    Manner { patience: PATIENCE, force: false, salvage: Some(std::slice::from_ref(entry)) }
+    Manner { patience: PATIENCE, force: false, by_timer: true, salvage: Some(std::slice::from_ref(entry)) }
 }
 
 /// The entry to watch over, from the sound lines where the journal is damaged by now.

@@ -1,7 +1,10 @@
 //! `apply B --instead-of A`: no value goes through what it was before A, A is whole until B is, and what is undone then
 //! is what was before both.
 
-use planish_model::{Closure, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want};
+use planish_journal::HostLock;
+use planish_model::{
+    Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want,
+};
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
     outgoing, plan, take_unconfirmed, undo,
@@ -500,6 +503,35 @@ fn the_same_apply_and_a_confirm_end_what_a_kill_left() {
     }
 }
 
+/// Nobody looks into the log of a machine that goes on running: check tells it, and that the old entry stays.
+#[test]
+fn an_apply_or_an_undo_that_a_kill_cut_is_named_by_check() {
+    let named = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("a look");
+        let told = checked.interrupted.first().map(|cut| (cut.entry.0, cut.by_undo, cut.old.map(|id| id.0)));
+        (told, checked.exit)
+    };
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_first(&tree, &NOW);
+    assert_eq!(named(&tree), (None, Exit::Done));
+    let plan = instead(&tree.session(), &second(), 1).expect("a plan");
+    let killed = fused(tree.options(), &Fuse::at(6, Moment::After));
+    assert!(until_killed(|| apply(&killed, &plan, &NOW)).is_none());
+    drop(killed);
+    assert_eq!(named(&tree), (Some((2, false, Some(1))), Exit::Findings));
+    let killed = fused(tree.options(), &Fuse::at(3, Moment::After));
+    assert!(until_killed(|| undo(&killed, Target::Newest, false)).is_none());
+    drop(killed);
+    assert_eq!(named(&tree), (Some((2, true, None)), Exit::Findings));
+    let lock = HostLock::acquire(&tree.root().join("var/lib/planish/lock"), std::time::Duration::ZERO);
+    assert_eq!(named(&tree), (None, Exit::Done), "who has the lock is at work on it");
+    drop(lock.expect("free"));
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(named(&tree), (None, Exit::Done));
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 /// An older planish must not read it as an entry beside another: it would put the wrong originals back.
 #[test]
 fn a_journal_with_it_is_of_a_newer_format() {
@@ -511,6 +543,41 @@ fn a_journal_with_it_is_of_a_newer_format() {
     let text = tree.get("/var/lib/planish/journal.jsonl");
     let intents: Vec<&str> = text.lines().filter(|line| line.contains("\"instead_of\":1")).collect();
     assert!(intents.len() == 1 && intents[0].contains("\"v\":2"), "{intents:?}");
+}
+
+/// Its original is what the entry before it had left; what the host brings by itself is what was before both.
+#[test]
+fn what_was_taken_over_is_lost_at_the_next_boot_like_what_was_written() {
+    for options in [NOW, PERSIST] {
+        let tree = Tree::new();
+        apply_first(&tree, &options);
+        assert_eq!(apply_instead(&tree, &second(), &NOW).exit, Exit::Done);
+        let checked = check(&tree.session(), None).expect("a look");
+        let lost = checked.drift.knobs.iter().filter(|row| row.state == DriftState::LostAtBoot);
+        let lost: Vec<&str> = lost.map(|row| row.place.as_str()).collect();
+        assert_eq!(lost, [STAT_INTERVAL, SWAPPINESS, ZONE_RECLAIM], "persisted before: {}", options.persist);
+    }
+}
+
+#[test]
+fn an_entry_that_took_a_place_can_be_replaced_as_any_other() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_first(&tree, &NOW);
+    assert_eq!(apply_instead(&tree, &second(), &NOW).exit, Exit::Done);
+    assert!(
+        tree.entries()[1].steps.iter().any(|step| step.part == Some(Part::Back) && step.undone.is_some())
+    );
+    let third = profile("third", &[("vm.swappiness", Want::Int(10)), ("vm.dirty_bytes", Want::Int(1 << 28))]);
+    let session = tree.session();
+    let plan = instead(&session, &third, 2).expect("a plan");
+    assert_eq!(apply(&session, &plan, &NOW).expect("applied").exit, Exit::Done);
+    assert_eq!(state(&tree, 2), EntryState::Closed(Closure::Replaced));
+    assert_eq!([STAT_INTERVAL, DIRTY_BYTES].map(|place| tree.get(place)), ["1\n", "268435456\n"]);
+    let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+    let before = undone.before[0].steps.iter().find(|step| step.place == SWAPPINESS).expect("a step");
+    assert_eq!(before.original().expect("one").value.trim(), "60", "what it goes back to is told so");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
 /// Knobs that were applied under an allowance are judged so afterwards.

@@ -90,6 +90,19 @@ fn what_nobody_confirms_goes_by_itself() {
     assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
     eventually("the undo", || !tree.entries()[0].is_open());
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(
+        tree.entries()[0].lapsed_at().is_some(),
+        "the clock of the timer stands still, and it says so itself"
+    );
+
+    // A script that confirms and goes on must not take that for a yes.
+    let late = confirm(&tree.session()).expect("answered");
+    assert_eq!(late.lapsed.map(|(entry, _)| entry), Some(EntryId(1)));
+    assert_eq!((late.exit, late.entries.len()), (Exit::Findings, 0));
+    apply_for(&tree, 600);
+    assert_eq!(confirm(&tree.session()).expect("in time").exit, Exit::Done);
+    let again = confirm(&tree.session()).expect("answered");
+    assert_eq!((again.exit, again.lapsed), (Exit::Done, None), "what was confirmed since counts");
 }
 
 #[test]

@@ -55,6 +55,7 @@ fn entry(id: u64, boot: &str, steps: Vec<EntryStep>) -> Entry {
         plan: plan(vec![], vec![]).hash,
         steps,
         confirm_by: None,
+        wait_end: None,
         on_confirm: None,
         state: EntryState::Open,
         undo_begun: false,

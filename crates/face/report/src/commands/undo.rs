@@ -17,7 +17,7 @@ pub struct UndoneEntry {
     pub open: bool,
     /// What was done to each place, in the order in which it was written.
     pub outcomes: Vec<Outcome>,
-    /// The entry as it was written: it gives the table its other columns.
+    /// The entry as it was before that, with the originals that counted: it gives the table its other columns.
     #[serde(skip)]
     #[schemars(skip)]
     pub written: Option<Entry>,
@@ -151,6 +151,7 @@ mod tests {
             plan,
             steps: vec![step],
             confirm_by: None,
+            wait_end: None,
             on_confirm: None,
             state: EntryState::Open,
             undo_begun: false,
