@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use planish_model::{DriftState, Exit, KnobCheck, Plan, gone_at_boot, quoted};
-use planish_pipeline::{self as pipeline, Applied, ApplyOptions, Session};
+use planish_model::{DriftState, Exit, KnobCheck, KnobId, Outcome, OutcomeKind, Plan, gone_at_boot, quoted};
+use planish_pipeline::{self as pipeline, Applied, ApplyOptions, Session, Source};
 use planish_report::{ApplyReport, Level, Message, units};
 
 use crate::answer::Answer;
@@ -55,6 +55,17 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    fn is_plan_file(&self) -> bool {
+        Source::named(&self.source).is_plan_file()
+    }
+
+    /// The same apply once it is done, so that files for the next boot are written, too.
+    fn persisting(&self, context: &Context) -> String {
+        // A plan file is for the host as it was before it; its profile is in it, and not in its name.
+        let source = if self.is_plan_file() { "PROFILE".to_owned() } else { quoted(&self.source) };
+        context.root_line(&format!("apply {source}{} --persist", self.choice.contained()))
+    }
+
     /// The command for what a trial boot leaves.
     pub(crate) fn without_once(&self) -> String {
         format!("after its confirm: planish apply {}{} --persist", quoted(&self.source), self.choice.words())
@@ -111,15 +122,101 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for sentence in report.left_alone().into_iter().chain(gone_at_boot(&report.unpersisted)) {
         answer = answer.note(sentence);
     }
+    let persisting = args.persisting(context);
+    for sentence in no_longer_persisted(args, &report, exit, &persisting).into_iter().chain(why(
+        &report,
+        exit,
+        args.persist,
+    )) {
+        answer = answer.note(sentence);
+    }
     let next = match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
         (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),
+        (_, _, Exit::Findings) if !args.persist && !args.is_plan_file() && is_for_boot_loader(&report) => {
+            persisting
+        }
         (Some(_), _, Exit::Done | Exit::Findings) | (None, ..) => {
             context.line(&args.choice.check(&args.source))
         }
         _ => context.line("log --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// Files for the next boot that went with the entry whose place this one took, where nobody asked for new ones.
+fn no_longer_persisted(args: &Args, report: &ApplyReport, exit: Exit, persisting: &str) -> Option<String> {
+    let instead = report.plan.instead_of.as_ref()?;
+    let is_done = report.entry.is_some() && matches!(exit, Exit::Done | Exit::Findings);
+    let is_value = |file: &&String| report.plan.steps.iter().all(|step| step.place != **file);
+    let files: Vec<&str> = instead.files.iter().filter(is_value).map(String::as_str).collect();
+    if args.persist || files.is_empty() || !is_done {
+        return None;
+    }
+    let (old, files) = (instead.entry, files.join(", "));
+    let went = if args.confirm.is_some() { "go with it at the confirm" } else { "went with it" };
+    Some(format!(
+        "what entry {old} had in files for the next boot ({files}) {went}, and no file persists what is set now: \
+         {persisting}"
+    ))
+}
+
+/// Whether all that is not as wanted waits for the boot loader, which only --persist has give it.
+fn is_for_boot_loader(report: &ApplyReport) -> bool {
+    let mut drift = report.knobs.iter().filter(|knob| knob.state == DriftState::Drift).peekable();
+    let is_parameter = |knob: &KnobCheck| report.plan.boot.iter().any(|step| step.place == knob.place);
+    drift.peek().is_some() && drift.all(is_parameter)
+}
+
+/// Why an apply ended in exit code 1 whose steps may all be done.
+fn why(report: &ApplyReport, exit: Exit, persist: bool) -> Option<String> {
+    if exit != Exit::Findings {
+        return None;
+    }
+    let of = |state: DriftState| {
+        let rows = report.knobs.iter().filter(move |knob| knob.state == state);
+        // What merely nobody persists makes no 1.
+        rows.filter(|knob| knob.state == DriftState::Drift || knob.next_boot.is_some())
+            .map(|knob| (&knob.knob, knob.place.as_str()))
+    };
+    let drift: Vec<_> = of(DriftState::Drift).collect();
+    let is_other = |outcome: &&Outcome| {
+        let is_told = drift.iter().any(|(_, place)| *place == outcome.place);
+        matches!(outcome.outcome, OutcomeKind::Short | OutcomeKind::ReadsBack) && !is_told
+    };
+    let other = report.outcomes.iter().filter(is_other);
+    let other: Vec<_> = other.map(|outcome| (&outcome.knob, outcome.place.as_str())).collect();
+    // The next boot counts where it was asked for.
+    let lost: Vec<_> = of(DriftState::LostAtBoot).filter(|_| persist).collect();
+    let told = [
+        (drift, "not as wanted"),
+        (other, "not what was written"),
+        (lost, "as wanted now and set otherwise at the next boot"),
+    ];
+    let told = told.into_iter().filter(|(places, _)| !places.is_empty()).map(|(places, what)| {
+        let knobs: Vec<&KnobId> = places.iter().map(|(knob, _)| *knob).collect();
+        format!("{} {what}: {}", units::count(places.len(), "place"), named(&knobs))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("exit code 1: {}", told.join("; ")))
+}
+
+/// Knobs by their names, each once with the number of its places, and no more than a few.
+pub(crate) fn named(knobs: &[&KnobId]) -> String {
+    const NAMED_MAX: usize = 3;
+    let mut sorted = knobs.to_vec();
+    sorted.sort_unstable();
+    let groups: Vec<String> = sorted
+        .chunk_by(|a, b| a == b)
+        .map(
+            |same| if same.len() == 1 { same[0].to_string() } else { format!("{} x{}", same[0], same.len()) },
+        )
+        .collect();
+    let mut told: Vec<String> = groups.iter().take(NAMED_MAX).cloned().collect();
+    if groups.len() > NAMED_MAX {
+        told.push(format!("and {} more", units::count(groups.len() - NAMED_MAX, "knob")));
+    }
+    told.join(", ")
 }
 
 /// What came of a plan, as it is told.

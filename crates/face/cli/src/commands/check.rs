@@ -10,6 +10,7 @@ use planish_pipeline::{self as pipeline, Checked, Session, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
+use crate::commands::apply::named as knobs_named;
 use crate::commands::plan::allowing;
 use crate::commands::{monitor, once};
 use crate::context::Context;
@@ -46,12 +47,13 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let session = context.session()?;
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
-        let Checked { drift, trial_boots, carried_over, unfinished, changed_units, .. } = checked;
+        let Checked { drift, trial_boots, carried_over, unfinished, changed_units, interrupted, .. } =
+            checked;
         let against = args.source.clone();
         let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over };
         // Of a named profile, too: what its entry was granted, and what is on trial, is in the journal.
         let hidden = session.hidden_state().is_some();
-        let line = monitor::line(&report, session.catalogue(), hidden);
+        let line = monitor::line(&report, session.catalogue(), hidden, interrupted.first());
         let is_ok = line.1 == monitor::Level::Ok;
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
@@ -78,20 +80,14 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
     }
-    for waiting in &checked.unconfirmed {
-        answer = answer.note(on_trial(waiting, context));
-    }
-    for left in &checked.unfinished {
-        answer = answer.note(format!("{left}: {}", context.root_line(&format!("undo {}", left.old))));
-    }
-    for unit in &checked.changed_units {
-        answer = answer.note(unit.to_string());
-    }
+    answer = unsettled(answer, &checked, context);
     answer = once::notes(answer, &report.trial_boots, context);
     for line in &report.carried_over {
         answer = answer.note(format!("{line}: {}", line.cure()));
     }
+    // Of what is half way nobody can say what is to be kept.
     let is_on_trial = !checked.unconfirmed.is_empty()
+        || !checked.interrupted.is_empty()
         || report.trial_boots.iter().any(|boot| boot.state == TrialBootState::Running);
     let cure = keeping(args.source.as_deref(), &checked, &session).map(|line| context.root_line(&line));
     let told = cure.clone().unwrap_or_else(|| {
@@ -121,6 +117,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
+        (_, _) if !checked.interrupted.is_empty() => {
+            context.root_line(&format!("undo {}", checked.interrupted[0].entry))
+        }
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
         (_, _) if !checked.unfinished.is_empty() && !has_drift(&report) => {
@@ -131,6 +130,26 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// Tells of entries that are neither whole and there to stay nor gone.
+fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer {
+    for waiting in &checked.unconfirmed {
+        answer = answer.note(on_trial(waiting, context));
+    }
+    for left in &checked.unfinished {
+        answer = answer.note(format!("{left}: {}", context.root_line(&format!("undo {}", left.old))));
+    }
+    // One that a timer waits for is told above.
+    let is_waited_for = |id| checked.unconfirmed.iter().any(|waiting| waiting.entry == id);
+    for cut in checked.interrupted.iter().filter(|cut| !is_waited_for(cut.entry)) {
+        let cure = context.root_line(&format!("undo {}", cut.entry));
+        answer = answer.note(format!("{cut}: {cure}"));
+    }
+    for unit in &checked.changed_units {
+        answer = answer.note(unit.to_string());
+    }
+    answer
 }
 
 /// Whose a file of planish is that no open entry has lines in, and what takes it away.
@@ -149,7 +168,7 @@ fn strange_file(file: &str, left_by: Option<EntryId>, context: &Context) -> Stri
 }
 
 /// What goes by itself, when, and what keeps it.
-fn on_trial(waiting: &Unconfirmed, context: &Context) -> String {
+pub(crate) fn on_trial(waiting: &Unconfirmed, context: &Context) -> String {
     let Unconfirmed { entry, is_whole, .. } = waiting;
     let cure = if *is_whole { "confirm".to_owned() } else { format!("undo {entry}") };
     format!("{waiting}: {}", context.root_line(&cure))
@@ -262,7 +281,15 @@ fn overwritten(report: &CheckReport, is_to_stay: bool) -> Option<String> {
     (!found.is_empty()).then(|| {
         let places = units::count(found.len(), "place");
         let named = named.join(", ");
-        format!("exit code 1: {places} as wanted now will be set otherwise at the next boot: {named}{cure}")
+        let is_drift = |knob: &&KnobCheck| knob.state == DriftState::Drift && knob.wanted.is_some();
+        let drift: Vec<&KnobId> = report.knobs.iter().filter(is_drift).map(|knob| &knob.knob).collect();
+        let drift = match drift.len() {
+            0 => String::new(),
+            count => format!("{} not as wanted: {}; ", units::count(count, "place"), knobs_named(&drift)),
+        };
+        format!(
+            "exit code 1: {drift}{places} as wanted now will be set otherwise at the next boot: {named}{cure}"
+        )
     })
 }
 

@@ -2,7 +2,7 @@
 
 use planish_model::gone_at_boot;
 use planish_pipeline as pipeline;
-use planish_report::ConfirmReport;
+use planish_report::{ConfirmReport, units};
 
 use crate::answer::Answer;
 use crate::context::Context;
@@ -13,7 +13,8 @@ use crate::signals;
 ///
 /// With --persist, this writes the files for the next boot, and ends in exit code 1 where that will not bring what was
 /// asked for: a file that is read later takes it back, or nothing here gives a boot parameter. A file of the boot
-/// loader that somebody edited since the apply is refused.
+/// loader that somebody edited since the apply is refused. An entry whose time ran out is undone by then: that is exit
+/// code 1, too.
 ///
 /// In the trial boot of `apply --persist --once`, this gives its boot parameters to every boot, in an entry of its own.
 #[derive(Debug, clap::Args)]
@@ -26,8 +27,16 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     let confirmed = pipeline::confirm(&session)?;
     let report = ConfirmReport { entries: confirmed.entries };
     let mut answer = context.answer(&report, session.catalogue()).exit(confirmed.exit);
+    if let Some((entry, at)) = confirmed.lapsed {
+        let at = units::moment(at);
+        let told = format!("exit code 1: entry {entry} was undone at {at}: nobody confirmed it in time");
+        return Ok(answer.warning(told).next(context.line("log")));
+    }
     if report.entries.is_empty() {
         return Ok(answer.note("nothing waits to be confirmed").next(context.line("log")));
+    }
+    if !confirmed.files.is_empty() {
+        answer = answer.note(format!("written for the next boot: {}", confirmed.files.join(", ")));
     }
     for sentence in confirmed.hints.into_iter().chain(gone_at_boot(&confirmed.unpersisted)) {
         answer = answer.note(sentence);

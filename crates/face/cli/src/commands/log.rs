@@ -4,6 +4,7 @@ use planish_pipeline as pipeline;
 use planish_report::LogReport;
 
 use crate::answer::Answer;
+use crate::commands::check::on_trial;
 use crate::commands::once;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -21,7 +22,14 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     if report.entries.is_empty() {
         return Ok(answer.note("nothing was ever applied here").next(context.line("doctor")));
     }
-    let answer = once::notes(answer, &pipeline::boots_on_trial(&session)?, context);
+    let mut answer = once::notes(answer, &pipeline::boots_on_trial(&session)?, context);
+    let waiting = pipeline::unconfirmed(&session, &report.entries);
+    for waiting in &waiting {
+        answer = answer.note(on_trial(waiting, context));
+    }
+    if waiting.iter().any(|waiting| waiting.is_whole) {
+        return Ok(answer.next(context.root_line("confirm")));
+    }
     let open = report.entries.iter().any(planish_model::Entry::is_open);
     Ok(answer.next(context.line(if open { "undo" } else { "doctor" })))
 }

@@ -4,7 +4,7 @@
 //! is never ok.
 
 use planish_model::{Catalogue, DriftState, KnobCheck};
-use planish_pipeline::Unfinished;
+use planish_pipeline::{Interrupted, Unfinished};
 use planish_report::{CheckReport, Page, PageOptions, units};
 
 /// How a check ends.
@@ -32,7 +32,15 @@ const NAMED_MAX: usize = 3;
 
 /// The line and the code of a check that could be made. `hidden` is a journal that only root may read: without it
 /// nobody knows what was applied. The catalogue gives places their names, and values their units.
-pub(crate) fn line(report: &CheckReport, catalogue: &Catalogue, hidden: bool) -> (String, Level) {
+///
+/// What a kill left half way comes before all that is as wanted, and behind a value that is not: beside that one it is
+/// named, too, since it may be the reason.
+pub(crate) fn line(
+    report: &CheckReport,
+    catalogue: &Catalogue,
+    hidden: bool,
+    interrupted: Option<&Interrupted>,
+) -> (String, Level) {
     let page = Page::new(PageOptions { width: 0, detailed: false }, catalogue);
     let named = |places: &[&KnobCheck]| named(places, &page);
     let wanted: Vec<&KnobCheck> = report.knobs.iter().filter(|knob| knob.wanted.is_some()).collect();
@@ -46,12 +54,16 @@ pub(crate) fn line(report: &CheckReport, catalogue: &Catalogue, hidden: bool) ->
         of(DriftState::PendingReboot),
         of(DriftState::Unknown),
     );
+    let cut = interrupted.map(|cut| format!("{cut}: planish undo {}", cut.entry));
     let (level, told) = if !drift.is_empty() {
-        (Level::Critical, format!("{} not as wanted: {}", counted(&drift), named(&drift)))
+        let cut = cut.map(|cut| format!("; {cut}")).unwrap_or_default();
+        (Level::Critical, format!("{} not as wanted: {}{cut}", counted(&drift), named(&drift)))
     } else if !unknown.is_empty() {
         (Level::Unknown, format!("{} cannot be read: {}", counted(&unknown), named(&unknown)))
     } else if hidden {
         (Level::Unknown, "what root applied is in a journal that only root may read".to_owned())
+    } else if let Some(cut) = cut {
+        (Level::Warning, cut)
     } else if !lost.is_empty() {
         (Level::Warning, format!("{} will be lost at the next boot: {}", counted(&lost), named(&lost)))
     } else if let Some(line) = report.carried_over.first() {
@@ -151,7 +163,7 @@ mod tests {
 
     /// The line where nobody knows a knob: no place has a name, and no value a unit.
     fn line(report: &CheckReport, hidden: bool) -> (String, Level) {
-        super::line(report, &Catalogue::default(), hidden)
+        super::line(report, &Catalogue::default(), hidden, None)
     }
 
     fn report(states: &[DriftState]) -> CheckReport {
@@ -231,6 +243,7 @@ mod tests {
             &CheckReport { against: None, knobs, trial_boots: Vec::new(), carried_over: Vec::new() },
             &catalogue,
             false,
+            None,
         );
         assert_eq!(level, Level::Warning);
         assert_eq!(
@@ -274,6 +287,23 @@ mod tests {
             line(&report, false).0,
             "planish OK: nothing is applied | wanted=0 drift=0 lost=0 pending=0 unknown=0\n"
         );
+    }
+
+    #[test]
+    fn an_entry_that_is_half_way_is_named_and_never_ok() {
+        use DriftState::{Drift, LostAtBoot, Ok};
+        let cut = Interrupted { entry: planish_model::EntryId(1), by_undo: false, old: None };
+        for (states, level) in [
+            (&[][..], Level::Warning),
+            (&[Ok], Level::Warning),
+            (&[LostAtBoot], Level::Warning),
+            (&[Drift], Level::Critical),
+        ] {
+            let told = super::line(&report(states), &Catalogue::default(), false, Some(&cut));
+            assert_eq!(told.1, level, "{states:?}");
+            let cure = "entry 1 was interrupted and is half way on the host: planish undo 1 |";
+            assert!(told.0.contains(cure), "{}", told.0);
+        }
     }
 
     #[test]

@@ -79,6 +79,15 @@ impl Contents {
 impl Choice {
     /// The options as they are typed after `plan` or `apply`.
     pub(crate) fn words(&self) -> String {
+        let mut words = self.contained();
+        if let Some(entry) = self.instead_of {
+            words.push_str(&format!(" --instead-of {entry}"));
+        }
+        words
+    }
+
+    /// The same without the entry whose place it takes.
+    pub(crate) fn contained(&self) -> String {
         let Contents { allow, allow_knob, service, exclude } = &self.contents;
         let mut words = allowing(allow, allow_knob.iter().map(String::as_str));
         if let Some(service) = service {
@@ -86,9 +95,6 @@ impl Choice {
         }
         for name in exclude {
             words.push_str(&format!(" --exclude {}", quoted(name)));
-        }
-        if let Some(entry) = self.instead_of {
-            words.push_str(&format!(" --instead-of {entry}"));
         }
         words
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     // Half an undo helps nobody: a Ctrl-C that comes from here on waits for its end.
     signals::hold();
     let undone = pipeline::undo(&session, target, args.force)?;
-    let report = UndoReport { entries: undone_entries(&session, undone.entries)? };
+    let report = UndoReport { entries: undone_entries(&session, undone.entries, undone.before)? };
     let mut answer = context.answer(&report, session.catalogue()).exit(undone.exit);
     if report.entries.is_empty() {
         answer = answer.note(nothing(args.entry, &session)?);
@@ -82,11 +82,12 @@ fn log_entry(session: &Session, number: u64) -> Result<Option<Entry>, Failure> {
 pub(crate) fn undone_entries(
     session: &Session,
     undone: Vec<(EntryId, Vec<Outcome>)>,
+    before: Vec<Entry>,
 ) -> Result<Vec<UndoneEntry>, Failure> {
     let log = pipeline::log(session)?;
     let entries = undone.into_iter().map(|(entry, outcomes)| {
-        let written = log.iter().find(|one| one.id == entry).cloned();
-        let open = written.as_ref().is_some_and(Entry::is_open);
+        let open = log.iter().any(|one| one.id == entry && one.is_open());
+        let written = before.iter().find(|one| one.id == entry).cloned();
         UndoneEntry { entry, open, outcomes, written }
     });
     Ok(entries.collect())

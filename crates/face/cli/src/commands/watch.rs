@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let undone = pipeline::keep_watch(&session, EntryId(args.entry))?;
     let exit = undone.as_ref().map_or(Exit::Done, |undone| undone.exit);
-    let entries = undone.map(|undone| undone_entries(&session, undone.entries)).transpose()?;
+    let entries = undone.map(|undone| undone_entries(&session, undone.entries, undone.before)).transpose()?;
     let report = UndoReport { entries: entries.unwrap_or_default() };
     Ok(context.answer(&report, &Catalogue::default()).exit(exit))
 }

@@ -803,6 +803,8 @@ fn an_unconfirmed_apply_goes_back_by_itself_and_a_confirmed_one_stays() {
     let note = message(&checked, "note");
     assert!(note.starts_with("entry 1 is undone in ") && note.ends_with(" state confirm"), "{note}");
     assert!(!checked.stdout.contains("--persist"), "{}", checked.stdout);
+    let log = on(sandbox.path(), &["log"]);
+    assert!(message(&log, "note").starts_with("entry 1 is undone in "), "{}", log.stdout);
     let confirmed = on(sandbox.path(), &["confirm"]);
     assert_eq!(confirmed.envelope()["result"]["entries"][0], 1);
     assert_eq!(now(), "10");
@@ -812,6 +814,49 @@ fn an_unconfirmed_apply_goes_back_by_itself_and_a_confirmed_one_stays() {
     while now() != "1" {
         assert!(start.elapsed() < Duration::from_secs(30), "nobody took it back");
         std::thread::sleep(Duration::from_millis(50));
+    }
+    // The value goes back before the journal says that all did.
+    while on(sandbox.path(), &["log"]).envelope()["result"]["entries"][0]["state"] == "interrupted" {
+        assert!(start.elapsed() < Duration::from_secs(30), "it never ended");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let late = on(sandbox.path(), &["confirm"]);
+    let told = message(&late, "warning");
+    assert!(
+        told.contains("entry 2 was undone at ") && told.contains("nobody confirmed it in time"),
+        "{told}"
+    );
+    assert_eq!(late.exit, 1, "a script that goes on after it believes that it was kept");
+    let globals = ["--root", "host", "--state", "state", "log"];
+    let log: Run = command(sandbox.path(), globals).output().expect("the binary starts").into();
+    assert!(log.stdout.contains("undone: not confirmed"), "{}", log.stdout);
+}
+
+/// A reboot that is due is no drift, whichever files the boot loader has.
+#[test]
+fn pages_that_wait_for_a_reboot_are_a_warning_under_every_boot_loader() {
+    for host in ["debian-virtio", "rhel9-guest"] {
+        let sandbox = tempfile::tempdir().expect("a temporary folder");
+        copy_tree(&repository().join("hosts").join(host), &sandbox.path().join("host"));
+        let meta = sandbox.path().join("host/meta.toml");
+        let told = std::fs::read_to_string(&meta).expect("a description");
+        let told: Vec<&str> = told.lines().filter(|line| !line.starts_with("writable")).collect();
+        std::fs::write(&meta, format!("writable = true\n{}\n", told.join("\n"))).expect("a description");
+        let profile = sandbox.path().join("boot.toml");
+        let text = "name = \"pages\"\nsummary = \"Pages.\"\n[want]\n\"boot.hugepages.2m\" = 64\n";
+        std::fs::write(&profile, text).expect("a profile");
+        let allowed = ["apply", "./boot.toml", "--allow", "availability", "--yes"];
+        let unasked = on(sandbox.path(), &allowed);
+        assert_eq!(unasked.exit, 1, "{host}: {}", unasked.stdout);
+        assert!(unasked.stdout.contains("exit code 1: 1 place not as wanted: boot.hugepages.2m"), "{host}");
+        let next = "apply ./boot.toml --allow availability --persist";
+        assert!(unasked.stdout.contains(next), "{host}: {}", unasked.stdout);
+        let asked = on(sandbox.path(), &[&allowed[..], &["--persist"]].concat());
+        assert_eq!(asked.exit, 0, "{host}: {}", asked.stdout);
+        let globals = ["--root", "host", "--state", "state", "check", "--monitor"];
+        let looked: Run = command(sandbox.path(), globals).output().expect("it starts").into();
+        assert_eq!(looked.exit, 1, "{host}: {}", looked.stdout);
+        assert!(looked.stdout.contains("wait for a reboot") && looked.stdout.contains("drift=0"), "{host}");
     }
 }
 

@@ -52,6 +52,7 @@ fn are_alike(a: &Entry, b: &Entry) -> bool {
         (
             entry.state,
             entry.replaced_by,
+            entry.lapsed_at().is_some(),
             theirs(entry),
             entry.profile.clone(),
             entry.reason.clone(),
@@ -69,8 +70,13 @@ fn theirs(entry: &Entry) -> usize {
 
 fn state(entry: &Entry) -> Cell {
     match entry.state {
-        EntryState::Closed(Closure::Undone) if theirs(entry) > 0 => {
-            Cell::styled(format!("undone, {} theirs", theirs(entry)), styles::WARNING)
+        EntryState::Closed(Closure::Undone) if theirs(entry) > 0 || entry.lapsed_at().is_some() => {
+            let why = if entry.lapsed_at().is_some() { ": not confirmed" } else { "" };
+            let left = match theirs(entry) {
+                0 => String::new(),
+                theirs => format!(", {theirs} theirs"),
+            };
+            Cell::styled(format!("undone{why}{left}"), styles::WARNING)
         }
         EntryState::Open => Cell::styled("open", styles::GOOD),
         EntryState::Unconfirmed => Cell::styled("unconfirmed", styles::WARNING),
