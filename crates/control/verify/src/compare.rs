@@ -245,8 +245,8 @@ impl Bench<'_> {
         (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob))))
     }
 
-    /// Whether a pool gets its pages from an argument that the boot loader has for the next kernel, and this one was not
-    /// given: nothing has changed them since its boot.
+    /// Whether a pool gets its pages from an argument that the boot loader has for the next kernel, and this one was
+    /// not given: nothing has changed them since its boot.
     fn is_yet_to_be_given(&self, reading: &Reading, found: &Persisted) -> bool {
         let parameters = self.catalogue.knobs().filter(|knob| knob.boot_parameter().is_some());
         let of_pool = |knob: &&Knob| {

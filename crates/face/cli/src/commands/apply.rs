@@ -123,13 +123,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(sentence);
     }
     let persisting = args.persisting(context);
-    for sentence in no_longer_persisted(args, &report, exit, &persisting).into_iter().chain(why(
-        &report,
-        exit,
-        args.persist,
-    )) {
-        answer = answer.note(sentence);
-    }
+    let went = no_longer_persisted(args, &report, exit, &persisting);
+    answer = went.into_iter().chain(why(&report, exit, args.persist)).fold(answer, Answer::note);
     let next = match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
         (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),

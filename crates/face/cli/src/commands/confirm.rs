@@ -35,11 +35,11 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     if report.entries.is_empty() {
         return Ok(answer.note("nothing waits to be confirmed").next(context.line("log")));
     }
-    if !confirmed.files.is_empty() {
-        answer = answer.note(format!("written for the next boot: {}", confirmed.files.join(", ")));
-    }
     for sentence in confirmed.hints.into_iter().chain(gone_at_boot(&confirmed.unpersisted)) {
         answer = answer.note(sentence);
+    }
+    if !confirmed.files.is_empty() {
+        answer = answer.note(format!("written for the next boot: {}", confirmed.files.join(", ")));
     }
     Ok(answer.next(context.line("check")))
 }
