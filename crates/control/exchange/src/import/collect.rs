@@ -97,12 +97,12 @@ impl<'a> Collector<'a> {
 
     /// A value for a knob of which the format has several in the order of preference, for hosts that offer different
     /// ones. A profile has one: the first that is a value of the knob. That there are others is said.
-    pub(crate) fn one_of(&mut self, line: usize, told: &str, id: &str, words: &[&str]) {
+    pub(crate) fn one_of(&mut self, line: usize, told: &str, id: &str, only: Option<&str>, words: &[&str]) {
         let fits = |word: &&&str| {
             self.catalogue.knob(&KnobId::new(id)).is_ok_and(|knob| address::judge(knob, word).is_ok())
         };
         let Some(chosen) = words.iter().find(fits).or(words.first()) else { return };
-        self.knob(line, told, id, None, chosen);
+        self.knob(line, told, id, only, chosen);
         let others: Vec<&str> = words.iter().filter(|word| *word != chosen).copied().collect();
         let Some(row) = self.lines.last_mut().filter(|row| row.is_accepted() && !others.is_empty()) else {
             return;
@@ -195,7 +195,11 @@ impl<'a> Collector<'a> {
     pub(crate) fn finish(self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
         let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(values)?)));
         let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, need(pools)?)));
-        (wants.chain(pools).collect(), self.lines)
+        let want = wants.chain(pools).collect();
+        // Lines that count in another order are told in their own.
+        let mut lines = self.lines;
+        lines.sort_by_key(|row| row.line);
+        (want, lines)
     }
 }
 

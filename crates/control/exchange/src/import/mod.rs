@@ -3,6 +3,7 @@
 mod ansible;
 mod arguments;
 mod collect;
+mod devices;
 mod ini;
 mod node_tuning;
 mod recognise;

@@ -51,5 +51,5 @@ fn setting(section: &str, entry: &Entry<'_>, value: &str, told: &str, collector:
     let words = words.split(',').map(str::trim);
     let words: Vec<&str> =
         if id == "cpu.energy_perf_bias" { words.map(energy_perf_bias).collect() } else { words.collect() };
-    collector.one_of(line, told, id, &words);
+    collector.one_of(line, told, id, None, &words);
 }

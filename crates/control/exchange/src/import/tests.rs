@@ -411,11 +411,68 @@ fn tuned_names_cards_by_section() {
             "4 - an option of tuned that is no setting of the kernel",
             &format!("8 net.rings_rx {availability}"),
             &format!("8 net.rings_rx {availability}"),
-            "12 - all cards but some: a profile names those that it means",
+            "12 - all devices but some: a profile names those that it means",
         ]
     );
     let Want::Cases(cases) = want(&imported, "net.rings_rx") else { panic!("two cards") };
     assert_eq!(cases.len(), 2);
+}
+
+/// What a profile wants of a knob, place by place: its pattern and its value, the first that fits counts.
+fn cases(imported: &Imported, id: &str) -> Vec<(Option<String>, String)> {
+    let case = |case: &planish_model::Case| (case.only.clone(), case.value.clone());
+    match imported.profile.want.get(&KnobId::new(id)) {
+        None => Vec::new(),
+        Some(Want::Case(one)) => vec![case(one)],
+        Some(Want::Cases(cases)) => cases.iter().map(case).collect(),
+        Some(other) => vec![(None, other.literal().expect("one value"))],
+    }
+}
+
+#[test]
+fn a_section_of_tuned_for_some_disks_or_cpus_sets_no_others() {
+    let of = |text: &str, id: &str| {
+        let all = cases(&read(text, ImportFormat::Tuned), id);
+        all.into_iter()
+            .map(|(only, value)| format!("{}:{value}", only.unwrap_or_default()))
+            .collect::<Vec<_>>()
+    };
+    let (disk, governor) = ("block.scheduler", "cpu.governor");
+    let first = "[disk]\ndevices=nvme*\nelevator=none\n";
+    assert_eq!(of(first, disk), ["nvme*:none"]);
+    assert_eq!(
+        of("[disk]\ndevices=sda, sdb vd*\nelevator=none\n", disk),
+        ["vd*:none", "sdb:none", "sda:none"]
+    );
+    assert_eq!(of("[variables]\nd=nvme*\n[disk]\ndevices=${d}\nelevator=none\n", disk), ["nvme*:none"]);
+    assert_eq!(of("[disk]\ndevices=\nelevator=none\n", disk), [":none"]);
+    let both = format!("{first}[slow]\ntype=disk\ndevices=sd*\nelevator=bfq\n");
+    assert_eq!(of(&both, disk), ["nvme*:none", "sd*:bfq"]);
+    // The first section that means a disk takes it, be it the wider one.
+    let wide = format!("{first}[all]\ntype=disk\nelevator=bfq\n");
+    assert_eq!(of(&wide, disk), ["nvme*:none", ":bfq"]);
+    let narrow = "[all]\ntype=disk\nelevator=bfq\n[fast]\ntype=disk\ndevices=nvme*\nelevator=none\n";
+    assert_eq!(of(narrow, disk), [":bfq"]);
+    let early =
+        "[all]\ntype=disk\nelevator=bfq\n[fast]\ntype=disk\npriority=-1\ndevices=nvme*\nelevator=none\n";
+    assert_eq!(of(early, disk), ["nvme*:none", ":bfq"]);
+    // What takes a disk and does not set it leaves it as it is.
+    for before in ["readahead=4096", "devices_udev_regex=ID_X=1\nelevator=bfq", "devices=!sda\nelevator=bfq"]
+    {
+        let text = format!("[disk]\n{before}\n[all]\ntype=disk\nelevator=none\n");
+        assert_eq!(of(&text, disk), Vec::<String>::new(), "{text}");
+        let why = told(&read(&text, ImportFormat::Tuned)).pop().expect("refused");
+        assert!(why.contains("section [disk] comes first and takes devices"), "{why}");
+    }
+    for odd in ["devices=!sda", "devices=sd[ab]", "devices=${none}", "devices_udev_regex=ID_X=1"] {
+        assert_eq!(of(&format!("[disk]\n{odd}\nelevator=none\n"), disk), Vec::<String>::new(), "{odd}");
+    }
+    assert_eq!(
+        of("[cpu]\ndevices=cpu2,cpu1?\ngovernor=performance\n", governor),
+        ["1?:performance", "2:performance"]
+    );
+    assert_eq!(of("[cpu]\ndevices=cpu2\nno_turbo=1\n", "cpu.no_turbo"), [":1"], "of the whole machine");
+    assert_eq!(of("[net]\ndevices=a b\ntxqueuelen=9\nring=rx 512\n", "net.rings_rx"), ["b:512", "a:512"]);
 }
 
 #[test]

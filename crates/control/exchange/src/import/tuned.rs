@@ -1,6 +1,7 @@
 //! A profile of tuned: the plugins whose options are settings of the kernel (`tuned/plugins/` of the project).
 
 use super::collect::Collector;
+use super::devices::Sections;
 use super::ini::{AT_LEAST, OF_SOME, energy_perf_bias};
 use super::tuned_files::{Files, Line, Lines};
 use crate::threads;
@@ -11,7 +12,8 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
     for (line, told, why) in &all.refused {
         collector.refuse(*line, told, why.as_str());
     }
-    for line in &all.lines {
+    let sections = Sections::of(&all);
+    for line in sections.in_order(&all.lines) {
         let told = line.told();
         if let Some(by) = line.replaced_by {
             collector.pass_over(line.number, &told, by, "a later file of the profile says it anew");
@@ -32,15 +34,47 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
                 continue;
             }
         };
-        let section = Section::of(&all.lines, &line.section);
-        match section.cards() {
-            _ if section.is_off => collector.refuse(line.number, &told, "a section that is turned off"),
-            _ if section.is_of_some => collector.refuse(line.number, &told, OF_SOME),
-            Some(_) if ["type", "devices"].contains(&line.key.as_str()) => {}
-            Some(cards) if cards::is_key(&line.key) => net(line, &value, &told, &cards, collector),
-            _ => plugin(section.kind, line, &value, &told, collector),
+        match setting(&sections, line, &value, &told, collector) {
+            Ok(()) => {}
+            Err(why) => collector.refuse(line.number, &told, why),
         }
     }
+}
+
+/// One line by the plugin of its section.
+fn setting(
+    sections: &Sections<'_>,
+    line: &Line,
+    value: &str,
+    told: &str,
+    collector: &mut Collector<'_>,
+) -> Result<(), String> {
+    let section = sections.section(&line.section);
+    let key = line.key.as_str();
+    if section.is_off {
+        return Err("a section that is turned off".to_owned());
+    }
+    if section.is_of_some {
+        return Err(OF_SOME.to_owned());
+    }
+    match section.kind {
+        "disk" | "cpu" | "net" if ["type", "devices", "devices_udev_regex"].contains(&key) => {}
+        "net" if cards::is_key(key) => net(line, value, &section.names()?, collector),
+        "disk" => disk(line.number, key, value, told, &sections.devices(line)?, collector)?,
+        "cpu" if is_of_cpu(key) => {
+            let cpus = sections.devices(line)?;
+            let numbers = cpus.iter().map(|cpu| of_cpu(cpu)).collect::<Result<Vec<_>, _>>()?;
+            cpu(line.number, key, value, told, &numbers, collector)?;
+        }
+        "cpu" if !is_of_tuned(key) => cpu(line.number, key, value, told, &["*"], collector)?,
+        kind => plugin(kind, line, value, told, collector),
+    }
+    Ok(())
+}
+
+/// Words of a section that steer tuned itself, whatever its plugin is.
+fn is_of_tuned(key: &str) -> bool {
+    ["type", "replace", "drop", "priority", "enabled"].contains(&key)
 }
 
 fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Collector<'_>) {
@@ -52,10 +86,8 @@ fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Col
         (_, "drop") if value.contains(['*', '[', '(', '\\', '+', '?', '^', '$', '|']) => {
             collector.refuse(line, told, "a pattern of options to leave out: they are not")
         }
-        ("sysctl" | "sysfs" | "vm" | "cpu" | "disk" | "bootloader", "type") => {}
-        (_, "type" | "replace" | "drop" | "priority" | "enabled") => {
-            collector.refuse(line, told, "steers tuned itself")
-        }
+        ("sysctl" | "sysfs" | "vm" | "bootloader", "type") => {}
+        (_, key) if is_of_tuned(key) => collector.refuse(line, told, "steers tuned itself"),
         ("sysctl", key) if value.starts_with(['>', '<']) => {
             collector.refuse(line, &format!("{key} = {value}"), AT_LEAST);
         }
@@ -74,8 +106,6 @@ fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Col
             "vm",
             key @ ("dirty_bytes" | "dirty_ratio" | "dirty_background_bytes" | "dirty_background_ratio"),
         ) => collector.sysctl(line, &format!("vm.{key}"), value),
-        ("cpu", key) => cpu(line, key, value, told, collector),
-        ("disk", key) => disk(line, key, value, told, collector),
         ("bootloader", key) if key.starts_with("cmdline") => {
             collector.arguments(line, value.trim_start_matches(['+', '-']));
         }
@@ -88,55 +118,34 @@ fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Col
     }
 }
 
-/// What a section says of itself.
-struct Section<'a> {
-    /// The plugin that reads it: its name, where it names none.
-    kind: &'a str,
-    /// Network cards that it is for, by names or patterns.
-    devices: &'a str,
-    /// It is for machines alone whose kernel or CPU matches something.
-    is_of_some: bool,
-    /// tuned passes it over.
-    is_off: bool,
-}
-
-impl<'a> Section<'a> {
-    fn of(all: &'a [Line], name: &'a str) -> Self {
-        let said = |key: &str| {
-            let mut said = all.iter().rev().filter(|entry| entry.section == name && entry.key == key);
-            said.next()?.value.as_deref()
-        };
-        Self {
-            kind: said("type").unwrap_or(name),
-            devices: said("devices").unwrap_or("*"),
-            is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
-            is_off: said("enabled")
-                .is_some_and(|word| ["0", "false", "n", "no"].contains(&word.to_lowercase().as_str())),
-        }
-    }
-
-    /// The cards of a section for network cards, all of them where it names none; `None` for one of another kind.
-    fn cards(&self) -> Option<Vec<String>> {
-        let names = self.devices.split(',').map(|name| name.trim().to_owned());
-        (self.kind == "net").then(|| names.filter(|name| !name.is_empty()).collect())
-    }
-}
-
 /// `ring = rx 4096 tx 4096` of the plugin for network cards.
-fn net(entry: &Line, value: &str, told: &str, cards: &[String], collector: &mut Collector<'_>) {
-    if cards.iter().any(|card| card.starts_with('!')) {
-        return collector.refuse(
-            entry.number,
-            told,
-            "all cards but some: a profile names those that it means",
-        );
-    }
+fn net(entry: &Line, value: &str, cards: &[String], collector: &mut Collector<'_>) {
     let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
     let told = format!("{}[{}] {} =", entry.from, entry.section, entry.key);
     collector.cards(entry.number, &told, &entry.key, cards, &words);
 }
 
-fn cpu(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {
+/// Options that the plugin sets of each CPU that its section is for; the others are of the whole machine.
+fn is_of_cpu(key: &str) -> bool {
+    ["governor", "energy_perf_bias", "energy_performance_preference", "pm_qos_resume_latency_us"]
+        .contains(&key)
+}
+
+/// The number of a CPU by its name, or a pattern of numbers.
+fn of_cpu(name: &str) -> Result<&str, String> {
+    let of_all = (name == "*").then_some(name);
+    let number = name.strip_prefix("cpu").filter(|number| !number.is_empty()).or(of_all);
+    number.ok_or_else(|| format!("`{name}` is no CPU by its name, such as cpu4"))
+}
+
+fn cpu(
+    line: usize,
+    key: &str,
+    value: &str,
+    told: &str,
+    cpus: &[&str],
+    collector: &mut Collector<'_>,
+) -> Result<(), String> {
     // `performance|powersave`: tuned takes the first one that the host offers.
     let words = value.split('|').map(str::trim);
     let id = match key {
@@ -150,25 +159,38 @@ fn cpu(line: usize, key: &str, value: &str, told: &str, collector: &mut Collecto
         "pm_qos_resume_latency_us" => "cpu.resume_latency_us",
         // `cstate.id:1|3`: a sleep state of the host by its number, else microseconds.
         "force_latency" => "cpu.dma_latency_us",
-        _ => return collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
+        _ => return Err("an option of tuned that is no setting of the kernel".to_owned()),
     };
     let words: Vec<&str> = match key {
         "energy_perf_bias" => words.map(energy_perf_bias).collect(),
         _ => words.collect(),
     };
     if key == "force_latency" && words.iter().all(|word| word.parse::<u32>().is_err()) {
-        return collector.refuse(line, told, "a sleep state, whose microseconds only a host knows");
+        return Err("a sleep state, whose microseconds only a host knows".to_owned());
     }
-    collector.one_of(line, told, id, &words);
+    for cpu in cpus {
+        collector.one_of(line, told, id, (*cpu != "*").then_some(cpu), &words);
+    }
+    Ok(())
 }
 
-fn disk(line: usize, key: &str, value: &str, told: &str, collector: &mut Collector<'_>) {
-    if value.starts_with('>') {
-        return collector.refuse(line, told, AT_LEAST);
+fn disk(
+    line: usize,
+    key: &str,
+    value: &str,
+    told: &str,
+    disks: &[String],
+    collector: &mut Collector<'_>,
+) -> Result<(), String> {
+    let id = match key {
+        _ if value.starts_with('>') => return Err(AT_LEAST.to_owned()),
+        "elevator" => "block.scheduler",
+        "readahead" => "block.read_ahead_kb",
+        key if is_of_tuned(key) => return Err("steers tuned itself".to_owned()),
+        _ => return Err("an option of tuned that is no setting of the kernel".to_owned()),
+    };
+    for disk in disks {
+        collector.knob(line, told, id, (disk != "*").then_some(disk), value);
     }
-    match key {
-        "elevator" => collector.knob(line, told, "block.scheduler", None, value),
-        "readahead" => collector.knob(line, told, "block.read_ahead_kb", None, value),
-        _ => collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
-    }
+    Ok(())
 }
