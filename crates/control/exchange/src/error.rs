@@ -46,6 +46,19 @@ pub enum ExchangeError {
         /// Lines that say something.
         all: usize,
     },
+    /// Neither its name nor its lines say what it is.
+    #[error(
+        "no format was recognised: read as {}, the likeliest, {fit} of {all} lines that say something fit",
+        format.name()
+    )]
+    Unrecognised {
+        /// The format that was tried.
+        format: ImportFormat,
+        /// Lines of the shape of that format.
+        fit: usize,
+        /// Lines that say something.
+        all: usize,
+    },
     /// A later line of the format does not win over an earlier one that means the same place.
     #[error("{knob}: one value for all places and another for some cannot be said in this format")]
     Overlap {
@@ -72,7 +85,7 @@ impl ExchangeError {
                 "mend that line; of anchors and deep nesting write out what they come to".to_owned()
             }
             Self::OtherKind { cure, .. } => (*cure).to_owned(),
-            Self::OtherFormat { .. } => {
+            Self::OtherFormat { .. } | Self::Unrecognised { .. } => {
                 format!("read are {READ}; where the text does not tell: --from FORMAT")
             }
         }

@@ -29,5 +29,7 @@ mod threads;
 
 pub use error::ExchangeError;
 pub use export::{ExportFormat, ExportedFile, beyond, export};
-pub use import::{Asked, Files, ImportFormat, Imported, ImportedLine, import, import_with, recognise};
+pub use import::{
+    Asked, Files, ImportFormat, Imported, ImportedLine, import, import_with, recognise, recognise_file,
+};
 pub use item::Item;

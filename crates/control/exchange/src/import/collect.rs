@@ -26,6 +26,9 @@ struct Pool {
     row: usize,
 }
 
+/// The size of a huge page where nothing says one: of x86-64, and of aarch64 with pages of 4 KiB.
+const PAGE_BY_DEFAULT: &str = "2M";
+
 /// Collects the values of the lines that are accepted, and the reasons of all others.
 pub(crate) struct Collector<'a> {
     catalogue: &'a Catalogue,
@@ -33,13 +36,22 @@ pub(crate) struct Collector<'a> {
     values: BTreeMap<KnobId, Vec<Value>>,
     pools: BTreeMap<KnobId, Vec<Pool>>,
     lines: Vec<ImportedLine>,
+    /// `default_hugepagesz=` of the arguments so far.
+    default_page: Option<String>,
     /// What the file says it is for.
     summary: Option<String>,
 }
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(catalogue: &'a Catalogue) -> Self {
-        Self { catalogue, values: BTreeMap::new(), pools: BTreeMap::new(), lines: Vec::new(), summary: None }
+        Self {
+            catalogue,
+            values: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            lines: Vec::new(),
+            default_page: None,
+            summary: None,
+        }
     }
 
     /// What the file says it is for; nothing of it is set. That it was imported before is said anew.
@@ -76,16 +88,38 @@ impl<'a> Collector<'a> {
     /// Arguments of the kernel command line. Quotes hold blanks together, and are not part of the value
     /// (`next_arg` in lib/cmdline.c).
     pub(crate) fn arguments(&mut self, line: usize, text: &str) {
-        let mut page = None;
-        for argument in words(text) {
+        let (mut page, words) = (None, words(text));
+        let default = |argument: &String| argument.strip_prefix("default_hugepagesz=").map(str::to_owned);
+        self.default_page = words.iter().find_map(default).or(self.default_page.take());
+        for argument in words {
             if let Some(size) = argument.strip_prefix("hugepagesz=") {
                 page = Some(size.to_owned());
                 continue;
             }
-            match address::of_argument(self.catalogue, &argument, page.as_deref()) {
+            page = default(&argument).or(page);
+            // Without a size in front they are of the default size (`hugepages_setup` in mm/hugetlb.c).
+            let size = page.as_ref().or(self.default_page.as_ref());
+            let is_assumed = argument.starts_with("hugepages=") && size.is_none();
+            let size = size.map_or(PAGE_BY_DEFAULT, String::as_str);
+            match address::of_argument(self.catalogue, &argument, Some(size)) {
                 Ok((address, value)) => self.accept(line, argument, address, &value),
                 Err(reason) => self.refuse(line, &argument, reason),
             }
+            if is_assumed {
+                self.remark(format!("pages of the default size, taken for {PAGE_BY_DEFAULT}"));
+            }
+        }
+    }
+
+    /// Whether there is a knob of this name.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.catalogue.knob(&KnobId::new(id)).is_ok()
+    }
+
+    /// Adds what there is to know of the line that was accepted last; of one that was refused nothing.
+    fn remark(&mut self, said: String) {
+        if let Some(row) = self.lines.last_mut().filter(|row| row.is_accepted()) {
+            row.reason = Some(row.reason.take().map_or(said.clone(), |reason| format!("{reason}; {said}")));
         }
     }
 
@@ -104,11 +138,9 @@ impl<'a> Collector<'a> {
         let Some(chosen) = words.iter().find(fits).or(words.first()) else { return };
         self.knob(line, told, id, only, chosen);
         let others: Vec<&str> = words.iter().filter(|word| *word != chosen).copied().collect();
-        let Some(row) = self.lines.last_mut().filter(|row| row.is_accepted() && !others.is_empty()) else {
-            return;
-        };
-        let said = format!("{chosen} of several; a host may want {}", others.join(" or "));
-        row.reason = Some(row.reason.take().map_or(said.clone(), |reason| format!("{reason}; {said}")));
+        if !others.is_empty() {
+            self.remark(format!("{chosen} of several; a host may want {}", others.join(" or ")));
+        }
     }
 
     /// Values for cards in the words of ethtool, `rx 4096 tx 4096`, for each of these cards or patterns of them.

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use collect::Collector;
-pub use recognise::recognise;
+pub use recognise::{recognise, recognise_file};
 pub use tuned_files::{Asked, Files};
 
 /// A format that is read.
@@ -66,6 +66,22 @@ impl ImportFormat {
         }
     }
 
+    /// The format that files of a name or of a folder have, where that tells: `thp.sh`, `sysctl.d/90-x.conf`.
+    #[must_use]
+    pub fn of_name(path: &str) -> Option<Self> {
+        let mut parts = path.rsplit('/');
+        let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        match (folder, name, ending.as_deref().unwrap_or_default()) {
+            (_, "rc.local", _) | (_, _, "sh" | "bash" | "ksh") => Some(Self::Script),
+            (_, _, "rules") => Some(Self::Udev),
+            (_, "tuned.conf", _) => Some(Self::Tuned),
+            (_, "sysctl.conf", _) | ("sysctl.d", _, "conf") => Some(Self::Sysctl),
+            ("tmpfiles.d", _, "conf") => Some(Self::Tmpfiles),
+            _ => None,
+        }
+    }
+
     /// The format that a text looks like.
     #[must_use]
     pub fn guess(text: &str) -> Self {
@@ -78,7 +94,10 @@ impl ImportFormat {
             return if is_object { Self::NodeTuning } else { Self::Ansible };
         }
         let plain: Vec<&str> = lines.by_ref().filter(|line| !line.starts_with(['#', ';'])).collect();
-        let section = |line: &&&str| line.starts_with('[') && line.contains(']');
+        // `[ -f /x ]` is a test of the shell.
+        let section = |line: &&&str| {
+            line.strip_prefix('[').is_some_and(|rest| !rest.starts_with(['[', ' ']) && rest.contains(']'))
+        };
         if plain.iter().any(|line| section(&line)) {
             let note = |line: &&str| {
                 let line = line.to_ascii_lowercase();
@@ -94,10 +113,7 @@ impl ImportFormat {
         if plain.iter().any(|line| line.starts_with('w') && line.contains(" - - ")) {
             return Self::Tmpfiles;
         }
-        let command = |line: &&str| {
-            ["sysctl ", "echo ", "sudo ", "for ", "printf ", "set "].iter().any(|word| line.starts_with(word))
-        };
-        if plain.iter().any(command) {
+        if plain.iter().any(|line| script::is_command_of_one(line)) {
             return Self::Script;
         }
         let setting =

@@ -98,6 +98,24 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
     }
 }
 
+/// The format of a file: what files of its name have, where its text is that, else what the text looks like.
+///
+/// # Errors
+/// As [`recognise`]; where neither tells, what was tried.
+pub fn recognise_file(text: &str, path: &str) -> Result<ImportFormat, ExchangeError> {
+    if let Some(named) = ImportFormat::of_name(path).filter(|named| recognise(text, *named).is_ok()) {
+        return Ok(named);
+    }
+    let format = ImportFormat::guess(text);
+    match recognise(text, format) {
+        Ok(()) => Ok(format),
+        Err(ExchangeError::OtherFormat { format, fit, all }) => {
+            Err(ExchangeError::Unrecognised { format, fit, all })
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// A comment in an old encoding is text still; what is full of characters that nobody reads is none.
 fn is_text(text: &str) -> bool {
     let odd = |c: &char| c.is_control() && !c.is_whitespace() || *c == char::REPLACEMENT_CHARACTER;

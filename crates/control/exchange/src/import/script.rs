@@ -36,7 +36,8 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
 }
 
 /// Programs whose lines are read, or refused for what they are known to do.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 15] = [
+    "blockdev",
     "chrt",
     "cpupower",
     "echo",
@@ -50,13 +51,42 @@ const KNOWN: [&str; 13] = [
     "sysctl",
     "systemctl",
     "tc",
+    "ulimit",
 ];
+
+/// A program without the folder that rc.local and crontabs name it by. What lies elsewhere may be anything.
+fn program(word: &str) -> &str {
+    let folders = ["/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"];
+    let bare = folders.iter().find_map(|folder| word.strip_prefix(folder));
+    bare.filter(|name| !name.contains('/')).unwrap_or(word)
+}
+
+/// A command without `sudo` and without the folders of both.
+fn plain_command(text: &str) -> String {
+    let mut bare = text.trim();
+    while let Some((first, rest)) = bare.split_once(char::is_whitespace) {
+        if program(first) != "sudo" {
+            return format!("{} {}", program(first), rest.trim_start());
+        }
+        bare = rest.trim_start();
+    }
+    program(bare).to_owned()
+}
+
+/// Whether a line begins as no file but a script does.
+pub(super) fn is_command_of_one(line: &str) -> bool {
+    let bare = plain_command(line);
+    let Some((first, _)) = bare.split_once(' ') else { return false };
+    KNOWN.contains(&first)
+        || ["for", "if", "[", "[[", "set", "while"].contains(&first)
+        || line.starts_with("sudo ")
+}
 
 /// Whether a line says something that is understood, be it refused: a program that is known, a loop or a condition, a
 /// variable.
 pub(super) fn is_known(line: &str) -> bool {
     let is_known = |statement: &str| {
-        let bare = statement.trim().trim_start_matches("do ").trim().trim_start_matches("sudo ").trim_start();
+        let bare = plain_command(statement.trim().trim_start_matches("do "));
         let first = bare.split_whitespace().next().unwrap_or_default();
         KNOWN.contains(&first)
             || ["for", "while", "until", "if", "case"].contains(&first)
@@ -221,7 +251,7 @@ fn command(line: usize, text: &str, collector: &mut Collector<'_>) {
 
 /// A test, a word of the shell, or a message: what stands around the command that counts.
 fn is_guard(part: &str) -> bool {
-    let first = part.split_whitespace().next().unwrap_or_default();
+    let first = program(part.split_whitespace().next().unwrap_or_default());
     let talk = first == "echo" && !part.contains(['>', '|']);
     let assignment = part.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.contains(' '));
     talk || assignment || ["", "[", "[[", "test", "true", ":", "exit", "continue", "break"].contains(&first)
@@ -232,7 +262,8 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
     let bare = ["2>/dev/null", "2> /dev/null", "2>&1", ">/dev/null", "> /dev/null"]
         .iter()
         .fold(command.to_owned(), |text, talk| text.replace(talk, ""));
-    let bare = bare.trim().trim_start_matches("sudo ").trim();
+    let bare = plain_command(&bare);
+    let bare = bare.as_str();
     if bare.contains(['$', '`']) {
         return collector.refuse(line, text, "a variable or command that only a shell can tell");
     }
@@ -253,8 +284,63 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
         "mount" => mount(line, text, bare, collector),
         "swapoff" | "swapon" => collector.refuse(line, text, "turns swap on or off"),
-        _ => collector.refuse(line, text, "a program: what it sets is not in this file"),
+        "blockdev" => blockdev(line, text, &words[1..], collector),
+        "ulimit" => collector.refuse(
+            line,
+            text,
+            "a limit of this shell and of what it starts: of a service it is a knob such as unit.nofile",
+        ),
+        other => collector.refuse(line, text, unknown(other)),
     }
+}
+
+/// Why a program is refused that nothing is known of.
+fn unknown(program: &str) -> String {
+    if program.contains('/') {
+        return "a program or script of its own: what it sets is in that file".to_owned();
+    }
+    format!(
+        "of `{program}` planish does not know what it sets; read are sysctl, echo, tee, printf, ethtool, blockdev, \
+             chrt, cpupower and mount -o remount"
+    )
+}
+
+/// `blockdev --setra 4096 /dev/sda`, in sectors of 512 bytes whatever the disk has (`BLKRASET`).
+fn blockdev(line: usize, text: &str, words: &[&str], collector: &mut Collector<'_>) {
+    let [given, sectors, devices @ ..] = words else { return collector.refuse(line, text, "sets nothing") };
+    if *given != "--setra" {
+        return collector.refuse(line, text, "of blockdev only --setra is known");
+    }
+    // The kernel keeps whole pages of it, and rounds down.
+    let Some(kib) = sectors.parse::<u64>().ok().filter(|sectors| sectors % 8 == 0).map(|sectors| sectors / 2)
+    else {
+        return collector.refuse(line, text, format!("`{sectors}` sectors of 512 bytes are no whole pages"));
+    };
+    if devices.is_empty() {
+        return collector.refuse(line, text, "names no disk");
+    }
+    for device in devices {
+        let told = format!("blockdev --setra {sectors} {device}");
+        match device
+            .strip_prefix("/dev/")
+            .filter(|name| !name.contains(['/', '[', '{', '=']) && !is_partition(name))
+        {
+            Some(disk) => collector.knob(line, &told, "block.read_ahead_kb", Some(disk), &kib.to_string()),
+            None => collector.refuse(line, &told, "names no disk as /sys/block has it, such as /dev/sda"),
+        }
+    }
+}
+
+/// Whether a name of a device is that of a part of a disk: `sda1`, `nvme0n1p1`.
+fn is_partition(name: &str) -> bool {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = bare.len() < name.len();
+    let of_letters = ["sd", "vd", "xvd", "hd"].iter().any(|kind| {
+        bare.strip_prefix(kind)
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_lowercase()))
+    });
+    let before = bare.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    is_numbered && (of_letters || before.is_some())
 }
 
 /// `sysctl -w a.b=1 c.d="2 3"`.
@@ -347,10 +433,9 @@ fn echo(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
     if bare.contains(">>") || bare.contains("tee -a") {
         return collector.refuse(line, text, "appends to a file: import that one");
     }
-    let parts = bare.rsplit_once('>').or_else(|| {
+    let parts = bare.rsplit_once('>').map(|(value, path)| (value, path.to_owned())).or_else(|| {
         let (value, tee) = bare.rsplit_once('|')?;
-        let tee = tee.trim().trim_start_matches("sudo ").trim();
-        Some((value, tee.strip_prefix("tee ")?))
+        Some((value, plain_command(tee).strip_prefix("tee ")?.to_owned()))
     });
     let Some((value, path)) = parts else {
         return collector.refuse(line, text, "only talks");

@@ -408,7 +408,7 @@ fn tuned_names_cards_by_section() {
         [
             &format!("2 net.coalesce_adaptive_rx {availability}"),
             "3 net.feature_gro",
-            "4 - an option of tuned that is no setting of the kernel",
+            "4 - an option of tuned that is not read",
             &format!("8 net.rings_rx {availability}"),
             &format!("8 net.rings_rx {availability}"),
             "12 - all devices but some: a profile names those that it means",
@@ -530,6 +530,40 @@ fn of_several_values_the_first_that_there_is_counts_and_the_others_are_told() {
     assert_eq!(told(&state), ["2 - a sleep state, whose microseconds only a host knows"]);
 }
 
+#[test]
+fn options_of_the_scheduler_are_knobs_where_they_are() {
+    let text = "[scheduler]\nsched_min_granularity_ns=3000000\nsched_tunable_scaling=0\nsched_latency_ns=9\n";
+    let imported = read(text, ImportFormat::Tuned);
+    let knobs: Vec<&str> = imported.profile.want.keys().map(KnobId::as_str).collect();
+    // Before Linux 5.13 it was a sysctl.
+    assert_eq!(
+        knobs,
+        ["kernel.sched_min_granularity_ns", "sched.min_granularity_ns", "sched.tunable_scaling"]
+    );
+    assert_eq!(told(&imported).last().map(String::as_str), Some("4 - an option of tuned that is not read"));
+}
+
+#[test]
+fn pages_without_a_size_are_of_the_default_size() {
+    let pages = |text: &str, format| {
+        let imported = read(text, format);
+        let of = |id: &str| cases(&imported, id).into_iter().map(|(_, value)| value).collect::<String>();
+        (of("boot.hugepages.2m"), of("boot.hugepages.1g"), told(&imported).join("; "))
+    };
+    let (small, large, rows) = pages("hugepages=17000 quiet", ImportFormat::KernelArgs);
+    assert_eq!((small.as_str(), large.as_str()), ("17000", ""));
+    assert!(rows.contains("of the default size, taken for 2M"), "{rows}");
+    for text in ["default_hugepagesz=1G hugepages=16", "hugepages=16 default_hugepagesz=1G"] {
+        let (small, large, rows) = pages(text, ImportFormat::KernelArgs);
+        assert_eq!((small.as_str(), large.as_str()), ("", "16"), "{text}");
+        assert!(!rows.contains("taken for"), "{rows}");
+    }
+    let both = pages("hugepages=8 hugepagesz=1G hugepages=2", ImportFormat::KernelArgs);
+    assert_eq!((both.0.as_str(), both.1.as_str()), ("8", "2"));
+    let tuned = pages("[bootloader]\ncmdline_x=+hugepages=17000\n", ImportFormat::Tuned);
+    assert_eq!(tuned.0, "17000");
+}
+
 /// `tuned/plugins/plugin_vm.py`: a percent sign means the twin.
 #[test]
 fn limits_of_dirty_memory_are_options_of_tuned() {
@@ -582,6 +616,66 @@ fn a_text_of_which_no_line_is_understood_is_no_script() {
     for text in ["modprobe x\nsudo systemctl stop irqbalance\n", "x=1\nnumactl y\n", "#!/bin/sh\nnumactl y\n"]
     {
         assert_eq!(recognise(text, ImportFormat::Script), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn a_file_is_recognised_by_its_ending_or_its_text_and_else_by_nothing() {
+    let script = "[ -f /x ] || exit 0\nif [ -f /sys/kernel/mm/ksm/run ]; then\n  echo 0 > /sys/kernel/mm/ksm/run\nfi\n";
+    let odd = "modprobe x\n[ -f /x ] && y\n";
+    for (path, text, format) in [
+        ("-", script, ImportFormat::Script),
+        ("thp.sh", script, ImportFormat::Script),
+        ("own/blockdev", "blockdev --setra 4096 /dev/sda\n", ImportFormat::Script),
+        ("x.sh", "x=1\n", ImportFormat::Script),
+        ("own/x.sh", odd.replace("modprobe", "/sbin/sysctl").as_str(), ImportFormat::Script),
+        ("/etc/sysctl.d/x.conf", "vm/swappiness = 1\n", ImportFormat::Sysctl),
+        ("sysctl.d/x.conf", "w /sys/kernel/mm/ksm/run - - - - 0\n", ImportFormat::Tmpfiles),
+        ("mine/tuned.conf", "[sysctl]\nvm.swappiness=1\n", ImportFormat::Tuned),
+        ("x.txt", "isolcpus=2 quiet", ImportFormat::KernelArgs),
+    ] {
+        assert_eq!(recognise_file(text, path), Ok(format), "{path}: {text}");
+    }
+    let limits = "*        soft nofile 65536\n@dba     hard memlock unlimited\n";
+    let error = recognise_file(limits, "/etc/security/limits.conf").expect_err("of no format");
+    let told = "no format was recognised: read as script, the likeliest, 0 of 2 lines that say something fit";
+    assert_eq!(error.to_string(), told);
+    assert!(error.cure().ends_with("--from FORMAT"));
+}
+
+#[test]
+fn programs_are_known_by_their_paths_too_and_refused_for_true_reasons() {
+    let text = "/sbin/sysctl -w vm.swappiness=5\n/usr/bin/sudo /usr/sbin/sysctl -q -w vm.stat_interval=10\n\
+                /bin/echo 0 > /proc/sys/kernel/numa_balancing\n\
+                echo 0 | sudo /usr/bin/tee /sys/kernel/mm/ksm/run >/dev/null\n\
+                /usr/sbin/ethtool -G eno1 rx 512\n/sbin/blockdev --setra 4096 /dev/sda /dev/nvme0n1\n\
+                blockdev --setra 4096 /dev/sda1\nblockdev --setra 4096 /dev/mapper/data\n\
+                blockdev --setra 4097 /dev/sdb\n\
+                blockdev --setro /dev/sdb\nulimit -n 65536\n/opt/tune.sh\nnumactl y\n\
+                /opt/sbin/sysctl -w vm.swappiness=1\n";
+    let imported = read(text, ImportFormat::Script);
+    let lines = told(&imported);
+    let knob = |row: usize| lines[row].split(' ').nth(1).unwrap_or_default();
+    let known = ["vm.swappiness", "vm.stat_interval", "kernel.numa_balancing", "mm.ksm_run", "net.rings_rx"];
+    for (row, id) in known.into_iter().chain(["block.read_ahead_kb"; 2]).enumerate() {
+        assert_eq!(knob(row), id, "{lines:?}");
+    }
+    assert_eq!(
+        cases(&imported, "block.read_ahead_kb"),
+        [(Some("nvme0n1".to_owned()), "2048".to_owned()), (Some("sda".to_owned()), "2048".to_owned())]
+    );
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(5));
+    for (row, why) in [
+        (7, "names no disk"),
+        (8, "names no disk"),
+        (9, "no whole pages"),
+        (10, "only --setra is known"),
+        (11, "unit.nofile"),
+        (12, "a program or script of its own"),
+        (13, "of `numactl` planish does not know"),
+        (14, "a program or script of its own"),
+    ] {
+        assert!(knob(row) == "-" && lines[row].contains(why), "{lines:?}");
     }
 }
 

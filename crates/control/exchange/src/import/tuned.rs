@@ -7,6 +7,9 @@ use super::tuned_files::{Files, Line, Lines};
 use crate::threads;
 use planish_model::cards;
 
+/// Why an option is refused that no plugin here has.
+const NOT_READ: &str = "an option of tuned that is not read";
+
 pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collector<'_>) {
     let all = Lines::read(text, files);
     for (line, told, why) in &all.refused {
@@ -113,8 +116,17 @@ fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Col
             Ok((id, only, value)) => collector.knob(line, told, id, only.as_deref(), &value),
             Err(why) => collector.refuse(line, told, why),
         },
+        // A sysctl before Linux 5.13, and below debugfs since: tuned writes the one that is there.
+        ("scheduler", key) if key.starts_with("sched_") => {
+            let ids = [format!("kernel.{key}"), key.replacen('_', ".", 1)];
+            let ids: Vec<String> = ids.into_iter().filter(|id| collector.has(id)).collect();
+            if ids.is_empty() {
+                return collector.refuse(line, told, NOT_READ);
+            }
+            ids.iter().for_each(|id| collector.knob(line, told, id, None, value));
+        }
         ("script", _) => collector.refuse(line, told, "runs a program: what it sets is not in this file"),
-        _ => collector.refuse(line, told, "an option of tuned that is no setting of the kernel"),
+        _ => collector.refuse(line, told, NOT_READ),
     }
 }
 
@@ -159,7 +171,7 @@ fn cpu(
         "pm_qos_resume_latency_us" => "cpu.resume_latency_us",
         // `cstate.id:1|3`: a sleep state of the host by its number, else microseconds.
         "force_latency" => "cpu.dma_latency_us",
-        _ => return Err("an option of tuned that is no setting of the kernel".to_owned()),
+        _ => return Err(NOT_READ.to_owned()),
     };
     let words: Vec<&str> = match key {
         "energy_perf_bias" => words.map(energy_perf_bias).collect(),
@@ -187,7 +199,7 @@ fn disk(
         "elevator" => "block.scheduler",
         "readahead" => "block.read_ahead_kb",
         key if is_of_tuned(key) => return Err("steers tuned itself".to_owned()),
-        _ => return Err("an option of tuned that is no setting of the kernel".to_owned()),
+        _ => return Err(NOT_READ.to_owned()),
     };
     for disk in disks {
         collector.knob(line, told, id, (disk != "*").then_some(disk), value);

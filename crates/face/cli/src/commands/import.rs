@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{Asked, ImportFormat, ImportedLine, import_with, recognise};
+use planish_exchange::{Asked, ImportFormat, ImportedLine, import_with, recognise, recognise_file};
 use planish_model::{Exit, Profile, quoted};
 use planish_pipeline::Session;
 use planish_report::{ImportReport, ImportRow};
@@ -80,10 +80,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let catalogue = session.sound_catalogue()?;
     let text = String::from_utf8_lossy(&read_file(&args.file)?).into_owned();
-    let format = args.from.map_or_else(|| ImportFormat::guess(&text), From::format);
     let name = args.name.clone().unwrap_or_else(|| name_of(&args.file));
     Profile::check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
-    recognise(&text, format).map_err(|error| {
+    let format = match args.from.map(From::format) {
+        Some(format) => recognise(&text, format).map(|()| format),
+        None => recognise_file(&text, &args.file.to_string_lossy()),
+    };
+    let format = format.map_err(|error| {
         Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
     })?;
     let files = |asked: Asked<'_>| included(&args.file, asked, &session);
