@@ -3,9 +3,12 @@
 
 use planish_model::{
     Catalogue, Class, Comparison, CuredBy, FactValue, Finding, FindingRule, KnobId, Limit, MayCost, Measured,
-    Observation, PlacedService, Placement, Plan, RuleCosts, Severity, Step, quoted, units,
+    Observation, PlacedService, Placement, Plan, Reading, RuleCosts, Severity, Step, VerdictKind, When,
+    quoted, units,
 };
 
+use crate::plan::{Options, forbidden};
+use crate::verdict::verdict;
 use crate::writers;
 
 /// What a host is held against.
@@ -15,6 +18,27 @@ pub struct Against<'a> {
     pub plan: &'a Plan,
     /// The profile as it is typed: its name, or the path of its file, by which alone `apply` finds that.
     pub source: &'a str,
+    /// The service that was named besides, as it is typed: without it `apply` would plan something else.
+    pub service: Option<&'a str>,
+}
+
+impl Against<'_> {
+    /// The profile and the service behind `apply` or `plan`.
+    fn typed(&self) -> String {
+        let service = self.service.map(|service| format!(" --service {}", quoted(service)));
+        quoted(self.source) + &service.unwrap_or_default()
+    }
+
+    /// A cure with the profile and the service in the place of the words that stand for them.
+    fn named(&self, cure: &str) -> String {
+        let Some(service) = self.service else { return cure.replace("PROFILE", &quoted(self.source)) };
+        let service = quoted(service);
+        let size = (" size NAME", format!(" size {service}"));
+        let plan = format!("PROFILE --service {service}");
+        cure.replace(size.0, &size.1)
+            .replace("PROFILE --service NAME", &plan)
+            .replace("PROFILE", &quoted(self.source))
+    }
 }
 
 /// What the host loses, the gravest first, of those what is a risk, and then the dearest that somebody has measured:
@@ -27,8 +51,11 @@ pub fn findings(
 ) -> Vec<Finding> {
     let found = |rule| {
         let finding = judge(rule, observation)?;
-        let cure = against.and_then(|against| cure_by(rule, against, catalogue));
-        Some(Finding { cure: cure.unwrap_or(finding.cure), ..finding })
+        let own = |against: Against<'_>| {
+            cure_by(rule, against, catalogue).unwrap_or_else(|| against.named(&finding.cure))
+        };
+        let cure = against.map_or_else(|| finding.cure.clone(), own);
+        Some(Finding { cure, ..finding })
     };
     let mut findings: Vec<Finding> = catalogue.findings().iter().filter_map(found).collect();
     findings.extend(writers::findings(catalogue, observation));
@@ -42,6 +69,7 @@ pub fn findings(
             .extend(plan.placement.iter().flat_map(|placement| far_devices(placement, may_cost.as_ref())));
         let by_knob = plan.steps.chunk_by(|a, b| a.knob == b.knob);
         findings.extend(by_knob.map(|steps| missed(steps, against, catalogue)));
+        findings.extend(not_allowed(catalogue, observation, against));
     }
     ranked(findings)
 }
@@ -128,7 +156,7 @@ fn judge(rule: &FindingRule, observation: &Observation) -> Option<Finding> {
 /// The cure of a rule by the profile that was named, where that sets a knob which cures it: to apply another one
 /// besides would have two of them fight for the knob. A profile that wants a value which cures nothing is told so.
 fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> Option<String> {
-    let Against { plan, source } = against;
+    let Against { plan, source, .. } = against;
     let satisfied = plan.skipped.iter().filter(|row| row.satisfied);
     let satisfied = satisfied.filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
     let steps = plan.steps.iter().map(|step| (&step.knob, step.wanted.as_str()));
@@ -136,7 +164,7 @@ fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> O
     for (knob, wanted) in steps.chain(satisfied) {
         for cured_by in rule.cured_by.iter().filter(|cured_by| cured_by.knob == *knob) {
             if cures(catalogue, cured_by, wanted) {
-                return Some(with_source(&rule.cure, source));
+                return Some(with_source(&rule.cure, &against.typed()));
             }
             let wanted = normal(catalogue, knob, wanted);
             leaves_it.get_or_insert_with(|| {
@@ -147,12 +175,12 @@ fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> O
     leaves_it
 }
 
-/// A cure with another profile in its `planish apply PROFILE`.
-fn with_source(cure: &str, source: &str) -> String {
+/// A cure with another profile in its `planish apply PROFILE`, as it is typed.
+fn with_source(cure: &str, typed: &str) -> String {
     const APPLY: &str = "planish apply ";
     let Some((before, after)) = cure.split_once(APPLY) else { return cure.to_owned() };
     let name = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(after.len());
-    format!("{before}{APPLY}{}{}", quoted(source), &after[name..])
+    format!("{before}{APPLY}{typed}{}", &after[name..])
 }
 
 /// What a rule says that it may cost, with the fact of this host where it names one.
@@ -252,7 +280,7 @@ const NO_PROOF: &str = "none yet";
 
 /// One finding for all places of a knob that are not as wanted.
 fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Finding {
-    let Against { plan, source } = against;
+    let Against { plan, source, .. } = against;
     let first = &steps[0];
     let told = |raw: &str| {
         catalogue.knob(&first.knob).map_or_else(|_| raw.to_owned(), |knob| knob.r#type.with_unit(raw))
@@ -282,13 +310,64 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
         why: first.why.clone(),
         // A pool is planned for the service that is named, and for nobody else.
         cure: match &first.service {
-            Some(service) => {
+            Some(service) if against.service.is_none() => {
                 format!("planish apply {} --service {}", quoted(source), quoted(service))
             }
-            None => format!("planish apply {}", quoted(source)),
+            _ => format!("planish apply {}", against.typed()),
         },
         source: first.source.clone(),
     }
+}
+
+/// What the profile wants and the user has to allow first: it can be set here, and no apply does it unasked. One
+/// finding for all places of a knob.
+fn not_allowed(catalogue: &Catalogue, observation: &Observation, against: Against<'_>) -> Vec<Finding> {
+    let Against { plan, .. } = against;
+    let mut found: Vec<Finding> = Vec::new();
+    for row in plan.skipped.iter().filter(|row| !row.satisfied && !row.impossible && !row.hindered) {
+        let Ok(knob) = catalogue.knob(&row.knob) else { continue };
+        // Of a class that is allowed by hand alone; a placement tells its own reason, once.
+        let is_meant = forbidden(knob, &Options::default()).is_some_and(|why| why == row.verdict.reason);
+        let is_told = found.iter().any(|finding| finding.knob.as_ref() == Some(&row.knob));
+        let (true, false, Some(wanted)) = (is_meant, is_told, &row.wanted) else { continue };
+        let allow = match knob.class {
+            Class::Availability => "--allow availability".to_owned(),
+            Class::Durability => "--allow durability".to_owned(),
+            _ => format!("--allow-knob {}", knob.id),
+        };
+        // What is so already, or cannot be here, nobody needs to allow.
+        let told = |raw: &str| knob.r#type.with_unit(raw);
+        let can_be = |reading: &Reading| {
+            matches!(verdict(knob, observation, reading).verdict, VerdictKind::Settable | VerdictKind::Reboot)
+        };
+        let now = |reading: &Reading| match reading.value.as_deref() {
+            _ if !can_be(reading) => None,
+            Some(now) => (!knob.r#type.same(now, wanted)).then(|| told(now.trim())),
+            None => (knob.when == When::Boot).then(|| "not given".to_owned()),
+        };
+        let mut readings = observation.knobs.get(&row.knob).into_iter().flatten();
+        let Some(now) = readings.find_map(now) else { continue };
+        found.push(Finding {
+            id: row.knob.to_string(),
+            knob: Some(row.knob.clone()),
+            severity: Severity::Note,
+            may_cost: None,
+            costs: (knob.proof != NO_PROOF).then(|| format!("measured on other hosts: {}", knob.proof)),
+            risk: None,
+            class: knob.class,
+            evidence: format!(
+                "{} is {now}, {} wants {}, and nobody has allowed it: {}",
+                row.knob,
+                plan.profile,
+                told(wanted),
+                row.verdict.reason.split(": ").next().unwrap_or_default()
+            ),
+            why: knob.why.clone(),
+            cure: format!("planish apply {} {allow}", against.typed()),
+            source: knob.source.clone(),
+        });
+    }
+    found
 }
 
 #[cfg(test)]
@@ -424,16 +503,24 @@ source = "s"
             ("vm.swappiness", Want::Int(10)),
             ("cpu.governor", Want::Text("performance".to_owned())),
         ]);
-        let plan = crate::plan(&catalogue, &observation(), &profile, &[], &crate::Options::default())
-            .expect("known");
-        let found = findings(&catalogue, &observation(), Some(Against { plan: &plan, source: "series" }));
+        let plan =
+            crate::plan(&catalogue, &observation(), &profile, &[], &Options::default()).expect("known");
+        let found = findings(
+            &catalogue,
+            &observation(),
+            Some(Against { plan: &plan, source: "series", service: None }),
+        );
         let found = weigh(&catalogue, found, Some(&plan), &[measured(1.5, 20)]);
         assert_eq!(
             found[0].id, "vm.swappiness",
             "the knob that was measured comes before those that were not"
         );
         assert!(found[0].may_cost.is_some() && found[1].may_cost.is_none());
-        let found = findings(&catalogue, &observation(), Some(Against { plan: &plan, source: "series" }));
+        let found = findings(
+            &catalogue,
+            &observation(),
+            Some(Against { plan: &plan, source: "series", service: None }),
+        );
         let found = weigh(&catalogue, found, Some(&plan), &[worse]);
         assert!(found.iter().all(|finding| finding.may_cost.is_none()), "the profile wants another value");
     }
@@ -477,9 +564,13 @@ source = "s"
             ("thp.enabled", Want::Text("never".to_owned())),
             ("cpu.governor", Want::Text("performance".to_owned())),
         ]);
-        let plan = crate::plan(&catalogue, &observation, &profile, &[], &crate::Options::default())
-            .expect("known knobs");
-        let found = findings(&catalogue, &observation, Some(Against { plan: &plan, source: "series" }));
+        let plan =
+            crate::plan(&catalogue, &observation, &profile, &[], &Options::default()).expect("known knobs");
+        let found = findings(
+            &catalogue,
+            &observation,
+            Some(Against { plan: &plan, source: "series", service: None }),
+        );
         let ids: Vec<_> = found.iter().map(|finding| finding.knob.as_ref().map(KnobId::as_str)).collect();
         assert_eq!(ids, [Some("cpu.governor"), Some("thp.enabled"), Some("vm.swappiness")]);
         assert_eq!(found[1].evidence, "thp.enabled is madvise, series wants never");
@@ -488,8 +579,66 @@ source = "s"
         // Any user chooses the name of a process, and root types the cure.
         let mut plan = plan;
         plan.steps.iter_mut().for_each(|step| step.service = Some("x;id>/tmp/q".to_owned()));
-        let found = findings(&catalogue, &observation, Some(Against { plan: &plan, source: "./a b.toml" }));
+        let found = findings(
+            &catalogue,
+            &observation,
+            Some(Against { plan: &plan, source: "./a b.toml", service: None }),
+        );
         assert_eq!(found[2].cure, "planish apply './a b.toml' --service 'x;id>/tmp/q'");
+    }
+
+    #[test]
+    fn cures_keep_the_service_that_was_named() {
+        let mut catalogue = catalogue();
+        let cured_by =
+            "cured_by = [{ knob = \"vm.swappiness\", when = \"below\", value = 11 }]\nsource = \"s\"";
+        let other = "cure = \"planish size NAME; planish plan PROFILE --service NAME, \
+                     or planish plan PROFILE --persist\"";
+        let rules = RULES.replace("source = \"s\"", cured_by)
+            + &RULES.replace("thp.stalls", "other").replace("cure = \"planish apply low-latency\"", other);
+        catalogue.add_findings("own.toml", &rules).expect("good rules");
+        let profile = profile(&[
+            ("vm.swappiness", Want::Int(10)),
+            ("cpu.governor", Want::Text("performance".to_owned())),
+        ]);
+        let seen = facts("always", 3e6);
+        let plan = crate::plan(&catalogue, &seen, &profile, &[], &Options::default()).expect("known");
+        let cures = |service| {
+            let found = findings(&catalogue, &seen, Some(Against { plan: &plan, source: "series", service }));
+            let cure = |id: &str| found.iter().find(|one| one.id == id).expect(id).cure.clone();
+            [cure("thp.stalls"), cure("cpu.governor"), cure("other")]
+        };
+        let named = "planish apply series --service 'a b'";
+        let size =
+            "planish size 'a b'; planish plan series --service 'a b', or planish plan series --persist";
+        assert_eq!(cures(Some("a b")), [named, named, size]);
+        let size = "planish size NAME; planish plan series --service NAME, or planish plan series --persist";
+        assert_eq!(cures(None), ["planish apply series", "planish apply series", size]);
+    }
+
+    #[test]
+    fn what_nobody_allowed_is_found_with_what_allows_it() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let mut seen = observation();
+        let id = KnobId::new("vm.overcommit_memory");
+        let path = "/proc/sys/vm/overcommit_memory";
+        let of = |value: &str, observation: &mut Observation| {
+            let reading = crate::testing::reading(path, value);
+            observation.knobs.insert(id.clone(), vec![reading]);
+        };
+        of("0", &mut seen);
+        let profile = profile(&[(id.as_str(), Want::Int(1))]);
+        let found = |seen: &Observation| {
+            let plan = crate::plan(&catalogue, seen, &profile, &[], &Options::default()).expect("known");
+            let against = Against { plan: &plan, source: "redis", service: Some("redis") };
+            findings(&catalogue, seen, Some(against)).into_iter().find(|one| one.knob.as_ref() == Some(&id))
+        };
+        let one = found(&seen).expect("told");
+        assert_eq!(one.cure, "planish apply redis --service redis --allow availability");
+        assert_eq!(one.severity, Severity::Note);
+        assert!(one.evidence.contains("is 0, series wants 1, and nobody has allowed it"), "{}", one.evidence);
+        of("1", &mut seen);
+        assert_eq!(found(&seen), None, "it is so already");
     }
 
     #[test]
@@ -504,9 +653,9 @@ source = "s"
         let observation = facts("always", 3e6);
         let cure = |id: &str, want: Want| {
             let wanted = profile(&[(id, want)]);
-            let plan = crate::plan(&catalogue, &observation, &wanted, &[], &crate::Options::default());
+            let plan = crate::plan(&catalogue, &observation, &wanted, &[], &Options::default());
             let plan = plan.expect("known knobs");
-            let against = Against { plan: &plan, source: "./own.toml" };
+            let against = Against { plan: &plan, source: "./own.toml", service: None };
             findings(&catalogue, &observation, Some(against))[0].cure.clone()
         };
         assert_eq!(cure("vm.swappiness", Want::Int(10)), "planish apply ./own.toml, or wait");

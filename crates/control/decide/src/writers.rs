@@ -29,7 +29,8 @@ pub(crate) fn beside(
         if theirs.is_empty() {
             continue;
         }
-        let said = lines.iter().map(|(_, line)| format!("{} sets it to {}", line.source, line.value));
+        let said =
+            lines.iter().map(|(step, line)| format!("{} sets {} to {}", line.source, step.knob, line.value));
         let holes = Holes::of(observation, seen, &theirs, lines.iter().map(|(_, line)| line.source.as_str()));
         found.push(SecondWriter {
             id: writer.id.clone(),

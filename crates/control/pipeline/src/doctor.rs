@@ -85,7 +85,12 @@ pub fn doctor(
         }
     };
     let against = plan.as_ref().zip(profile.as_deref());
-    let against = against.map(|(plan, source)| planish_decide::Against { plan, source });
+    let named = service.map(|service| match service {
+        Service::Pid(pid) => pid.to_string(),
+        Service::Name(name) => name.clone(),
+    });
+    let service = named.as_deref();
+    let against = against.map(|(plan, source)| planish_decide::Against { plan, source, service });
     let findings = planish_decide::findings(catalogue, &observation, against);
     let findings = planish_decide::weigh(catalogue, findings, plan.as_ref(), measured);
     let knobs = session.verdicts(&observation);

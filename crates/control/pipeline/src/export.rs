@@ -132,18 +132,22 @@ const PLACED: &str =
 /// Why no other tool is given a knob, whatever else it is given.
 fn beyond_export(knob: &Knob) -> Option<&'static str> {
     if knob.is_own_file() {
-        return Some("a drop-in of a unit, which other tools do not take back: planish apply writes it");
+        return Some(
+            "a drop-in of a unit, which other tools do not take back: an apply of its profile writes it",
+        );
     }
     if knob.path.starts_with(planish_model::place::HELD) {
-        return Some("counts while a process holds a file open: planish apply starts one");
+        return Some("counts while a process holds a file open: an apply of its profile starts one");
     }
     if knob.path.starts_with(planish_model::place::RESCTRL_GROUPS) {
         return Some(
-            "a group with the CPUs of a service, which follows from a placement: planish apply makes it",
+            "a group with the CPUs of a service, which follows from a placement: an apply of its profile makes it",
         );
     }
     let made_anew = knob.path.starts_with("/sys/fs/cgroup/");
-    made_anew.then_some("systemd makes the control group anew at each start: planish apply writes it then")
+    made_anew.then_some(
+        "systemd makes the control group anew at each start: an apply of its profile writes it then",
+    )
 }
 
 impl Outgoing {

@@ -303,8 +303,12 @@ fn a_device_on_another_node_is_a_finding_and_one_on_its_own_is_none() {
         let profile = planish_model::Profile { placement, ..crate::testing::profile(&[]) };
         let catalogue = Catalogue::embedded().expect("sound");
         let plan = plan(&catalogue, &seen, &profile, &[], &Options::default()).expect("a plan");
-        let mut found =
-            crate::findings(&catalogue, &seen, Some(crate::Against { plan: &plan, source: "p" })).into_iter();
+        let mut found = crate::findings(
+            &catalogue,
+            &seen,
+            Some(crate::Against { plan: &plan, source: "p", service: None }),
+        )
+        .into_iter();
         found.find(|finding| finding.id == "placement.far_device").map(|finding| finding.severity)
     };
     assert_eq!(found(Some(1)), Some(planish_model::Severity::Warning));

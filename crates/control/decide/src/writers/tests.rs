@@ -134,7 +134,7 @@ fn a_line_that_a_boot_applies_is_a_second_writer_where_it_says_something_else() 
     observation.persisted.insert(SWAP.to_owned(), line("60", "/etc/sysctl.d/99-local.conf:3"));
     let plan = planned(&observation, &[]);
     let [writer] = plan.second_writers.as_slice() else { panic!("{:?}", plan.second_writers) };
-    assert_eq!(writer.evidence, ["/etc/sysctl.d/99-local.conf:3 sets it to 60"]);
+    assert_eq!(writer.evidence, ["/etc/sysctl.d/99-local.conf:3 sets vm.swappiness to 60"]);
     assert_eq!(writer.hand_over, ["take out /etc/sysctl.d/99-local.conf:3"]);
     assert!(!writer.running);
     assert!(planned(&observation, &["sysctl.d"]).steps.iter().all(|step| step.place != SWAP));

@@ -63,7 +63,7 @@ impl Args {
     fn persisting(&self, context: &Context) -> String {
         // A plan file is for the host as it was before it; its profile is in it, and not in its name.
         let source = if self.is_plan_file() { "PROFILE".to_owned() } else { quoted(&self.source) };
-        context.root_line(&format!("apply {source}{} --persist", self.choice.contained()))
+        context.root_line(&format!("apply {source}{} --persist", self.choice.contents.words()))
     }
 
     /// The command for what a trial boot leaves.

@@ -90,7 +90,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if report.files.iter().all(|file| file.text.trim().is_empty()) {
         let source = quoted(&args.source);
         answer = answer.note(format!("of {source} there is nothing for {} on this host", report.format));
-        return Ok(answer.next(context.root_line(&format!("apply {source}"))));
+        let words = args.contents.words();
+        return Ok(answer.next(context.root_line(&format!("apply {source}{words}"))));
     }
     let Some(folder) = &args.output else {
         return Ok(answer.next(context.again("--output DIR")));
@@ -107,8 +108,55 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         }
         answer = answer.note(format!("written: {}", path.display()));
     }
+    for note in installed(format, &out.name, folder, &report) {
+        answer = answer.note(note);
+    }
     answer = answer.saved();
-    Ok(answer.next(context.line(&format!("check {}", quoted(&args.source)))))
+    // What was computed for a service or allowed by hand, a check of the profile alone does not want.
+    let words = args.contents.words();
+    let command = if words.is_empty() { "check" } else { "plan" };
+    Ok(answer.next(context.line(&format!("{command} {}{words}", quoted(&args.source)))))
+}
+
+/// How what was written is put to work, each step as it is typed by root.
+fn installed(format: ExportFormat, name: &str, folder: &Path, report: &ExportReport) -> Vec<String> {
+    let below = |path: &str| quoted(&folder.join(path.trim_start_matches('/')).to_string_lossy());
+    let Some(first) = report.files.first() else { return Vec::new() };
+    let own = below(&first.path);
+    let has = |folder: &str| report.files.iter().any(|file| file.path.starts_with(folder));
+    let say = |steps: &str| vec![format!("to install it: {steps}")];
+    match format {
+        ExportFormat::Script => {
+            say(&format!("sudo sh {own} sets it until the next boot; a unit or rc.local runs it at each"))
+        }
+        ExportFormat::Sysctl => {
+            let mut steps = format!("sudo cp -r {}/. /etc/", below("etc"));
+            if has("/etc/udev/") {
+                steps += " && sudo udevadm control --reload";
+            }
+            if has("/etc/systemd/") {
+                steps += &format!(
+                    " && sudo systemctl daemon-reload && sudo systemctl enable --now {name}-settings.service"
+                );
+            }
+            say(&steps)
+        }
+        ExportFormat::Tuned => say(&format!(
+            "sudo cp -r {}/. /etc/tuned/ && sudo tuned-adm profile {name}; newer releases of tuned look in \
+             /etc/tuned/profiles/",
+            below("etc/tuned")
+        )),
+        ExportFormat::Ansible => say(&format!(
+            "these are tasks: name {own} in a play with ansible.builtin.import_tasks; ansible.posix must be installed"
+        )),
+        ExportFormat::KernelArgs => say(&format!(
+            "sudo grubby --update-kernel=ALL --args=\"$(cat {own})\", or into GRUB_CMDLINE_LINUX of /etc/default/grub \
+             and sudo update-grub; they count from the next boot on"
+        )),
+        ExportFormat::NodeTuning => say(&format!(
+            "oc apply -f {own}, and for each node that is meant: oc label node NODE planish.dev/profile={name}"
+        )),
+    }
 }
 
 /// What is left out, in one sentence for each reason.

@@ -74,27 +74,27 @@ impl Contents {
             instead_of: None,
         }
     }
-}
 
-impl Choice {
-    /// The options as they are typed after `plan` or `apply`.
+    /// The options as they are typed after `plan`, `apply` or `export`.
     pub(crate) fn words(&self) -> String {
-        let mut words = self.contained();
-        if let Some(entry) = self.instead_of {
-            words.push_str(&format!(" --instead-of {entry}"));
-        }
-        words
-    }
-
-    /// The same without the entry whose place it takes.
-    pub(crate) fn contained(&self) -> String {
-        let Contents { allow, allow_knob, service, exclude } = &self.contents;
+        let Self { allow, allow_knob, service, exclude } = self;
         let mut words = allowing(allow, allow_knob.iter().map(String::as_str));
         if let Some(service) = service {
             words.push_str(&format!(" --service {}", quoted(service)));
         }
         for name in exclude {
             words.push_str(&format!(" --exclude {}", quoted(name)));
+        }
+        words
+    }
+}
+
+impl Choice {
+    /// The options as they are typed after `plan` or `apply`.
+    pub(crate) fn words(&self) -> String {
+        let mut words = self.contents.words();
+        if let Some(entry) = self.instead_of {
+            words.push_str(&format!(" --instead-of {entry}"));
         }
         words
     }
@@ -165,6 +165,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.message(not_persisted(refusal, context));
     }
     answer = without_journal(with_notes(answer, &plan, args.persist), &session);
+    answer = huge_pages_of_postgres(&plan, context).into_iter().fold(answer, Answer::note);
     if let Err(refusal) = pipeline::refuse_impossible(&plan) {
         // It is shown, row by row, and saved nowhere.
         let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
@@ -202,6 +203,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let words = args.choice.words() + persist;
     let source = session.named_for_root(&args.source);
+    if let Some(allow) = unplaced(&plan).filter(|_| !Source::named(&args.source).is_plan_file()) {
+        answer =
+            answer.note("the placement needs more than is allowed: an apply as it is typed places nothing");
+        return Ok(answer.next(context.line(&format!("plan {}{words}{allow}", quoted(&source)))));
+    }
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
 }
 
@@ -271,6 +277,31 @@ fn with_notes(mut answer: Answer, plan: &Plan, persists: bool) -> Answer {
         );
     }
     answer
+}
+
+/// What to allow so that a placement is planned at all, where that is what keeps it out: to apply the rest would leave
+/// the service where it is.
+fn unplaced(plan: &Plan) -> Option<String> {
+    plan.placement.as_ref()?;
+    let reason = plan
+        .skipped
+        .iter()
+        .find_map(|row| row.verdict.reason.strip_prefix("placed whole or not at all: "))?;
+    reason.find("--allow").map(|at| format!(" {}", &reason[at..]))
+}
+
+/// What PostgreSQL itself has to say before it takes a pool, next to a plan that has one or leaves one out.
+fn huge_pages_of_postgres(plan: &Plan, context: &Context) -> Option<String> {
+    let is_pool = |knob: &KnobId| knob.as_str().starts_with("hugepages.");
+    let has_pool =
+        plan.steps.iter().map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob)).any(is_pool);
+    (has_pool && plan.profile.starts_with("postgres")).then(|| {
+        format!(
+            "PostgreSQL takes a pool at its start, with huge_pages = try or on in postgresql.conf, and needs as many \
+             pages as SHOW shared_memory_size_in_huge_pages tells (from 15 on); what yours says: {}",
+            context.line("prove postgres --conn CONNECTION")
+        )
+    })
 }
 
 /// Whether the cure of a refusal is no smaller apply: nearly all of these are refused without files as well.

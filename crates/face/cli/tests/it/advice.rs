@@ -72,6 +72,50 @@ fn what_import_proposes_to_type_is_taken() {
 }
 
 #[test]
+fn a_file_is_imported_by_its_ending_and_one_of_no_format_is_told_as_that() {
+    let sandbox = sandbox();
+    let script = "[ -e /x ] && /bin/true\n/sbin/sysctl -w vm.swappiness=5\n";
+    std::fs::write(sandbox.path().join("thp.sh"), script).expect("a script");
+    let read = on(sandbox.path(), &["import", "thp.sh"]);
+    assert_eq!((read.exit, &read.envelope()["result"]["format"]), (0, &"script".into()), "{}", read.stdout);
+    std::fs::write(sandbox.path().join("limits.conf"), "* soft nofile 65536\n* hard nofile 65536\n")
+        .expect("limits");
+    let odd = on(sandbox.path(), &["import", "limits.conf"]);
+    let told = message(&odd, "error");
+    assert!(odd.exit == 3 && told.contains("no format was recognised: read as script"), "{told}");
+    let odd = on(sandbox.path(), &["import", "limits.conf", "--from", "tuned"]);
+    assert!(message(&odd, "error").contains("it is no file of tuned"), "{}", odd.stdout);
+}
+
+#[test]
+fn what_was_exported_is_told_how_to_install_and_keeps_what_was_allowed() {
+    let sandbox = sandbox();
+    for (format, told) in [
+        ("script", "sudo sh out/script/two.sh"),
+        (
+            "sysctl",
+            "sudo cp -r out/sysctl/etc/. /etc/ && sudo systemctl daemon-reload && sudo systemctl enable --now \
+                    two-settings.service",
+        ),
+        ("tuned", "sudo cp -r out/tuned/etc/tuned/. /etc/tuned/ && sudo tuned-adm profile two"),
+        ("ansible", "name out/ansible/two.yml in a play with ansible.builtin.import_tasks"),
+        ("node-tuning", "oc apply -f out/node-tuning/planish-two.yaml"),
+    ] {
+        let folder = format!("out/{format}");
+        let saved = on(sandbox.path(), &["export", format, "two", "-o", &folder, "--allow", "availability"]);
+        let notes = saved.envelope()["messages"].to_string();
+        assert!(saved.exit == 0 && notes.contains(told), "{format}: {notes}");
+        assert_eq!(message(&saved, "next"), format!("{HERE} plan two --allow availability"));
+        assert_eq!(typed(sandbox.path(), &message(&saved, "next")).exit, 0);
+        assert!(sandbox.path().join(folder).is_dir());
+    }
+    let plain = on(sandbox.path(), &["export", "script", "two", "-o", "plain"]);
+    assert_eq!(message(&plain, "next"), format!("{HERE} check two"));
+    let none = on(sandbox.path(), &["export", "kernel-args", "two", "--allow", "availability"]);
+    assert_eq!(message(&none, "next"), format!("{HERE} apply two --allow availability"));
+}
+
+#[test]
 fn the_name_of_a_file_in_the_place_of_a_profile_is_told_how_it_is_meant() {
     let sandbox = sandbox();
     own_profile(sandbox.path());
@@ -357,7 +401,7 @@ fn who_reads_a_saved_plan_sees_its_second_writer_too() {
         (writers[0]["evidence"].clone(), writers[0]["places"].clone(), writers[0]["leave"].clone())
     };
     let fresh = told(&["plan", "two"]);
-    assert!(fresh.0.to_string().contains("99-local.conf:1 sets it to 60"), "{fresh:?}");
+    assert!(fresh.0.to_string().contains("99-local.conf:1 sets vm.swappiness to 60"), "{fresh:?}");
     assert_eq!(told(&["plan", "./plan.json"]), fresh);
     assert_eq!(fresh.2, format!("{HERE} plan two --exclude sysctl.d"));
     // What stands in the file is not taken for what we saw, and the host may have changed.

@@ -42,7 +42,7 @@ impl Report for CheckReport {
         let shown = |check: &&KnobCheck| match check.state {
             _ if page.is_detailed() => true,
             DriftState::Ok => asked(check),
-            DriftState::NotHere => false,
+            DriftState::NotHere => is_not_allowed(check),
             _ => true,
         };
         let rows: Vec<KnobCheck> = self.knobs.iter().filter(shown).cloned().collect();
@@ -83,8 +83,9 @@ impl CheckReport {
         let mut told = Vec::new();
         for state in states {
             let of_state = self.knobs.iter().filter(|check| check.state == state);
-            let (foreign, ours): (Vec<_>, Vec<_>) = of_state.partition(|check| is_foreign(check));
-            for checks in [ours, foreign] {
+            let is_apart = |check: &&KnobCheck| is_foreign(check) || is_not_allowed(check);
+            let (apart, ours): (Vec<_>, Vec<_>) = of_state.partition(is_apart);
+            for checks in [ours, apart] {
                 told.extend(checks.first().map(|check| format!("{} {}", checks.len(), said(check).0)));
             }
         }
@@ -105,9 +106,22 @@ fn is_foreign(check: &KnobCheck) -> bool {
     check.state == DriftState::Drift && check.wanted.is_none()
 }
 
+/// Whether a place is here and can be set, and is left as it is since nobody allowed its class or its knob.
+fn is_not_allowed(check: &KnobCheck) -> bool {
+    let is_asked = |because: &String| because.contains(": --allow") || because.contains(", --allow-knob");
+    check.state == DriftState::NotHere
+        && check.running.is_some()
+        && check.wanted.is_some()
+        && check.because.as_ref().is_some_and(is_asked)
+}
+
 /// The state of a place in a word.
 fn said(check: &KnobCheck) -> (&'static str, Style) {
-    if is_foreign(check) { ("differs", styles::WARNING) } else { word(check.state) }
+    match check {
+        check if is_foreign(check) => ("differs", styles::WARNING),
+        check if is_not_allowed(check) => ("not allowed", styles::WARNING),
+        check => word(check.state),
+    }
 }
 
 fn word(state: DriftState) -> (&'static str, Style) {
@@ -149,6 +163,38 @@ mod tests {
 
     use super::*;
     use crate::page::PageOptions;
+
+    #[test]
+    fn what_nobody_allowed_is_named_and_not_told_as_not_here() {
+        let check = |running: Option<&str>, because: &str| KnobCheck {
+            knob: KnobId::new("vm.overcommit_memory"),
+            place: "/proc/sys/vm/overcommit_memory".to_owned(),
+            running: running.map(str::to_owned),
+            persisted: None,
+            next_boot: None,
+            overridden: Vec::new(),
+            wanted: Some("1".to_owned()),
+            state: DriftState::NotHere,
+            because: Some(because.to_owned()),
+        };
+        let catalogue = Catalogue::embedded().expect("sound");
+        let mut page = Page::new(PageOptions { width: 200, detailed: false }, &catalogue);
+        let knobs = vec![
+            check(Some("0"), "may stall the host: --allow availability"),
+            check(Some("0"), "weakens a protection: allow it by name, --allow-knob vm.overcommit_memory"),
+            check(None, "may stall the host: --allow availability"),
+            check(Some("0"), "means nothing here"),
+        ];
+        CheckReport { against: None, knobs, trial_boots: Vec::new(), carried_over: Vec::new() }
+            .text(&mut page);
+        let text = page.into_text();
+        assert_eq!(text.matches("not allowed; ").count(), 2, "{text}");
+        assert!(
+            text.contains("--allow availability") && text.contains("2 not here, 2 not allowed"),
+            "{text}"
+        );
+        assert!(!text.contains("means nothing here"), "{text}");
+    }
 
     #[test]
     fn places_that_one_file_persists_are_one_row() {
