@@ -45,6 +45,8 @@ what can be wanted.
   those are known. `doctor --service` takes the one that suits; `plan` and `apply` warn of one that does not. A profile
   that inherits says it anew.
 - `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d or a script sets.
+  A setting of tuned for some devices (`devices=nvme*`) becomes `only`; of sections that mean one device the first takes
+  it, as for tuned, and a line that a profile could only say of more devices is refused.
 ",
 ];
 
