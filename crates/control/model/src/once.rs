@@ -1,6 +1,6 @@
 //! A trial boot: arguments of the kernel in an entry that the boot loader takes once.
 
-use crate::{Entry, EntryId};
+use crate::{Entry, EntryId, Persisted};
 
 /// What of a boot loader is written for a trial boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,10 +135,11 @@ impl std::fmt::Display for CarriedOver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (source, copied) = (&self.source, self.copied());
         if let Some(entry) = self.entry {
+            let is_own = Persisted::own_file(source).is_some();
+            let how = if is_own { "had changed the line before" } else { "has copied it" };
             return write!(
                 f,
-                "{source} gives `{copied}` to later boots: entry {entry} gave it, which is undone, and somebody has \
-                 copied it"
+                "{source} gives `{copied}` to later boots: entry {entry} gave it, which is undone, and somebody {how}"
             );
         }
         write!(

@@ -9,6 +9,7 @@ use planish_act::{Sink, boot, files};
 use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
 
 use crate::error::PipelineError;
+use crate::merged::{Merged, merge};
 use crate::session::Session;
 
 /// The first line of every file of ours.
@@ -37,6 +38,9 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
     lines.sort_by_key(|line| planish_udev::is_own(line) && !line.contains("ATTR{queue/scheduler}="));
     (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
 }
+
+/// The files of which each line stands for itself.
+const BY_LINES: [&str; 4] = ["persist.sysctl", "persist.tmpfiles", "persist.udev", "persist.grub"];
 
 /// What the unit that holds a limit says of where its program lies.
 const MOUNTS: &str = "RequiresMountsFor=";
@@ -179,17 +183,48 @@ impl Contents {
         outcome
     }
 
-    /// Takes the lines of the entry out of its file.
+    /// Takes the lines of the entry out of its file. What others wrote into it stays; a line that they changed is
+    /// theirs, and so is a file that has nothing of ours. Force overwrites both.
     pub fn remove(&self, step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
-        let (known, content) = (self.known(), self.without.as_deref());
         let (knob, path, folders) = (&step.knob, &step.place, &self.folders);
+        let edited = self.edited(step, sink).filter(|(_, merged)| !force || merged.changed.is_empty());
+        let (known, content) = match &edited {
+            Some((now, merged)) => (vec![Some(now.as_str())], merged.text.as_deref()),
+            None => (self.known(), self.without.as_deref()),
+        };
         let wanted = files::Replacement { knob, path, known: &known, content, folders };
-        let outcome = files::replace(&wanted, force, sink);
+        let mut outcome = files::replace(&wanted, force && edited.is_none(), sink);
         // As above.
-        if matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied) {
-            return boot::generate(outcome, step.generator, None, sink);
+        if !matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied) {
+            return outcome;
         }
-        outcome
+        if let Some((_, merged)) = &edited {
+            // It is no text of ours: nobody may take the file for one that planish left.
+            outcome.read_back = None;
+            outcome.detail = merged.text.is_some().then(|| boot::DIFFERS.to_owned());
+            if let Some(line) = merged.changed.first() {
+                outcome.outcome = OutcomeKind::Theirs;
+                outcome.detail = Some(format!("someone made `{line}` of a line here: theirs was kept"));
+            }
+        }
+        boot::generate(outcome, step.generator, None, sink)
+    }
+
+    /// A file that others wrote into, with what it is without the lines of the entry. Lines of a unit mean nothing
+    /// one by one: such a file is theirs as a whole.
+    fn edited(&self, step: &EntryStep, sink: &dyn Sink) -> Option<(String, Merged)> {
+        if !BY_LINES.contains(&step.knob.as_str()) {
+            return None;
+        }
+        let now = sink.read_file(&step.place).ok()??;
+        if self.known().contains(&Some(now.as_str())) {
+            return None;
+        }
+        let is_same = |own: &str, line: &str| {
+            key(own) == key(line) || (place_of(own).is_some() && place_of(own) == place_of(line))
+        };
+        let merged = merge(&now, self.with_lines(), self.without.as_deref(), &is_same)?;
+        Some((now, merged))
     }
 
     /// Refuses a file that someone else wrote, edited or removed.

@@ -74,17 +74,17 @@ fn look(
     let mut found = Vec::new();
     for (run, entry) in given {
         // No program copies into what a menu is made from, and the journal has no text of those files: what they give
-        // is the host's own, and every entry of the menu has it from there.
-        let is_of_menu = entry.steps.iter().any(|step| step.undo == Undo::File && run_of(step).is_some());
-        let is_own = |line: &BootLine| {
+        // is the host's own, and every entry of the menu has it from there. But for our own file: what it still gives
+        // is a line of ours that somebody had changed.
+        let own = entry.steps.iter().find(|step| step.undo == Undo::File && run_of(step).is_some());
+        let is_of_own = |line: &BootLine| own.is_some_and(|step| step.place == line.path);
+        let is_source = |line: &BootLine| {
             line.path.starts_with("/etc/default/grub") && count_besides(&line.text, run, &held) > 0
         };
-        if is_of_menu && lines.iter().any(is_own) {
-            continue;
-        }
+        let of_own_alone = own.is_some() && lines.iter().any(is_source);
         let mut left = Vec::new();
         let mut is_given_anew = false;
-        for BootLine { path, line, text } in &lines {
+        for BootLine { path, line, text } in lines.iter().filter(|line| !of_own_alone || is_of_own(line)) {
             let edited = entry.steps.iter().find(|step| step.place == *path && step.undo == Undo::Edit);
             let count = |text: &str| count_besides(text, run, &held);
             let before = edited.map_or(0, |step| {

@@ -36,6 +36,7 @@ mod install;
 mod intent;
 mod interrupted;
 mod log;
+mod merged;
 mod once;
 mod persist;
 mod plan;

@@ -1,9 +1,10 @@
 //! A file for the next boot that somebody else wrote, edited or removed: nothing of theirs is lost, and the cures lead
 //! out.
 
-use planish_model::{EntryId, Exit, Want};
-use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, undo};
+use planish_model::{DriftState, EntryId, Exit, Want};
+use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, undo};
 
+use crate::boot::{debian, more, persist, wants};
 use crate::tree::*;
 
 #[test]
@@ -51,4 +52,84 @@ fn a_file_of_ours_that_someone_edited_or_removed_is_refused_with_a_way_out() {
         apply(&tree.session(), &again, &options).expect("applied");
         assert!(tree.get(SYSCTL_FILE).contains("vm.swappiness = 33\n"));
     }
+}
+
+const GRUB_FILE: &str = "/etc/default/grub.d/90-planish.cfg";
+
+/// A file of ours with lines of others beside ours, above them, and behind them without an end.
+fn with_note(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(1, "# note of the admin");
+    format!("# above\n{}\n# behind", lines.join("\n"))
+}
+
+#[test]
+fn lines_of_ours_go_out_of_a_file_that_others_wrote_into_and_theirs_stay() {
+    let tree = debian();
+    let start = tree.snapshot();
+    persist(&tree, &wants());
+    let files = [GRUB_FILE, SYSCTL_FILE];
+    files.iter().for_each(|file| tree.put(file, &with_note(&tree.get(file))));
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Done, "{:?}", undone.hints);
+    for file in files {
+        assert_eq!(tree.get(file), "# above\n# note of the admin\n# behind", "{file}");
+        let told = format!("{file}: it differs otherwise from what it was before: that was kept");
+        assert!(undone.hints.iter().any(|hint| hint.starts_with(&told)), "{:?}", undone.hints);
+        tree.remove(file);
+    }
+    let checked = check(&tree.session(), None).expect("checked");
+    let row = checked.drift.knobs.iter().find(|row| row.place == "cmdline:skew_tick").expect("a row");
+    assert_eq!((row.state, &row.wanted), (DriftState::Ok, &None));
+    assert_eq!(checked.exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn of_two_entries_in_such_a_file_each_takes_its_own_lines_in_any_order() {
+    for first in [1, 2] {
+        let tree = debian();
+        persist(&tree, &wants());
+        persist(&tree, &more());
+        tree.put(GRUB_FILE, &with_note(&tree.get(GRUB_FILE)));
+        let undone = undo(&tree.session(), Target::Entry(EntryId(first)), false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "{:?}", undone.hints);
+        let now = tree.get(GRUB_FILE);
+        assert!(now.starts_with("# above\n# Written by planish") && now.ends_with("# behind"), "{now}");
+        assert_eq!((now.contains("skew_tick"), now.contains("rcupdate")), (first == 2, first == 1), "{now}");
+        let undone = undo(&tree.session(), Target::Entry(EntryId(3 - first)), false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "{:?}", undone.hints);
+        assert_eq!(tree.get(GRUB_FILE), "# above\n# note of the admin\n# behind");
+    }
+}
+
+#[test]
+fn what_an_undone_entry_left_in_a_line_that_somebody_changed_is_told_until_it_is_gone() {
+    let tree = debian();
+    persist(&tree, &wants());
+    tree.put(GRUB_FILE, &tree.get(GRUB_FILE).replace("skew_tick=1", "skew_tick=1 quiet"));
+    tree.put(SYSCTL_FILE, &tree.get(SYSCTL_FILE).replace("vm.swappiness = 10", "vm.swappiness = 15"));
+    let undone = undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(undone.exit, Exit::Findings, "{:?}", undone.hints);
+    let line = "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT skew_tick=1 quiet\"\n";
+    assert_eq!(
+        (tree.get(GRUB_FILE).as_str(), tree.get(SYSCTL_FILE).as_str()),
+        (line, "vm.swappiness = 15\n")
+    );
+    let checked = check(&tree.session(), None).expect("checked");
+    assert_eq!(checked.exit, Exit::Findings);
+    let told: Vec<String> =
+        checked.carried_over.iter().map(|line| format!("{line}; {}", line.cure())).collect();
+    assert_eq!(
+        told,
+        [format!(
+            "{GRUB_FILE}:1 gives `skew_tick=1` to later boots: entry 1 gave it, which is undone, and somebody had \
+             changed the line before; take `skew_tick=1` out of {GRUB_FILE}:1"
+        )]
+    );
+    // Force takes what they changed, and the entry is done with.
+    let forced = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
+    assert_eq!(forced.exit, Exit::Done, "{:?}", forced.hints);
+    assert_eq!((tree.get(GRUB_FILE).as_str(), tree.get(SYSCTL_FILE).as_str()), ("", ""));
+    assert_eq!(check(&tree.session(), None).expect("checked").carried_over, []);
 }
