@@ -75,7 +75,7 @@ pub fn undo(session: &Session, target: Target, force: bool) -> Result<Undone, Pi
         if !force && !matches!(target, Target::Entry(_)) {
             session.refuse_trial()?;
         }
-        let selected = select(journal, target, force)?;
+        let selected = select(journal, target, force, &session.host().boot_id())?;
         relocate::refuse_undo(session, journal, &selected)?;
         Ok(selected)
     })?;
@@ -191,12 +191,27 @@ fn unrecorded(session: &Session, journal: &Journal) -> Option<String> {
 }
 
 /// The entries that a target means, newest first.
-fn select(journal: &Journal, target: Target, force: bool) -> Result<Vec<EntryId>, PipelineError> {
+fn select(
+    journal: &Journal,
+    target: Target,
+    force: bool,
+    boot_id: &str,
+) -> Result<Vec<EntryId>, PipelineError> {
     let ledger = journal.ledger();
-    let open = || ledger.entries.iter().rev().filter(|entry| entry.is_open()).map(|entry| entry.id);
+    let open = |entry: &&Entry| entry.is_open();
+    // Of what is closed, force takes what was left to somebody else and is still there in this boot. Not where lines
+    // of the journal are lost, or none can be written: then it overwrites nobody's value.
+    let overwrites = force && journal.lost().is_empty() && !journal.is_unrecorded();
+    let left = |entry: &Entry| {
+        let is_here = |step: &EntryStep| entry.boot_id == boot_id || step.undo.outlives_boot();
+        entry.steps.iter().any(|step| step.left_theirs() && is_here(step))
+    };
     Ok(match target {
-        Target::Newest => open().take(1).collect(),
-        Target::All => open().collect(),
+        Target::Newest => ledger.entries.iter().rev().find(open).map(|entry| entry.id).into_iter().collect(),
+        Target::All => {
+            let meant = |entry: &&Entry| entry.is_open() || (overwrites && left(entry));
+            ledger.entries.iter().rev().filter(meant).map(|entry| entry.id).collect()
+        }
         Target::Entry(id) if ledger.is_archived(id) => Vec::new(),
         Target::Entry(id) => {
             let entry = ledger.entry(id).ok_or(JournalError::NoEntry { id })?;

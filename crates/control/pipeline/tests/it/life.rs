@@ -875,7 +875,10 @@ fn an_entry_that_left_theirs_is_named_when_nothing_else_is_there_to_undo() {
         let hint = nothing.hints.first().expect("it says what would");
         assert!(hint.contains("planish undo 1 --force"), "{hint}");
     }
-    undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
+    // To take all by force is to take that, too; once.
+    let forced = undo(&tree.session(), Target::All, true).expect("undone");
+    assert_eq!((forced.exit, forced.entries.len(), tree.get(SWAPPINESS).as_str()), (Exit::Done, 1, "60\n"));
+    assert!(undo(&tree.session(), Target::All, true).expect("nothing to undo").entries.is_empty());
     let hints = undo(&tree.session(), Target::Newest, true).expect("nothing to undo").hints;
     assert_eq!(hints, [""; 0]);
 }
