@@ -19,10 +19,19 @@ pub struct Word {
 /// One character of a value, and the line that it comes from.
 type Piece = (char, std::rc::Rc<str>);
 
+/// What an assignment has taken out of a variable.
+#[derive(Clone, Debug)]
+struct Lost {
+    name: String,
+    pieces: Vec<Piece>,
+    by: std::rc::Rc<str>,
+}
+
 /// Variables after some files were read, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Shell {
     variables: BTreeMap<String, Vec<Piece>>,
+    lost: Vec<Lost>,
 }
 
 impl Shell {
@@ -41,7 +50,11 @@ impl Shell {
             let Some(pieces) = self.expand(value, &source) else { continue };
             let slot = self.variables.entry(name.to_owned()).or_default();
             if !adds {
-                slot.clear();
+                let mut gone = std::mem::take(slot);
+                gone.retain(|(_, from)| !pieces.iter().any(|(_, kept)| kept == from));
+                if !gone.is_empty() {
+                    self.lost.push(Lost { name: name.to_owned(), pieces: gone, by: source });
+                }
             }
             slot.extend(pieces);
         }
@@ -50,19 +63,16 @@ impl Shell {
     /// The words of a variable.
     #[must_use]
     pub fn words(&self, name: &str) -> Vec<Word> {
-        let mut words: Vec<Word> = Vec::new();
-        let mut open = false;
-        for (c, source) in self.variables.get(name).into_iter().flatten() {
-            if c.is_whitespace() {
-                open = false;
-            } else if open {
-                words.last_mut().expect("it was opened").text.push(*c);
-            } else {
-                words.push(Word { text: c.to_string(), source: source.to_string() });
-                open = true;
-            }
-        }
-        words
+        self.variables.get(name).map(|pieces| words_of(pieces)).unwrap_or_default()
+    }
+
+    /// The words that a variable had, and that a later assignment took out of it as a whole line's: each with the file
+    /// and line of that assignment.
+    #[must_use]
+    pub fn lost(&self, name: &str) -> Vec<(Word, String)> {
+        let lost = self.lost.iter().filter(|lost| lost.name == name);
+        lost.flat_map(|lost| words_of(&lost.pieces).into_iter().map(|word| (word, lost.by.to_string())))
+            .collect()
     }
 
     /// The value of a variable in one text.
@@ -106,6 +116,23 @@ impl Shell {
         }
         quote.is_none().then_some(pieces)
     }
+}
+
+/// The words of a text.
+fn words_of(pieces: &[Piece]) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut open = false;
+    for (c, source) in pieces {
+        if c.is_whitespace() {
+            open = false;
+        } else if open {
+            words.last_mut().expect("it was opened").text.push(*c);
+        } else {
+            words.push(Word { text: c.to_string(), source: source.to_string() });
+            open = true;
+        }
+    }
+    words
 }
 
 /// Lines with what is continued joined, without comments, with the number of their first line. A quoted value may go

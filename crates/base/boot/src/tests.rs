@@ -145,6 +145,13 @@ fn a_shell_reads_quotes_variables_and_continued_lines() {
     shell.source("A=\"$A\nsecond\"\n", "g");
     let sources: Vec<String> = shell.words("A").into_iter().map(|word| word.source).collect();
     assert_eq!(sources, ["f:1", "f:1", "f:9", "g:1"]);
+    assert_eq!(shell.lost("A"), [], "each line only added to it");
+    shell.source("A=\"c $A\"\nA=d\nA=\"$A e\"\n", "h");
+    let lost = shell.lost("A").into_iter().map(|(word, by)| format!("{} {} by {by}", word.text, word.source));
+    let lost: Vec<String> = lost.collect();
+    let by = ["a f:1", "b f:1", "z f:9", "second g:1", "c h:1"].map(|word| format!("{word} by h:2"));
+    assert_eq!(lost.len(), by.len(), "{lost:?}");
+    assert!(by.iter().all(|word| lost.contains(word)), "{lost:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! Sources: GRUB manual (Invoking grub-mkconfig), the Boot Loader Specification, systemd-boot(7), kernel-install(8).
 
 mod entries;
-mod grub;
+pub(crate) mod grub;
 pub(crate) mod lines;
 pub(crate) mod once;
 
@@ -49,6 +49,8 @@ pub(crate) struct NextBoot {
     pub(crate) source: String,
     /// What the menu says that was made of them, where one is made and may be read.
     pub(crate) menu: Option<Vec<Given>>,
+    /// What a file of ours gives, and a later assignment takes away: with the file and line of that.
+    pub(crate) lost: Vec<(Given, String)>,
 }
 
 /// A boot loader and what it will do.
@@ -186,8 +188,12 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     // What is called as none of them may be an image, or another system.
     let wanted = once::wanted_of_systemd(host, root).ok();
     let next = wanted.and_then(|wanted| entries::by_systemd(&entries, wanted.as_deref()));
-    let next =
-        next.map(|entry| NextBoot { given: entry.given(|_| None), source: entry.path.clone(), menu: None });
+    let next = next.map(|entry| NextBoot {
+        given: entry.given(|_| None),
+        source: entry.path.clone(),
+        menu: None,
+        lost: Vec::new(),
+    });
     let mut edited = cmdline_file(host);
     edited.extend(entries::normal(&entries).map(|entry| entries::file(&entry.path)));
     if edited.iter().all(|file| file.format != BootFormat::Entry) {

@@ -9,7 +9,7 @@ use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
     BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryStep, Knob, Observation,
-    Original, Undo, Unpersisted, ValueType,
+    Original, Persisted, Undo, Unpersisted, ValueType, bootline, is_by_size,
 };
 
 use crate::copied;
@@ -75,6 +75,9 @@ impl Wishes {
         let Some(arguments) = self.arguments() else { return Ok((Vec::new(), Vec::new())) };
         match loader {
             BootLoader::Known(files) => {
+                if let Some(own) = &files.own {
+                    self.refuse_overruled(session, own, &arguments, sink)?;
+                }
                 let copies = copied::in_check(session, loader, entries);
                 Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
             }
@@ -87,6 +90,53 @@ impl Wishes {
                 Err(PipelineError::BootLoader { arguments, reason, cure })
             }
         }
+    }
+}
+
+impl Wishes {
+    /// Refuses arguments that a file which is read behind ours would take away again, or give another value: it would
+    /// be written, and no boot would bring it.
+    fn refuse_overruled(
+        &self,
+        session: &Session,
+        own: &str,
+        arguments: &str,
+        sink: &dyn Sink,
+    ) -> Result<(), PipelineError> {
+        let mut text = sink.read_file(own).map_err(PipelineError::Before)?.unwrap_or_default();
+        text += &planish_boot::drop_in_line(arguments);
+        let sources = planish_observe::with_ours(session.host(), own, &text);
+        let (_, name) = own.rsplit_once('/').unwrap_or_default();
+        let refused = |reason: String, cure: String| {
+            Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure })
+        };
+        if let Some((_, by)) = sources.lost.first() {
+            return refused(
+                format!("{by} assigns GRUB_CMDLINE_LINUX_DEFAULT anew behind {own}, and takes them away"),
+                format!(
+                    "have {by} add to what is there, GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ...\", \
+                     or give its file a name that sorts before {name}"
+                ),
+            );
+        }
+        let words: Vec<&str> = sources.given.iter().map(|(argument, _)| argument.as_str()).collect();
+        for row in &self.rows {
+            let knob = session.sound_catalogue()?.knob(&row.knob)?;
+            let Some((value, index)) = bootline::found(&words, knob, None) else { continue };
+            // What is said of each size is added up: none is the last word.
+            let is_by_size = knob.boot_parameter().is_some_and(|(name, _)| is_by_size(name));
+            let (argument, source) = &sources.given[index];
+            if is_by_size || knob.r#type.same(&value, &row.value) || Persisted::own_file(source).is_some() {
+                continue;
+            }
+            return refused(
+                format!("{source} gives `{argument}` behind {own}, and of two the kernel takes the last"),
+                format!(
+                    "take `{argument}` out of {source}, or give its file a name that sorts before {name}"
+                ),
+            );
+        }
+        Ok(())
     }
 }
 

@@ -198,7 +198,9 @@ impl Bench<'_> {
                     }
                     _ => DriftState::NotHere,
                 };
-                (state, Some(verdict.reason.clone()))
+                let lost = persisted.filter(|found| at_boot && in_vain(found).is_some());
+                let lost = lost.map(|found| says(found) + "; ").unwrap_or_default();
+                (state, Some(lost + &verdict.reason))
             }
         }
     }
@@ -542,11 +544,22 @@ fn pending(knob: &Knob, running: &str, found: &Persisted) -> Judgement {
     (DriftState::PendingReboot, Some(why))
 }
 
+/// The line of ours that another one behind it leaves without effect.
+fn in_vain(found: &Persisted) -> Option<&BootValue> {
+    found.overridden.last().filter(|lost| Persisted::own_file(&lost.source).is_some())
+}
+
 /// What the files of a boot loader say of a boot parameter.
 fn says(found: &Persisted) -> String {
-    match found.value.as_str() {
-        NOT_GIVEN => format!("{} no longer gives it", found.source),
-        value => format!("{} gives {value}", found.source),
+    match (found.value.as_str(), in_vain(found)) {
+        (NOT_GIVEN | "0", Some(lost)) => {
+            format!(
+                "{} leaves {} without effect: it assigns anew, or gives another value",
+                found.source, lost.source
+            )
+        }
+        (NOT_GIVEN, None) => format!("{} no longer gives it", found.source),
+        (value, _) => format!("{} gives {value}", found.source),
     }
 }
 

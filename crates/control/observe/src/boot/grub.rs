@@ -1,6 +1,6 @@
 //! GRUB: a menu that a program makes from `/etc/default/grub`, or one that reads entries at boot.
 
-use planish_boot::{Odd, Shell, env_value, generated, once, refuse_unfinished};
+use planish_boot::{Odd, Shell, Word, env_value, generated, once, refuse_unfinished};
 use planish_host::Host;
 use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, Generator, Persisted};
 
@@ -11,6 +11,8 @@ pub(super) const MENUS: [&str; 2] = ["/boot/grub2/grub.cfg", "/boot/grub/grub.cf
 pub(super) const DEFAULTS: &str = "/etc/default/grub";
 pub(super) const DROP_INS: &str = "/etc/default/grub.d";
 pub(super) const ENTRIES: &str = "/boot/loader/entries";
+/// The arguments of normal entries alone.
+const NORMAL: &str = "GRUB_CMDLINE_LINUX_DEFAULT";
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// The environment block beside a menu, behind its links. One that is not there yet will be where its folder leads.
@@ -78,6 +80,7 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
         given: found.given(variable),
         source: if found.is_variable() { env.clone() } else { found.path.clone() },
         menu: None,
+        lost: Vec::new(),
     });
     let is_next_untold = next.is_none();
     let name = "GRUB with entries".to_owned();
@@ -96,7 +99,6 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
     let Some(generator) = Generator::ALL.into_iter().find(makes) else {
         return Boot::unknown(format!("no program here makes {menu}"), BY_HAND);
     };
-    let mut shell = Shell::default();
     let mut read = match host.read(DEFAULTS) {
         Ok(text) => vec![(DEFAULTS.to_owned(), text)],
         Err(error) => return Boot::unreadable(DEFAULTS, &error),
@@ -107,11 +109,7 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
         .and_then(|script| host.read(&script).ok())
         .is_some_and(|script| script.contains("default/grub.d"));
     let (own, edited) = if reads_drop_ins {
-        let names = host.list(DROP_INS).into_iter().filter(|name| name.ends_with(".cfg"));
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        let paths = names.iter().map(|name| format!("{DROP_INS}/{name}"));
-        read.extend(paths.filter_map(|path| host.read(&path).ok().map(|text| (path, text))));
+        read.extend(drop_ins(host));
         // They are not edited, and the generator reads them all: it would stop at one that was cut off, or go on.
         let odd = read.iter().find_map(|(path, text)| Some((path, refuse_unfinished(text).err()?)));
         if let Some((path, odd @ Odd::CutOff { .. })) = odd {
@@ -121,10 +119,7 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
     } else {
         (None, vec![BootFile { path: DEFAULTS.to_owned(), format: BootFormat::GrubDefaults }])
     };
-    read.iter().for_each(|(path, text)| shell.source(text, path));
-    let words =
-        ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"].into_iter().flat_map(|name| shell.words(name));
-    let given = words.map(|word| Given { argument: word.text, source: word.source }).collect();
+    let (given, lost) = evaluated(&read);
     // All normal entries of a menu that was made get the same arguments: the first tells for the one that is booted.
     let first = generated::entries(text).into_iter().find(|entry| !entry.recovery);
     let menu = first.map(|entry| Given::of_line(&entry.arguments, &format!("{menu}:{}", entry.line)));
@@ -132,6 +127,51 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
         BootFiles { name: "GRUB".to_owned(), own, edited, generator: Some(generator), is_next_untold: false };
     Boot {
         loader: BootLoader::Known(files),
-        next: Some(NextBoot { given, source: DEFAULTS.to_owned(), menu }),
+        next: Some(NextBoot { given, source: DEFAULTS.to_owned(), menu, lost }),
     }
+}
+
+/// The drop-ins in the order in which they are read.
+fn drop_ins(host: &Host) -> Vec<(String, String)> {
+    let names = host.list(DROP_INS).into_iter().filter(|name| name.ends_with(".cfg"));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    let paths = names.iter().map(|name| format!("{DROP_INS}/{name}"));
+    paths.filter_map(|path| host.read(&path).ok().map(|text| (path, text))).collect()
+}
+
+/// What sources give the normal entries, and what of ours a later assignment takes away.
+fn evaluated(read: &[(String, String)]) -> (Vec<Given>, Vec<(Given, String)>) {
+    let mut shell = Shell::default();
+    read.iter().for_each(|(path, text)| shell.source(text, path));
+    let given = |word: Word| Given { argument: word.text, source: word.source };
+    let words = ["GRUB_CMDLINE_LINUX", NORMAL].into_iter().flat_map(|name| shell.words(name));
+    let lost = shell.lost(NORMAL).into_iter().map(|(word, by)| (given(word), by));
+    // What a file of ours takes back itself is no loss.
+    let is_ours = |source: &str| Persisted::own_file(source).is_some();
+    let lost = lost.filter(|(word, by)| is_ours(&word.source) && !is_ours(by));
+    (words.map(given).collect(), lost.collect())
+}
+
+/// What the sources of a menu come to with a text in our own file among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WithOurs {
+    /// Each argument of the normal entries, with the file and line that gives it.
+    pub given: Vec<(String, String)>,
+    /// Those of ours that a later assignment takes away, with the file and line of that.
+    pub lost: Vec<(String, String)>,
+}
+
+/// The same before it is written: `own` is our file, and `text` what it will hold.
+#[must_use]
+pub fn with_ours(host: &Host, own: &str, text: &str) -> WithOurs {
+    let mut read = drop_ins(host);
+    read.retain(|(path, _)| path != own);
+    read.push((own.to_owned(), text.to_owned()));
+    read.sort();
+    let defaults = host.read(DEFAULTS).unwrap_or_default();
+    read.insert(0, (DEFAULTS.to_owned(), defaults));
+    let (given, lost) = evaluated(&read);
+    let given = given.into_iter().map(|word| (word.argument, word.source)).collect();
+    WithOurs { given, lost: lost.into_iter().map(|(word, by)| (word.argument, by)).collect() }
 }

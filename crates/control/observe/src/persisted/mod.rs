@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use planish_host::Host;
 use planish_model::{
-    BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, place,
+    BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, bootline, place,
 };
 
 use crate::boot::{Boot, Given, NextBoot};
@@ -176,14 +176,26 @@ fn complete(
         menu.map(|menu| winner(menu, &reading.place).map_or(nothing.to_owned(), |found| found.value));
     let runs = reading.value.as_deref().is_some_and(|value| value != nothing);
     let given = by_menu.as_deref().is_some_and(|value| value != nothing);
-    if !persisted.contains_key(&reading.place) && (runs || given) {
-        let (value, source) = (nothing.to_owned(), next.source.clone());
-        let left_out = Persisted { value, source, at_boot: None, overridden: Vec::new() };
+    let lost = lost(next, knob);
+    if !persisted.contains_key(&reading.place) && (runs || given || lost.is_some()) {
+        let (source, overridden) = match lost {
+            Some((own, by)) => (by, vec![own]),
+            None => (next.source.clone(), Vec::new()),
+        };
+        let left_out = Persisted { value: nothing.to_owned(), source, at_boot: None, overridden };
         persisted.insert(reading.place.clone(), left_out);
     }
     if let Some(found) = persisted.get_mut(&reading.place) {
         found.at_boot = by_menu.filter(|value| !knob.r#type.same(value, &found.value));
     }
+}
+
+/// What a file of ours gives a boot parameter in vain, and the line that takes it away.
+fn lost(next: &NextBoot, knob: &Knob) -> Option<(BootValue, String)> {
+    let words: Vec<&str> = next.lost.iter().map(|(given, _)| given.argument.as_str()).collect();
+    let (value, index) = bootline::found(&words, knob, None)?;
+    let (given, by) = &next.lost[index];
+    Some((BootValue::new(value, &given.source), by.clone()))
 }
 
 /// `vm.nr_hugepages` and `vm.nr_overcommit_hugepages` are other names of files in /sys, for the default page

@@ -888,3 +888,57 @@ fn a_block_that_a_power_cut_tore_is_put_together_whichever_entry_was_at_work() {
         assert!(torn >= 4, "scene {at}: {torn}");
     }
 }
+
+#[test]
+fn a_drop_in_behind_ours_that_takes_the_arguments_away_is_named_and_refused() {
+    let (own, site) = ("/etc/default/grub.d/90-planish.cfg", "/etc/default/grub.d/99-site.cfg");
+    let told = |text: &str| {
+        let tree = debian();
+        tree.put(site, text);
+        let error = refused(&tree, &wants());
+        format!("{error}; {}", error.hints().join("; "))
+    };
+    let cure = "or give its file a name that sorts before 90-planish.cfg; apply without --persist sets what can be \
+                set now";
+    assert_eq!(
+        told("# of the site\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n"),
+        format!(
+            "nobody can give `skew_tick=1` to the next boot: {site}:2 assigns GRUB_CMDLINE_LINUX_DEFAULT anew behind \
+             {own}, and takes them away; have {site}:2 add to what is there, \
+             GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ...\", {cure}"
+        )
+    );
+    assert_eq!(
+        told("GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT skew_tick=0\"\n"),
+        format!(
+            "nobody can give `skew_tick=1` to the next boot: {site}:1 gives `skew_tick=0` behind {own}, and of two the \
+             kernel takes the last; take `skew_tick=0` out of {site}:1, {cure}"
+        )
+    );
+    // What adds to it, or comes before it, is no hindrance.
+    for (path, text) in [
+        (site, "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT crashkernel=1G\"\n"),
+        (
+            "/etc/default/grub.d/50-cloudimg-settings.cfg",
+            "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet skew_tick=0\"\n",
+        ),
+    ] {
+        let tree = debian();
+        tree.put(path, text);
+        persist(&tree, &wants());
+        assert!(tree.get(own).contains("skew_tick=1"), "{path}");
+    }
+    // One that comes afterwards is the winner that check names.
+    let tree = debian();
+    persist(&tree, &wants());
+    tree.put(site, "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n");
+    for source in [Some(wants()), None] {
+        let checked = check(&tree.session(), source.as_ref()).expect("checked");
+        let row =
+            checked.drift.knobs.into_iter().find(|row| row.place == "cmdline:skew_tick").expect("a row");
+        assert_eq!((row.state, checked.exit), (DriftState::Drift, Exit::Findings));
+        let why = row.because.unwrap_or_default();
+        assert!(why.contains(&format!("{site}:1 leaves {own}:2 without effect")), "{why}");
+        assert_eq!(row.persisted.map(|found| found.source), Some(format!("{site}:1")));
+    }
+}
