@@ -324,7 +324,7 @@ impl Redactor {
 
 /// Whether a file is one of a boot loader.
 fn is_boot_file(path: &str) -> bool {
-    let folders = ["/boot/", "/efi/", "/etc/default/grub", "/etc/kernel/"];
+    let folders = ["/boot/", "/efi/", "/etc/default/grub", "/etc/kernel/", "/usr/lib/kernel/cmdline"];
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
@@ -353,7 +353,7 @@ fn without_values(text: &str) -> String {
 /// The text of a boot loader's file without the passwords of its menu, and without what a kernel command line in it
 /// tells. Lines keep their numbers.
 fn without_secrets(path: &str, text: &str) -> String {
-    let is_cmdline = path.starts_with("/etc/kernel/cmdline");
+    let is_cmdline = path.contains("/kernel/cmdline");
     let secret = |line: &str| line.contains("password") || line.contains("superusers");
     let kept = |line: &str| {
         let (bare, end) = line.strip_suffix('\n').map_or((line, ""), |bare| (bare, "\n"));
@@ -705,6 +705,7 @@ mod tests {
             ("/boot/extlinux.conf", "  APPEND "),
             ("/boot/grub2/grubenv", "kernelopts="),
             ("/etc/kernel/cmdline", ""),
+            ("/usr/lib/kernel/cmdline", ""),
         ] {
             let line = format!("{before}nohz_full=1-7 token=abc luks.key=/k\n");
             let told = format!("{before}nohz_full=1-7 token=redacted luks.key=redacted\n");

@@ -205,15 +205,14 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     Boot { loader: BootLoader::Known(files), next }
 }
 
-/// What kernels that are installed later are given.
-const CMDLINE: &str = "/etc/kernel/cmdline";
+/// What kernels that are installed later are given: the first of these that is there (`kernel-install(8)`).
+const CMDLINES: [&str; 2] = ["/etc/kernel/cmdline", "/usr/lib/kernel/cmdline"];
 
-/// The same, where the file is there.
+/// The same, where one is there.
 fn cmdline_file(host: &Host) -> Vec<BootFile> {
-    let there = host
-        .exists(CMDLINE)
-        .then(|| BootFile { path: CMDLINE.to_owned(), format: BootFormat::KernelCmdline });
-    there.into_iter().collect()
+    let there = CMDLINES.into_iter().find(|path| host.exists(path));
+    let file = |path: &str| BootFile { path: path.to_owned(), format: BootFormat::KernelCmdline };
+    there.map(file).into_iter().collect()
 }
 
 #[cfg(test)]

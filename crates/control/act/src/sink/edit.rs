@@ -13,7 +13,7 @@ pub(crate) fn in_bounds(path: &str) -> Result<(), SinkError> {
     let normal = !path.split('/').any(|part| part == ".." || part == ".");
     let entry = path.contains("/loader/entries/") && path.ends_with(".conf");
     let boot = ["/boot/", "/efi/"].iter().any(|folder| path.starts_with(folder));
-    let known = ["/etc/default/grub", "/etc/kernel/cmdline"].contains(&path);
+    let known = ["/etc/default/grub", "/etc/kernel/cmdline", "/usr/lib/kernel/cmdline"].contains(&path);
     let of_grub = path.ends_with("/grubenv") || path.ends_with("/custom.cfg");
     if normal && (known || (boot && (entry || of_grub))) {
         return Ok(());
@@ -162,6 +162,7 @@ mod tests {
         for path in [
             "/etc/default/grub",
             "/etc/kernel/cmdline",
+            "/usr/lib/kernel/cmdline",
             "/boot/grub2/grubenv",
             "/boot/efi/EFI/rocky/grubenv",
             "/boot/grub/custom.cfg",

@@ -12,7 +12,7 @@ use planish_model::{
     BootLoader, CarriedOver, DefaultEntry, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, marked, place,
 };
 
-use super::{BY_HAND, CMDLINE, ROOTS, entries, folder_of_entries, grub, has_systemd_boot};
+use super::{BY_HAND, CMDLINES, ROOTS, entries, folder_of_entries, grub, has_systemd_boot};
 
 /// Variables of systemd-boot: <https://systemd.io/BOOT_LOADER_INTERFACE>.
 const VARIABLES: &str = "/sys/firmware/efi/efivars";
@@ -110,7 +110,7 @@ pub fn carried_over(host: &Host) -> Vec<CarriedOver> {
     };
     let mut paths: Vec<String> = grub::MENUS.map(str::to_owned).into();
     paths.extend(grub::MENUS.map(|menu| grub::block_beside(host, menu)));
-    paths.extend([grub::DEFAULTS, CMDLINE].map(str::to_owned));
+    paths.extend([grub::DEFAULTS, CMDLINES[0], CMDLINES[1]].map(str::to_owned));
     paths.extend(named(grub::DROP_INS, ".cfg"));
     paths.extend(ROOTS.iter().flat_map(|root| named(&format!("{root}/loader/entries"), ".conf")));
     paths.retain(|path| !path.ends_with(&format!("/{FILE_ID}.conf")));

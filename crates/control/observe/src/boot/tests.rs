@@ -124,8 +124,15 @@ fn grub_with_entries_has_all_but_those_for_repairs_changed() {
     let found = loader(&files);
     let (first, rest) = (edited(&found)[0], edited(&found)[1..].to_vec());
     assert_eq!((first, rest), ((DEFAULTS, BootFormat::GrubDefaults), entries.to_vec()));
+    files.push(("/usr/lib/kernel/cmdline", "root=/dev/rl ro\n"));
+    let found = loader(&files);
+    assert_eq!(edited(&found)[1], ("/usr/lib/kernel/cmdline", BootFormat::KernelCmdline));
     files.push(("/etc/kernel/cmdline", "root=/dev/rl ro\n"));
     let found = loader(&files);
+    assert!(
+        !edited(&found).contains(&("/usr/lib/kernel/cmdline", BootFormat::KernelCmdline)),
+        "it is not read"
+    );
     assert_eq!(edited(&found)[1], ("/etc/kernel/cmdline", BootFormat::KernelCmdline));
     // The newest by its version, not by its text.
     let line = "/boot/loader/entries/m-5.14.0-570.conf:4";

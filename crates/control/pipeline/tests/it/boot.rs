@@ -889,6 +889,19 @@ fn a_block_that_a_power_cut_tore_is_put_together_whichever_entry_was_at_work() {
     }
 }
 
+/// What the distributor gives kernels that are installed later, where nobody has written a file of his own.
+#[test]
+fn a_command_line_of_the_distributor_is_edited_where_no_other_is_read() {
+    let tree = systemd();
+    let path = "/usr/lib/kernel/cmdline";
+    tree.put(path, "root=UUID=1 ro\n");
+    let start = tree.snapshot();
+    persist(&tree, &wants());
+    assert_eq!(tree.get(path), "root=UUID=1 ro skew_tick=1\n");
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 #[test]
 fn a_drop_in_behind_ours_that_takes_the_arguments_away_is_named_and_refused() {
     let (own, site) = ("/etc/default/grub.d/90-planish.cfg", "/etc/default/grub.d/99-site.cfg");
