@@ -16,6 +16,9 @@ pub enum DriftState {
     /// As wanted now, and not after the next boot: a file overwrites it (`next_boot` tells), or nothing brings it
     /// back (`next_boot` is null).
     LostAtBoot,
+    /// As wanted now, and not after the next boot: another program (a unit, `rc.local`, `cron`, `tuned`) sets it after
+    /// the files of the host were read (`overwritten_by` tells which), so that no file of ours helps.
+    OverwrittenAtBoot,
     /// Wanted at the next boot only, and persisted.
     PendingReboot,
     /// Cannot exist here: never a failure.
@@ -61,6 +64,15 @@ impl BootValue {
     }
 }
 
+/// Another program that sets a place after the files of the host were read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Overwriter {
+    /// Its name, a row of the catalogue: what to type so that it lets go is there.
+    pub writer: String,
+    /// The files of it that name the knob, where they can be read.
+    pub files: Vec<String>,
+}
+
 /// One place of a knob: what runs, what is persisted, what the next boot will bring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KnobCheck {
@@ -84,6 +96,9 @@ pub struct KnobCheck {
     pub wanted: Option<String>,
     /// How it compares.
     pub state: DriftState,
+    /// Who will set it after the files of the host were read, where that is what is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overwritten_by: Option<Overwriter>,
     /// Why: who changed it, who will overwrite it, why it cannot be here.
     pub because: Option<String>,
 }
@@ -96,13 +111,14 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Whether everything is as wanted, and no file will change that at the next boot. What planish was never asked
+    /// Whether everything is as wanted, and neither a file nor another program will change that at the next boot. What planish was never asked
     /// to set is told and not judged; what merely nobody persisted was not wanted after a boot.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         !self.knobs.iter().any(|knob| match knob.state {
             DriftState::Drift => knob.wanted.is_some(),
             DriftState::LostAtBoot => knob.next_boot.is_some(),
+            DriftState::OverwrittenAtBoot => true,
             _ => false,
         })
     }

@@ -55,7 +55,7 @@ pub use cache::{CacheControl, CacheResource, OtherGroup};
 pub use catalogue::{Catalogue, CatalogueError};
 pub use cpus::Cpus;
 pub use device::DeviceId;
-pub use drift::{BootValue, Drift, DriftState, KnobCheck};
+pub use drift::{BootValue, Drift, DriftState, KnobCheck, Overwriter};
 pub use entry::{
     Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, Original, Outcome, OutcomeKind, PoolLine,
     PoolWrite, RuleLine, ShortGrant, WaitEnd,

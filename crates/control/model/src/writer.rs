@@ -75,7 +75,8 @@ pub enum WriterScope {
         options: BTreeMap<String, Vec<String>>,
     },
     /// Files that name what they set, as `sysctl` does or by its path. `{any}` stands for every name in a folder,
-    /// `{enabled}` for every service in a folder of units that is enabled.
+    /// `{enabled}` for what an enabled service, or the service of an enabled timer, reads of a folder of units: its
+    /// own file there, and its drop-ins.
     Mentioned {
         /// The files.
         files: Vec<String>,
@@ -131,6 +132,9 @@ pub struct SeenWriter {
     /// The commands that name a knob, where its texts can be read.
     #[serde(skip)]
     pub commands: BTreeMap<KnobId, Vec<String>>,
+    /// The files that name a knob, where its texts can be read.
+    #[serde(skip)]
+    pub sources: BTreeMap<KnobId, Vec<String>>,
 }
 
 impl SeenWriter {

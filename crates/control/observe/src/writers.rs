@@ -110,6 +110,7 @@ fn seen(
         profile: scope.profile,
         arguments,
         commands: scope.commands,
+        sources: scope.sources,
     })
 }
 

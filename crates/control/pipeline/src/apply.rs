@@ -376,9 +376,11 @@ fn exit_of(outcomes: &[Outcome], drift: &Drift, options: &ApplyOptions) -> Exit 
     if drifted || lost || outcomes.iter().any(short) { Exit::Findings } else { Exit::Done }
 }
 
-/// What was to be persisted and will be overwritten at boot by a file that is read after ours.
+/// What was to be persisted and will be overwritten at boot by a file that is read after ours, or by
+/// another program.
 pub(crate) fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
-    let lost = drift.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
+    let is_lost = |state| matches!(state, DriftState::LostAtBoot | DriftState::OverwrittenAtBoot);
+    let lost = drift.knobs.iter().filter(|knob| is_lost(knob.state));
     let mut told: Vec<(&KnobId, &str, usize)> = Vec::new();
     for knob in lost {
         let why = knob.because.as_deref().unwrap_or("lost at the next boot");

@@ -158,7 +158,8 @@ fn look_ahead(
     };
     let lost: Vec<&KnobCheck> = drift.knobs.iter().filter(|row| is_lost(row, plan, entries)).collect();
     let is_told = |row: &&&KnobCheck| {
-        row.state == DriftState::LostAtBoot || left_out.iter().any(|left| left.place == row.place)
+        matches!(row.state, DriftState::LostAtBoot | DriftState::OverwrittenAtBoot)
+            || left_out.iter().any(|left| left.place == row.place)
     };
     for row in lost.iter().filter(|row| !is_told(row)) {
         let why = row.because.as_deref().unwrap_or("changed since");
@@ -180,6 +181,7 @@ fn is_lost(row: &KnobCheck, plan: &Plan, entries: &[Entry]) -> bool {
     };
     match row.state {
         DriftState::LostAtBoot => row.next_boot.is_some(),
+        DriftState::OverwrittenAtBoot => true,
         DriftState::Drift if plan.boot.iter().any(|step| step.place == row.place) => true,
         DriftState::Drift => row.next_boot.as_ref().is_some_and(is_other),
         _ => false,

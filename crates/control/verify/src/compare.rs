@@ -3,8 +3,8 @@
 
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
-    NOT_GIVEN, Observation, OutcomeKind, Persisted, Reading, SeenWriter, Undo, VerdictKind, When, bootline,
-    given_in_vain, pages_in_file, part_at,
+    NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
+    bootline, given_in_vain, pages_in_file, part_at,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
@@ -30,6 +30,7 @@ impl Bench<'_> {
         let (state, because) = elsewhere.map_or(judged, |why| (DriftState::Drift, Some(why)));
         let because = [because, self.may_be(reading), self.may_write(knob, reading, wish)];
         let because = because.into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
+        let wanted = self.wanted(knob, reading, wish, persisted);
         KnobCheck {
             knob: knob.id.clone(),
             place: reading.place.clone(),
@@ -41,10 +42,12 @@ impl Bench<'_> {
                 .flat_map(|found| &found.overridden)
                 .map(|lost| BootValue { value: knob.r#type.normal(&lost.value), ..lost.clone() })
                 .collect(),
+            overwritten_by: wanted
+                .as_deref()
+                .filter(|_| state == DriftState::OverwrittenAtBoot)
+                .and_then(|wanted| Some(self.writer_at_start(knob, Some(wanted))?.1)),
             // What an undo left is wanted by nobody: the group is to have no limit.
-            wanted: self
-                .wanted(knob, reading, wish, persisted)
-                .or_else(|| self.is_left_over(reading).then(|| NOT_GIVEN.to_owned())),
+            wanted: wanted.or_else(|| self.is_left_over(reading).then(|| NOT_GIVEN.to_owned())),
             state,
             because,
         }
@@ -320,9 +323,9 @@ impl Bench<'_> {
         wanted: &str,
         persisted: Option<&Persisted>,
     ) -> Judgement {
-        if let Some(writer) = self.writer_at_start(knob, Some(wanted)) {
+        if let Some((told, _)) = self.writer_at_start(knob, Some(wanted)) {
             let files = persisted.map(|found| format!(", after {}", found.source)).unwrap_or_default();
-            return (DriftState::LostAtBoot, Some(format!("{writer}{files}")));
+            return (DriftState::OverwrittenAtBoot, Some(format!("{told}{files}")));
         }
         if let Some((twin, found)) = self.cleared_by(knob, reading, persisted) {
             let sets = format!("its twin {} to {}", twin.id, found.value);
@@ -345,10 +348,10 @@ impl Bench<'_> {
         }
     }
 
-    /// Which other program sets this knob after the files of the host were read, and when: what it sets is not known
-    /// here. One whose files cannot be read, so that only its row tells what it may set, is no such program.
+    /// Which other program sets this knob after the files of the host were read, when and by which of its files, in
+    /// words and as it is: what it sets is not known here. One whose files cannot be read, so that only its row tells what it may set, is no such program.
     /// One whose commands say the wanted value loses nothing.
-    fn writer_at_start(&self, knob: &Knob, wanted: Option<&str>) -> Option<String> {
+    fn writer_at_start(&self, knob: &Knob, wanted: Option<&str>) -> Option<(String, Overwriter)> {
         let told = |seen: &SeenWriter| {
             let is_as_wanted = wanted.is_some_and(|wanted| seen.sets_as_wanted(knob, wanted));
             if is_as_wanted || !self.catalogue.writes(seen, &knob.id) {
@@ -359,10 +362,14 @@ impl Bench<'_> {
                 let writer = self.catalogue.writer(&seen.id).filter(|writer| writer.scope.is_none());
                 writer.is_some_and(|writer| writer.writes.iter().any(|id| id == knob.id.as_str()))
             };
-            match &seen.knobs {
-                Some(_) => Some(format!("{} will set it at its start", seen.id)),
-                None => names_it().then(|| format!("{} sets it when it starts, or later", seen.id)),
-            }
+            let files = seen.sources.get(&knob.id).cloned().unwrap_or_default();
+            let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
+            let words = match &seen.knobs {
+                Some(_) => format!("{} will set it at its start{named}", seen.id),
+                None if names_it() => format!("{} sets it when it starts, or later", seen.id),
+                None => return None,
+            };
+            Some((words, Overwriter { writer: seen.id.clone(), files }))
         };
         let writers = self.observation.writers.iter().filter(|_| knob.when != When::Boot);
         writers.filter_map(told).next()

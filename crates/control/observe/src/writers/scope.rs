@@ -23,6 +23,8 @@ pub(super) struct Scope {
     pub(super) profile: Option<String>,
     /// The commands that name a knob.
     pub(super) commands: BTreeMap<KnobId, Vec<String>>,
+    /// The files that name a knob.
+    pub(super) sources: BTreeMap<KnobId, Vec<String>>,
 }
 
 /// The knobs that a writer sets.
@@ -36,14 +38,24 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
                 // It runs and sets nothing.
                 return Scope { knobs: Some(Vec::new()), ..Scope::default() };
             }
-            let knobs = Profiles { host, catalogue, folders, file, options }.knobs(&profile);
+            let mut profiles = Profiles {
+                host,
+                catalogue,
+                folders,
+                file,
+                options,
+                commands: BTreeMap::new(),
+                sources: BTreeMap::new(),
+            };
+            let knobs = profiles.knobs(&profile);
+            let Profiles { commands, sources, .. } = profiles;
             let evidence = vec![format!("its profile is {profile} ({active})")];
-            Scope { knobs, evidence, profile: Some(profile), ..Scope::default() }
+            Scope { knobs, evidence, profile: Some(profile), commands, sources }
         }
         Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
-            let files = files.iter().flat_map(|file| in_folder(host, file, units));
-            mentioned(host, catalogue, files.filter(|file| !executable || is_executable(host, file)))
+            let texts = files.iter().flat_map(|file| texts(host, file, *executable, units));
+            mentioned(host, catalogue, texts)
         }
     }
 }
@@ -74,40 +86,44 @@ fn names(
 }
 
 /// Texts that name knobs as `sysctl` does, or by their path.
-fn mentioned(host: &Host, catalogue: &Catalogue, files: impl Iterator<Item = String>) -> Scope {
+fn mentioned(host: &Host, catalogue: &Catalogue, texts: impl Iterator<Item = (String, String)>) -> Scope {
     let mut commands: BTreeMap<KnobId, Vec<String>> = BTreeMap::new();
+    let mut sources: BTreeMap<KnobId, Vec<String>> = BTreeMap::new();
     let (mut evidence, mut seen) = (Vec::new(), BTreeSet::new());
-    for path in files {
+    for (path, text) in texts {
         // Red Hat's /etc/rc.local is a link to another of these files.
         if host.real_path(&path).is_ok_and(|real| !seen.insert(real)) {
             continue;
         }
-        let Some(text) = unremembered(host, &path) else { continue };
-        let text = without_comments(&text);
-        let text = if path.ends_with(".service") { commands_of(&text) } else { text };
         let mut names_any = false;
         for knob in catalogue.knobs().filter(|knob| is_mentioned(knob, &text)) {
             names_any = true;
             let naming = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
             let naming = naming.filter(|command| is_mentioned(knob, command)).map(str::to_owned);
             commands.entry(knob.id.clone()).or_default().extend(naming);
+            sources.entry(knob.id.clone()).or_default().push(path.clone());
         }
         if names_any {
             evidence.push(format!("{path} names knobs"));
         }
     }
-    Scope { knobs: Some(commands.keys().cloned().collect()), evidence, profile: None, commands }
+    Scope { knobs: Some(commands.keys().cloned().collect()), evidence, profile: None, commands, sources }
 }
 
-/// The files that a name with `{any}` or `{enabled}` at its end stands for. Their contents are not asked of the host,
-/// which would remember them.
-fn in_folder(host: &Host, file: &str, units: &Units<'_>) -> Vec<String> {
-    let (folder, names) = match file.rsplit_once('/') {
-        Some((folder, "{any}")) => (folder, host.list(folder)),
-        Some((folder, "{enabled}")) => (folder, units.enabled_in(folder)),
-        _ => return vec![file.to_owned()],
+/// The files that a name with `{any}` or `{enabled}` at its end stands for, each with what it has a boot do. Their
+/// contents are not asked of the host, which would remember them.
+fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(String, String)> {
+    let paths = match file.rsplit_once('/') {
+        Some((folder, "{enabled}")) => return units.commands_in(folder),
+        Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
+        _ => vec![file.to_owned()],
     };
-    names.iter().map(|name| format!("{folder}/{name}")).collect()
+    let counted = paths.into_iter().filter(|path| !executable || is_executable(host, path));
+    let told = |path: String| {
+        let text = without_comments(&unremembered(host, &path)?);
+        Some((path, text))
+    };
+    counted.filter_map(told).collect()
 }
 
 /// Whether a file may be executed by anybody.
@@ -116,14 +132,7 @@ fn is_executable(host: &Host, path: &str) -> bool {
     found.is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
-/// The commands of a unit: a path that is a condition, or that it may write, sets nothing.
-fn commands_of(unit: &str) -> String {
-    let whole = unit.replace("\\\n", " ");
-    let told = whole.lines().filter(|line| line.trim_start().starts_with("Exec"));
-    told.collect::<Vec<_>>().join("\n")
-}
-
-fn without_comments(text: &str) -> String {
+pub(super) fn without_comments(text: &str) -> String {
     let told = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     told.collect::<Vec<_>>().join("\n")
 }
@@ -187,12 +196,15 @@ struct Profiles<'a> {
     folders: &'a [String],
     file: &'a str,
     options: &'a BTreeMap<String, Vec<String>>,
+    /// What of them counts: a profile overrides those that it includes, and those before it.
+    commands: BTreeMap<KnobId, Vec<String>>,
+    sources: BTreeMap<KnobId, Vec<String>>,
 }
 
 impl Profiles<'_> {
     /// The knobs of profiles and of those that they include; `None` when one of them is not there, or its name is
     /// computed.
-    fn knobs(&self, active: &str) -> Option<Vec<KnobId>> {
+    fn knobs(&mut self, active: &str) -> Option<Vec<KnobId>> {
         let mut knobs = BTreeSet::new();
         let mut pending: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
         let mut read = BTreeSet::new();
@@ -206,7 +218,18 @@ impl Profiles<'_> {
                 continue;
             }
             match self.text(name) {
-                Some(text) => self.add(&text, &mut knobs, &mut pending),
+                Some((path, text)) => {
+                    let lines = self.add(&text, &mut pending);
+                    knobs.extend(lines.keys().cloned());
+                    for (knob, lines) in lines {
+                        // Of several places of a knob, each profile may set others.
+                        let is_one = self.catalogue.knob(&knob).is_ok_and(|row| !row.has_holes());
+                        if !is_one || !self.commands.contains_key(&knob) {
+                            self.commands.entry(knob.clone()).or_default().extend(lines);
+                            self.sources.entry(knob).or_default().push(path.clone());
+                        }
+                    }
+                }
                 None if optional => {}
                 None => return None,
             }
@@ -214,12 +237,23 @@ impl Profiles<'_> {
         Some(knobs.into_iter().collect())
     }
 
-    fn text(&self, name: &str) -> Option<String> {
-        self.folders.iter().find_map(|folder| self.host.read(&format!("{folder}/{name}/{}", self.file)).ok())
+    /// The file of a profile, and what it says.
+    fn text(&self, name: &str) -> Option<(String, String)> {
+        let mut paths = self.folders.iter().map(|folder| format!("{folder}/{name}/{}", self.file));
+        paths.find_map(|path| {
+            let text = self.host.read(&path).ok()?;
+            Some((path, text))
+        })
     }
 
-    /// Adds the knobs of one profile and the names of those that it includes.
-    fn add(&self, text: &str, knobs: &mut BTreeSet<KnobId>, pending: &mut Vec<String>) {
+    /// The knobs of one profile, each with the lines that set it; and the names of the profiles that it includes.
+    fn add(&self, text: &str, pending: &mut Vec<String>) -> BTreeMap<KnobId, Vec<String>> {
+        let mut knobs: BTreeMap<KnobId, Vec<String>> = BTreeMap::new();
+        let mut set = |named: Vec<KnobId>, line: String| {
+            for knob in named {
+                knobs.entry(knob).or_default().push(line.clone());
+            }
+        };
         // A section is an instance of a plugin, which `type=` names where it is not the section's own name.
         let sections = sections(text);
         for (name, lines) in &sections {
@@ -232,21 +266,32 @@ impl Profiles<'_> {
                             value.split([',', ';', ' ']).filter(|word| !word.is_empty()).map(str::to_owned),
                         );
                     }
-                    ("sysctl", key) => knobs.extend(of_sysctl(self.catalogue, key)),
-                    ("sysfs", path) => knobs.extend(of_path(self.catalogue, path)),
+                    ("sysctl", key) => set(of_sysctl(self.catalogue, key), format!("{key} = {value}")),
+                    ("sysfs", path) => set(of_path(self.catalogue, path), format!("{path} = {value}")),
                     // Whatever a group is called, its expression says which threads are meant.
                     ("scheduler" | "kthread", key) if key.starts_with("group.") => {
                         let named = threads::Group::parse(value).map(|group| group.knobs());
-                        knobs.extend(named.into_iter().flatten().map(KnobId::new));
+                        set(
+                            named.into_iter().flatten().map(KnobId::new).collect(),
+                            format!("{key} = {value}"),
+                        );
                     }
                     (kind, key) => {
                         let patterns =
                             self.options.get(&format!("{kind}.{key}")).or_else(|| self.options.get(kind));
-                        knobs.extend(patterns.iter().flat_map(|patterns| meant(self.catalogue, patterns)));
+                        let named = patterns.map(|patterns| meant(self.catalogue, patterns));
+                        // A choice of several, and what is computed, may come to any of its words.
+                        let line = if value.contains(['|', '$']) {
+                            key.to_owned()
+                        } else {
+                            format!("{key} = {value}")
+                        };
+                        set(named.unwrap_or_default(), line);
                     }
                 }
             }
         }
+        knobs
     }
 }
 

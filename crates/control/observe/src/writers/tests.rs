@@ -64,6 +64,13 @@ fn the_active_profile_and_those_that_it_includes_tell_the_knobs() {
         ["/run/tuned/tuned.pid is there", "its profile is mine (/etc/tuned/active_profile)"]
     );
 
+    // Each line, and whose: what a profile says counts, and not what it includes.
+    write(root, "/usr/lib/tuned/base/tuned.conf", format!("{base}[vm]\ntransparent_hugepages=always\n"));
+    let seen = seen_in(root);
+    let thp = KnobId::new("thp.enabled");
+    assert_eq!(seen[0].commands[&thp], ["transparent_hugepages = never"]);
+    assert_eq!(seen[0].sources[&thp], ["/etc/tuned/mine/tuned.conf"]);
+
     // One that cannot be read may set anything of the row; none at all sets nothing.
     write(root, "/etc/tuned/mine/tuned.conf", "[main]\ninclude=${f:base}\n");
     assert_eq!(seen_in(root)[0].knobs, None);
@@ -129,6 +136,52 @@ fn a_unit_counts_where_systemd_runs_and_it_is_enabled() {
     );
     symlink("/dev/null", root.join("etc/systemd/system/irqbalance.service")).expect("ours");
     assert_eq!(seen_in(root), [], "masked");
+}
+
+#[test]
+fn an_enabled_unit_is_read_wherever_its_files_lie_and_no_text_of_it_is_remembered() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/run/systemd/system/.keep", "");
+    let own = "[Service]\n# sysctl -w vm.swappiness=1\nExecStart=/bin/own vm.max_map_count=1 \\\n  --more\n";
+    write(root, "/usr/lib/systemd/system/own.service", own);
+    write(
+        root,
+        "/etc/systemd/system/own.service.d/o.conf",
+        "[Service]\nExecStartPre=/sbin/sysctl -w vm.stat_interval=1\n",
+    );
+    write(
+        root,
+        "/usr/lib/systemd/system/timed@.service",
+        "[Service]\nExecStart=/sbin/sysctl -w vm.dirty_ratio=5\n",
+    );
+    write(
+        root,
+        "/usr/lib/systemd/system/other.service",
+        "[Service]\nExecStart=/sbin/sysctl -w vm.swappiness=5\n",
+    );
+    assert_eq!(seen_in(root), [], "none is enabled");
+    write(root, "/etc/systemd/system/multi-user.target.wants/own.service", "");
+    write(root, "/etc/systemd/system/timers.target.wants/timed@a.timer", "");
+    let host = Host::open(root).expect("a tree");
+    let catalogue = Catalogue::embedded().expect("sound");
+    let seen = read(&host, &catalogue);
+    assert_eq!(ids(&seen), ["units"]);
+    assert_eq!(knobs(&seen[0]), ["vm.dirty_ratio", "vm.max_map_count", "vm.stat_interval"]);
+    let drop_in = ["/etc/systemd/system/own.service.d/o.conf".to_owned()];
+    assert_eq!(seen[0].sources[&KnobId::new("vm.stat_interval")], drop_in);
+    assert!(!host.reads().iter().any(|path| path.ends_with("own.service") || path.ends_with("o.conf")));
+
+    // A drop-in takes a command back, one of the same name in a later folder does not count, and a mask is no unit.
+    write(root, "/etc/systemd/system/own.service.d/p.conf", "[Service]\nExecStart=\nExecStart=/bin/own\n");
+    write(
+        root,
+        "/run/systemd/system/own.service.d/o.conf",
+        "[Service]\nExecStop=/sbin/sysctl -w vm.page-cluster=1\n",
+    );
+    assert_eq!(knobs(&seen_in(root)[0]), ["vm.dirty_ratio", "vm.stat_interval"]);
+    symlink("/dev/null", root.join("etc/systemd/system/own.service")).expect("ours");
+    assert_eq!(knobs(&seen_in(root)[0]), ["vm.dirty_ratio"]);
 }
 
 #[test]

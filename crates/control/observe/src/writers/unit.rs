@@ -1,6 +1,7 @@
 //! Units of systemd, as their files tell: whether one is enabled, and where its program takes arguments from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use planish_host::Host;
 use planish_model::WriterArguments;
@@ -39,18 +40,33 @@ impl<'a> Units<'a> {
         (!is_masked).then_some(link)
     }
 
-    /// The services of a folder that are enabled. One that is masked there is a link to nothing.
-    pub(super) fn enabled_in(&self, folder: &str) -> Vec<String> {
+    /// Whether a unit is masked. No recording is to keep it because of us.
+    fn is_masked(&self, unit: &str) -> bool {
+        let link = |folder: &&str| std::fs::read_link(self.host.real_path(folder).ok()?.join(unit)).ok();
+        FOLDERS[..2].iter().filter_map(|folder| link(&folder)).any(|target| target == Path::new("/dev/null"))
+    }
+
+    /// What services that are enabled, or that a timer starts which is, have a boot run by files of a folder: the files,
+    /// each with its commands. No recording is to keep the texts of units for it.
+    pub(super) fn commands_in(&self, folder: &str) -> Vec<(String, String)> {
         let wanted: BTreeSet<String> = self.wants.iter().flat_map(|wants| self.host.list(wants)).collect();
-        let mut names = if wanted.is_empty() { Vec::new() } else { self.host.list(folder) };
-        names.retain(|name| name.ends_with(".service") && wanted.contains(name));
-        names
+        let services = wanted.into_iter().filter(|unit| !self.is_masked(unit)).filter_map(|unit| {
+            let timed = unit.strip_suffix(".timer").map(|name| format!("{name}.service"));
+            timed.or_else(|| unit.ends_with(".service").then_some(unit))
+        });
+        let services: BTreeSet<String> = services.filter(|unit| !self.is_masked(unit)).collect();
+        let read = |path: &str| super::unremembered(self.host, path);
+        let of_unit = |unit: &String| commands(&self.files(unit, &read));
+        let told = services.iter().flat_map(of_unit);
+        told.filter(|(path, _)| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))).collect()
     }
 
     /// Where the program of a unit takes its arguments from: the last file of variables, and the variable on its
     /// command line. `None` where it takes none.
     pub(super) fn arguments(&self, unit: &str) -> Option<WriterArguments> {
-        let (file, variable) = source(&self.text(unit)?)?;
+        let files = self.files(unit, &|path| self.host.read(path).ok());
+        let texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
+        let (file, variable) = source(&texts.join("\n"))?;
         // A recording keeps those of the usual folders, without what is not asked for. Elsewhere anything may lie.
         let is_usual = ["/etc/default/", "/etc/sysconfig/"].iter().any(|folder| file.starts_with(folder));
         let text = if is_usual { self.host.read(&file).ok() } else { super::unremembered(self.host, &file) };
@@ -58,19 +74,49 @@ impl<'a> Units<'a> {
         Some(WriterArguments { file, variable, value })
     }
 
-    /// The lines of a unit and of its drop-ins.
-    fn text(&self, unit: &str) -> Option<String> {
-        let mut text = FOLDERS.iter().find_map(|folder| self.host.read(&format!("{folder}/{unit}")).ok())?;
-        for folder in FOLDERS {
-            for name in
-                self.host.list(&format!("{folder}/{unit}.d")).iter().filter(|name| name.ends_with(".conf"))
-            {
-                text.push('\n');
-                text += &self.host.read(&format!("{folder}/{unit}.d/{name}")).unwrap_or_default();
+    /// The file of a unit and its drop-ins, in the order in which they count: of several folders the first has the file
+    /// and each drop-in, and drop-ins go by their names. An instance has those of its template, too.
+    fn files(&self, unit: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+        let template = unit.split_once('@').map(|(name, _)| format!("{name}@.service"));
+        let names: Vec<&str> = [Some(unit), template.as_deref()].into_iter().flatten().collect();
+        let mut places = names.iter().flat_map(|name| FOLDERS.map(|folder| format!("{folder}/{name}")));
+        let found = places.find_map(|path| {
+            let text = read(&path)?;
+            Some((path, text))
+        });
+        let Some(found) = found else { return Vec::new() };
+        let mut drop_ins: BTreeMap<String, String> = BTreeMap::new();
+        for folder in names.iter().flat_map(|name| FOLDERS.map(|folder| format!("{folder}/{name}.d"))) {
+            for name in self.host.list(&folder).into_iter().filter(|name| name.ends_with(".conf")) {
+                let path = format!("{folder}/{name}");
+                drop_ins.entry(name).or_insert(path);
             }
         }
-        Some(text)
+        let drop_ins = drop_ins.into_values().map(|path| (read(&path).unwrap_or_default(), path));
+        std::iter::once(found).chain(drop_ins.map(|(text, path)| (path, text))).collect()
     }
+}
+
+/// The commands of a unit's files: a path that is a condition, or that it may write, sets nothing. An empty `ExecStart=`
+/// takes back those before it.
+fn commands(files: &[(String, String)]) -> Vec<(String, String)> {
+    let mut lines: Vec<(&str, String, String)> = Vec::new();
+    for (path, text) in files {
+        let whole = super::scope::without_comments(text).replace("\\\n", " ");
+        for (key, value) in whole.lines().filter_map(|line| line.trim().split_once('=')) {
+            let key = key.trim_end();
+            match (key.starts_with("Exec"), value.trim()) {
+                (false, _) => {}
+                (true, "") => lines.retain(|(_, known, _)| known != key),
+                (true, value) => lines.push((path, key.to_owned(), format!("{key}={value}"))),
+            }
+        }
+    }
+    let of_file = |(path, _): &(String, String)| {
+        let own = lines.iter().filter(|(from, ..)| from == path).map(|(.., line)| line.as_str());
+        (path.clone(), own.collect::<Vec<_>>().join("\n"))
+    };
+    files.iter().map(of_file).collect()
 }
 
 /// The last `EnvironmentFile=` and the variable that the last `ExecStart=` hands over whole.

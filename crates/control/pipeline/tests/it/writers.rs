@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{DriftState, Plan, Want};
+use planish_model::{DriftState, Exit, Plan, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, apply, check, doctor, plan};
 
 use crate::tree::*;
@@ -44,6 +44,15 @@ fn shown_by_texts() -> Vec<Shown> {
             ],
             wanted: ("vm.swappiness", Want::Int(1)),
             told: ["/etc/systemd/system/own.service names knobs", "systemctl disable --now", ""],
+        },
+        Shown {
+            id: "cron",
+            files: &[
+                ("/proc/818/comm", "cron\n"),
+                ("/etc/cron.d/own", "# vm.stat_interval\n@reboot root sysctl -w vm.swappiness=60\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/cron.d/own names knobs", "take the lines out of the table", ""],
         },
     ]
 }
@@ -187,11 +196,16 @@ fn what_a_unit_or_rc_local_writes_over_is_never_green() {
     assert_eq!(state("vm.stat_interval").0, DriftState::Ok, "it may not be executed");
     tree.put("/etc/systemd/system/multi-user.target.wants/disable-thp.service", "");
     tree.make_executable("/etc/rc.local");
-    for (id, writer) in [("thp.enabled", "units"), ("vm.stat_interval", "rc.local")] {
+    let unit = "/etc/systemd/system/disable-thp.service";
+    for (id, writer, file) in
+        [("thp.enabled", "units", unit), ("vm.stat_interval", "rc.local", "/etc/rc.local")]
+    {
         let (state, because) = state(id);
-        assert_eq!(state, DriftState::LostAtBoot, "{id}: {because}");
-        assert!(because.starts_with(&format!("{writer} will set it at its start")), "{because}");
+        assert_eq!(state, DriftState::OverwrittenAtBoot, "{id}: {because}");
+        let told = format!("{writer} will set it at its start ({file}), after /etc/");
+        assert!(because.starts_with(&told), "{because}");
     }
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings);
     let found = doctor(&tree.session(), None, None, &[]).expect("examined").findings;
     let named = |id: &str| found.iter().any(|finding| finding.id == format!("writer.{id}"));
     assert!(named("units") && named("rc.local"), "{found:?}");

@@ -243,6 +243,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
         profile: None,
         arguments: None,
         commands: std::collections::BTreeMap::new(),
+        sources: std::collections::BTreeMap::new(),
     };
     let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
     let mut observation = host();
@@ -261,8 +262,9 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
         let row = row(&drift, SWAP);
         match told {
             Some(told) => {
-                assert_eq!((row.state, row.next_boot), (DriftState::LostAtBoot, None));
+                assert_eq!((row.state, row.next_boot), (DriftState::OverwrittenAtBoot, None));
                 assert_eq!(row.because, Some(format!("{told}/etc/sysctl.d/90-x.conf:3")));
+                assert_eq!(row.overwritten_by.map(|by| by.writer).as_deref(), Some("tuned"));
             }
             None => {
                 assert_eq!(
@@ -277,7 +279,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
                 assert_eq!(told, may, "{seen:?}: {:?}", row.because);
             }
         }
-        assert!(drift.is_clean(), "what it sets is not known");
+        assert_eq!(drift.is_clean(), told.is_none(), "what is lost to another program is no green");
     }
     observation.host.boot_id = "boot".to_owned();
     let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
@@ -287,7 +289,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
     let open = [entry(3, "boot", vec![applied("cpu.governor", governor, "powersave", "performance")])];
     let (state, because) = check(None, &open, &observation, governor);
     let told = "power-profiles-daemon sets it when it starts, or later";
-    assert_eq!((state, because.as_str()), (DriftState::LostAtBoot, told));
+    assert_eq!((state, because.as_str()), (DriftState::OverwrittenAtBoot, told));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! `planish check`
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
-    Allowed, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted, TrialBootState,
-    Unpersisted, gone_at_boot, quoted,
+    Allowed, Catalogue, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted,
+    TrialBootState, Unpersisted, gone_at_boot, quoted,
 };
 use planish_pipeline::{self as pipeline, Checked, Session, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
@@ -19,8 +19,8 @@ use crate::failure::Failure;
 /// Compare the host with a profile, a plan, or what was applied
 ///
 /// Every place is named: what runs, what is persisted, what the next boot brings, and who causes a difference. What was
-/// wanted and is not so, or will be set otherwise by a file at the next boot, ends in exit code 1; also where this host
-/// keeps it from being set: a mount that is read-only, a kernel that made another value of it. What planish never set
+/// wanted and is not so, or will be set otherwise at the next boot by a file, a unit or another program, ends in exit
+/// code 1; also where this host keeps it from being set: a mount that is read-only, a kernel that made another value of it. What planish never set
 /// and files of the host want otherwise is told, and makes no 1; neither does what merely nobody persisted, what cannot
 /// be here or means nothing here, nor a class that nobody allowed.
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,8 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, !is_on_trial));
     let is_cured =
         is_lost || report.knobs.iter().any(|knob| is_overwritten(knob) && !is_read_after_ours(knob));
-    for note in lost.into_iter().chain(unkept).chain(overwritten).chain(foreign(&report)) {
+    let by_others = by_others(&report, session.catalogue());
+    for note in lost.into_iter().chain(unkept).chain(overwritten).chain(by_others).chain(foreign(&report)) {
         answer = answer.note(note);
     }
     if let Some(folder) = session.hidden_state() {
@@ -291,6 +292,29 @@ fn overwritten(report: &CheckReport, is_to_stay: bool) -> Option<String> {
             "exit code 1: {drift}{places} as wanted now will be set otherwise at the next boot: {named}{cure}"
         )
     })
+}
+
+/// What runs as wanted, and another program will write over at the boot whatever files say: who, by which of its files,
+/// and what to type so that it lets go.
+fn by_others(report: &CheckReport, catalogue: &Catalogue) -> Vec<String> {
+    let mut of_writer: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
+    for by in report.knobs.iter().filter_map(|knob| knob.overwritten_by.as_ref()) {
+        let (count, files) = of_writer.entry(&by.writer).or_default();
+        *count += 1;
+        files.extend(by.files.iter().map(String::as_str));
+    }
+    let told = |(writer, (count, files)): (&str, (usize, BTreeSet<&str>))| {
+        let places = units::count(count, "place");
+        let files: Vec<&str> = files.into_iter().collect();
+        let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
+        let row = catalogue.writer(writer);
+        let cures = row.iter().flat_map(|row| &row.hand_over).filter(|text| !text.contains('{'));
+        let cure = cures.map(String::as_str).collect::<Vec<_>>().join(", or ");
+        format!(
+            "exit code 1: {places} as wanted now will be written over at the boot by {writer}{named}: {cure}"
+        )
+    };
+    of_writer.into_iter().map(told).collect()
 }
 
 /// What other files of the host want otherwise, and planish never set.

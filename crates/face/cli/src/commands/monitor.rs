@@ -47,10 +47,12 @@ pub(crate) fn line(
     let of = |state: DriftState| -> Vec<&KnobCheck> {
         wanted.iter().filter(|knob| knob.state == state).copied().collect()
     };
+    // Whoever writes over it at the boot comes first: --persist helps against nobody.
+    let lost = || [of(DriftState::OverwrittenAtBoot), of(DriftState::LostAtBoot)].concat();
     let (ok, drift, lost, pending, unknown) = (
         of(DriftState::Ok),
         of(DriftState::Drift),
-        of(DriftState::LostAtBoot),
+        lost(),
         of(DriftState::PendingReboot),
         of(DriftState::Unknown),
     );
@@ -118,7 +120,7 @@ fn counted(places: &[&KnobCheck]) -> String {
 fn named(places: &[&KnobCheck], page: &Page<'_>) -> String {
     let key = |check: &KnobCheck| KnobCheck { place: String::new(), ..check.clone() };
     let mut groups: Vec<&[&KnobCheck]> = places.chunk_by(|a, b| key(a) == key(b)).collect();
-    groups.sort_by_key(|group| group[0].next_boot.is_none());
+    groups.sort_by_key(|group| group[0].next_boot.is_none() && group[0].overwritten_by.is_none());
     let (first, rest) = groups.split_at(groups.len().min(NAMED_MAX));
     let mut told: Vec<String> = first.iter().map(|group| group_told(group, page)).collect();
     let more: usize = rest.iter().map(|group| group.len()).sum();
@@ -146,7 +148,8 @@ fn group_told(group: &[&KnobCheck], page: &Page<'_>) -> String {
         told += &format!(" is {}", page.value(&first.knob, running));
     }
     // What runs as wanted is told once: what becomes of it is the reason.
-    if let Some(wanted) = first.wanted.as_ref().filter(|_| first.state != DriftState::LostAtBoot) {
+    let runs = matches!(first.state, DriftState::LostAtBoot | DriftState::OverwrittenAtBoot);
+    if let Some(wanted) = first.wanted.as_ref().filter(|_| !runs) {
         told += &format!(", wanted {}", page.value(&first.knob, wanted));
     }
     match &first.because {
@@ -174,6 +177,7 @@ mod tests {
             persisted: None,
             next_boot: None,
             overridden: Vec::new(),
+            overwritten_by: None,
             wanted: Some("10".to_owned()),
             state: *state,
             because: None,
@@ -188,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_gravest_decides_and_what_nobody_could_see_is_never_ok() {
-        use DriftState::{Drift, LostAtBoot, NotHere, Ok, PendingReboot, Unknown};
+        use DriftState::{Drift, LostAtBoot, NotHere, Ok, OverwrittenAtBoot, PendingReboot, Unknown};
         for (states, hidden, level) in [
             (&[][..], false, Level::Ok),
             (&[Ok, NotHere], false, Level::Ok),
@@ -196,6 +200,7 @@ mod tests {
             (&[Ok], true, Level::Unknown),
             (&[Ok, PendingReboot], false, Level::Warning),
             (&[LostAtBoot, PendingReboot], false, Level::Warning),
+            (&[Ok, OverwrittenAtBoot], false, Level::Warning),
             (&[LostAtBoot, Unknown], false, Level::Unknown),
             (&[Unknown, Drift], true, Level::Critical),
         ] {
@@ -230,6 +235,7 @@ mod tests {
             persisted: None,
             next_boot: next_boot.map(|value| BootValue::new(value, "/etc/sysctl.d/99-x.conf:1")),
             overridden: Vec::new(),
+            overwritten_by: None,
             wanted: Some("1".to_owned()),
             state: DriftState::LostAtBoot,
             because: Some(because.to_owned()),
