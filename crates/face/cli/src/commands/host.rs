@@ -44,7 +44,7 @@ pub(crate) struct Record {
 /// `planish diff` and `planish host diff` are one. `live` is this machine, a folder is a recorded one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
-    /// A recorded machine; `live` is this one
+    /// A recorded machine; `live`, or `/`, is this one
     #[arg(value_name = "HOST")]
     left: PathBuf,
     /// The machine to compare it with
@@ -115,7 +115,9 @@ fn today() -> String {
 pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure> {
     let catalogue = Catalogue::embedded()?;
     let observe = |folder: &Path| {
-        let live = folder == Path::new("live");
+        // The root folder is no recording: what only this machine can be asked would be missing of it.
+        let is_root = || folder.canonicalize().is_ok_and(|real| real == Path::new("/"));
+        let live = folder == Path::new("live") || is_root();
         let open =
             || Host::open(folder).map_err(|error| Failure::from(error).hint("this machine is called live"));
         let host = if live { Host::live() } else { open()? };

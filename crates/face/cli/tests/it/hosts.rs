@@ -191,6 +191,17 @@ fn two_machines_that_differ_are_findings() {
 }
 
 #[test]
+fn the_root_folder_is_this_machine_and_lacks_nothing() {
+    for sides in [["live", "/"], ["/", "live"], ["live", "/proc/.."]] {
+        let diff = planish::run(["--json", "diff", sides[0], sides[1]]).envelope();
+        let rows = diff["result"]["differences"].as_array().expect("rows").clone();
+        // What changes by itself may have changed between the two looks.
+        let lacking = rows.iter().find(|row| row["left"].is_null() || row["right"].is_null());
+        assert_eq!(lacking, None, "{sides:?}");
+    }
+}
+
+#[test]
 fn every_place_is_named_and_arguments_that_are_no_knob_differ_too() {
     let folder = |name: &str| repository().join("hosts").join(name).display().to_string();
     let (left, right) = (folder("metal-2s"), folder("al2023-lockdown"));
