@@ -362,7 +362,12 @@ impl Bench<'_> {
                 let writer = self.catalogue.writer(&seen.id).filter(|writer| writer.scope.is_none());
                 writer.is_some_and(|writer| writer.writes.iter().any(|id| id == knob.id.as_str()))
             };
-            let files = seen.sources.get(&knob.id).cloned().unwrap_or_default();
+            // Whoever sets the twin clears this one.
+            let same_state = std::iter::once(&knob.id).chain(&knob.twin).chain(&knob.alias);
+            let mut files: Vec<String> =
+                same_state.filter_map(|id| seen.sources.get(id)).flatten().cloned().collect();
+            files.sort();
+            files.dedup();
             let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
             let words = match &seen.knobs {
                 Some(_) => format!("{} will set it at its start{named}", seen.id),

@@ -251,12 +251,18 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
     persist(&mut observation, SWAP, "10");
     let catalogue = Catalogue::embedded().expect("sound");
     for (seen, told) in [
-        (writer("tuned", Some(&["vm.swappiness"])), Some("tuned will set it at its start, after ")),
+        (
+            writer("tuned", Some(&["vm.swappiness"])),
+            Some("tuned will set it at its start (/etc/own.conf), after "),
+        ),
         (writer("tuned", Some(&["vm.dirty_ratio"])), None),
         // Which profile it has cannot be read: it may set anything of its row.
         (writer("tuned", None), None),
         (writer("power-profiles-daemon", None), None),
     ] {
+        let mut seen = seen;
+        let sources = [(KnobId::new("vm.swappiness"), vec!["/etc/own.conf".to_owned()])];
+        seen.sources = if told.is_some() { sources.into() } else { seen.sources };
         observation.writers = vec![seen.clone()];
         let drift = verify(&catalogue, None, &open, &observation);
         let row = row(&drift, SWAP);
@@ -264,7 +270,8 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
             Some(told) => {
                 assert_eq!((row.state, row.next_boot), (DriftState::OverwrittenAtBoot, None));
                 assert_eq!(row.because, Some(format!("{told}/etc/sysctl.d/90-x.conf:3")));
-                assert_eq!(row.overwritten_by.map(|by| by.writer).as_deref(), Some("tuned"));
+                let by = row.overwritten_by.expect("somebody");
+                assert_eq!((by.writer.as_str(), by.files), ("tuned", vec!["/etc/own.conf".to_owned()]));
             }
             None => {
                 assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::exits::{message, on, sandbox};
+use crate::exits::{message, monitored, on, sandbox};
 use crate::planish::{Run, command};
 use crate::recorded::repository;
 
@@ -191,6 +191,40 @@ fn what_a_file_will_overwrite_is_said_and_kept_as_it_was_allowed() {
     std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
     let run = on(sandbox.path(), &["check", "./own.toml"]);
     assert_eq!((run.exit, message(&run, "next")), (0, format!("{HERE} log")), "{}", run.stdout);
+}
+
+/// Persisted, and lost to a unit: the unit is named, with what lets go, and nobody types --persist once more.
+#[test]
+fn who_writes_over_it_at_the_boot_is_named_with_the_cure() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path());
+    let host = sandbox.path().join("host");
+    let put = |path: &str, text: &str| {
+        let file = host.join(path);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("ours");
+        std::fs::write(file, text).expect("ours");
+    };
+    put("run/systemd/system/.keep", "");
+    put("usr/lib/systemd/system/own.service", "[Service]\nExecStart=/bin/true\n");
+    put("etc/systemd/system/own.service.d/o.conf", "[Service]\nExecStartPre=sysctl -w vm.swappiness=60\n");
+    put("etc/systemd/system/multi-user.target.wants/own.service", "");
+    let drop_in = "/etc/systemd/system/own.service.d/o.conf";
+    let applied = on(sandbox.path(), &["apply", "./own.toml", "--persist", "--yes"]);
+    assert_eq!(applied.exit, 1, "{}", applied.stdout);
+    assert!(applied.stdout.contains(drop_in), "{}", applied.stdout);
+    for source in [None, Some("./own.toml")] {
+        let words: Vec<&str> = ["check"].into_iter().chain(source).collect();
+        let check = on(sandbox.path(), &words);
+        assert_eq!(check.exit, 1, "{}", check.stdout);
+        assert!(check.stdout.contains("overwritten-at-boot"), "{}", check.stdout);
+        let told = format!(
+            "exit code 1: 1 place as wanted now will be written over at the boot by units ({drop_in}): systemctl disable"
+        );
+        assert!(check.stdout.contains(&told), "{}", check.stdout);
+        assert!(!check.stdout.contains("--persist"), "{}", check.stdout);
+        let (code, line) = monitored(sandbox.path(), &words[1..]);
+        assert!(code == 1 && line.contains(drop_in) && line.contains("lost=1 "), "{code} {line}");
+    }
 }
 
 #[test]

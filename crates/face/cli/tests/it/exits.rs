@@ -693,7 +693,7 @@ fn a_place_that_we_may_not_write_is_found_before_the_first_write() {
 }
 
 /// The line and the code of `check --monitor`.
-fn monitored(sandbox: &Path, args: &[&str]) -> (i32, String) {
+pub fn monitored(sandbox: &Path, args: &[&str]) -> (i32, String) {
     let words = [&["--root", "host", "--state", "state", "check", "--monitor"], args].concat();
     let run: Run = command(sandbox, words).output().expect("the binary starts").into();
     (run.exit, run.stdout)
