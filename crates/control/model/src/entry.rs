@@ -365,6 +365,13 @@ impl EntryStep {
         last.and_then(|outcome| outcome.granted_pages).unwrap_or(0)
     }
 
+    /// Pages that it asked a pool for: those that it raised it by, and those that it took over.
+    #[must_use]
+    pub fn pages_asked(&self) -> u64 {
+        let raised = self.raise_pages.map(|raised| raised + self.takes_pages.unwrap_or(0));
+        raised.unwrap_or_else(|| self.pages_held())
+    }
+
     /// Whether the host made something else of the value that it wrote: ours to undo, and not what was wanted.
     #[must_use]
     pub fn made_otherwise(&self) -> bool {

@@ -104,11 +104,7 @@ fn is_brought(step: &EntryStep, entry: &Entry, lines: &Lines) -> bool {
 /// Pages that an entry raised a pool by itself. A line of it that is for more keeps those of an older entry, too.
 fn pages_raised(entry: &Entry, place: &str) -> u64 {
     let raised = entry.steps.iter().filter(|step| step.undo == Undo::Subtract && step.place == place);
-    raised.map(pages_asked).sum()
-}
-
-fn pages_asked(step: &EntryStep) -> u64 {
-    step.raise_pages.map_or_else(|| step.pages_held(), |raised| raised + step.takes_pages.unwrap_or(0))
+    raised.map(EntryStep::pages_asked).sum()
 }
 
 /// The files that were there when this boot began, each with its entry: written in an earlier one, and not taken out
@@ -152,7 +148,7 @@ fn count_pages(seen: &mut [Entry], entries: &[Entry], boot_id: &str, place: &str
                 holds(step) && clear(step) && !here(raw, step) && with_line == (own > 0)
             };
             for step in entry.steps.iter_mut().filter(of_line) {
-                let due = if with_line { own.min(pages_asked(step)) } else { step.pages_held() };
+                let due = if with_line { own.min(step.pages_asked()) } else { step.pages_held() };
                 let pages = due.min(spare).min(there);
                 spare -= pages;
                 there -= pages;

@@ -87,7 +87,10 @@ pub use placement::{
     FarDevice, Interrupts, Isolation, MemoryPolicy, Others, PlacedCache, PlacedIrq, PlacedPartition,
     PlacedService, Placement, PlacementRequest, ServiceRequest,
 };
-pub use plan::{Allowed, Coupled, Coupling, Instead, Overlay, Part, Plan, PlanHash, Skipped, Step, Theirs};
+pub use plan::{
+    Allowed, Coupled, Coupling, Instead, Overlay, Part, Plan, PlanHash, PoolGoing, PoolUse, Skipped, Step,
+    Theirs,
+};
 pub use profile::{
     Answer, Case, Computation, GuideLine, NameError, Nodes, Profile, Want, toml_value, version_numbers,
 };

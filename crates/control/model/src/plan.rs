@@ -77,6 +77,41 @@ pub struct Instead {
     /// Files for the next boot, and drop-ins, that the entry has lines in: those are taken out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Pools that the entry was granted pages of, and how many of them go back to the host. It tells, and is no part of
+    /// the hash: what is taken over is, with its step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolGoing>,
+}
+
+/// Pages that an entry asked for and was granted of one pool, and whether anybody uses them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PoolUse {
+    /// The entry.
+    pub entry: EntryId,
+    /// The knob.
+    pub knob: KnobId,
+    /// The pool.
+    pub place: String,
+    /// Pages that it asked for.
+    pub asked: u64,
+    /// Pages that it holds.
+    pub granted: u64,
+    /// Those of them that a program uses or has reserved; null where the host does not tell. A page of a pool has no
+    /// owner: what is idle counts as the newest entry's, as far as that holds pages there.
+    pub used: Option<u64>,
+    /// Those that nobody uses, and nobody else can have.
+    pub idle: Option<u64>,
+}
+
+/// What becomes of the pages of one pool when a plan takes the place of the entry that holds them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PoolGoing {
+    /// The pages of the entry.
+    pub pool: PoolUse,
+    /// Those that the plan takes over.
+    pub taken_over: u64,
+    /// Those that go back to the host, as far as nobody uses them then.
+    pub handed_back: u64,
 }
 
 /// One write: this knob, this place, from this value to that one.
@@ -506,7 +541,7 @@ mod tests {
     fn the_entry_whose_place_it_takes_is_covered_by_the_hash() {
         let plain = plan_for("");
         let (profile, theirs, files) = (String::new(), Vec::new(), Vec::new());
-        let instead = Instead { entry: EntryId(3), profile, theirs, files };
+        let instead = Instead { entry: EntryId(3), profile, theirs, files, pools: Vec::new() };
         let plan = plan_for("").in_place_of(instead, plain.steps.clone());
         assert!(plan.is_intact() && plan.hash != plain.hash);
         let mut other = plan.clone();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, KnobId, Persisted, TrialBoot, Unpersisted,
+    CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, KnobId, Persisted, PoolUse, TrialBoot, Unpersisted,
 };
 
 use crate::apply::held_against;
@@ -14,6 +14,7 @@ use crate::interrupted::{self, Interrupted};
 use crate::once;
 use crate::persist;
 use crate::plan::{PlanOptions, plan_and_look};
+use crate::pools;
 use crate::session::Session;
 use crate::source::{Named, Source};
 use crate::transition::{self, Unfinished};
@@ -46,6 +47,8 @@ pub struct Checked {
     /// Lines of the boot loader's files that give the arguments of a trial boot, or of an entry that is undone, to
     /// later boots.
     pub carried_over: Vec<CarriedOver>,
+    /// What open entries hold of pools of huge pages, and whether anybody uses it; oldest first.
+    pub pools: Vec<PoolUse>,
     /// Done, or findings.
     pub exit: Exit,
 }
@@ -88,6 +91,7 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let exit = if is_clean { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
     let unconfirmed = unconfirmed::all(session, &entries);
+    let pools = pools::held(session.host(), &session.holding(&entries));
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
     Ok(Checked {
@@ -102,6 +106,7 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
         changed_units,
         trial_boots,
         carried_over,
+        pools,
         exit,
     })
 }

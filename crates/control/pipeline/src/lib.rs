@@ -40,6 +40,7 @@ mod merged;
 mod once;
 mod persist;
 mod plan;
+mod pools;
 mod preview;
 mod relocate;
 mod resume;

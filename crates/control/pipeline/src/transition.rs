@@ -29,7 +29,7 @@ use planish_model::{
 use crate::error::PipelineError;
 use crate::gone::is_gone;
 use crate::session::Session;
-use crate::{devices, undo, units, until_reboot};
+use crate::{devices, pools, undo, units, until_reboot};
 
 /// What becomes of the values of an entry whose place a plan takes, as far as the plan does not set them.
 struct Going {
@@ -63,7 +63,8 @@ pub(crate) fn take_place(
     }
     let Going { profile, mut back, theirs, files } = going;
     back.extend(plan.steps.iter().cloned());
-    Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files }, back))
+    let pools = pools::going(session.host(), &session.holding(entries), id, &plan);
+    Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files, pools }, back))
 }
 
 /// Refuses a plan that takes the place of an entry where that is not as the plan saw it: what would go back, and whose

@@ -323,6 +323,10 @@ fn pages_change_hands_and_only_the_rest_is_raised_or_given_back() {
             (step.raise_pages, step.takes_pages),
             (Some(wanted.saturating_sub(had)), Some(had.min(wanted)))
         );
+        let pools = &plan.instead_of.as_ref().expect("an entry").pools;
+        let [going] = pools.as_slice() else { panic!("{pools:?}") };
+        assert_eq!((going.pool.asked, going.pool.granted), (had, had));
+        assert_eq!((going.taken_over, going.handed_back), (had.min(wanted), had.saturating_sub(wanted)));
         let applied = apply(&session, &plan, &options).expect("applied");
         assert_eq!(applied.exit, Exit::Done, "{:#?}", applied.hints);
         assert_eq!(tree.get(&pool(1)), format!("{wanted}\n"), "{had} -> {wanted}");
@@ -339,6 +343,27 @@ fn pages_change_hands_and_only_the_rest_is_raised_or_given_back() {
         tree.edit(&pool(1), "0");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{had} -> {wanted}");
     }
+}
+
+/// What was asked for, granted, is used and lies idle, of each entry: what is idle is the newest one's.
+#[test]
+fn each_entry_is_told_what_it_has_of_a_pool_and_whether_anybody_uses_it() {
+    let tree = Tree::new();
+    let whole = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    let session = tree.session();
+    for (name, count) in [("first", 8), ("second", 5)] {
+        let source = profile(name, &[("hugepages.2m", pages(count, 1))]);
+        apply(&session, &plan_of(&session, &source), &NOW).expect("applied");
+    }
+    let told = |free: &str, reserved: &str| {
+        tree.put(&format!("{whole}/free_hugepages"), free);
+        tree.put(&format!("{whole}/resv_hugepages"), reserved);
+        let pools = check(&tree.session(), None).expect("checked").pools;
+        pools.iter().map(|pool| (pool.asked, pool.granted, pool.used, pool.idle)).collect::<Vec<_>>()
+    };
+    let (all, some) = (told("13\n", "0\n"), told("9\n", "2\n"));
+    assert_eq!(all.iter().map(|pool| pool.3).collect::<Vec<_>>(), [Some(8), Some(5)]);
+    assert_eq!(some, [(8, 8, Some(6), Some(2)), (5, 5, Some(0), Some(5))]);
 }
 
 #[test]

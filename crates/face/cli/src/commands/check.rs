@@ -47,10 +47,10 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let session = context.session()?;
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
-        let Checked { drift, trial_boots, carried_over, unfinished, changed_units, interrupted, .. } =
+        let Checked { drift, trial_boots, carried_over, pools, unfinished, changed_units, interrupted, .. } =
             checked;
         let against = args.source.clone();
-        let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over };
+        let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over, pools };
         // Of a named profile, too: what its entry was granted, and what is on trial, is in the journal.
         let hidden = session.hidden_state().is_some();
         let line = monitor::line(&report, session.catalogue(), hidden, interrupted.first());
@@ -75,6 +75,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         knobs: std::mem::take(&mut checked.drift.knobs),
         trial_boots: std::mem::take(&mut checked.trial_boots),
         carried_over: std::mem::take(&mut checked.carried_over),
+        pools: std::mem::take(&mut checked.pools),
     };
     let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {

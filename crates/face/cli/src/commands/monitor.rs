@@ -187,6 +187,7 @@ mod tests {
             knobs: states.iter().map(knob).collect(),
             trial_boots: Vec::new(),
             carried_over: Vec::new(),
+            pools: Vec::new(),
         }
     }
 
@@ -246,7 +247,13 @@ mod tests {
         let file = "/etc/sysctl.d/99-local.conf:2 will set 60";
         knobs.push(lost("vm.swappiness", "/proc/sys/vm/swappiness".to_owned(), Some("60"), file));
         let (text, level) = super::line(
-            &CheckReport { against: None, knobs, trial_boots: Vec::new(), carried_over: Vec::new() },
+            &CheckReport {
+                against: None,
+                knobs,
+                trial_boots: Vec::new(),
+                carried_over: Vec::new(),
+                pools: Vec::new(),
+            },
             &catalogue,
             false,
             None,

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    EntryId, KnobCheck, Outcome, OutcomeKind, PersistFile, Plan, PlanHash, Skipped, Step, Unpersisted,
-    VerdictKind,
+    EntryId, KnobCheck, Outcome, OutcomeKind, PersistFile, Plan, PlanHash, PoolGoing, Skipped, Step,
+    Unpersisted, VerdictKind,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::commands::plan::handed_back;
 use crate::commands::undo::{outcome_cell, without_place};
 use crate::page::{Page, Report, risk};
 use crate::table::{Cell, Table};
@@ -31,6 +32,10 @@ pub struct ApplyReport {
     /// The files that `--persist` had to write, and what changes in them; `planish confirm` writes them where the apply
     /// waits for one.
     pub files: Vec<PersistFile>,
+    /// Pools of the entry whose place it takes, as the plan had them: what was taken over, and what goes back to the
+    /// host with that entry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolGoing>,
     /// The steps as they were planned: they give the table its other columns.
     #[serde(skip)]
     #[schemars(skip)]
@@ -80,6 +85,9 @@ impl Report for ApplyReport {
             ]);
         }
         page.table(&table);
+        if let Some(instead) = self.plan.instead_of.as_ref().filter(|_| self.entry.is_some()) {
+            handed_back(instead, page);
+        }
         if let Some(entry) = self.entry {
             page.gap();
             page.fact("entry", &entry.to_string());

@@ -1,7 +1,7 @@
 //! `planish check`: what runs, what is persisted, what the next boot brings, and whether that is what was wanted.
 
 use anstyle::Style;
-use planish_model::{BootValue, CarriedOver, DriftState, KnobCheck, TrialBoot};
+use planish_model::{BootValue, CarriedOver, DriftState, KnobCheck, PoolUse, TrialBoot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,6 +21,9 @@ pub struct CheckReport {
     /// Lines of the boot loader's files that give the arguments of a trial boot to later boots, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried_over: Vec<CarriedOver>,
+    /// What open entries asked of pools of huge pages, what they were granted, and what of it is used or lies idle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolUse>,
 }
 
 impl Report for CheckReport {
@@ -65,6 +68,7 @@ impl Report for CheckReport {
             ]);
         }
         page.table(&table);
+        pools(&self.pools, page);
         page.gap();
         page.fact("places", &self.summary());
     }
@@ -92,6 +96,27 @@ impl CheckReport {
         }
         told.join(", ")
     }
+}
+
+/// Huge pages by entry: those that nobody uses are memory which nobody else can have.
+fn pools(pools: &[PoolUse], page: &mut Page<'_>) {
+    if pools.is_empty() {
+        return;
+    }
+    page.heading("huge pages of open entries");
+    let mut table = Table::new(&["pool", "entry", "asked", "granted", "used", "idle"]);
+    for pool in pools {
+        let told = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+        table.row([
+            page.knob(&pool.knob, &[pool.place.as_str()]),
+            pool.entry.to_string().into(),
+            pool.asked.to_string().into(),
+            pool.granted.to_string().into(),
+            told(pool.used).into(),
+            told(pool.idle).into(),
+        ]);
+    }
+    page.table(&table);
 }
 
 /// The same without the numbers of lines.
@@ -216,8 +241,14 @@ mod tests {
             let knobs = vec![check(0, sources[0]), check(1, sources[1])];
             let catalogue = Catalogue::embedded().expect("sound");
             let mut page = Page::new(PageOptions { width: 200, detailed }, &catalogue);
-            CheckReport { against: None, knobs, trial_boots: Vec::new(), carried_over: Vec::new() }
-                .text(&mut page);
+            CheckReport {
+                against: None,
+                knobs,
+                trial_boots: Vec::new(),
+                carried_over: Vec::new(),
+                pools: Vec::new(),
+            }
+            .text(&mut page);
             page.into_text()
         };
         let one = told(["/etc/a.conf:4", "/etc/a.conf:5"], false);
@@ -252,8 +283,14 @@ mod tests {
             state: DriftState::Drift,
             because: Some("changed since entry 1".to_owned()),
         };
-        CheckReport { against: None, knobs: vec![check], trial_boots: Vec::new(), carried_over: Vec::new() }
-            .text(&mut page);
+        CheckReport {
+            against: None,
+            knobs: vec![check],
+            trial_boots: Vec::new(),
+            carried_over: Vec::new(),
+            pools: Vec::new(),
+        }
+        .text(&mut page);
         let text = page.into_text();
         let row = text.lines().nth(1).expect("a row");
         let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();

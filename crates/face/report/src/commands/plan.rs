@@ -1,7 +1,8 @@
 //! `planish plan`: before and after of every step, in the order in which they will be written.
 
 use planish_model::{
-    Instead, Part, PersistFile, Plan, SecondWriter, Skipped, Step, Theirs, VerdictKind, When, gone_at_boot,
+    Instead, Part, PersistFile, Plan, PoolGoing, SecondWriter, Skipped, Step, Theirs, VerdictKind, When,
+    gone_at_boot,
 };
 
 use crate::commands::placement;
@@ -49,10 +50,33 @@ fn left_of(instead: &Instead, page: &mut Page<'_>) {
         page.heading(&format!("set by somebody else since entry {}, and left so", instead.entry));
         page.table(&table);
     }
+    handed_back(instead, page);
     if !instead.files.is_empty() {
         page.heading(&format!("the lines that entry {} has in files are taken out", instead.entry));
         instead.files.iter().for_each(|path| page.line(path));
     }
+}
+
+/// What becomes of the huge pages that an entry was granted, whose place is taken.
+pub(crate) fn handed_back(instead: &Instead, page: &mut Page<'_>) {
+    if instead.pools.is_empty() {
+        return;
+    }
+    page.heading(&format!("huge pages of entry {}, taken over and handed back to the host", instead.entry));
+    let mut table = Table::new(&["pool", "asked", "granted", "used", "idle", "taken over", "handed back"]);
+    for PoolGoing { pool, taken_over, handed_back } in &instead.pools {
+        let told = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+        table.row([
+            page.knob(&pool.knob, &[pool.place.as_str()]),
+            pool.asked.to_string().into(),
+            pool.granted.to_string().into(),
+            told(pool.used).into(),
+            told(pool.idle).into(),
+            taken_over.to_string().into(),
+            handed_back.to_string().into(),
+        ]);
+    }
+    page.table(&table);
 }
 
 /// What is written at once, by the moment at which it takes effect: now, or when the service starts that it is for.
