@@ -41,7 +41,7 @@ impl Against<'_> {
     }
 }
 
-/// What the host loses, the gravest first, of those what is a risk, and then the dearest that somebody has measured:
+/// What the host loses: what is a danger or a risk, then the dearest that somebody has measured, then the gravest:
 /// every rule of the catalogue whose limits all hold, and with a plan every knob that is not as its profile wants.
 #[must_use]
 pub fn findings(
@@ -51,10 +51,10 @@ pub fn findings(
 ) -> Vec<Finding> {
     let found = |rule| {
         let finding = judge(rule, observation)?;
-        let own = |against: Against<'_>| {
-            cure_by(rule, against, catalogue).unwrap_or_else(|| against.named(&finding.cure))
+        let cure = match against {
+            Some(against) => cure_by(rule, against, catalogue).unwrap_or_else(|| against.named(&finding.cure)),
+            None => cure_alone(rule).unwrap_or_else(|| finding.cure.clone()),
         };
-        let cure = against.map_or_else(|| finding.cure.clone(), own);
         Some(Finding { cure, ..finding })
     };
     let mut findings: Vec<Finding> = catalogue.findings().iter().filter_map(found).collect();
@@ -74,12 +74,19 @@ pub fn findings(
     ranked(findings)
 }
 
-/// The gravest first. Of one severity those with a risk: a program that the kernel ends is no share of its speed, and
-/// stands before every such share. Then the dearest that somebody has measured; the others keep their order.
+/// Dangers first, and what is a risk: a program that the kernel ends is no share of its speed, and stands before every
+/// such share. Then by cost, where somebody has measured that, the dearest first, whatever the severity: a note of 50 %
+/// is more to look at than a warning of 1 %. Then the others by severity. What is alike keeps its order.
 fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let gravity = |finding: &Finding| (finding.severity, finding.risk.is_some());
+    let endangers = |finding: &Finding| {
+        let is_risk = finding.risk.is_some() && finding.severity > Severity::Note;
+        (finding.severity == Severity::Danger || is_risk).then_some((finding.severity, is_risk))
+    };
     let share = |finding: &Finding| finding.may_cost.as_ref().map_or(-1.0, |cost| cost.percent);
-    findings.sort_by(|a, b| gravity(b).cmp(&gravity(a)).then(share(b).total_cmp(&share(a))));
+    findings.sort_by(|a, b| {
+        let by_danger = endangers(b).cmp(&endangers(a));
+        by_danger.then(share(b).total_cmp(&share(a))).then(b.severity.cmp(&a.severity))
+    });
     findings
 }
 
@@ -173,6 +180,26 @@ fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> O
         }
     }
     leaves_it
+}
+
+/// The cure of a rule where no profile was named: the one knob that cures it, before a profile that sets it besides much
+/// else that nobody asked for.
+fn cure_alone(rule: &FindingRule) -> Option<String> {
+    let cured_by = rule.cured_by.first().filter(|_| rule.cure.starts_with("planish apply "))?;
+    let value = match &cured_by.value {
+        FactValue::Number(number) => number.to_string(),
+        FactValue::Text(text) => format!("\"{text}\""),
+    };
+    let how = match cured_by.when {
+        Comparison::Is => format!("= {value}"),
+        Comparison::Not => format!("other than {value}"),
+        Comparison::Below => format!("below {value}"),
+        Comparison::Above => format!("above {value}"),
+    };
+    let knob = &cured_by.knob;
+    let alone =
+        format!("\"{knob}\" {how} in a profile of your own (docs/profiles.md), which sets that alone");
+    Some(format!("{alone}; or, with all else that it sets: {}", rule.cure))
 }
 
 /// A cure with another profile in its `planish apply PROFILE`, as it is typed.
@@ -419,7 +446,7 @@ source = "s"
     }
 
     #[test]
-    fn the_gravest_comes_first_of_those_a_risk_and_then_the_dearest() {
+    fn a_danger_or_a_risk_comes_first_then_the_dearest_whatever_its_severity_and_then_the_gravest() {
         const UNKNOWN: &str = "costs = \"planish has not measured it\"";
         let mut catalogue = catalogue();
         let rule = |id: &str, severity: &str, costs: &str| {
@@ -444,12 +471,30 @@ source = "s"
         observation.facts.insert("cpu.steal_percent".to_owned(), FactValue::Number(7.5));
         let found = findings(&catalogue, &observation, None);
         let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
-        assert_eq!(ids, ["g", "f", "e", "h", "d", "c", "b", "a", "i"]);
-        let cost = found[4].may_cost.as_ref().expect("its fact is there");
-        assert_eq!((cost.percent, found[4].class, found[4].source.as_str()), (7.5, Class::Safe, "s"));
+        assert_eq!(ids, ["g", "f", "e", "h", "a", "d", "c", "b", "i"]);
+        let cost = found[5].may_cost.as_ref().expect("its fact is there");
+        assert_eq!((cost.percent, found[5].class, found[5].source.as_str()), (7.5, Class::Safe, "s"));
         assert_eq!(found[0].risk.as_deref(), Some("the kernel ends it at 7.5 %"));
         assert_eq!(found[8].costs.as_deref(), Some("7.5 % late (b)"));
-        assert_eq!(found[6].costs.as_deref(), Some("planish has not measured it"));
+        assert_eq!(found[7].costs.as_deref(), Some("planish has not measured it"));
+    }
+
+    #[test]
+    fn without_a_profile_the_one_knob_is_the_cure() {
+        let mut catalogue = catalogue();
+        let cured_by =
+            "cured_by = [{ knob = \"vm.swappiness\", when = \"below\", value = 11 }]\nsource = \"s\"";
+        let rule = |cure: &str| {
+            let line = RULES.lines().find(|line| line.starts_with("cure")).expect("it has one");
+            RULES.replace("source = \"s\"", cured_by).replace(line, &format!("cure = \"{cure}\""))
+        };
+        let rules = rule("planish apply series") + &rule("ask its owner").replace("thp.stalls", "other");
+        catalogue.add_findings("own.toml", &rules).expect("good rules");
+        let cures: Vec<String> =
+            findings(&catalogue, &facts("always", 3e6), None).into_iter().map(|found| found.cure).collect();
+        let alone = "\"vm.swappiness\" below 11 in a profile of your own (docs/profiles.md), which sets that alone; \
+                     or, with all else that it sets: planish apply series";
+        assert_eq!(cures, [alone, "ask its owner"]);
     }
 
     #[test]

@@ -161,8 +161,8 @@ pub struct Finding {
     pub knob: Option<KnobId>,
     /// How much it matters.
     pub severity: Severity,
-    /// What it may cost at most, where somebody has measured that as a share: the dearest come before the others of
-    /// their severity, behind those with a risk. A proof of this host goes before a general figure; null where no
+    /// What it may cost at most, where somebody has measured that as a share: the dearest come first, whatever their
+    /// severity, behind dangers and those with a risk. A proof of this host goes before a general figure; null where no
     /// share is known.
     #[serde(default)]
     pub may_cost: Option<MayCost>,

@@ -19,7 +19,7 @@ pub struct Doctor {
     pub host: HostFacts,
     /// The profile that it was held against: as named, or the one that is made for the service.
     pub profile: Option<String>,
-    /// What it loses, the gravest first.
+    /// What it loses: dangers and risks, then the dearest, then the gravest.
     pub findings: Vec<Finding>,
     /// What can be set here.
     pub knobs: Vec<KnobStatus>,

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Tell what this machine loses, why, and the cure
 ///
-/// Any user may ask; nothing is opened for writing. The gravest finding comes first, and of those the dearest that
+/// Any user may ask; nothing is opened for writing. What is a danger or a risk comes first, then the dearest that
 /// somebody has measured. With a profile, or a service that one is made for, its wanted values are compared too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
