@@ -182,8 +182,8 @@ fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> O
     leaves_it
 }
 
-/// The cure of a rule where no profile was named: the one knob that cures it, before a profile that sets it besides much
-/// else that nobody asked for.
+/// The cure of a rule where no profile was named: the one knob that cures it, before a profile that sets
+/// much besides that nobody asked for.
 fn cure_alone(rule: &FindingRule) -> Option<String> {
     let cured_by = rule.cured_by.first().filter(|_| rule.cure.starts_with("planish apply "))?;
     let value = match &cured_by.value {

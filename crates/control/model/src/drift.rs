@@ -111,8 +111,8 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Whether everything is as wanted, and neither a file nor another program will change that at the next boot. What planish was never asked
-    /// to set is told and not judged; what merely nobody persisted was not wanted after a boot.
+    /// Whether everything is as wanted, and neither a file nor another program will change that at the next boot. What
+    /// planish was never asked to set is told and not judged; what merely nobody persisted was not wanted after a boot.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         !self.knobs.iter().any(|knob| match knob.state {

@@ -8,8 +8,8 @@ use planish_model::{Entry, EntryId, Plan, PoolGoing, PoolUse, Undo};
 
 /// The pools of entries that hold pages, oldest entry first.
 ///
-/// What is idle is nobody's by name, so that it counts as the newest entry's. Of a node the kernel does not tell what is
-/// reserved: all nodes together have no more that is idle than the host.
+/// What is idle is nobody's by name, so that it counts as the newest entry's. Of a node the kernel does not tell what
+/// is reserved: all nodes together have no more that is idle than the host.
 pub(crate) fn held(host: &Host, holding: &[Entry]) -> Vec<PoolUse> {
     let number = |path: &str| host.read(path).ok()?.trim().parse::<u64>().ok();
     let (mut free, mut idle) = (BTreeMap::new(), BTreeMap::new());

@@ -349,8 +349,8 @@ impl Bench<'_> {
     }
 
     /// Which other program sets this knob after the files of the host were read, when and by which of its files, in
-    /// words and as it is: what it sets is not known here. One whose files cannot be read, so that only its row tells what it may set, is no such program.
-    /// One whose commands say the wanted value loses nothing.
+    /// words and as it is: what it sets is not known here. One whose files cannot be read, so that only its row tells
+    /// what it may set, is no such program. One whose commands say the wanted value loses nothing.
     fn writer_at_start(&self, knob: &Knob, wanted: Option<&str>) -> Option<(String, Overwriter)> {
         let told = |seen: &SeenWriter| {
             let is_as_wanted = wanted.is_some_and(|wanted| seen.sets_as_wanted(knob, wanted));

@@ -46,8 +46,8 @@ impl<'a> Units<'a> {
         FOLDERS[..2].iter().filter_map(|folder| link(&folder)).any(|target| target == Path::new("/dev/null"))
     }
 
-    /// What services that are enabled, or that a timer starts which is, have a boot run by files of a folder: the files,
-    /// each with its commands. No recording is to keep the texts of units for it.
+    /// What services that are enabled, or that a timer starts which is, have a boot run by files of a folder: the
+    /// files, each with its commands. No recording is to keep the texts of units for it.
     pub(super) fn commands_in(&self, folder: &str) -> Vec<(String, String)> {
         let wanted: BTreeSet<String> = self.wants.iter().flat_map(|wants| self.host.list(wants)).collect();
         let services = wanted.into_iter().filter(|unit| !self.is_masked(unit)).filter_map(|unit| {
@@ -97,8 +97,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// The commands of a unit's files: a path that is a condition, or that it may write, sets nothing. An empty `ExecStart=`
-/// takes back those before it.
+/// The commands of a unit's files: a path that is a condition, or that it may write, sets nothing. An empty
+/// `ExecStart=` takes back those before it.
 fn commands(files: &[(String, String)]) -> Vec<(String, String)> {
     let mut lines: Vec<(&str, String, String)> = Vec::new();
     for (path, text) in files {

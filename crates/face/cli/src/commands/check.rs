@@ -20,9 +20,9 @@ use crate::failure::Failure;
 ///
 /// Every place is named: what runs, what is persisted, what the next boot brings, and who causes a difference. What was
 /// wanted and is not so, or will be set otherwise at the next boot by a file, a unit or another program, ends in exit
-/// code 1; also where this host keeps it from being set: a mount that is read-only, a kernel that made another value of it. What planish never set
-/// and files of the host want otherwise is told, and makes no 1; neither does what merely nobody persisted, what cannot
-/// be here or means nothing here, nor a class that nobody allowed.
+/// code 1; also where this host keeps it from being set: a mount that is read-only, a kernel that made another value of
+/// it. What planish never set and files of the host want otherwise is told, and makes no 1; neither does what merely
+/// nobody persisted, what cannot be here or means nothing here, nor a class that nobody allowed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A profile or a plan file; without it, everything that is applied, and what the host's own files say

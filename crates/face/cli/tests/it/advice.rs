@@ -218,7 +218,7 @@ fn who_writes_over_it_at_the_boot_is_named_with_the_cure() {
         assert_eq!(check.exit, 1, "{}", check.stdout);
         assert!(check.stdout.contains("overwritten-at-boot"), "{}", check.stdout);
         let told = format!(
-            "exit code 1: 1 place as wanted now will be written over at the boot by units ({drop_in}): systemctl disable"
+            "exit code 1: 1 place as wanted now will be written over at the boot by units ({drop_in}): systemctl"
         );
         assert!(check.stdout.contains(&told), "{}", check.stdout);
         assert!(!check.stdout.contains("--persist"), "{}", check.stdout);
