@@ -54,22 +54,17 @@ fn only(pattern: &str, path: &str) -> Option<Result<Option<String>, String>> {
             (None, None) => break,
             _ => return None,
         };
-        let Some((before, rest)) = part.split_once('{') else {
-            if part != actual {
-                return None;
-            }
-            continue;
-        };
-        let (hole, after) = rest.split_once('}')?;
-        let filling = actual.strip_prefix(before)?.strip_suffix(after)?;
-        if filling.is_empty() {
-            return None;
-        }
-        holes += 1;
-        let filling = filling.replace("[0-9]*", "*");
-        if filling != "*" {
-            let name = if holes == 1 { "" } else { hole };
-            meant.push((name, filling));
+        let actual = actual.replace("[0-9]*", "*");
+        let captured = place::captures(part, &actual)?;
+        let is_first = holes == 0;
+        holes += captured.len();
+        let named: Vec<_> = captured.iter().enumerate().filter(|(_, (_, filling))| *filling != "*").collect();
+        match named.as_slice() {
+            [] => {}
+            [(0, (_, filling))] if is_first => meant.push(("", (*filling).to_owned())),
+            [(_, (_, filling))] => meant.push((name_of(part, named[0].0), (*filling).to_owned())),
+            // Of two holes of one component the whole of it is named, as a plan shows it.
+            _ => meant.push((if is_first { "" } else { name_of(part, 0) }, actual.clone())),
         }
     }
     Some(match meant.as_slice() {
@@ -81,6 +76,12 @@ fn only(pattern: &str, path: &str) -> Option<Result<Option<String>, String>> {
         [(hole, filling)] => Ok(Some(format!("{hole}={filling}"))),
         _ => Err("names one place by two numbers: a profile names places by one".to_owned()),
     })
+}
+
+/// The name of a hole of a component.
+fn name_of(part: &str, hole: usize) -> &str {
+    let after = part.split('{').nth(hole + 1).unwrap_or_default();
+    after.split('}').next().unwrap_or_default()
 }
 
 fn unknown(catalogue: &Catalogue, path: &str) -> String {

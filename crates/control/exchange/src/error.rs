@@ -19,6 +19,14 @@ pub enum ExchangeError {
         /// The value.
         value: String,
     },
+    /// The name of a place with characters that mean something to a shell or to the pattern of another tool.
+    #[error("{knob}: the place `{place}` has characters that other tools would take for their own")]
+    Place {
+        /// The knob.
+        knob: KnobId,
+        /// The place.
+        place: String,
+    },
     /// Bytes, or the text of another encoding.
     #[error("it is no text")]
     NotText,
@@ -80,6 +88,7 @@ impl ExchangeError {
             Self::Value { .. } | Self::Overlap { .. } => {
                 "the script format takes most: planish export script PROFILE".to_owned()
             }
+            Self::Place { .. } => "name it by * and ? alone in `only`, or planish apply".to_owned(),
             Self::NotText | Self::Empty => format!("name {READ}"),
             Self::Yaml(_) => {
                 "mend that line; of anchors and deep nesting write out what they come to".to_owned()

@@ -3,6 +3,7 @@
 use planish_model::{Knob, KnobId, cards, mounts, place};
 
 use crate::error::ExchangeError;
+use crate::pattern;
 use crate::threads::Threads;
 
 /// One value for the places that a shell pattern means.
@@ -38,37 +39,11 @@ pub(crate) enum Kind<'a> {
 }
 
 impl Item {
-    /// An item for the places of a knob that `only` means, or for all.
-    ///
-    /// A hole that follows text stands for a number (`cpu{cpu}`, `state{state}`): a bare star would mean
-    /// `cpufreq` too.
+    /// Items for the places of a knob that `only` means, or for all: one as a rule, several where no one pattern means
+    /// them, and none where no place of the knob can be called so.
     #[must_use]
-    pub fn new(knob: &Knob, only: Option<&str>, value: &str) -> Self {
-        // A path may well have a sign that stands between a hole and its pattern elsewhere.
-        let split = only.filter(|only| !only.starts_with('/')).and_then(|only| only.split_once('='));
-        let (meant, pattern) = match only.map(|only| split.unwrap_or(("", only))) {
-            Some((hole, pattern)) => (Some(hole), pattern),
-            None => (None, ""),
-        };
-        // A mount is named by its path, too, which is several components; a pattern of paths is told by no place.
-        let named = pattern.starts_with('/') && mounts::is_option(&knob.path);
-        let of_path = if pattern.contains(['*', '?']) { "*".to_owned() } else { place::mount_name(pattern) };
-        let pattern = if named { of_path.as_str() } else { pattern };
-        let mut first = true;
-        let parts = knob.path.split('/').map(|part| {
-            let Some((before, rest)) = part.split_once('{') else { return part.to_owned() };
-            let (hole, after) = rest.split_once('}').unwrap_or((rest, ""));
-            let is_meant = meant.is_some_and(|meant| meant == hole || meant.is_empty() && first);
-            first = false;
-            let filling = match is_meant {
-                true => pattern,
-                false if before.is_empty() => "*",
-                false => "[0-9]*",
-            };
-            format!("{before}{filling}{after}")
-        });
-        let place = parts.collect::<Vec<_>>().join("/");
-        Self::at(knob, &place, value)
+    pub fn meant(knob: &Knob, only: Option<&str>, value: &str) -> Vec<Self> {
+        pattern::paths(&knob.path, only).iter().map(|place| Self::at(knob, place, value)).collect()
     }
 
     /// An item for one place.
@@ -137,13 +112,18 @@ impl Item {
         if let Kind::Sysctl(key) = self.kind() { Some(key) } else { None }
     }
 
-    /// Refuses values that a shell, a template or a parser would take apart.
+    /// Refuses values and places that a shell, a template or a parser would take apart.
     pub(crate) fn refuse_odd(&self) -> Result<(), ExchangeError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || " .,:;_+-/()=*[]{}@~".contains(c);
         let is_plain = |c: char| plain(c) || c == '%' && mounts::is_option(&self.place);
-        if self.value.chars().all(is_plain) && !self.value.trim().is_empty() {
+        if !self.value.chars().all(is_plain) || self.value.trim().is_empty() {
+            return Err(ExchangeError::Value { knob: self.knob.clone(), value: self.value.clone() });
+        }
+        // A mount is named by a path of its own, which goes out in quotes.
+        let of_path = |c: char| c.is_ascii_alphanumeric() || "/.:_+-@,*?".contains(c);
+        if mounts::is_option(&self.place) || self.place.replace("[0-9]*", "").chars().all(of_path) {
             return Ok(());
         }
-        Err(ExchangeError::Value { knob: self.knob.clone(), value: self.value.clone() })
+        Err(ExchangeError::Place { knob: self.knob.clone(), place: self.place.clone() })
     }
 }

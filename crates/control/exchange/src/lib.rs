@@ -25,6 +25,7 @@ mod error;
 mod export;
 mod import;
 mod item;
+mod pattern;
 mod threads;
 
 pub use error::ExchangeError;

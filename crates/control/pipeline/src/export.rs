@@ -166,7 +166,13 @@ impl Outgoing {
                 self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
                 continue;
             }
-            counted.push(Item::new(knob, case.only.as_deref(), &case.value));
+            let items = Item::meant(knob, case.only.as_deref(), &case.value);
+            if items.is_empty() {
+                let only = case.only.as_deref().unwrap_or_default();
+                let reason = format!("no place of it can be called `{only}`");
+                self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+            }
+            counted.extend(items);
             if case.only.is_none() {
                 break;
             }

@@ -6,7 +6,9 @@ use super::*;
 
 fn item(id: &str, only: Option<&str>, value: &str) -> Item {
     let catalogue = Catalogue::embedded().expect("sound");
-    Item::new(catalogue.knob(&KnobId::new(id)).expect("a row"), only, value)
+    let mut items = Item::meant(catalogue.knob(&KnobId::new(id)).expect("a row"), only, value);
+    assert_eq!(items.len(), 1, "{id} {only:?}");
+    items.remove(0)
 }
 
 fn items() -> Vec<Item> {

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use planish_exchange::{ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
-use planish_model::{Class, KnobId, Plan, Profile, VerdictKind, Want};
+use planish_model::{
+    Case, Class, Conditions, Knob, KnobId, Observation, Plan, Profile, VerdictKind, Want, place,
+};
 use planish_pipeline::{Outgoing, PlanOptions, Session, SessionOptions, Source, outgoing, plan};
 
 use crate::tree::hosts;
@@ -113,4 +115,120 @@ fn pools_of_nodes_that_differ_come_back_as_they_were() {
         let again = plan_of_source(&session, Source::Inline(Box::new(come_back(&session, format, &out))));
         assert_eq!(writes(&again, &BTreeSet::new()), wanted, "{format:?}");
     }
+}
+
+/// The forms of `only` that mean one place of a knob, or several of them: what fills the first hole and each other one,
+/// the component as a plan shows it, and patterns of each.
+const FORMS: [&str; 10] = [
+    "VALUE",
+    "VALU*",
+    "*",
+    "FOLDER",
+    "FOLDE*",
+    "*OLDER",
+    "?OLDER",
+    "HOLE=VALUE",
+    "HOLE=FOLDER",
+    "LAST=VALUE",
+];
+
+/// One of the forms, for a place of a knob.
+fn form(form: &str, knob: &Knob, at: &str) -> Option<String> {
+    let captures = place::captures(&knob.path, at).filter(|captures| !captures.is_empty())?;
+    let (hole, value) = match form.starts_with("LAST") {
+        true => *captures.last()?,
+        false => captures[0],
+    };
+    let mut parts = knob.path.split('/').zip(at.split('/'));
+    let (_, folder) = parts.find(|(part, _)| part.contains(&format!("{{{hole}}}")))?;
+    let without_last = |text: &str| text[..text.len() - 1].to_owned();
+    Some(match form {
+        "VALUE" => value.to_owned(),
+        "VALU*" => format!("{}*", without_last(value)),
+        "FOLDER" => folder.to_owned(),
+        "FOLDE*" => format!("{}*", without_last(folder)),
+        "*OLDER" => format!("*{}", &folder[1..]),
+        "?OLDER" => format!("?{}", &folder[1..]),
+        "HOLE=FOLDER" => format!("{hole}={folder}"),
+        "HOLE=VALUE" | "LAST=VALUE" => format!("{hole}={value}"),
+        form => form.to_owned(),
+    })
+}
+
+/// The places of a recorded host that the paths in a text mean to a shell.
+fn expanded(host: &str, text: &str) -> BTreeSet<String> {
+    let root = hosts().join(host);
+    let words = text.split(|c: char| c.is_whitespace() || c == ';');
+    let paths: BTreeSet<&str> =
+        words.filter(|word| word.starts_with("/sys/") || word.starts_with("/proc/irq/")).collect();
+    let ask = "cd \"$0\" || exit 1; for path do for at in .$path; do [ ! -e \"$at\" ] || echo \"${at#.}\"; done; done";
+    let shell =
+        std::process::Command::new("sh").args(["-c", ask]).arg(root).args(paths).output().expect("sh");
+    assert!(shell.status.success() && shell.stderr.is_empty(), "{shell:?}");
+    String::from_utf8(shell.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+/// What wants every knob below /sys that has a hole, for one place of it that a form of `only` names, with the value
+/// that it has there.
+fn one_place_each(session: &Session, observation: &Observation, shape: &str) -> Vec<(KnobId, Want)> {
+    // Interrupts are placed with a service, pools are counted by nodes, and no other tool is given a control group.
+    let not = ["irq.", "hugepages.", "cgroup.", "cpuset."];
+    let want = session.catalogue().knobs().filter_map(|knob| {
+        let is_wanted = !matches!(knob.class, Class::Action | Class::Oneway)
+            && knob.path.starts_with("/sys/")
+            && !not.iter().any(|prefix| knob.id.as_str().starts_with(prefix));
+        // The last one: CPU 0 has fewer files than the others.
+        let readings = observation.knobs.get(&knob.id).filter(|_| is_wanted)?;
+        let last = readings.iter().rfind(|reading| reading.value.is_some())?;
+        let (value, needs) = (last.value.clone()?, Conditions::default());
+        knob.validate(&value).ok()?;
+        let only = Some(form(shape, knob, &last.place)?);
+        Some((knob.id.clone(), Want::Case(Box::new(Case { value, only, needs }))))
+    });
+    want.collect()
+}
+
+/// A path that there is not is passed over by a script without a word: each form by which a profile may name places must
+/// come to the places themselves.
+#[test]
+fn what_goes_out_means_the_places_of_the_plan_in_every_format() {
+    let mut seen = BTreeSet::new();
+    let elsewhere = [("metal-1s-amd", "FOLDER"), ("arm64-64k", "FOLDER")];
+    for (host, shape) in FORMS.map(|shape| ("metal-2s", shape)).into_iter().chain(elsewhere) {
+        let session = session(host);
+        let want = one_place_each(&session, &session.observe(), shape);
+        let named: Vec<(&str, Want)> = want.iter().map(|(id, want)| (id.as_str(), want.clone())).collect();
+        let source = crate::tree::profile("places", &named);
+        let allow_knobs = want.iter().map(|(id, _)| id.clone()).collect();
+        let options = PlanOptions { allow_knobs, ..options() };
+        let made = plan(&session, &source, &options).unwrap_or_else(|error| panic!("{shape}: {error:?}"));
+        let out = outgoing(&session, &source, &options).expect("an export");
+        let knobs: BTreeSet<&KnobId> = out.items.iter().map(|item| &item.knob).collect();
+        for (id, want) in &want {
+            let is_told = knobs.contains(id) || out.left_out.iter().any(|row| row.knob == *id);
+            assert!(is_told, "{host} {id} {want:?}: gone without a word");
+        }
+        let steps = made.steps.iter().map(|step| (&step.knob, &step.place));
+        let rows = steps.chain(made.skipped.iter().map(|row| (&row.knob, &row.place)));
+        let here = rows.filter(|(id, place)| knobs.contains(id) && !place.contains('{'));
+        let places: BTreeSet<String> = here.map(|(_, place)| place.clone()).collect();
+        for format in ExportFormat::ALL {
+            let (items, _) = carried(format, &out);
+            let files = export(format, "mine", "A test.", &items).expect("plain values");
+            let text: String = files.into_iter().map(|file| file.text).collect();
+            if format == ExportFormat::KernelArgs {
+                assert_eq!(text, "");
+                continue;
+            }
+            let found = expanded(host, &text);
+            let lost: Vec<_> = places.difference(&found).collect();
+            let more: Vec<_> = found.difference(&places).collect();
+            assert!(lost.is_empty() && more.is_empty(), "{host} {shape} {format:?}: -{lost:?} +{more:?}");
+        }
+        seen.extend(knobs.into_iter().cloned());
+    }
+    for id in ["cpu.online", "cpu.uncore_max_khz", "thp.size_enabled", "net.rps_cpus", "block.scheduler"] {
+        assert!(seen.contains(&KnobId::new(id)), "{id} is not among {seen:?}");
+    }
+    assert!(seen.len() > 35, "{} {seen:?}", seen.len());
 }
