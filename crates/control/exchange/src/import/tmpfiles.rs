@@ -13,8 +13,13 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
         }
         let mut words = line.split_whitespace();
         let (kind, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        if !kind.starts_with('w') || kind.contains('+') {
-            collector.refuse(number, line, "makes or removes files: only lines of type w set a value");
+        let odd = match kind {
+            kind if !kind.starts_with('w') => "makes or removes files: only lines of type w set a value",
+            kind if kind.contains('+') => "appends to a file (w+): only lines of type w set a value",
+            _ => "",
+        };
+        if !odd.is_empty() {
+            collector.refuse(number, line, odd);
             continue;
         }
         let (path, value) = (path.trim_matches('"'), words.skip(4).collect::<Vec<_>>().join(" "));
