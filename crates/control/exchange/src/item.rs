@@ -32,6 +32,8 @@ pub(crate) enum Kind<'a> {
     Mount,
     /// Threads of the kernel that are scheduled.
     Threads(Threads<'a>),
+    /// What counts while a process holds a file open.
+    Held,
     /// What the default group of resctrl has: several lines of one file.
     Share,
     /// Any other file.
@@ -72,6 +74,7 @@ impl Item {
         }
         match self.place.as_str() {
             place::RESCTRL_DEFAULT => Kind::Share,
+            at if at.starts_with(place::HELD) => Kind::Held,
             at if mounts::is_option(at) => Kind::Mount,
             _ => Kind::File,
         }
@@ -100,6 +103,11 @@ impl Item {
             Kind::Threads(threads) => Some(threads.line()),
             _ => None,
         }
+    }
+
+    /// The longest wake-up in microseconds, which tuned holds by a word of its own.
+    pub(crate) fn longest_wake_up(&self) -> Option<&str> {
+        (self.place == place::DMA_LATENCY).then_some(self.value.as_str())
     }
 
     /// Whether it is a file that one line sets, and `sysctl` does not.

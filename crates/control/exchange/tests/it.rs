@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use planish_exchange::{ExportFormat, ImportFormat, Item, export, import, recognise};
+use planish_exchange::{ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
 use planish_model::{Case, Catalogue, Class, KnobId, Undo, Want};
 use proptest::prelude::*;
 
@@ -136,6 +136,43 @@ fn schedules_of_threads_come_back_in_the_words_of_chrt_and_tuned() {
             [ExportFormat::Tuned, ExportFormat::NodeTuning, ExportFormat::Script, ExportFormat::Ansible]
         {
             assert_eq!(normal(there_and_back(format, &items)), expected, "{format:?} {only:?}");
+        }
+    }
+}
+
+/// Names of places that are more than what fills one hole: what a plan shows comes back as what it means.
+#[test]
+fn places_that_are_named_as_a_plan_shows_them_come_back() {
+    for (id, only, back) in [
+        ("cpu.online", "cpu7", "7"),
+        ("cpu.idle_state_disable", "state=state3", "state=3"),
+        ("thp.size_enabled", "hugepages-64kB", "64"),
+        ("cpu.uncore_max_khz", "package_00_die_01", "package_00_die_01"),
+        ("cpu.uncore_max_khz", "package_00*", "00*"),
+        ("cpu.uncore_max_khz", "die=01", "die=01"),
+    ] {
+        let knob = CATALOGUE.knob(&KnobId::new(id)).expect("a row");
+        let value = ["1", "always"].into_iter().find(|value| knob.validate(value).is_ok()).expect("a value");
+        let items = Item::meant(knob, Some(only), value);
+        let expected = BTreeMap::from([(KnobId::new(id), (Some(back.to_owned()), value.to_owned()))]);
+        for format in [ExportFormat::Tuned, ExportFormat::Ansible, ExportFormat::Script, ExportFormat::Sysctl]
+        {
+            assert_eq!(normal(there_and_back(format, &items)), expected, "{format:?} {only}");
+        }
+    }
+}
+
+/// tuned keeps a limit of wake-ups by a word of its own.
+#[test]
+fn the_longest_wake_up_comes_back_as_the_word_of_tuned() {
+    let knob = CATALOGUE.knob(&KnobId::new("cpu.dma_latency_us")).expect("a row");
+    let items = Item::meant(knob, None, "20");
+    let expected = BTreeMap::from([(knob.id.clone(), (None, "20".to_owned()))]);
+    for format in ExportFormat::ALL {
+        let is_carried = [ExportFormat::Tuned, ExportFormat::NodeTuning].contains(&format);
+        assert_eq!(beyond(format, &items[0]).is_none(), is_carried, "{format:?}");
+        if is_carried {
+            assert_eq!(normal(there_and_back(format, &items)), expected, "{format:?}");
         }
     }
 }

@@ -136,9 +136,6 @@ fn beyond_export(knob: &Knob) -> Option<&'static str> {
             "a drop-in of a unit, which other tools do not take back: an apply of its profile writes it",
         );
     }
-    if knob.path.starts_with(planish_model::place::HELD) {
-        return Some("counts while a process holds a file open: an apply of its profile starts one");
-    }
     if knob.path.starts_with(planish_model::place::RESCTRL_GROUPS) {
         return Some(
             "a group with the CPUs of a service, which follows from a placement: an apply of its profile makes it",

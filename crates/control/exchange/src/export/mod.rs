@@ -72,6 +72,12 @@ pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
             "resctrl takes several lines in one write, which only a script does: export script, or planish apply",
         );
     }
+    if let Kind::Held = kind {
+        let holds = [ExportFormat::Tuned, ExportFormat::NodeTuning].contains(&format);
+        return (!holds || item.longest_wake_up().is_none()).then_some(
+            "counts while a process holds a file open, which tuned does: export tuned or node-tuning, or planish apply",
+        );
+    }
     if let Kind::Mount = kind {
         if mounts::line(&item.place, &item.value).is_none() {
             return Some(

@@ -111,6 +111,11 @@ fn what_a_shell_would_take_apart_is_refused() {
         let refused = export(ExportFormat::Script, "mine", "s", &odd);
         assert!(matches!(refused, Err(ExchangeError::Value { .. })), "{value}: {refused:?}");
     }
+    for only in ["sd$(reboot)", "sd[ab]", "sd a", "sd;a"] {
+        let odd = vec![item("block.scheduler", Some(only), "none")];
+        let refused = export(ExportFormat::Script, "mine", "s", &odd);
+        assert!(matches!(refused, Err(ExchangeError::Place { .. })), "{only}: {refused:?}");
+    }
     let named = export(ExportFormat::Tuned, "../x", "s", &[]);
     assert!(matches!(named, Err(ExchangeError::Name(_))), "{named:?}");
 }

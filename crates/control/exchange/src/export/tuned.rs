@@ -1,4 +1,4 @@
-//! A profile of tuned, by its plugins `sysctl`, `sysfs`, `net`, `scheduler` and `bootloader`.
+//! A profile of tuned, by its plugins `sysctl`, `sysfs`, `cpu`, `net`, `scheduler` and `bootloader`.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,10 @@ pub(super) fn text(head: &Head<'_>, items: &[Item]) -> String {
     let others: String = others.map(|item| format!("{} = {}\n", item.place, item.value)).collect();
     if !others.is_empty() {
         text += &format!("\n[sysfs]\n{others}");
+    }
+    // The last one counts, as in a script.
+    if let Some(limit) = items.iter().rev().find_map(Item::longest_wake_up) {
+        text += &format!("\n[cpu]\nforce_latency = {limit}\n");
     }
     text += &net(items);
     let threads = items.iter().filter_map(Item::of_threads).enumerate();

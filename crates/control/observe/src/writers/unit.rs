@@ -43,7 +43,7 @@ impl<'a> Units<'a> {
     /// Whether a unit is masked. No recording is to keep it because of us.
     fn is_masked(&self, unit: &str) -> bool {
         let link = |folder: &&str| std::fs::read_link(self.host.real_path(folder).ok()?.join(unit)).ok();
-        FOLDERS[..2].iter().filter_map(|folder| link(&folder)).any(|target| target == Path::new("/dev/null"))
+        FOLDERS[..2].iter().filter_map(link).any(|target| target == Path::new("/dev/null"))
     }
 
     /// What services that are enabled, or that a timer starts which is, have a boot run by files of a folder: the
