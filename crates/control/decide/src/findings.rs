@@ -52,7 +52,9 @@ pub fn findings(
     let found = |rule| {
         let finding = judge(rule, observation)?;
         let cure = match against {
-            Some(against) => cure_by(rule, against, catalogue).unwrap_or_else(|| against.named(&finding.cure)),
+            Some(against) => {
+                cure_by(rule, against, catalogue).unwrap_or_else(|| against.named(&finding.cure))
+            }
             None => cure_alone(rule).unwrap_or_else(|| finding.cure.clone()),
         };
         Some(Finding { cure, ..finding })

@@ -47,8 +47,9 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let session = context.session()?;
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
-        let Checked { drift, trial_boots, carried_over, pools, unfinished, changed_units, interrupted, .. } =
-            checked;
+        let Checked {
+            drift, trial_boots, carried_over, pools, unfinished, changed_units, interrupted, ..
+        } = checked;
         let against = args.source.clone();
         let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over, pools };
         // Of a named profile, too: what its entry was granted, and what is on trial, is in the journal.
