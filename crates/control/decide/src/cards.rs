@@ -10,9 +10,21 @@ const FLOW_RULES: &str = "net.feature_ntuple";
 /// How the ids of knobs begin that have a card make its queues and their interrupts anew.
 const QUEUES: &str = "net.channels_";
 
+/// The size of the packets of a card.
+const MTU: &str = "net.mtu";
+
 /// The card of a place of `ethtool`.
 fn nic(place: &str) -> Option<&str> {
     place.strip_prefix(place::CARDS)?.split('/').next()
+}
+
+/// The card of a place of /sys, of a knob whose value a session may be lost by: with another size of packets many
+/// drivers start anew, and one that is too large for the way, or too small for IPv6, lets nothing through.
+fn of_link<'a>(knob: &Knob, place: &'a str) -> Option<&'a str> {
+    if knob.id.as_str() != MTU {
+        return None;
+    }
+    place.strip_prefix("/sys/class/net/")?.split('/').next()
 }
 
 /// Why steps cannot be in one plan with those that make queues anew: they were planned for the queues and interrupts
@@ -52,7 +64,7 @@ pub(crate) fn refusal(
     {
         return Some(Verdict::new(VerdictKind::Absent, format!("this device takes {max} at most")));
     }
-    let nic = nic(&reading.place)?;
+    let nic = nic(&reading.place).or_else(|| of_link(knob, &reading.place))?;
     let named = options.allow_knobs.contains(&knob.id);
     let drops = knob.id.as_str() == FLOW_RULES && wanted.trim() == "0";
     if drops && !named && reading.value.as_deref().is_some_and(|now| now.trim() == "1") {
@@ -75,7 +87,8 @@ pub(crate) fn refusal(
 pub fn waits_for_its_name(knob: &Knob, place: &str, observation: &Observation, options: &Options) -> bool {
     let reached = |nic: &str| observation.host.session_nics.iter().any(|own| own == nic);
     let named = options.allow_knobs.contains(&knob.id);
-    knob.class != Class::Safe && !named && nic(place).is_some_and(reached)
+    let nic = nic(place).or_else(|| of_link(knob, place));
+    knob.class != Class::Safe && !named && nic.is_some_and(reached)
 }
 
 #[cfg(test)]
@@ -104,6 +117,24 @@ mod tests {
         assert_eq!(refused(Class::Availability, &["net.rings_rx"], &["eth0"], None), None);
         assert_eq!(refused(Class::Availability, &[], &["eth1"], None), None, "another card");
         assert_eq!(refused(Class::Safe, &[], &["eth0"], None), None, "nothing is lost by it");
+    }
+
+    #[test]
+    fn the_size_of_the_packets_of_a_session_waits_for_its_name_too() {
+        let knob = Knob { class: Class::Availability, ..knob("net.mtu", "/sys/class/net/{nic}/mtu") };
+        let mut observation = observation();
+        observation.host.session_nics = vec!["eth0".to_owned()];
+        let refused = |place: &str, allow: &[&str]| {
+            let allow_knobs = allow.iter().copied().map(KnobId::new).collect();
+            let options =
+                Options { allow_classes: vec![Class::Availability], allow_knobs, ..Options::default() };
+            let refused = refusal(&knob, &reading(place, "1500"), "9000", &observation, &options);
+            refused.map(|verdict| verdict.reason)
+        };
+        let why = refused("/sys/class/net/eth0/mtu", &[]).expect("refused");
+        assert_eq!(why, "this machine is reached through eth0, which may go down: --allow-knob net.mtu");
+        assert_eq!(refused("/sys/class/net/eth0/mtu", &["net.mtu"]), None);
+        assert_eq!(refused("/sys/class/net/eth1/mtu", &[]), None, "another card");
     }
 
     #[test]
