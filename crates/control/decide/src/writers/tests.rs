@@ -42,6 +42,7 @@ fn tuned(knobs: Option<&[&str]>) -> SeenWriter {
         profile: Some("base".to_owned()),
         arguments: None,
         commands: std::collections::BTreeMap::new(),
+        sources: std::collections::BTreeMap::new(),
     }
 }
 
