@@ -92,7 +92,8 @@ fn each_argument_is_told_with_its_file_and_line_and_with_what_the_menu_makes_of_
     assert_eq!(persisted(&files, "boot.nosmt"), said("1", own, Some("0")));
     // A later file that begins anew takes them away.
     files.push(("/etc/default/grub.d/99-theirs.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"));
-    assert_eq!(persisted(&files, "boot.isolcpus"), said("(not given)", DEFAULTS, Some("1")));
+    let by = "/etc/default/grub.d/99-theirs.cfg:1";
+    assert_eq!(persisted(&files, "boot.isolcpus"), said("(not given)", by, Some("1")), "it is named");
 }
 
 const ENTRY: &str = "title Rocky\nversion 5.14.0-570\nlinux /vmlinuz-5.14.0-570\n\
