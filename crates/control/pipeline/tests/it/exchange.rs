@@ -232,7 +232,8 @@ fn expanded(host: &str, text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| c.is_whitespace() || c == ';');
     let paths: BTreeSet<&str> =
         words.filter(|word| word.starts_with("/sys/") || word.starts_with("/proc/irq/")).collect();
-    let ask = "cd \"$0\" || exit 1; for path do for at in .$path; do [ ! -e \"$at\" ] || echo \"${at#.}\"; done; done";
+    let ask = "cd \"$0\" || exit 1; for path do for at in .$path; \
+               do [ ! -e \"$at\" ] || echo \"${at#.}\"; done; done";
     let shell =
         std::process::Command::new("sh").args(["-c", ask]).arg(root).args(paths).output().expect("sh");
     assert!(shell.status.success() && shell.stderr.is_empty(), "{shell:?}");
