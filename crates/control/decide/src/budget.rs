@@ -1,6 +1,9 @@
-//! How much memory the pools of a plan may take: the host keeps a reserve, whatever a profile wants.
+//! How much memory the pools of a plan may take: the host keeps a reserve, whatever a profile wants, and so does each
+//! of its nodes.
 
-use planish_model::{HostFacts, units::bytes};
+use std::collections::BTreeMap;
+
+use planish_model::{HostFacts, NodeMemory, Observation, units::bytes};
 
 /// The reserve is never less than this.
 const RESERVE_BYTES_MIN: u64 = 1 << 30;
@@ -57,11 +60,70 @@ impl Budget {
     }
 }
 
-/// Why the pools of a plan, so many bytes together, are more than the host can give as it is now; `None` when they are
+/// What pools may still take of the whole host and of each of its nodes: a node that is full ruins who is bound to it,
+/// however much the others have.
+#[derive(Clone, Debug)]
+pub(crate) struct Budgets {
+    whole: Budget,
+    nodes: BTreeMap<u32, Budget>,
+}
+
+/// Bytes by node; those of no node are of a host without nodes.
+pub(crate) type ByNode = BTreeMap<Option<u32>, u64>;
+
+impl Budgets {
+    /// What is available now.
+    pub(crate) fn of(observation: &Observation) -> Self {
+        let nodes = by_node(observation, |node| node.available_bytes);
+        Self { whole: Budget::of(&observation.host), nodes }
+    }
+
+    /// The same of a host that has just been started.
+    pub(crate) fn at_boot(observation: &Observation) -> Self {
+        let nodes = by_node(observation, |node| node.memory_bytes);
+        Self { whole: Budget::at_boot(&observation.host), nodes }
+    }
+
+    /// Takes the bytes on all of these nodes, or on none and says why.
+    pub(crate) fn take(&mut self, wanted: &ByNode) -> Result<(), String> {
+        if let Some(reason) = self.refusal(wanted) {
+            return Err(reason);
+        }
+        for (node, bytes) in wanted {
+            if let Some(budget) = node.and_then(|node| self.nodes.get_mut(&node)) {
+                budget.available -= bytes;
+            }
+        }
+        self.whole.take(wanted.values().fold(0, |sum, bytes| sum.saturating_add(*bytes)))
+    }
+
+    /// Why the host, or one of the nodes, cannot give that much; `None` when all can.
+    pub(crate) fn refusal(&self, wanted: &ByNode) -> Option<String> {
+        let together = wanted.values().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        let of_nodes = || {
+            wanted.iter().filter(|(_, bytes)| **bytes > 0).find_map(|(node, bytes)| {
+                let node = (*node)?;
+                let why = self.nodes.get(&node)?.refusal(*bytes)?;
+                Some(format!("node {node}: {why}").replace("the host keeps", "the node keeps"))
+            })
+        };
+        self.whole.refusal(together).or_else(of_nodes)
+    }
+}
+
+/// A tenth of each node is kept back. The one node of a host is the host.
+fn by_node(observation: &Observation, available: impl Fn(&NodeMemory) -> u64) -> BTreeMap<u32, Budget> {
+    let budget = |node: &NodeMemory| Budget { available: available(node), reserve: node.memory_bytes / 10 };
+    let nodes = observation.node_memory.iter().filter(|_| observation.node_memory.len() > 1);
+    nodes.map(|node| (node.node, budget(node))).collect()
+}
+
+/// Why the pools of a plan, so many bytes by node, are more than the host can give as it is now; `None` when they are
 /// not. A plan that was made when there was room is judged by this once more before it is written.
 #[must_use]
-pub fn beyond_memory(host: &HostFacts, bytes: u64) -> Option<String> {
-    if bytes == 0 { None } else { Budget::of(host).refusal(bytes) }
+pub fn beyond_memory(observation: &Observation, by_node: &BTreeMap<Option<u32>, u64>) -> Option<String> {
+    let is_any = by_node.values().any(|bytes| *bytes > 0);
+    if is_any { Budgets::of(observation).refusal(by_node) } else { None }
 }
 
 #[cfg(test)]
@@ -82,6 +144,32 @@ mod tests {
         assert_eq!(error, "41 GiB would leave 9 GiB of the 50 GiB available, and the host keeps 10 GiB");
         let error = Budget::of(&host(100, 50)).take(60 << 30).expect_err("more than there is");
         assert_eq!(error, "60 GiB is more than the 50 GiB available, of which the host keeps 10 GiB");
+    }
+
+    #[test]
+    fn a_node_that_cannot_give_it_is_named_though_the_host_could() {
+        let host = HostFacts { memory_bytes: 32 << 30, available_bytes: 28 << 30, ..HostFacts::default() };
+        let node = |node, available: u64| NodeMemory {
+            node,
+            memory_bytes: 16 << 30,
+            available_bytes: available << 30,
+        };
+        let node_memory = vec![node(0, 14), node(1, 14)];
+        let observation = Observation { host, node_memory, ..Observation::default() };
+        let wanted = |gib: [u64; 2]| ByNode::from([(Some(0), gib[0] << 30), (Some(1), gib[1] << 30)]);
+        let mut budgets = Budgets::of(&observation);
+        let why = budgets.take(&wanted([0, 15])).expect_err("more than the node has");
+        assert_eq!(why, "node 1: 15 GiB is more than the 14 GiB available, of which the node keeps 1.6 GiB");
+        assert_eq!(budgets.take(&wanted([8, 8])), Ok(()));
+        let why = budgets.take(&wanted([5, 0])).expect_err("the first took it");
+        assert!(why.starts_with("node 0: 5 GiB would leave 1 GiB of the 6 GiB available"), "{why}");
+        assert_eq!(budgets.take(&wanted([4, 4])), Ok(()));
+        assert!(Budgets::at_boot(&observation).refusal(&wanted([15, 0])).is_some(), "for good");
+        assert_eq!(Budgets::at_boot(&observation).refusal(&wanted([14, 0])), None);
+        assert_eq!(beyond_memory(&observation, &wanted([0, 0])), None);
+        assert!(beyond_memory(&observation, &wanted([13, 0])).is_some());
+        let one = Observation { node_memory: vec![node(0, 14)], ..observation };
+        assert_eq!(beyond_memory(&one, &wanted([15, 0])), None, "the host alone counts where it is the node");
     }
 
     #[test]

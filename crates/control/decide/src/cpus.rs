@@ -66,7 +66,7 @@ fn is_for(knob: &Knob, case: &Case, observation: &Observation) -> bool {
 }
 
 /// The CPUs that a value of a knob names; none where it is of another kind.
-fn named_by(knob: &Knob, value: &str, here: &Cpus) -> Cpus {
+pub(crate) fn named_by(knob: &Knob, value: &str, here: &Cpus) -> Cpus {
     let at_boot =
         || Some(BootCpus::parse(value)?.cpus(here.iter().last().unwrap_or(0)).into_iter().collect());
     let named = match &knob.r#type {

@@ -77,6 +77,16 @@ pub enum DecideError {
     /// Parts of the system cannot have the CPUs that are asked for.
     #[error("parts of the system cannot have these CPUs")]
     Part(#[from] PartError),
+    /// Two values that cannot both be meant.
+    #[error(
+        "{} = {} and {} = {} speak against each other: {why}", values[0].0, values[0].1, values[1].0, values[1].1
+    )]
+    Against {
+        /// The knobs, as they are wanted.
+        values: [(KnobId, String); 2],
+        /// What they say of each other.
+        why: String,
+    },
     /// Services and interrupts cannot be placed as asked.
     #[error("services and interrupts cannot be placed so")]
     Placement(#[from] PlacementError),
@@ -121,6 +131,10 @@ impl DecideError {
                 format!("take one of the two out of the profile, or leave it: --exclude {}", knobs[1])
             }
             Self::Part(error) => error.cure(),
+            Self::Against { values, .. } => {
+                let other = &values[1].0;
+                format!("change one of the two in the profile, or leave it as it is: --exclude {other}")
+            }
             Self::Placement(error) => error.cure(),
         }
     }

@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod against;
 mod boot;
 mod bounds;
 mod budget;

@@ -8,12 +8,14 @@ use planish_model::{
     Skipped, Step, Undo, Verdict, VerdictKind, Want, given_in_vain, place,
 };
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Budgets, ByNode};
 use crate::error::DecideError;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, raises};
 use crate::verdict::{beyond_undo, unmet};
-use crate::{boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers};
+use crate::{
+    against, boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers,
+};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +81,10 @@ pub fn plan(
         return Err(DecideError::OnePlace { place: place.to_owned(), knobs: knobs.map(KnobId::clone) });
     }
     parts::refuse_plan(&plan, catalogue, observation)?;
+    if let Some(placed) = placement.as_ref().filter(|_| allowed) {
+        against::refuse_against(catalogue, observation, placed, &plan)?;
+    }
+    against::refuse_each_other(catalogue, observation, &plan)?;
     if placement.is_none() {
         placement::refuse_unpinned(&plan)?;
     } else if allowed {
@@ -511,19 +517,20 @@ impl<'a> Draft<'a> {
     /// Turns pools into steps as far as the host's memory goes. A need is granted on all its nodes or on
     /// none.
     fn grant_pools(&mut self) {
-        let mut budget = Budget::of(&self.observation.host);
+        let mut budget = Budgets::of(self.observation);
         let mut pools = std::mem::take(&mut self.pools);
         pools.sort_by_key(|(raise, _)| std::cmp::Reverse(raise.pool.page_bytes));
         for need in pools.chunk_by(|(a, _), (b, _)| a.knob.id == b.knob.id) {
             let writable = |(_, verdict): &&(Raise<'_>, Verdict)| verdict.verdict == VerdictKind::Settable;
-            let wanted: u64 = need
-                .iter()
-                .filter(writable)
-                .map(|(raise, _)| raise.pages().saturating_mul(raise.pool.page_bytes))
-                .sum();
-            let refused = budget.take(wanted).err();
+            let mut wanted = ByNode::new();
+            for (raise, _) in need.iter().filter(writable) {
+                let bytes = raise.pages().saturating_mul(raise.pool.page_bytes);
+                let of_node = wanted.entry(raise.pool.node).or_default();
+                *of_node = of_node.saturating_add(bytes);
+            }
+            let refused = budget.take(&wanted).err();
             // What is too much at this moment may not be so later; what is too much for an empty machine always is.
-            let impossible = Budget::at_boot(&self.observation.host).refusal(wanted).is_some();
+            let impossible = Budgets::at_boot(self.observation).refusal(&wanted).is_some();
             for (raise, verdict) in need {
                 self.add_raise(raise, verdict.clone(), refused.as_deref(), impossible);
             }

@@ -75,8 +75,8 @@ pub use machine::{
 };
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
-    Access, BuddyRow, FactValue, HostFacts, Observation, Persisted, PoolReading, Reading, UnitSetting,
-    Verdict, VerdictKind, fitting,
+    Access, BuddyRow, FactValue, HostFacts, NodeMemory, Observation, Persisted, PoolReading, Reading,
+    UnitSetting, Verdict, VerdictKind, fitting,
 };
 pub use once::{
     CarriedOver, DefaultEntry, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, TrialBoot, TrialBootState,

@@ -188,6 +188,17 @@ impl BuddyRow {
     }
 }
 
+/// The memory of one NUMA node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeMemory {
+    /// The node.
+    pub node: u32,
+    /// All of it.
+    pub memory_bytes: u64,
+    /// What is free, and what files only lie in for speed: `MemAvailable` is told of the whole host alone.
+    pub available_bytes: u64,
+}
+
 /// Pages of a size that lie whole in the free blocks of a node, or of the whole host; `None` where free blocks
 /// cannot tell, as for pages larger than any block.
 #[must_use]
@@ -328,6 +339,9 @@ pub struct Observation {
     pub pools: Vec<PoolReading>,
     /// Free blocks by node and zone.
     pub buddy: Vec<BuddyRow>,
+    /// Memory of each node that has some, as far as the kernel tells it by node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_memory: Vec<NodeMemory>,
     /// Named facts that finding rules compare, such as `memory.page_tables_bytes`.
     pub facts: BTreeMap<String, FactValue>,
     /// What files and the kernel command line set at boot, by place.

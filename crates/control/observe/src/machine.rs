@@ -5,7 +5,7 @@
 
 use planish_host::devices::{ETHTOOL_FOLDER, SESSION_NICS};
 use planish_host::{Access, Host, mounts};
-use planish_model::{HostFacts, Vendor};
+use planish_model::{HostFacts, NodeMemory, Vendor};
 use planish_sys::NodeSet;
 
 use crate::observe::Shared;
@@ -41,6 +41,25 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         root: is_root(host),
         session_nics: session_nics(host),
     }
+}
+
+/// What each node has. Node by node the kernel says nothing of what could be had: the pages of files are, but for those
+/// that are shared memory.
+pub(crate) fn node_memory(host: &Host, nodes: &[u32]) -> Vec<NodeMemory> {
+    let of = |node: &u32| {
+        let text = host.read(&format!("/sys/devices/system/node/node{node}/meminfo")).ok()?;
+        let table = tables::meminfo(&text);
+        let bytes = |name: &str| table.get(name).copied();
+        let memory_bytes = bytes("MemTotal").filter(|bytes| *bytes > 0)?;
+        let in_lists = bytes("Active(file)").zip(bytes("Inactive(file)")).map(|(a, b)| a.saturating_add(b));
+        let shared = bytes("Shmem").unwrap_or(0);
+        let of_files =
+            in_lists.or_else(|| Some(bytes("FilePages")?.saturating_sub(shared))).unwrap_or_default();
+        let available = bytes("MemFree")?.saturating_add(of_files);
+        let available = available.saturating_add(bytes("SReclaimable").unwrap_or(0));
+        Some(NodeMemory { node: *node, memory_bytes, available_bytes: available.min(memory_bytes) })
+    };
+    nodes.iter().filter_map(of).collect()
 }
 
 /// The cards through which the machine is reached; all that it has where nobody tells, as an older recording.

@@ -80,6 +80,7 @@ fn places(
         demand: demand::read(host, shared),
         pools: pools::read(host, &machine),
         buddy: BuddyRow::parse_all(&host.read("/proc/buddyinfo").unwrap_or_default()),
+        node_memory: machine::node_memory(host, &machine.nodes),
         host: machine,
         cpus_present: planish_topo::present_cpus(host).iter().collect(),
         not_recorded: knobs::nowhere(&knobs).filter(|id| !host.looked_for(id.as_str())).cloned().collect(),

@@ -434,6 +434,7 @@ fn of_decide(error: &DecideError) -> Exit {
         | DecideError::NoCpu { .. }
         | DecideError::NoShare { .. }
         | DecideError::Part(_)
+        | DecideError::Against { .. }
         | DecideError::Placement(_) => Exit::Refused,
     }
 }

@@ -1,6 +1,6 @@
 //! From a plan to the intent of an entry: the last look at the host before the first write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_act::{Sink, stack};
 use planish_host::Access;
@@ -174,7 +174,10 @@ pub fn refuse_impossible(plan: &Plan) -> Result<(), PipelineError> {
 
 /// Refuses a plan with a pool that memory could not give when it was made: its other values alone are not what was
 /// asked for, and a service that starts on small pages, or not at all, would find everything green.
-pub(crate) fn refuse_short_of_memory(plan: &Plan) -> Result<(), PipelineError> {
+///
+/// # Errors
+/// The pools, each with its reason.
+pub fn refuse_short_of_memory(plan: &Plan) -> Result<(), PipelineError> {
     let short: Vec<&Skipped> =
         plan.skipped.iter().filter(|row| row.short_of_memory && !row.satisfied).collect();
     if short.is_empty() {
@@ -275,13 +278,13 @@ pub(crate) fn steps(
         steps.push(EntryStep { device, ..entry_step(step, originals) });
     }
     look_at_satisfied(session, plan, &observation, persist, sink, &mut moved)?;
-    let pages_bytes = look_at_pools(plan, &observation, &mut moved)?;
+    let by_node = look_at_pools(plan, &observation, &mut moved)?;
     if !moved.is_empty() {
         return Err(PipelineError::Moved { moved });
     }
     refuse_ruinous(catalogue, &observation, plan)?;
     let pools = || plan.steps.iter().filter(|step| step.undo == Undo::Subtract).map(|step| &step.knob);
-    planish_decide::beyond_memory(&observation.host, pages_bytes)
+    planish_decide::beyond_memory(&observation, &by_node)
         .map_or(Ok(steps), |why| Err(PipelineError::NoMemory { knobs: each_once(pools()), why }))
 }
 
@@ -316,13 +319,14 @@ fn refuse_found(found: &[(KnobId, String)]) -> Result<(), PipelineError> {
     Err(PipelineError::Impossible { knobs: each_once(found.iter().map(|(knob, _)| knob)), why })
 }
 
-/// The bytes that all pools of a plan grow by. Notes pools whose lent pages are not those that the plan counted.
+/// The bytes that all pools of a plan grow by, node by node. Notes pools whose lent pages are not those that the plan
+/// counted.
 fn look_at_pools(
     plan: &Plan,
     observation: &Observation,
     moved: &mut Vec<String>,
-) -> Result<u64, PipelineError> {
-    let mut bytes: u64 = 0;
+) -> Result<BTreeMap<Option<u32>, u64>, PipelineError> {
+    let mut by_node: BTreeMap<Option<u32>, u64> = BTreeMap::new();
     for step in plan.steps.iter().filter(|step| step.undo == Undo::Subtract) {
         let Some(pool) = observation.pools.iter().find(|pool| pool.place == step.place) else {
             let (place, why) = (step.place.clone(), "it is no pool of this host".to_owned());
@@ -339,9 +343,10 @@ fn look_at_pools(
                 step.wanted.trim()
             ));
         }
-        bytes = bytes.saturating_add(raise.saturating_mul(pool.page_bytes));
+        let bytes = by_node.entry(pool.node).or_default();
+        *bytes = bytes.saturating_add(raise.saturating_mul(pool.page_bytes));
     }
-    Ok(bytes)
+    Ok(by_node)
 }
 
 fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {

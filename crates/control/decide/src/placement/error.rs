@@ -199,6 +199,18 @@ pub enum PlacementError {
         /// The knob.
         knob: KnobId,
     },
+    /// A value of the profile takes away, or gives to others, what the placement gives a service.
+    #[error("{knob} = {wanted} speaks against the placement of {unit}: it {what}")]
+    Against {
+        /// The knob.
+        knob: KnobId,
+        /// As it is wanted.
+        wanted: String,
+        /// The unit.
+        unit: String,
+        /// What it does to it.
+        what: String,
+    },
     /// Interrupts are moved, and nobody says where the service is that they belong to.
     #[error(
         "{knob} is wanted without the service that the interrupts belong to: moved away from it they cost several \
@@ -259,6 +271,11 @@ impl PlacementError {
             }
             Self::Unseen => "see what is told of them: planish topo".to_owned(),
             Self::Twice { knob } => format!("take {knob} out of [want], or the table [placement] out"),
+            Self::Against { knob, .. } => {
+                format!(
+                    "place the service elsewhere, or take {knob} out of [want]: --exclude {knob} leaves it"
+                )
+            }
             Self::Unpinned { knob } => format!(
                 "say where services are in a table [placement], which moves interrupts too (docs/placement.md); or \
                  leave them: --exclude {knob}"

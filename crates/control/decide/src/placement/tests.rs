@@ -337,6 +337,71 @@ fn a_placement_is_planned_whole_or_not_at_all() {
 }
 
 #[test]
+fn what_takes_the_cpus_of_a_service_or_brings_others_to_them_is_refused_with_both() {
+    let mut seen = observation(machine(&[4, 4], 2));
+    let online = seen.machine.as_ref().expect("seen").online();
+    seen.cpus_present = online.clone();
+    for (id, place, now) in [
+        ("boot.systemd_cpu_affinity", "cmdline:systemd.cpu_affinity".to_owned(), planish_model::NOT_GIVEN),
+        ("boot.nosmt", "cmdline:nosmt".to_owned(), planish_model::NOT_GIVEN),
+        ("boot.numa", "cmdline:numa".to_owned(), planish_model::NOT_GIVEN),
+        ("cpu.smt", "/sys/devices/system/cpu/smt/control".to_owned(), "on"),
+        ("kernel.watchdog_cpumask", "/proc/sys/kernel/watchdog_cpumask".to_owned(), "0-15"),
+        ("net.rps_cpus", "/sys/class/net/eth0/queues/rx-0/rps_cpus".to_owned(), "0000"),
+        ("net.xps_cpus", "/sys/class/net/eth0/queues/tx-0/xps_cpus".to_owned(), "0000"),
+    ] {
+        seen.knobs.entry(KnobId::new(id)).or_default().push(crate::testing::reading(&place, now));
+    }
+    for cpu in online.iter().filter(|cpu| *cpu > 0) {
+        let place = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+        let reading = crate::testing::reading(&place, "1");
+        seen.knobs.entry(KnobId::new("cpu.online")).or_default().push(reading);
+    }
+    let told = |wants: &[(&str, &str, Option<&str>)], isolate: bool| {
+        let services = vec![ServiceRequest { isolate, ..on_cpus("a.service", "1-3,9-11") }];
+        let case = |(id, value, only): &(&str, &str, Option<&str>)| {
+            let (value, only) = ((*value).to_owned(), only.map(str::to_owned));
+            let needs = planish_model::Conditions::default();
+            let case = planish_model::Case { value, only, needs };
+            (KnobId::new(*id), planish_model::Want::Case(Box::new(case)))
+        };
+        let want = wants.iter().map(case).collect();
+        let placement = Some(request(services));
+        let profile = planish_model::Profile { want, placement, ..crate::testing::profile(&[]) };
+        let catalogue = Catalogue::embedded().expect("sound");
+        let planned = plan(&catalogue, &seen, &profile, &[], &all_allowed());
+        match planned {
+            Ok(_) => None,
+            Err(DecideError::Placement(error @ PlacementError::Against { .. })) => Some(error.to_string()),
+            Err(error) => panic!("{error:?}"),
+        }
+    };
+    for (id, value, only, what) in [
+        ("cpu.online", "0", Some("cpu1"), "takes CPU 1 away, on which it is placed"),
+        ("cpu.smt", "off", None, "takes CPU 9-11 away, on which it is placed"),
+        ("boot.nosmt", "1", None, "takes CPU 9-11 away, on which it is placed"),
+        ("boot.numa", "off", None, "leaves no nodes, and it is placed on one"),
+        ("boot.systemd_cpu_affinity", "1,5", None, "brings others to CPU 1, which it has to itself"),
+        ("kernel.watchdog_cpumask", "0-1", None, "brings others to CPU 1, which it has to itself"),
+        ("net.rps_cpus", "22", None, "brings others to CPU 1, which it has to itself"),
+    ] {
+        let told = told(&[(id, value, only)], true);
+        let expected = format!("{id} = {value} speaks against the placement of a.service: it {what}");
+        assert_eq!(told, Some(expected), "{id}");
+    }
+    for (id, value, only) in [
+        ("cpu.online", "0", Some("cpu4")),
+        ("boot.systemd_cpu_affinity", "0,4", None),
+        ("kernel.watchdog_cpumask", "0,4-8,12-15", None),
+        ("net.rps_cpus", "30", None),
+        ("net.xps_cpus", "22", None),
+    ] {
+        assert_eq!(told(&[(id, value, only)], true), None, "{id}");
+    }
+    assert_eq!(told(&[("net.rps_cpus", "22", None)], false), None, "they are shared");
+}
+
+#[test]
 fn a_unit_that_nobody_could_pin_is_refused() {
     let mut seen = observation(machine(&[4, 4], 2));
     let refusal = |seen: &Observation| match planned(seen, &all_allowed()).expect_err("refused") {

@@ -166,15 +166,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     answer = without_journal(with_notes(answer, &plan, args.persist), &session);
     answer = huge_pages_of_postgres(&plan, context).into_iter().fold(answer, Answer::note);
+    // What apply refuses is no plan to go on from: it is shown, row by row, and saved nowhere.
     if let Err(refusal) = pipeline::refuse_impossible(&plan) {
-        // It is shown, row by row, and saved nowhere.
         let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
         return Ok(answer.exit(Exit::Refused).message(refusal));
     }
-    let without = without_short_pools(&plan);
-    if let Some(knobs) = &without {
-        answer =
-            answer.warning(format!("apply refuses this plan: memory cannot give {knobs} at this moment"));
+    if let Err(refusal) = pipeline::refuse_short_of_memory(&plan) {
+        let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
+        let (source, choice) = (quoted(&args.source), args.choice.words());
+        let next = format!("plan {source}{choice} --exclude {}", quoted(&short_pools(&plan)));
+        return Ok(answer.exit(Exit::Refused).message(refusal).next(context.line(&next)));
     }
     let persist = if args.persist && may_persist { " --persist" } else { "" };
     if let Some(path) = &args.output {
@@ -182,11 +183,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         write_file(path, &(json + "\n"))?;
         let file = file_argument(path, "json");
         return Ok(answer.next(context.root_line(&format!("apply {}{persist}", quoted(&file)))));
-    }
-    if let Some(knobs) = without {
-        let next =
-            format!("plan {}{} --exclude {}", quoted(&args.source), args.choice.words(), quoted(&knobs));
-        return Ok(answer.next(context.line(&next)));
     }
     if plan.steps.is_empty() && plan.persist.as_ref().is_none_or(|persist| persist.files.is_empty()) {
         return Ok(nothing_now(answer, &plan, args, context));
@@ -330,10 +326,10 @@ fn refused(command: &str, refusal: PipelineError, context: &Context) -> Message 
 }
 
 /// The pools that keep a plan from being applied, as `--exclude` takes them.
-fn without_short_pools(plan: &Plan) -> Option<String> {
+fn short_pools(plan: &Plan) -> String {
     let short = plan.skipped.iter().filter(|row| row.short_of_memory).map(|row| row.knob.as_str());
     let knobs: Vec<&str> = short.collect::<BTreeSet<_>>().into_iter().collect();
-    (!knobs.is_empty()).then(|| knobs.join(","))
+    knobs.join(",")
 }
 
 /// A path as a command takes it for a file: with a slash, or of the ending that makes it one.
