@@ -75,7 +75,7 @@ pub(crate) fn refuse_each_other(
         for (a, b) in of(first).flat_map(|a| of(second).map(move |b| (a, b))) {
             if let Some(why) = contradiction(catalogue, observation, relation, a, b) {
                 let told = [a, b].map(|value| (value.knob.clone(), value.wanted.trim().to_owned()));
-                return Err(DecideError::Against { values: told, why });
+                return Err(DecideError::Against { values: Box::new(told), why });
             }
         }
     }

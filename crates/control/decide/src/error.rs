@@ -83,7 +83,7 @@ pub enum DecideError {
     )]
     Against {
         /// The knobs, as they are wanted.
-        values: [(KnobId, String); 2],
+        values: Box<[(KnobId, String); 2]>,
         /// What they say of each other.
         why: String,
     },

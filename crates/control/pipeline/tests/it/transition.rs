@@ -627,7 +627,7 @@ fn check_asks_for_what_was_allowed_then() {
     assert_eq!(rows("applied").running.as_deref(), Some("1"));
     tree.edit("/proc/sys/vm/overcommit_memory", "0");
     let row = rows("drifted");
-    assert_eq!((row.state, row.wanted.as_deref()), (planish_model::DriftState::Drift, Some("1")), "{row:#?}");
+    assert_eq!((row.state, row.wanted.as_deref()), (DriftState::Drift, Some("1")), "{row:#?}");
 }
 
 /// A row of one's own is gone from the catalogue: that is no typing error of who checks.
@@ -639,5 +639,5 @@ fn check_goes_on_where_a_knob_that_was_allowed_is_known_no_more() {
     plan.allowed.knobs.push(KnobId::new("my.laptop"));
     apply(&session, &plan, &NOW).expect("applied");
     let checked = check(&tree.session(), Some(&first())).expect("a look");
-    assert!(checked.drift.knobs.iter().all(|row| row.state != planish_model::DriftState::Drift));
+    assert!(checked.drift.knobs.iter().all(|row| row.state != DriftState::Drift));
 }

@@ -39,7 +39,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Choice {
     #[command(flatten)]
-    contents: Contents,
+    pub(crate) contents: Contents,
     /// Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and
     /// undo brings back what was before both
     #[arg(long, value_name = "ENTRY")]

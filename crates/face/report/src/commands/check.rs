@@ -200,6 +200,7 @@ mod tests {
             persisted: None,
             next_boot: None,
             overridden: Vec::new(),
+            overwritten_by: None,
             wanted: Some("1".to_owned()),
             state: DriftState::NotHere,
             because: Some(because.to_owned()),
@@ -212,8 +213,14 @@ mod tests {
             check(None, "may stall the host: --allow availability"),
             check(Some("0"), "means nothing here"),
         ];
-        CheckReport { against: None, knobs, trial_boots: Vec::new(), carried_over: Vec::new() }
-            .text(&mut page);
+        CheckReport {
+            against: None,
+            knobs,
+            trial_boots: Vec::new(),
+            carried_over: Vec::new(),
+            pools: Vec::new(),
+        }
+        .text(&mut page);
         let text = page.into_text();
         assert_eq!(text.matches("not allowed; ").count(), 2, "{text}");
         assert!(
