@@ -133,7 +133,8 @@ fn allowed_then(session: &Session, named: &Named, entries: &[Entry]) -> PlanOpti
 /// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart,
 /// and so is what an undo found changed and left.
 fn strange_files(drift: &Drift, entries: &[Entry]) -> Vec<(String, Option<EntryId>)> {
-    let sources = drift.knobs.iter().filter_map(|knob| knob.persisted.as_ref());
+    // A line that another file overrules is in the way of the next apply all the same.
+    let sources = drift.knobs.iter().flat_map(|knob| knob.persisted.iter().chain(&knob.overridden));
     let ours = sources.filter_map(|found| Persisted::own_file(&found.source));
     let is_known = |file: &str| {
         let mut open = entries.iter().filter(|entry| entry.is_open());

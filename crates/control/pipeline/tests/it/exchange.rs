@@ -260,8 +260,8 @@ fn one_place_each(session: &Session, observation: &Observation, shape: &str) -> 
     want.collect()
 }
 
-/// A path that there is not is passed over by a script without a word: each form by which a profile may name places must
-/// come to the places themselves.
+/// A path that there is not is passed over by a script without a word: each form by which a profile may name places
+/// must come to the places themselves.
 #[test]
 fn what_goes_out_means_the_places_of_the_plan_in_every_format() {
     let mut seen = BTreeSet::new();
