@@ -750,7 +750,10 @@ fn a_confirm_that_brings_its_parameters_at_the_next_boot_is_done() {
     tree.put("/etc/default/grub.d/99-local.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
     let confirmed = confirm(&tree.session()).expect("confirmed");
     assert_eq!(confirmed.exit, Exit::Findings);
-    assert!(confirmed.hints.concat().contains("boot.skew_tick"), "{:?}", confirmed.hints);
+    let is_told = |left: &planish_model::Unpersisted| {
+        left.place == "cmdline:skew_tick" && left.reason.contains("99-local.cfg:1")
+    };
+    assert!(confirmed.unpersisted.iter().any(is_told), "{:?}", confirmed.unpersisted);
 }
 
 #[test]
