@@ -67,8 +67,8 @@ fn pages_go_back_when_the_benchmark_ends() {
     ended_by("pages_go_back_when_the_benchmark_ends", |child| drop(child.stdin.take()));
 }
 
-/// As a terminal ends it: the whole group. Not by the signal of Ctrl-C, which a shell has what it runs in the background
-/// ignore, and these tests with it.
+/// As a terminal ends it: the whole group. Not by the signal of Ctrl-C, which a shell has what it runs in the
+/// background ignore, and these tests with it.
 #[test]
 fn pages_go_back_after_the_end_of_the_group() {
     ended_by("pages_go_back_after_the_end_of_the_group", |child| {
