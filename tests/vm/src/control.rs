@@ -8,9 +8,6 @@ use crate::{planish, settings};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::fs;
-use std::process::Stdio;
-use std::thread::sleep;
-use std::time::Duration;
 
 const PROFILES: &str = "/etc/planish/profiles";
 /// The pools that have room in a small guest.
@@ -135,17 +132,8 @@ fn killed(flips: &[Flip]) -> Result<Outcome> {
     let (mut half_way_count, mut named_count) = (0, 0);
     for moment in 1..=KILL_COUNT {
         let lines = journal_lines() + step_count * moment / (KILL_COUNT + 1);
-        let mut child = planish::command(&["apply", "guest", "--yes"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("start planish apply")?;
         // The intent is one line, and each step has another at least.
-        while journal_lines() <= lines && child.try_wait().context("look at planish")?.is_none() {
-            sleep(Duration::from_micros(200));
-        }
-        child.kill().context("kill planish")?;
-        let was_killed = child.wait().context("wait for planish")?.code().is_none();
+        let was_killed = planish::killed_when(&["apply", "guest", "--yes"], || Ok(journal_lines() > lines))?;
         let is_changed = settings::ensure_same(&before, &settings::read_all()).is_err();
         half_way_count += usize::from(was_killed && is_changed);
         named_count += usize::from(way_back().with_context(|| format!("undo after kill {moment}"))?);

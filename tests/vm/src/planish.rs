@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 const BINARY: &str = "/bin/planish";
 
@@ -63,4 +66,15 @@ pub fn json(args: &[&str], exits: &[i32]) -> Result<Value> {
         );
     }
     serde_json::from_str(&run.stdout).with_context(|| format!("JSON of planish {}", args.join(" ")))
+}
+
+/// Starts planish and kills it as soon as `is_time` says so: whether it was at work until then, and not at its end before.
+pub fn killed_when(args: &[&str], is_time: impl Fn() -> Result<bool>) -> Result<bool> {
+    let silent = |mut command: Command| command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut child = silent(command(args)).with_context(|| format!("start planish {}", args.join(" ")))?;
+    while !is_time()? && child.try_wait().context("look at planish")?.is_none() {
+        sleep(Duration::from_micros(200));
+    }
+    child.kill().context("kill planish")?;
+    Ok(child.wait().context("wait for planish")?.signal().is_some())
 }
