@@ -7,6 +7,7 @@ use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,
 };
 
+use crate::crash::{assert_clean, kill_everywhere};
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
 
@@ -383,17 +384,5 @@ fn a_host_without_the_groups_for_it_is_none_of_it() {
 
 #[test]
 fn limits_of_parts_survive_kills() {
-    let counter = Fuse::counting();
-    applied(&fused(tree().options(), &counter));
-    for operation in 0..counter.operations() {
-        let tree = tree();
-        let start = tree.snapshot();
-        let moment = MOMENTS[operation % MOMENTS.len()];
-        until_killed(|| applied(&fused(tree.options(), &Fuse::at(operation, moment))));
-        undo(&tree.session(), Target::All, false).expect("undone");
-        for entry in tree.entries() {
-            undo(&tree.session(), Target::Entry(entry.id), true).expect("forced");
-        }
-        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "killed {moment:?} operation {operation}");
-    }
+    assert_clean(&kill_everywhere(&tree, &|_| (), &|session| drop(applied(session))));
 }

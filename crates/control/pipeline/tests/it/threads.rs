@@ -7,7 +7,7 @@ use planish_pipeline::{
     Applied, ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo,
 };
 
-use crate::faults::{Fuse, MOMENTS, fused, until_killed};
+use crate::crash::{assert_clean, kill_everywhere};
 use crate::tree::*;
 
 fn place(cpu: u32) -> String {
@@ -138,14 +138,5 @@ fn threads_survive_kills() {
         tree.put(&place(5), "batch:3\n");
         tree
     };
-    let counter = Fuse::counting();
-    applied(&fused(tree().options(), &counter));
-    for operation in 0..counter.operations() {
-        let tree = tree();
-        let start = tree.snapshot();
-        let moment = MOMENTS[operation % MOMENTS.len()];
-        until_killed(|| applied(&fused(tree.options(), &Fuse::at(operation, moment))));
-        undo(&tree.session(), Target::All, false).expect("undone");
-        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "killed {moment:?} operation {operation}");
-    }
+    assert_clean(&kill_everywhere(&tree, &|_| (), &|session| drop(applied(session))));
 }
