@@ -10,7 +10,7 @@ use planish_model::Catalogue;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue::embedded().expect("sound"));
 
-const FORMATS: [ImportFormat; 9] = [
+const FORMATS: [ImportFormat; 10] = [
     ImportFormat::Script,
     ImportFormat::Sysctl,
     ImportFormat::Tmpfiles,
@@ -20,6 +20,7 @@ const FORMATS: [ImportFormat; 9] = [
     ImportFormat::Ansible,
     ImportFormat::NodeTuning,
     ImportFormat::Udev,
+    ImportFormat::Unit,
 ];
 
 fuzz_target!(|text: &str| {

@@ -17,6 +17,8 @@ pub struct Item {
     pub value: String,
     /// What to give the kernel at boot, for a boot parameter.
     pub argument: Option<String>,
+    /// What a drop-in of systemd says, for a setting of a unit: a section and its lines, as an apply writes them.
+    pub drop_in: Option<String>,
 }
 
 /// What a place is to other tools.
@@ -36,8 +38,28 @@ pub(crate) enum Kind<'a> {
     Held,
     /// What the default group of resctrl has: several lines of one file.
     Share,
+    /// What systemd gives a unit, by a drop-in.
+    Unit(Unit<'a>),
     /// Any other file.
     File,
+}
+
+/// A setting of a unit.
+#[derive(Debug)]
+pub(crate) struct Unit<'a> {
+    /// The unit, with its kind, or a pattern of units: `mongod.service`.
+    pub(crate) name: &'a str,
+    /// The section that it stands in, with its brackets.
+    pub(crate) section: &'a str,
+    /// Its lines.
+    pub(crate) lines: &'a str,
+}
+
+impl Unit<'_> {
+    /// Whether it is one unit, and no pattern of some.
+    pub(crate) fn is_one(&self) -> bool {
+        !self.name.contains(['*', '?', '['])
+    }
 }
 
 impl Item {
@@ -53,7 +75,8 @@ impl Item {
     pub fn at(knob: &Knob, place: &str, value: &str) -> Self {
         let value = knob.r#type.normal(value);
         let argument = knob.boot_argument(&value);
-        Self { knob: knob.id.clone(), place: place.to_owned(), value, argument }
+        let drop_in = knob.is_own_file().then(|| knob.r#type.in_file(place, &value));
+        Self { knob: knob.id.clone(), place: place.to_owned(), value, argument, drop_in }
     }
 
     /// What its place is: of one kind, and of no other.
@@ -71,6 +94,9 @@ impl Item {
         }
         if let Some(threads) = Threads::of(&self.place, &self.value) {
             return Kind::Threads(threads);
+        }
+        if let Some(unit) = self.of_unit() {
+            return Kind::Unit(unit);
         }
         match self.place.as_str() {
             place::RESCTRL_DEFAULT => Kind::Share,
@@ -96,11 +122,20 @@ impl Item {
         if let Kind::Threads(threads) = self.kind() { Some(threads) } else { None }
     }
 
+    /// The unit of systemd that it is a setting of.
+    pub(crate) fn of_unit(&self) -> Option<Unit<'_>> {
+        let (section, lines) = self.drop_in.as_deref()?.split_once('\n')?;
+        let (folder, _) = self.place.rsplit_once('/')?;
+        let name = folder.rsplit('/').next()?.strip_suffix(".d")?;
+        Some(Unit { name, section, lines })
+    }
+
     /// A line of a shell script that sets it, where it is no file.
     pub(crate) fn command_line(&self) -> Option<String> {
         match self.kind() {
             Kind::Card(command) => Some(command.line()),
             Kind::Threads(threads) => Some(threads.line()),
+            Kind::Mount => mounts::line(&self.place, &self.value),
             _ => None,
         }
     }

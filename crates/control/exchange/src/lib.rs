@@ -11,6 +11,7 @@
 //! | tuned profile | yes | yes |
 //! | kernel arguments | yes | yes |
 //! | rules of udev | yes | for disks, beside `tmpfiles.d` |
+//! | units of systemd, drop-ins | limits of services, and what a shell sets | drop-ins, in all that are no tuned |
 //! | saptune note | yes | |
 //! | Ansible tasks, Node Tuning object | yes | yes |
 //!

@@ -55,7 +55,6 @@ fn there_and_back(format: ExportFormat, items: &[Item]) -> BTreeMap<KnobId, Want
     for file in &files {
         let guessed = ImportFormat::guess(&file.text);
         let format = match (format, file.path.as_str()) {
-            (_, path) if path.ends_with(".service") => continue,
             (ExportFormat::KernelArgs, _) => ImportFormat::KernelArgs,
             (_, path) if path.contains("/tmpfiles.d/") => ImportFormat::Tmpfiles,
             (_, path) if path.contains("/sysctl.d/") => ImportFormat::Sysctl,
@@ -96,6 +95,7 @@ fn the_fuzzer_starts_from_a_file_of_each_format() {
         ("tmpfiles", ImportFormat::Tmpfiles),
         ("tuned", ImportFormat::Tuned),
         ("udev", ImportFormat::Udev),
+        ("unit", ImportFormat::Unit),
     ];
     let seeds = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/seeds/import"));
     for (name, format) in formats {

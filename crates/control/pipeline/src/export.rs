@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use planish_exchange::Item;
 use planish_model::{
-    Case, Catalogue, Conditions, Knob, KnobId, Part, Plan, Profile, Step, VerdictKind, Want,
+    Case, Catalogue, Conditions, Knob, KnobId, Part, Plan, Profile, Skipped, Step, VerdictKind, Want,
 };
 use serde::Serialize;
 
@@ -33,6 +33,8 @@ pub struct Outgoing {
     pub items: Vec<Item>,
     /// What is left out.
     pub left_out: Vec<LeftOut>,
+    /// What goes out though a plan for this host sets nothing of it, and why that is so: other hosts may have it.
+    pub not_here: Vec<LeftOut>,
 }
 
 /// A profile for machines like this one, or a plan with its very places.
@@ -103,15 +105,23 @@ fn of_profile(
             out.computed(knob, made);
             continue;
         }
-        match &profile.want[&id] {
-            Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => out.computed(knob, made),
-            Want::Case(case) => out.cases(knob, std::slice::from_ref(case.as_ref()), host),
-            Want::Cases(cases) => out.cases(knob, cases, host),
+        let cases = match &profile.want[&id] {
+            Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => {
+                out.computed(knob, made);
+                continue;
+            }
+            Want::Case(case) => vec![case.as_ref().clone()],
+            Want::Cases(cases) => cases.clone(),
             plain @ (Want::Int(_) | Want::Text(_)) => {
                 let (value, needs) = (plain.literal().unwrap_or_default(), Conditions::default());
-                out.cases(knob, &[Case { value, only: None, needs }], host);
+                vec![Case { value, only: None, needs }]
             }
+        };
+        match knob.is_own_file() {
+            true => out.units(knob, &cases, host, made),
+            false => out.cases(knob, &cases, host),
         }
+        out.say_not_here(knob, made);
     }
     if profile.placement.is_some() {
         out.placed(&profile, made, catalogue);
@@ -131,10 +141,8 @@ const PLACED: &str =
 
 /// Why no other tool is given a knob, whatever else it is given.
 fn beyond_export(knob: &Knob) -> Option<&'static str> {
-    if knob.is_own_file() {
-        return Some(
-            "a drop-in of a unit, which other tools do not take back: an apply of its profile writes it",
-        );
+    if knob.is_own_file() && planish_decide::is_placed(knob) {
+        return Some(PLACED);
     }
     if knob.path.starts_with(planish_model::place::RESCTRL_GROUPS) {
         return Some(
@@ -149,7 +157,7 @@ fn beyond_export(knob: &Knob) -> Option<&'static str> {
 
 impl Outgoing {
     fn new(name: String, summary: String) -> Self {
-        Self { name, summary, items: Vec::new(), left_out: Vec::new() }
+        Self { name, summary, items: Vec::new(), left_out: Vec::new(), not_here: Vec::new() }
     }
 
     /// Values for patterns of places. In a profile the first case that means a place counts, elsewhere the last.
@@ -175,6 +183,57 @@ impl Outgoing {
             }
         }
         self.items.extend(counted.into_iter().rev());
+    }
+
+    /// Settings of units: of those that are here what a plan gives them, which is never less than they have; of others
+    /// what the profile says, where it names them. Which units a pattern means a host tells that has some.
+    fn units(&mut self, knob: &Knob, cases: &[Case], host: &planish_model::HostFacts, made: &Plan) {
+        let rows = made.skipped.iter().filter(|row| row.knob == knob.id).map(|row| &row.place);
+        let planned: BTreeSet<&String> =
+            wanted(made).filter(|step| step.knob == knob.id).map(|step| &step.place).chain(rows).collect();
+        let here = |place: &str| planned.iter().any(|at| at.as_str() == place);
+        if planned.iter().any(|place| **place != knob.path) {
+            self.computed(knob, made);
+        }
+        for case in cases {
+            if let Some(reason) = planish_decide::unmet(&case.needs, host) {
+                let reason = format!("`{}`: advice {reason}", case.value);
+                self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+                continue;
+            }
+            let only = case.only.as_deref().unwrap_or_default();
+            let is_here = |at: &&String| planish_model::place::is_meant(&knob.path, at, only);
+            if planned.iter().any(is_here) {
+                continue;
+            }
+            let items = Item::meant(knob, Some(only), &case.value);
+            let known: BTreeSet<String> = self.items.iter().map(|item| item.place.clone()).collect();
+            let is_named = |item: &Item| !item.place.contains(['*', '?', '[']);
+            // `mongod.service` would be taken for `mongod.service.service`.
+            if items.is_empty() || !items.iter().all(is_named) || only.ends_with(".service") {
+                let reason = format!(
+                    "no unit of this host is called `{only}`, and a file of its own needs the very name: say it in \
+                     `only`, without the kind at its end"
+                );
+                self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+                continue;
+            }
+            self.items
+                .extend(items.into_iter().filter(|item| !here(&item.place) && !known.contains(&item.place)));
+        }
+    }
+
+    /// Says that a knob goes out of which a plan for this host sets nothing, and why.
+    fn say_not_here(&mut self, knob: &Knob, made: &Plan) {
+        let is_out = self.items.iter().any(|item| item.knob == knob.id);
+        let mut rows = made.skipped.iter().filter(|row| row.knob == knob.id);
+        let is_set = |row: &Skipped| row.satisfied || row.verdict.verdict == VerdictKind::Reboot;
+        if !is_out || wanted(made).any(|step| step.knob == knob.id) || rows.clone().any(is_set) {
+            return;
+        }
+        if let Some(row) = rows.next() {
+            self.not_here.push(LeftOut { knob: knob.id.clone(), reason: row.verdict.reason.clone() });
+        }
     }
 
     /// What a placement sets besides what the profile wants by itself.

@@ -1,6 +1,7 @@
-//! Tasks of Ansible: `ansible.posix.sysctl` for /proc/sys, a file of `tmpfiles.d` for everything else.
+//! Tasks of Ansible: `ansible.posix.sysctl` for /proc/sys, a file of `tmpfiles.d` for everything else, and drop-ins for
+//! units.
 
-use super::{ExportedFile, Head, arguments};
+use super::{ExportedFile, Head, arguments, units};
 use crate::item::Item;
 
 pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
@@ -39,5 +40,31 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
              ansible.builtin.command: grubby --update-kernel=ALL --args=\"{given}\"\n"
         );
     }
+    text += &of_units(head, items);
     vec![ExportedFile { path: format!("{name}.yml"), text }]
+}
+
+/// A folder and a file for each unit; systemd is told once of all of them, where one has changed.
+fn of_units(head: &Head<'_>, items: &[Item]) -> String {
+    let name = head.name;
+    let (mut text, mut changed) = (String::new(), Vec::new());
+    for (number, one) in units::drop_ins(head, items).iter().enumerate() {
+        let lines: String = one.text().lines().map(|line| format!("      {line}\n")).collect();
+        let (unit, folder, path) = (&one.unit, one.folder(), one.path());
+        text += &format!(
+            "- name: {name} folder for {unit}\n  become: true\n  ansible.builtin.file:\n    path: {folder}\n    \
+             state: directory\n    mode: \"0755\"\n\
+             - name: {name} settings of {unit}\n  become: true\n  ansible.builtin.copy:\n    dest: {path}\n    \
+             mode: \"0644\"\n    content: |\n{lines}  register: planish_unit_{number}\n"
+        );
+        changed.push(format!("planish_unit_{number} is changed"));
+    }
+    if !changed.is_empty() {
+        text += &format!(
+            "- name: {name} have systemd read them\n  become: true\n  ansible.builtin.systemd:\n    \
+             daemon_reload: true\n  when: {}\n",
+            changed.join(" or ")
+        );
+    }
+    text
 }

@@ -1,9 +1,10 @@
 //! `sysctl.d` for /proc/sys, `tmpfiles.d` for everything else, and a unit that applies both again: at boot the modules
-//! whose files they name may be loaded late. Disks have rules of udev besides: they come and go.
+//! whose files they name may be loaded late. It runs what is a command, too. Disks have rules of udev besides: they come
+//! and go. Units get drop-ins.
 
 use planish_udev::DiskKey;
 
-use super::{ExportedFile, Head};
+use super::{ExportedFile, Head, units};
 use crate::item::Item;
 
 /// The lines for `sysctl.d`.
@@ -48,8 +49,8 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
         files.push(ExportedFile { path, text: head.comment() + &rules });
     }
     for line in items.iter().filter_map(Item::command_line) {
-        // systemd takes `$` for a variable of its own.
-        let line = line.replace('$', "$$").replace('"', "\\\"");
+        // systemd takes `$` for a variable of its own, and `%` for what it knows of the unit.
+        let line = line.replace('\\', "\\\\").replace('$', "$$").replace('%', "%%").replace('"', "\\\"");
         starts += &format!("ExecStart=/bin/sh -c \"failed=0; {}; exit $$failed\"\n", line.trim_end());
     }
     if !starts.is_empty() {
@@ -63,5 +64,6 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
         files
             .push(ExportedFile { path: format!("/etc/systemd/system/{}-settings.service", head.name), text });
     }
+    files.extend(units::drop_ins(head, items).into_iter().map(units::DropIn::into_file));
     files
 }

@@ -7,10 +7,11 @@ mod files;
 mod node_tuning;
 mod script;
 mod tuned;
+mod units;
 
 use std::collections::BTreeSet;
 
-use planish_model::{Profile, mounts};
+use planish_model::{Profile, mounts, place};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -84,10 +85,18 @@ pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
                 "which mounts are meant only the machine's own table tells: name one by its path, or planish apply",
             );
         }
-        return (format != ExportFormat::Script).then_some(
-            "an option of a mount that is there is set by a remount, which only a script does: export script, or \
-             planish apply",
+        let odd = |c: char| c.is_control() || "'\"\\$`{".contains(c);
+        if place::mount_point(&item.place).is_some_and(|path| path.contains(odd)) {
+            return Some("its path has a character that other tools would take for their own: planish apply");
+        }
+        let runs_none = [ExportFormat::Tuned, ExportFormat::NodeTuning, ExportFormat::KernelArgs];
+        return runs_none.contains(&format).then_some(
+            "an option of a mount that is there is set by a remount, which is a command: export script, sysctl or \
+             ansible, or planish apply",
         );
+    }
+    if let Kind::Unit(unit) = kind {
+        return units::beyond(format, &unit);
     }
     let Kind::Boot = kind else {
         return (format == ExportFormat::KernelArgs).then_some(
@@ -172,7 +181,7 @@ fn covers(pattern: &str, place: &str) -> bool {
     let (mut wide, mut narrow) = (pattern.split('/'), place.split('/'));
     loop {
         match (wide.next(), narrow.next()) {
-            (Some(a), Some(b)) if planish_model::place::matches(&a.replace("[0-9]*", "*"), b) => {}
+            (Some(a), Some(b)) if place::matches(&a.replace("[0-9]*", "*"), b) => {}
             (None, None) => return true,
             _ => return false,
         }

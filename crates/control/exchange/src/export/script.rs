@@ -1,8 +1,8 @@
 //! A shell script: one line a value, and a loop where many places are meant.
 
-use planish_model::{mounts, quoted};
+use planish_model::quoted;
 
-use super::{ExportedFile, Head, arguments};
+use super::{ExportedFile, Head, arguments, units};
 use crate::item::{Item, Kind};
 
 /// What the default group of resctrl has.
@@ -10,9 +10,10 @@ const SCHEMATA: &str = "/sys/fs/resctrl/schemata";
 
 pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
     let mut text = format!("#!/bin/sh\n{}set -u\nfailed=0\n\n", head.comment());
-    for item in items.iter().filter(|item| !item.is_boot()) {
+    for item in items.iter().filter(|item| !item.is_boot() && item.drop_in.is_none()) {
         text += &line(item);
     }
+    text += &units::lines(head, items);
     let given = arguments(items);
     if !given.is_empty() {
         text += &format!("\n# Boot with these on the kernel command line:\n#   {given}\n");
@@ -22,11 +23,8 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
 }
 
 /// One value. A place that is not there is passed over: a profile is for many machines.
-pub(super) fn line(item: &Item) -> String {
+fn line(item: &Item) -> String {
     if let Some(line) = item.command_line() {
-        return line;
-    }
-    if let Some(line) = mounts::line(&item.place, &item.value) {
         return line;
     }
     if let Kind::Share = item.kind() {

@@ -22,6 +22,11 @@ fn items() -> Vec<Item> {
     ]
 }
 
+fn text_of(format: ExportFormat, items: &[Item]) -> String {
+    let files = export(format, "mine", "A test.", items).expect("plain values");
+    files.iter().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
+}
+
 fn text(format: ExportFormat) -> String {
     let files = export(format, "mine", "A $(test) of\nmine.", &items()).expect("plain values");
     files.iter().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
@@ -135,7 +140,7 @@ fn a_format_without_an_order_takes_no_place_twice() {
 }
 
 #[test]
-fn options_of_mounts_are_remounts_of_a_script_and_of_nothing_else() {
+fn options_of_mounts_are_remounts_where_commands_are_run() {
     let items = [
         item("mount.atime", Some("/data/a b"), "noatime"),
         item("tmpfs.size", Some("/dev/shm"), "50%"),
@@ -151,9 +156,15 @@ fn options_of_mounts_are_remounts_of_a_script_and_of_nothing_else() {
             "! mountpoint -q /dev/shm || mount --options-source mtab -o remount,huge=advise /dev/shm || failed=1",
         ]
     );
+    let unit = text_of(ExportFormat::Sysctl, &items);
+    let start = "ExecStart=/bin/sh -c \"failed=0; ! mountpoint -q /dev/shm || mount --options-source mtab -o \
+                 remount,size=50%% /dev/shm || failed=1; exit $$failed\"";
+    assert!(unit.lines().any(|line| line == start), "{unit}");
+    let odd = item("mount.atime", Some("/data/it's"), "noatime");
+    let runs = [ExportFormat::Script, ExportFormat::Sysctl, ExportFormat::Ansible];
     for format in ExportFormat::ALL {
-        let is_script = format == ExportFormat::Script;
-        assert_eq!(beyond(format, &items[0]).is_none(), is_script, "{}", format.name());
+        assert_eq!(beyond(format, &items[0]).is_none(), runs.contains(&format), "{}", format.name());
+        assert!(beyond(format, &odd).is_some_and(|why| why.contains("its path")), "{}", format.name());
         for only in [None, Some("/data/*"), Some("data*")] {
             let many = item("mount.atime", only, "noatime");
             assert!(beyond(format, &many).is_some_and(|why| why.contains("by its path")), "{only:?}");
@@ -168,10 +179,7 @@ fn settings_of_cards_are_the_words_of_ethtool() {
         item("net.feature_lro", Some("ens*"), "0"),
         item("net.feature_gro", Some("ens*"), "1"),
     ];
-    let text = |format| -> String {
-        let files = export(format, "mine", "A test.", &items).expect("plain values");
-        files.iter().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
-    };
+    let text = |format| text_of(format, &items);
     let script = "for nic in /sys/class/net/*; do [ ! -e \"$nic/device\" ] || ethtool -G \"${nic##*/}\" rx 4096 || \
                   failed=1; done";
     assert!(text(ExportFormat::Script).lines().any(|line| line == script));
@@ -183,4 +191,50 @@ fn settings_of_cards_are_the_words_of_ethtool() {
     let start = "ExecStart=/bin/sh -c \"failed=0; for nic in /sys/class/net/*; do [ ! -e \\\"$$nic/device\\\" ] || \
                  ethtool -G \\\"$${nic##*/}\\\" rx 4096 || failed=1; done; exit $$failed\"";
     assert!(unit.lines().any(|line| line == start) && !unit.contains("tmpfiles.d"), "{unit}");
+}
+
+#[test]
+fn settings_of_units_are_one_drop_in_for_each_unit() {
+    let items = [
+        item("unit.nofile", Some("mongod"), "64000:524288"),
+        item("unit.nproc", Some("mongod"), "64000"),
+        item("unit.nofile", Some("a@1"), "infinity"),
+        item("unit.allowed_cpus", Some("system.slice"), "0-3"),
+    ];
+    let path = "/etc/systemd/system/mongod.service.d/zz-export-mine.conf";
+    let text = format!(
+        "# {path}\n# Of the profile mine, by planish export.\n[Service]\nLimitNOFILE = 64000:524288\n\
+         LimitNPROC = 64000\n"
+    );
+    let files = export(ExportFormat::Sysctl, "mine", "A test.", &items).expect("plain values");
+    assert_eq!((files.len(), &files[0].path, &files[0].text), (3, &path.to_owned(), &text));
+    assert!(files[2].text.ends_with("[Slice]\nAllowedCPUs=\nAllowedCPUs = 0-3\n"), "{}", files[2].text);
+    let script = text_of(ExportFormat::Script, &items);
+    for line in [
+        "[ ! -d /etc/systemd/system ] || mkdir -p /etc/systemd/system/a@1.service.d || failed=1",
+        "[ ! -d /run/systemd/system ] || systemctl daemon-reload || failed=1",
+        "# What a unit gets counts from its next start on: systemctl restart mongod.service a@1.service system.slice",
+    ] {
+        assert!(script.lines().any(|found| found == line), "{line}\n{script}");
+    }
+    let tasks = text_of(ExportFormat::Ansible, &items);
+    assert!(tasks.ends_with(
+        "  when: planish_unit_0 is changed or planish_unit_1 is changed or planish_unit_2 is changed\n"
+    ));
+    let many = item("unit.nofile", Some("redis*"), "65536");
+    let odd = item("unit.nofile", Some("dev-a\\x2db"), "65536");
+    for format in ExportFormat::ALL {
+        let carries = [ExportFormat::Script, ExportFormat::Sysctl, ExportFormat::Ansible].contains(&format);
+        assert_eq!(beyond(format, &items[0]).is_none(), carries, "{}", format.name());
+        assert!(
+            beyond(format, &many).is_some_and(|why| why.contains("name one in `only`")),
+            "{}",
+            format.name()
+        );
+        assert!(
+            beyond(format, &odd).is_some_and(|why| why.contains("the name of the unit")),
+            "{}",
+            format.name()
+        );
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::collect::Collector;
 use super::yaml::{Kind, Node};
-use super::{script, sysctl, tmpfiles};
+use super::{drop_in, script, sysctl, tmpfiles, unit};
 
 /// Keys of a play or a block that hold tasks which are done in any case.
 const OF_TASKS: [&str; 5] = ["tasks", "pre_tasks", "post_tasks", "block", "always"];
@@ -113,9 +113,20 @@ fn holds_template(node: &Node) -> bool {
 
 /// Whether a task has files read that others wrote, and sets nothing by itself.
 fn only_applies(name: &str, arguments: &Node) -> bool {
-    let command = command(arguments);
-    ["command", "shell"].contains(&name)
-        && (command.starts_with("systemd-tmpfiles --create") || command.starts_with("sysctl --system"))
+    let keys = || arguments.entries().iter().map(|(key, _)| key.as_str());
+    match name {
+        "command" | "shell" => {
+            let applies = ["systemd-tmpfiles --create", "sysctl --system", "systemctl daemon-reload"];
+            applies.iter().any(|applies| command(arguments).starts_with(applies))
+        }
+        // The folder of a drop-in, and the reload behind it.
+        "file" => {
+            let path = ["path", "dest", "name"].iter().find_map(|key| arguments.text_of(key));
+            arguments.text_of("state") == Some("directory") && path.is_some_and(unit::is_folder)
+        }
+        "systemd" | "systemd_service" => keys().count() > 0 && keys().all(|key| key == "daemon_reload"),
+        _ => false,
+    }
 }
 
 /// The command of a task, whichever way it is written.
@@ -159,6 +170,8 @@ fn copied(arguments: &Node, line: usize, told: &str, collector: &mut Collector<'
         sysctl::read(&content.numbered(), collector);
     } else if path.contains("/tmpfiles.d/") {
         tmpfiles::read(&content.numbered(), collector);
+    } else if drop_in::is_one(path) {
+        unit::read(&content.numbered(), Some(path), collector);
     } else {
         collector.refuse(
             line,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use planish_model::cards::{self, Said};
-use planish_model::{Case, Catalogue, Conditions, KnobId, Nodes, Want, is_by_size, place};
+use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Nodes, Want, is_by_size, place};
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
@@ -109,6 +109,11 @@ impl<'a> Collector<'a> {
                 self.remark(format!("pages of the default size, taken for {PAGE_BY_DEFAULT}"));
             }
         }
+    }
+
+    /// All knobs that there are.
+    pub(crate) fn knobs(&self) -> impl Iterator<Item = &'a Knob> + use<'a> {
+        self.catalogue.knobs()
     }
 
     /// Whether there is a knob of this name.

@@ -4,6 +4,7 @@ mod ansible;
 mod arguments;
 mod collect;
 mod devices;
+mod drop_in;
 mod ini;
 mod node_tuning;
 mod recognise;
@@ -14,6 +15,7 @@ mod tmpfiles;
 mod tuned;
 mod tuned_files;
 mod udev;
+mod unit;
 mod write;
 mod yaml;
 
@@ -47,6 +49,8 @@ pub enum ImportFormat {
     NodeTuning,
     /// Rules of udev.
     Udev,
+    /// A unit of systemd, or a drop-in of one.
+    Unit,
 }
 
 impl ImportFormat {
@@ -63,6 +67,7 @@ impl ImportFormat {
             Self::Ansible => "ansible",
             Self::NodeTuning => "node-tuning",
             Self::Udev => "udev",
+            Self::Unit => "unit",
         }
     }
 
@@ -78,6 +83,7 @@ impl ImportFormat {
             (_, "tuned.conf", _) => Some(Self::Tuned),
             (_, "sysctl.conf", _) | ("sysctl.d", _, "conf") => Some(Self::Sysctl),
             ("tmpfiles.d", _, "conf") => Some(Self::Tmpfiles),
+            _ if unit::unit_of(path).is_some() => Some(Self::Unit),
             _ => None,
         }
     }
@@ -94,6 +100,9 @@ impl ImportFormat {
             return if is_object { Self::NodeTuning } else { Self::Ansible };
         }
         let plain: Vec<&str> = lines.by_ref().filter(|line| !line.starts_with(['#', ';'])).collect();
+        if plain.first().is_some_and(|line| unit::is_section(line)) {
+            return Self::Unit;
+        }
         // `[ -f /x ]` is a test of the shell.
         let section = |line: &&&str| {
             line.strip_prefix('[').is_some_and(|rest| !rest.starts_with(['[', ' ']) && rest.contains(']'))
@@ -163,11 +172,12 @@ pub struct Imported {
 /// Reads a foreign file as the profile `name`, and nothing that it includes.
 #[must_use]
 pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportFormat) -> Imported {
-    import_with(catalogue, name, text, format, None)
+    import_with(catalogue, name, text, format, None, None)
 }
 
 /// Reads a foreign file as the profile `name`. `files` gives those that a profile of tuned includes; each line of them
-/// has the number of the line that includes it, and is told with its own.
+/// has the number of the line that includes it, and is told with its own. `path` is where the file lies, which tells the
+/// unit that a drop-in is of.
 #[must_use]
 pub fn import_with(
     catalogue: &Catalogue,
@@ -175,6 +185,7 @@ pub fn import_with(
     text: &str,
     format: ImportFormat,
     files: Option<&Files<'_>>,
+    path: Option<&str>,
 ) -> Imported {
     let mut collector = Collector::new(catalogue);
     match format {
@@ -185,6 +196,7 @@ pub fn import_with(
         ImportFormat::Saptune => saptune::read(text, &mut collector),
         ImportFormat::KernelArgs => arguments::read(text, &mut collector),
         ImportFormat::Udev => udev::read(text, &mut collector),
+        ImportFormat::Unit => unit::read(text, path, &mut collector),
         ImportFormat::Ansible | ImportFormat::NodeTuning => match yaml::read(text) {
             Ok(documents) if format == ImportFormat::Ansible => ansible::read(&documents, &mut collector),
             Ok(documents) => node_tuning::read(&documents, &mut collector),

@@ -5,7 +5,7 @@
 
 use super::ImportFormat;
 use super::ini::{self, Entry};
-use super::{ansible, node_tuning, script, udev, yaml};
+use super::{ansible, node_tuning, script, udev, unit, yaml};
 use crate::error::ExchangeError;
 
 /// Plugins and sections of tuned (`tuned/plugins/` of the project). A section of another name says its `type`.
@@ -75,7 +75,8 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
     if let ImportFormat::Ansible | ImportFormat::NodeTuning = format {
         return of_yaml(text, format, lines.is_empty());
     }
-    if let Some(kind) = other_kind(&lines, says_script(text)) {
+    let is_unit = format == ImportFormat::Unit;
+    if let Some(kind) = other_kind(&lines, says_script(text)).filter(|_| !is_unit) {
         return Err(kind);
     }
     let fits: Vec<bool> = match format {
@@ -86,6 +87,7 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
             plain(&lines, &['#']).flat_map(str::split_whitespace).map(is_argument).collect()
         }
         ImportFormat::Udev => of_rules(&lines),
+        ImportFormat::Unit => unit::fits(text),
         ImportFormat::Tuned => of_tuned(&ini::entries(text)),
         ImportFormat::Saptune => of_saptune(&ini::entries(text)),
         ImportFormat::Ansible | ImportFormat::NodeTuning => unreachable!("answered before"),
@@ -175,7 +177,7 @@ fn other_kind(lines: &[&str], is_script: bool) -> Option<ExchangeError> {
             "it needs no import: planish plan FILE, with a slash in its name and .toml at its end",
         )
     } else if has(&["[Unit]", "[Install]"]) || lines.iter().any(|line| line.starts_with("ExecStart=")) {
-        ("a unit of systemd", "import the script that it starts")
+        ("a unit of systemd", "import it as one: --from unit")
     } else if first.starts_with('{')
         && lines.last().is_some_and(|line| line.ends_with('}'))
         && lines.len() > 1

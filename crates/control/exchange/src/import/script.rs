@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::collect::Collector;
+use super::drop_in;
 use crate::threads;
 use planish_model::{cards, mounts};
 
@@ -36,13 +37,14 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
 }
 
 /// Programs whose lines are read, or refused for what they are known to do.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "blockdev",
     "chrt",
     "cpupower",
     "echo",
     "ethtool",
     "ip",
+    "mkdir",
     "mount",
     "printf",
     "service",
@@ -251,10 +253,12 @@ fn command(line: usize, text: &str, collector: &mut Collector<'_>) {
 
 /// A test, a word of the shell, or a message: what stands around the command that counts.
 fn is_guard(part: &str) -> bool {
+    let part = part.strip_prefix("! ").unwrap_or(part);
     let first = program(part.split_whitespace().next().unwrap_or_default());
     let talk = first == "echo" && !part.contains(['>', '|']);
     let assignment = part.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.contains(' '));
-    talk || assignment || ["", "[", "[[", "test", "true", ":", "exit", "continue", "break"].contains(&first)
+    talk || assignment
+        || ["", "[", "[[", "test", "mountpoint", "true", ":", "exit", "continue", "break"].contains(&first)
 }
 
 /// One command, what becomes of its messages left out.
@@ -281,6 +285,8 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
             Err(why) => collector.refuse(line, text, why),
         },
         "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
+        "mkdir" if drop_in::makes_folder(&words) => {}
+        "systemctl" if drop_in::reloads(&words) => {}
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
         "mount" => mount(line, text, bare, collector),
         "swapoff" | "swapon" => collector.refuse(line, text, "turns swap on or off"),
@@ -441,6 +447,9 @@ fn echo(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
         return collector.refuse(line, text, "only talks");
     };
     let path = unquoted(path.trim());
+    if drop_in::is_one(path) {
+        return drop_in::written(line, path, &quoted_words(value), collector);
+    }
     if !(path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) {
         return collector.refuse(line, text, "writes to a file that is none of the kernel's");
     }

@@ -115,15 +115,14 @@ fn a_file_of_another_kind_is_refused_and_not_read_as_the_nearest() {
     let unit = "[Unit]\nDescription=x\n[Service]\nType=oneshot\nExecStart=/bin/true\n";
     let profile = "name = \"mine\"\nsummary = \"s\"\n\n[want]\n\"vm.swappiness\" = 1\n";
     let plan = "{\n  \"schema\": 1,\n  \"steps\": []\n}\n";
-    for (text, what) in [
-        (map, "YAML"),
-        (compose, "YAML"),
-        (unit, "a unit of systemd"),
-        (profile, "a profile of planish"),
-        (plan, "JSON"),
-    ] {
+    for (text, what) in [(map, "YAML"), (compose, "YAML"), (profile, "a profile of planish"), (plan, "JSON")]
+    {
         assert_eq!(told(text), Err(format!("it is {what}, and no file of a format that is read")));
     }
+    let as_sysctl = recognise(unit, ImportFormat::Sysctl).map_err(|error| (error.to_string(), error.cure()));
+    let unit_told = "it is a unit of systemd, and no file of a format that is read".to_owned();
+    assert_eq!(as_sysctl, Err((unit_told, "import it as one: --from unit".to_owned())));
+    assert_eq!(told(unit), Ok(()));
     assert_eq!(told("\u{1}\u{2}\u{fffd}abc"), Err("it is no text".to_owned()));
     assert_eq!(told("vm.swappiness = 1\0"), Err("it is no text".to_owned()));
     assert_eq!(told("# nothing\n\n"), Err("it sets nothing: no line of it says anything".to_owned()));
@@ -281,7 +280,7 @@ fn with_files(text: &str, others: &[(&str, &str)]) -> Imported {
         let (Asked::Profile(name) | Asked::Variables(name)) = asked;
         others.iter().find(|(other, _)| *other == name).map(|(_, text)| (*text).to_owned())
     };
-    import_with(&CATALOGUE, "mine", text, ImportFormat::Tuned, Some(&files))
+    import_with(&CATALOGUE, "mine", text, ImportFormat::Tuned, Some(&files), None)
 }
 
 #[test]
@@ -860,5 +859,93 @@ fn rules_of_udev_set_what_they_ask_by_name_and_are_refused_where_they_ask_more()
             !line.is_accepted() && line.reason.as_deref().is_some_and(|reason| reason.contains(why)),
             "{line:?}"
         );
+    }
+}
+
+/// A drop-in says what its unit gets, and its path which unit that is.
+#[test]
+fn a_drop_in_is_settings_of_the_unit_that_its_path_names() {
+    let text = "# /etc/systemd/system/mongod.service.d/limits.conf\n[Service]\nLimitNOFILE=64K\nLimitNPROC=\n\
+                LimitNPROC = 64000\nTasksMax=infinity\nCPUAffinity=1 2\nRestart=always\nNice=-5\nAllowedCPUs=3\n\
+                OOMScoreAdjust=\n# /usr/lib/systemd/system/system.slice.d/x.conf\n[Slice]\nAllowedCPUs=\n\
+                AllowedCPUs=0-3 \\\n  8\n";
+    assert_eq!(ImportFormat::guess(text), ImportFormat::Unit);
+    assert_eq!(recognise(text, ImportFormat::Unit), Ok(()));
+    let imported = read(text, ImportFormat::Unit);
+    let found: Vec<String> =
+        imported.profile.want.iter().map(|(id, want)| format!("{id} {want:?}")).collect();
+    for (id, only, value) in [
+        ("unit.allowed_cpus", "system.slice", "0-3,8"),
+        ("unit.nice", "mongod", "-5"),
+        ("unit.nofile", "mongod", "65536"),
+        ("unit.nproc", "mongod", "64000"),
+        ("unit.tasks_max", "mongod", "infinity"),
+    ] {
+        let Want::Case(case) = want(&imported, id) else { panic!("{found:?}") };
+        assert_eq!((case.only.as_deref(), case.value.as_str()), (Some(only), value), "{id}");
+    }
+    assert_eq!(found.len(), 5, "{found:?}");
+    let told = told(&imported);
+    for (line, why) in [
+        (7, "[placement]"),
+        (8, "no setting of units that planish has a knob for"),
+        (10, "[placement]"),
+        (11, "takes back what another file says"),
+    ] {
+        let start = format!("{line} - ");
+        assert!(told.iter().any(|row| row.starts_with(&start) && row.contains(why)), "{line}: {told:?}");
+    }
+    // Without a path nobody knows the unit, and with one the text need not say it.
+    let bare = "[Service]\nLimitNOFILE=5000\n";
+    let nowhere = read(bare, ImportFormat::Unit);
+    assert!(
+        nowhere.profile.want.is_empty()
+            && nowhere.lines[0].reason.as_ref().is_some_and(|why| { why.contains("of which unit") })
+    );
+    let path = "x/etc/systemd/system/redis.service.d/limits.conf";
+    assert_eq!(recognise_file(bare, path), Ok(ImportFormat::Unit));
+    let there = import_with(&CATALOGUE, "mine", bare, ImportFormat::Unit, None, Some(path));
+    assert!(matches!(want(&there, "unit.nofile"), Want::Case(case) if case.only.as_deref() == Some("redis")));
+}
+
+/// The usual way to have a boot set a file below /sys: a unit that runs a shell.
+#[test]
+fn what_a_unit_has_a_shell_set_is_read_and_nothing_that_is_conditional_or_elsewhere() {
+    let text = "[Unit]\nDescription=x\nAfter=y\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n\
+                ExecStart=/bin/sh -c 'echo never | tee /sys/kernel/mm/transparent_hugepage/enabled > /dev/null'\n\
+                ExecStart=/usr/sbin/sysctl -w vm.swappiness=1\nExecStart=/usr/bin/systemd-tmpfiles --create x.conf\n\
+                ExecStart=/opt/tune.sh\nExecStop=/bin/sh -c 'echo 1 > /proc/sys/vm/stat_interval'\n\n[Install]\n\
+                WantedBy=multi-user.target\n";
+    let imported = read(text, ImportFormat::guess(text));
+    assert_eq!(want(&imported, "thp.enabled"), &Want::Text("never".to_owned()));
+    assert_eq!((want(&imported, "vm.swappiness"), imported.profile.want.len()), (&Want::Int(1), 2));
+    let lines = |imported: &Imported| -> Vec<(usize, bool)> {
+        imported.lines.iter().map(|row| (row.line, row.is_accepted())).collect()
+    };
+    assert_eq!(lines(&imported), [(8, true), (9, true), (11, false), (12, false)]);
+    let some = text.replace("After=y", "ConditionPathExists=/x");
+    let imported = read(&some, ImportFormat::Unit);
+    assert_eq!(lines(&imported), [(8, false), (9, false), (10, false), (11, false), (12, false)]);
+    assert!(
+        told(&imported)[0].contains("runs only where ConditionPathExists=/x holds"),
+        "{:?}",
+        told(&imported)
+    );
+}
+
+#[test]
+fn a_script_that_writes_a_drop_in_is_read_line_by_line() {
+    let text = "#!/bin/sh\nmkdir -p /etc/systemd/system/mongod.service.d\n\
+                printf '%s\\n' '[Service]' 'LimitNOFILE=64000' > /etc/systemd/system/mongod.service.d/a.conf\n\
+                systemctl daemon-reload\nmkdir -p /data\n\
+                echo -e '[Service]\\nNice=5' > /etc/systemd/system/mongod.service.d/b.conf\n\
+                printf '[Service]\\nNice=-5\\n' > /etc/systemd/system/mongod.service.d/c.conf\n\
+                systemctl restart mongod\n";
+    let imported = read(text, ImportFormat::Script);
+    let rows: Vec<_> = imported.lines.iter().map(|row| (row.line, row.is_accepted())).collect();
+    assert_eq!(rows, [(3, true), (5, false), (6, false), (7, true), (8, false)], "{:#?}", imported.lines);
+    for (id, value) in [("unit.nofile", "64000"), ("unit.nice", "-5")] {
+        let Want::Case(case) = want(&imported, id) else { panic!("{id}") };
+        assert_eq!((case.only.as_deref(), case.value.as_str()), (Some("mongod"), value));
     }
 }

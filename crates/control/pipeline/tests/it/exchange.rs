@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use planish_exchange::{ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
 use planish_model::{
-    Case, Class, Conditions, Knob, KnobId, Observation, Plan, Profile, VerdictKind, Want, place,
+    Case, Catalogue, Class, Conditions, Knob, KnobId, Nodes, Observation, Plan, Profile, Undo, ValueType,
+    VerdictKind, Want, place,
 };
 use planish_pipeline::{Outgoing, PlanOptions, Session, SessionOptions, Source, outgoing, plan};
 
@@ -35,23 +36,31 @@ fn writes(plan: &Plan, left_out: &BTreeSet<KnobId>) -> BTreeSet<(String, String)
 }
 
 /// What formats do not carry though a plan would write it: the beginning of a path, the formats, and why. A row that is
-/// dropped and stands not here fails the tests below.
+/// dropped, or that comes back otherwise, and stands not here fails the tests below.
 const EXEMPT: &[(&str, &[ExportFormat], &str)] = &[
     ("cmdline:", &[ExportFormat::Script, ExportFormat::Sysctl], "neither reaches a boot loader"),
     ("/proc/", &[ExportFormat::KernelArgs], "set in the running kernel"),
     ("/sys/", &[ExportFormat::KernelArgs], "set in the running kernel"),
     ("/planish/", &[ExportFormat::KernelArgs], "set in the running kernel"),
-    ("/planish/mounts/", ALL_BUT_SCRIPT, "a remount is a command"),
+    ("/etc/systemd/", &[ExportFormat::KernelArgs], "a drop-in is a file, and no argument"),
+    ("/etc/systemd/", OF_TUNED, "a drop-in is a file, and tuned sets settings"),
+    ("/planish/mounts/", OF_TUNED, "a remount is a command"),
     ("/planish/resctrl/default", ALL_BUT_SCRIPT, "several lines in one write"),
     (
         "/planish/held/",
         &[ExportFormat::Script, ExportFormat::Sysctl, ExportFormat::Ansible],
         "needs a process",
     ),
-    ("/planish/resctrl/groups/", &ExportFormat::ALL, "follows from a placement"),
+    ("/planish/resctrl/groups/", &ExportFormat::ALL, PLACED),
+    ("/etc/systemd/system/{unit}.service.d/zz-planish.conf", &ExportFormat::ALL, PLACED),
+    ("/etc/systemd/system/planish.slice", &ExportFormat::ALL, PLACED),
+    ("/etc/systemd/system.conf.d/", &ExportFormat::ALL, PLACED),
     ("/sys/fs/cgroup/", &ExportFormat::ALL, "systemd makes the group anew at each start"),
-    ("/etc/systemd/", &ExportFormat::ALL, "a drop-in, which no import reads"),
 ];
+
+const PLACED: &str = "follows from a placement, of which other tools would take a half";
+
+const OF_TUNED: &[ExportFormat] = &[ExportFormat::Tuned, ExportFormat::NodeTuning];
 
 const ALL_BUT_SCRIPT: &[ExportFormat] =
     &[ExportFormat::Sysctl, ExportFormat::Tuned, ExportFormat::Ansible, ExportFormat::NodeTuning];
@@ -71,13 +80,27 @@ fn carried(format: ExportFormat, out: &Outgoing) -> (Vec<Item>, BTreeSet<KnobId>
     (items, left_out)
 }
 
+/// Adds what a second file wants: of each unit there is one, and of settings that both say the later counts.
+fn add(profile: &mut Profile, id: KnobId, want: Want) {
+    let cases = |want: &Want| match want {
+        Want::Case(case) => vec![case.as_ref().clone()],
+        Want::Cases(cases) => cases.clone(),
+        _ => Vec::new(),
+    };
+    let both = match profile.want.get(&id).filter(|_| id.as_str().starts_with("unit.")) {
+        Some(first) => Want::Cases([cases(first), cases(&want)].concat()),
+        None => want,
+    };
+    profile.want.insert(id, both);
+}
+
 /// The files of a format, read again as one profile.
 fn come_back(session: &Session, format: ExportFormat, out: &Outgoing) -> Profile {
     let (items, _) = carried(format, out);
     let files = export(format, &out.name, &out.summary, &items).expect("every format holds every profile");
     let mut profile: Option<Profile> = None;
-    // A unit and rules of udev say once more what the other files do.
-    let repeats = |path: &str| path.ends_with(".service") || path.ends_with(".rules");
+    // Rules of udev say once more what the other files do.
+    let repeats = |path: &str| path.ends_with(".rules");
     for file in files.iter().filter(|file| !repeats(&file.path)) {
         let read_as = match format {
             ExportFormat::KernelArgs => ImportFormat::KernelArgs,
@@ -91,7 +114,7 @@ fn come_back(session: &Session, format: ExportFormat, out: &Outgoing) -> Profile
         let refused: Vec<_> = read.lines.iter().filter(|line| !line.is_accepted()).collect();
         assert!(refused.is_empty(), "{format:?} {}: {refused:#?}", file.path);
         match &mut profile {
-            Some(profile) => profile.want.extend(read.profile.want),
+            Some(profile) => read.profile.want.into_iter().for_each(|(id, want)| add(profile, id, want)),
             none => *none = Some(read.profile),
         }
     }
@@ -104,7 +127,7 @@ fn plan_of_source(session: &Session, source: Source) -> Plan {
 
 #[test]
 fn the_import_of_an_export_is_the_same_plan() {
-    let (mut written, mut plans, mut exempt) = (0, 0, 0);
+    let (mut written, mut plans, mut exempt, mut of_units) = (0, 0, 0, 0);
     for name in HOSTS {
         let session = session(name);
         for profile in session.catalogue().profile_names() {
@@ -131,47 +154,96 @@ fn the_import_of_an_export_is_the_same_plan() {
                 let (_, again) = seen.iter().find(|(known, _)| known.want == back.want).expect("added");
                 assert_eq!(writes(again, &BTreeSet::new()), wanted, "{name} {profile} {format:?}");
                 written += wanted.len();
+                of_units += wanted.iter().filter(|(place, _)| place.starts_with("/etc/systemd/")).count();
             }
         }
     }
     assert!(written > 1500 && plans > 60, "{written} writes in {plans} plans");
+    assert!(of_units > 30, "{of_units} settings of units come back");
     assert!(exempt > 20, "{exempt}: drop-ins and boot parameters are left out of some");
 }
 
-/// Every row goes out in every format, or stands in the list of what does not.
+/// A value that a knob takes, and places of it that a profile may name.
+fn one_of(knob: &Knob) -> Item {
+    // Mounts and units are named: a pattern means those of a host.
+    let only = match &knob.path {
+        path if path.starts_with(place::MOUNTS) => Some("/dev/shm"),
+        path if path.starts_with("/etc/systemd/system/{unit}.service.d/") => Some("mongod"),
+        path if path.starts_with("/etc/systemd/system/{unit}.d/") => Some("system.slice"),
+        path if knob.undo == Undo::Subtract && path.contains("{node}") => Some("0"),
+        _ => None,
+    };
+    let of_choice = match &knob.r#type {
+        ValueType::Choice { choice } => choice.last().cloned(),
+        ValueType::Int { min: Some(min), .. } => Some(min.to_string()),
+        ValueType::Ints { count, .. } => Some(["5000"].repeat(*count).join(" ")),
+        _ => None,
+    };
+    let others =
+        ["1", "64", "5000", "noatime", "50%", "fifo:2", "L3:0=fff", "2-3", "64K:always", "0:5", "-5"];
+    let values = of_choice.into_iter().chain(others.map(str::to_owned));
+    let items =
+        values.filter(|value| knob.validate(value).is_ok()).flat_map(|value| Item::meant(knob, only, &value));
+    let mut items = items.filter(|item| !item.is_boot() || item.argument.is_some());
+    items.next().unwrap_or_else(|| panic!("no value for {}: {:?}", knob.id, knob.r#type))
+}
+
+/// Whether what came back is what went out, and nothing else.
+fn is_same(catalogue: &Catalogue, item: &Item, back: &Profile) -> bool {
+    let knob = catalogue.knob(&item.knob).expect("a row");
+    let Some((id, want)) = back.want.first_key_value().filter(|_| back.want.len() == 1) else { return false };
+    if let Want::Need { need_bytes, nodes } = want {
+        // A profile says of a pool what is needed: of one node, or of all together.
+        let kib = item.place.split_once("hugepages-").and_then(|(_, rest)| rest.split_once("kB"));
+        let kib: u64 = kib.and_then(|(kib, _)| kib.parse().ok()).expect("a pool");
+        let pages: u64 = item.value.parse().expect("a number");
+        let pool = item.knob.as_str().trim_end_matches(".total");
+        let is_right = if pool == item.knob.as_str() { Nodes::Each(vec![0]) } else { Nodes::Spread };
+        return id.as_str() == pool && *nodes == is_right && *need_bytes == pages * kib * 1024;
+    }
+    let (only, value) = match want {
+        Want::Case(case) => (case.only.clone(), Some(case.value.clone())),
+        other => (None, other.literal()),
+    };
+    let again = value.map(|value| Item::meant(knob, only.as_deref(), &value));
+    *id == item.knob && again.is_some_and(|again| again == [item.clone()])
+}
+
+/// Every row that goes out in a format comes back the same, or the pair stands in the list of what does not.
 #[test]
-fn every_row_goes_out_in_every_format_or_is_exempt_by_name() {
-    let catalogue = planish_model::Catalogue::embedded().expect("sound");
-    let mut used = BTreeSet::new();
+fn every_row_comes_back_from_every_format_or_is_exempt_by_name() {
+    let session = session("metal-2s");
+    let catalogue = session.catalogue();
+    let (mut used, mut pairs) = (BTreeSet::new(), 0);
     for knob in catalogue.knobs() {
-        // Mounts are named by their paths; the value of an argument is one that says something.
-        let only = knob.path.starts_with(place::MOUNTS).then_some("/dev/shm");
-        let values = ["1", "on", "off", "noatime", "50%", "fifo:2"].into_iter();
-        let items = values.filter(|value| knob.validate(value).is_ok() || knob.boot_parameter().is_none());
-        let Some(item) = items
-            .flat_map(|value| Item::meant(knob, only, value))
-            .find(|item| !item.is_boot() || item.argument.is_some())
-        else {
-            assert!(knob.boot_parameter().is_some(), "{}", knob.id);
-            continue;
+        let hits = |format: ExportFormat| {
+            let hits = EXEMPT.iter().enumerate();
+            hits.filter(move |(_, (path, formats, _))| {
+                knob.path.starts_with(path) && formats.contains(&format)
+            })
         };
-        // The pipeline gives these to no format: see the test above.
-        let of_none = |(path, formats, _): &&(&str, &[ExportFormat], &str)| {
-            knob.path.starts_with(path) && formats.len() == ExportFormat::ALL.len()
-        };
-        if EXEMPT.iter().any(|row| of_none(&row)) {
+        used.extend(ExportFormat::ALL.into_iter().flat_map(hits).map(|(index, _)| index));
+        // No profile may want the first, and the pipeline gives the others to no format: see the test above.
+        let never = matches!(knob.class, Class::Oneway | Class::Action);
+        if never || ExportFormat::ALL.into_iter().all(|format| is_exempt(format, knob)) {
             continue;
         }
+        let item = one_of(knob);
         for format in ExportFormat::ALL {
             let is_dropped = beyond(format, &item).is_some();
             assert_eq!(is_dropped, is_exempt(format, knob), "{} {}", knob.id, format.name());
-            let hits = |(path, formats, _): &&(&str, &[ExportFormat], &str)| {
-                knob.path.starts_with(path) && formats.contains(&format)
-            };
-            used.extend(EXEMPT.iter().filter(hits).map(|(path, ..)| *path));
+            if is_dropped {
+                continue;
+            }
+            let (name, summary) = ("mine".to_owned(), "A test.".to_owned());
+            let (items, left_out, not_here) = (vec![item.clone()], Vec::new(), Vec::new());
+            let back = come_back(&session, format, &Outgoing { name, summary, items, left_out, not_here });
+            assert!(is_same(catalogue, &item, &back), "{item:?} as {}: {:?}", format.name(), back.want);
+            pairs += 1;
         }
     }
-    assert_eq!(used.len(), EXEMPT.len() - 3, "a row of the list is for no knob: {used:?}");
+    assert_eq!(used.len(), EXEMPT.len(), "a row of the list is for no knob: {used:?}");
+    assert!(pairs > 1000, "{pairs}");
 }
 
 #[test]

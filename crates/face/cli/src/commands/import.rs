@@ -21,9 +21,9 @@ use crate::failure::Failure;
 /// its own, else from where tuned keeps profiles on this host. The profile is printed, or saved with --output.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, rules of udev, tasks of Ansible, an object
-    /// of the Node Tuning operator, kernel arguments, or a script of `sysctl -w` and `echo > file` lines; - for
-    /// standard input
+    /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, rules of udev, a unit of systemd or a
+    /// drop-in, tasks of Ansible, an object of the Node Tuning operator, kernel arguments, or a script of `sysctl -w`
+    /// and `echo > file` lines; - for standard input
     #[arg(value_name = "F")]
     file: PathBuf,
     /// The format, where the text does not tell
@@ -58,6 +58,8 @@ enum From {
     NodeTuning,
     /// Rules of udev
     Udev,
+    /// A unit of systemd, or a drop-in of one
+    Unit,
 }
 
 impl From {
@@ -72,6 +74,7 @@ impl From {
             Self::Ansible => ImportFormat::Ansible,
             Self::NodeTuning => ImportFormat::NodeTuning,
             Self::Udev => ImportFormat::Udev,
+            Self::Unit => ImportFormat::Unit,
         }
     }
 }
@@ -82,15 +85,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let text = String::from_utf8_lossy(&read_file(&args.file)?).into_owned();
     let name = args.name.clone().unwrap_or_else(|| name_of(&args.file));
     Profile::check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
+    // A drop-in does not say of which unit it is; where it lies does, wherever that is looked at from.
+    let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
+    let path = path.to_string_lossy();
     let format = match args.from.map(From::format) {
         Some(format) => recognise(&text, format).map(|()| format),
-        None => recognise_file(&text, &args.file.to_string_lossy()),
+        None => recognise_file(&text, &path),
     };
     let format = format.map_err(|error| {
         Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
     })?;
     let files = |asked: Asked<'_>| included(&args.file, asked, &session);
-    let imported = import_with(catalogue, &name, &text, format, Some(&files));
+    let imported = import_with(catalogue, &name, &text, format, Some(&files), Some(&path));
     let overridden = imported.lines.iter().filter(|line| line.overridden_by.is_some()).count();
     let refused = imported.lines.iter().filter(|line| !line.is_accepted()).count() - overridden;
     let report = ImportReport {

@@ -1,0 +1,270 @@
+//! Units of systemd and drop-ins of them: what they give a service, and what `ExecStart=` sets by a shell.
+//!
+//! A drop-in does not say which unit it is of. That tells where it lies, or a comment with its path above it, as
+//! `systemctl cat` prints one above each file.
+
+use planish_model::{LimitPair, ValueType, place};
+
+use super::collect::Collector;
+use super::script;
+
+/// Where an administrator has units, which is where knobs of units lie.
+const FOLDER: &str = "/etc/systemd/system/";
+
+/// Sections that say what a unit is and when it starts: nothing of them is a setting of the host.
+const OF_SYSTEMD: [&str; 2] = ["Unit", "Install"];
+
+/// Sections of which lines are read.
+const READ: [&str; 3] = ["Service", "Slice", "Scope"];
+
+/// Lines of `[Service]` that say how its program runs, of which a host is none the wiser.
+const HOW: [&str; 2] = ["Type", "RemainAfterExit"];
+
+/// Whether a line begins a section as units have it; tuned and saptune write theirs in small letters.
+pub(super) fn is_section(line: &str) -> bool {
+    section_of(line).is_some_and(|name| OF_SYSTEMD.contains(&name) || READ.contains(&name))
+}
+
+fn section_of(line: &str) -> Option<&str> {
+    line.strip_prefix('[')?.strip_suffix(']')
+}
+
+/// The unit that the file at a path is, or is a drop-in of.
+pub(super) fn unit_of(path: &str) -> Option<&str> {
+    let mut parts = path.rsplit('/');
+    let (file, folder) = (parts.next()?, parts.next()?);
+    let is_unit = |name: &&str| [".service", ".slice", ".scope"].iter().any(|kind| name.ends_with(kind));
+    let of_folder = folder.strip_suffix(".d").filter(|_| file.ends_with(".conf"));
+    of_folder.filter(is_unit).or_else(|| Some(file).filter(is_unit))
+}
+
+/// Whether a folder holds drop-ins of a unit.
+pub(super) fn is_folder(path: &str) -> bool {
+    unit_of(&format!("{}/x.conf", path.trim_end_matches('/'))).is_some()
+}
+
+/// One line that says something.
+struct Line<'a> {
+    number: usize,
+    unit: Option<&'a str>,
+    section: &'a str,
+    key: &'a str,
+    value: String,
+}
+
+/// Lines with what they stand under. A backslash at an end joins the next line with a blank (`systemd.syntax(7)`).
+fn lines<'a>(text: &'a str, path: Option<&'a str>) -> Vec<Line<'a>> {
+    let (mut found, mut unit, mut section) = (Vec::<Line<'a>>::new(), path.and_then(unit_of), "");
+    let mut open = false;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            let named = line.strip_prefix("# ").filter(|rest| rest.starts_with('/'));
+            unit = named.and_then(unit_of).or(unit);
+            continue;
+        }
+        let (line, goes_on) = line.strip_suffix('\\').map_or((line, false), |line| (line.trim_end(), true));
+        if std::mem::replace(&mut open, goes_on) {
+            if let Some(last) = found.last_mut() {
+                last.value = format!("{} {line}", last.value);
+            }
+        } else if let Some(name) = section_of(line) {
+            section = name;
+        } else {
+            let (key, value) =
+                line.split_once('=').map_or((line, ""), |(key, value)| (key.trim(), value.trim()));
+            found.push(Line { number: index + 1, unit, section, key, value: value.to_owned() });
+        }
+    }
+    found
+}
+
+/// Whether the lines of a text are those of units.
+pub(super) fn fits(text: &str) -> Vec<bool> {
+    let is_one = |line: &Line<'_>| {
+        let known = OF_SYSTEMD.contains(&line.section) || READ.contains(&line.section);
+        known && line.key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    lines(text, None).iter().map(is_one).collect()
+}
+
+/// Reads a unit or a drop-in; `path` is where it lies, as far as that is known.
+pub(super) fn read(text: &str, path: Option<&str>, collector: &mut Collector<'_>) {
+    read_lines(&lines(text, path), collector);
+}
+
+/// Reads the lines of a file that one line of a script writes, each as of that line.
+pub(super) fn read_at(number: usize, text: &[&str], path: &str, collector: &mut Collector<'_>) {
+    let text = text.join("\n");
+    let mut all = lines(&text, Some(path));
+    all.iter_mut().for_each(|line| line.number = number);
+    read_lines(&all, collector);
+}
+
+fn read_lines(all: &[Line<'_>], collector: &mut Collector<'_>) {
+    let is_condition = |line: &&Line<'_>| {
+        line.section == "Unit" && (line.key.starts_with("Condition") || line.key.starts_with("Assert"))
+    };
+    let condition = all.iter().find(is_condition);
+    for (index, line) in all.iter().enumerate() {
+        let told = format!("{}={}", line.key, line.value);
+        let again = || all[index + 1..].iter().any(|later| later.key == line.key && later.unit == line.unit);
+        match (line.section, line.key) {
+            (section, _) if OF_SYSTEMD.contains(&section) => {}
+            (section, _) if !READ.contains(&section) => {
+                collector.refuse(line.number, &told, "of units the sections [Service] and [Slice] are read");
+            }
+            (_, key) if HOW.contains(&key) => {}
+            (_, "ExecStart" | "ExecStartPre" | "ExecStartPost") => match condition {
+                Some(condition) => {
+                    let why = format!("runs only where {}={} holds", condition.key, condition.value);
+                    collector.refuse(line.number, &told, why);
+                }
+                None => start(line, &told, collector),
+            },
+            // An empty value takes back what was said before; of lists a new one begins so.
+            _ if line.value.is_empty() && again() => {}
+            _ if line.value.is_empty() => {
+                collector.refuse(
+                    line.number,
+                    &told,
+                    "takes back what another file says: a profile wants a value",
+                );
+            }
+            _ => setting(line, &told, collector),
+        }
+    }
+}
+
+/// `LimitNOFILE=65536` of a unit.
+fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
+    let Some(unit) = line.unit else {
+        let why = "of which unit does it say so? A comment above it with the path of the file tells: # \
+                   /etc/systemd/system/NAME.service.d/x.conf";
+        return collector.refuse(line.number, told, why);
+    };
+    let told = format!("{unit}: {told}");
+    let is_of =
+        |kind: &ValueType| matches!(kind, ValueType::Setting { directive, .. } if directive == line.key);
+    // The name of the file is each knob's own: what counts is whose folder it lies in.
+    let of_unit = |path: &str| {
+        let (_, file) = path.rsplit_once('/')?;
+        let own = format!("{FOLDER}{unit}.d/{file}");
+        place::captures(path, &own)?.first().map(|(_, name)| (*name).to_owned())
+    };
+    let found = collector.knobs().filter(|knob| is_of(&knob.r#type)).find_map(|knob| {
+        let is_right = knob.r#type.is_cpus_of_a_unit() == unit.ends_with(".slice");
+        Some((knob.id.as_str().to_owned(), knob.r#type.clone(), of_unit(&knob.path).filter(|_| is_right)?))
+    });
+    let Some((id, kind, name)) = found else {
+        let pins = ["CPUAffinity", "NUMAPolicy", "NUMAMask", "AllowedCPUs", "AllowedMemoryNodes"];
+        let why = match pins.contains(&line.key) {
+            true => "places a service, which a profile does by its table [placement]",
+            false => "no setting of units that planish has a knob for",
+        };
+        return collector.refuse(line.number, &told, why);
+    };
+    // `64K` is as good a number to systemd.
+    let in_ones = || LimitPair::parse(&line.value).map(|pair| pair.to_string());
+    let value = match kind.validate(&line.value) {
+        Ok(()) => line.value.clone(),
+        Err(_) => in_ones().unwrap_or_else(|| line.value.clone()),
+    };
+    collector.knob(line.number, &told, &id, Some(&name), &value);
+}
+
+/// What a unit runs: a shell whose words stand here, or a program that sets what other files say.
+fn start(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
+    let command = line.value.trim_start_matches(['@', '-', ':', '+', '!']).trim();
+    let Some(words) = words(command) else {
+        return collector.refuse(line.number, told, "has variables that only systemd puts in");
+    };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let text = match words.as_slice() {
+        _ if ["systemd-sysctl", "systemd-tmpfiles"].contains(&program) => return,
+        [_, "-c", text] if ["sh", "bash", "dash"].contains(&program) => (*text).to_owned(),
+        _ if ["sysctl", "ethtool", "cpupower", "blockdev", "mount", "chrt"].contains(&program) => {
+            command.to_owned()
+        }
+        _ => {
+            let why =
+                "starts a program: what that sets is not in this file, and a script of it can be imported";
+            return collector.refuse(line.number, told, why);
+        }
+    };
+    script::read(&("\n".repeat(line.number.saturating_sub(1)) + &text), collector);
+}
+
+/// Words as systemd takes them (`systemd.service(5)`, "Command lines"): quotes hold blanks together, a backslash takes
+/// the next character as it is, and `$$` and `%%` are one sign. `None` where systemd would put something in.
+fn words(command: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
+    let mut rest = command.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (quote, c) {
+            (_, '\\') => word.push(match rest.next()? {
+                'n' => '\n',
+                't' => '\t',
+                plain if "\\\"'$`; ".contains(plain) => plain,
+                _ => return None,
+            }),
+            (_, '%') => word.push(rest.next().filter(|next| *next == '%')?),
+            (_, '$') if rest.next_if_eq(&'$').is_some() => word.push('$'),
+            // Of one word as a whole, or in braces; elsewhere the sign stays for the shell.
+            (_, '$') if rest.peek() == Some(&'{') || quote.is_none() && word.is_empty() => return None,
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.push(c),
+            (None, '"' | '\'') => (quote, any) = (Some(c), true),
+            (None, c) if c.is_whitespace() => {
+                if any || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            (None, c) => word.push(c),
+        }
+    }
+    if any || !word.is_empty() {
+        words.push(word);
+    }
+    Some(words).filter(|_| quote.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_of_a_file_is_told_by_its_path() {
+        for (path, unit) in [
+            ("/etc/systemd/system/mongod.service.d/zz-export-x.conf", Some("mongod.service")),
+            ("out/etc/systemd/system/a@1.service.d/b.conf", Some("a@1.service")),
+            ("/usr/lib/systemd/system/redis.service", Some("redis.service")),
+            ("/etc/systemd/system/system.slice.d/x.conf", Some("system.slice")),
+            ("/etc/systemd/system.conf.d/x.conf", None),
+            ("/etc/systemd/system/mongod.service.d/README", None),
+            ("mongod.conf", None),
+        ] {
+            assert_eq!(unit_of(path), unit, "{path}");
+        }
+        assert!(is_folder("/etc/systemd/system/a.service.d/") && !is_folder("/etc/systemd/system"));
+    }
+
+    #[test]
+    fn words_are_those_that_systemd_starts() {
+        let told = |command| words(command).map(|words| words.join("|"));
+        for (command, found) in [
+            (r#"/bin/sh -c "echo a > /b; exit $$failed""#, Some("/bin/sh|-c|echo a > /b; exit $failed")),
+            (r#"/bin/sh -c 'for f in 1; do echo $f; done'"#, Some("/bin/sh|-c|for f in 1; do echo $f; done")),
+            (r#"x "50%% \"a\" '\\'""#, Some("x|50% \"a\" '\\'")),
+            ("x %n", None),
+            ("x $FILES", None),
+            (r#"x "${FILE}""#, None),
+            (r#"x "open"#, None),
+            (r"x a\x20b", None),
+        ] {
+            assert_eq!(told(command).as_deref(), found, "{command}");
+        }
+    }
+}
