@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use planish_exchange::{ExportFormat, beyond, export};
-use planish_model::quoted;
-use planish_pipeline::{Source, outgoing};
+use planish_model::{Exit, KnobId, quoted};
+use planish_pipeline::{LeftOut, Source, outgoing};
 use planish_report::{ExportReport, ExportRow, LeftOutRow};
 
 use crate::answer::Answer;
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// What to write
     #[arg(value_name = "FORMAT")]
     format: To,
-    /// A profile; with a slash or the ending .json, a plan file
+    /// A profile by its name, or its file with a slash and the ending .toml; a plan file with the ending .json
     #[arg(value_name = "PROFILE|F")]
     source: String,
     /// Save the files below DIR, where none of them may be yet, unless it says the same
@@ -73,24 +73,37 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let reason = beyond(format, item)?.to_owned();
         Some(LeftOutRow { knob: item.knob.clone(), reason })
     });
-    let files = export(format, &out.name, &out.summary, &items).map_err(|error| {
-        let cure = error.cure();
-        Failure::usage(error).hint(cure)
-    })?;
-    let left_out = out.left_out.into_iter().map(|row| LeftOutRow { knob: row.knob, reason: row.reason });
+    // Without a value a script is a comment and an exit, which would pass for one that sets something.
+    let files = match items.as_slice() {
+        [] => Vec::new(),
+        items => export(format, &out.name, &out.summary, items).map_err(|error| {
+            let cure = error.cure();
+            Failure::usage(error).hint(cure)
+        })?,
+    };
+    let is_carried = |knob: &KnobId| items.iter().any(|item| item.knob == *knob);
+    let row = |row: LeftOut| LeftOutRow { knob: row.knob, reason: row.reason };
+    let left_out = out.left_out.into_iter().map(row);
     let report = ExportReport {
         format: format.name().to_owned(),
         files: files.into_iter().map(|file| ExportRow { path: file.path, text: file.text }).collect(),
         left_out: left_out.chain(odd).collect(),
+        not_here: out.not_here.into_iter().filter(|row| is_carried(&row.knob)).map(row).collect(),
     };
     let mut answer = context.answer(&report, session.catalogue());
-    for note in left_out_notes(&report.left_out) {
+    // A command that can be typed: of this profile, with what was allowed.
+    let apply = format!("planish apply {}{}", quoted(&args.source), args.contents.words());
+    let left_out = notes(&report.left_out, "left out: ").into_iter();
+    let left_out = left_out.map(|note| note.replace("planish apply", &apply));
+    let not_here = notes(&report.not_here, "for other hosts, where a plan for this one sets nothing: ");
+    for note in left_out.chain(not_here) {
         answer = answer.note(note);
     }
-    if report.files.iter().all(|file| file.text.trim().is_empty()) {
+    if report.files.is_empty() {
         let source = quoted(&args.source);
-        answer = answer.note(format!("of {source} there is nothing for {} on this host", report.format));
+        let nothing = format!("of {source} there is nothing for {} on this host: no file", report.format);
         let words = args.contents.words();
+        let answer = answer.warning(nothing).exit(Exit::Findings);
         return Ok(answer.next(context.root_line(&format!("apply {source}{words}"))));
     }
     let Some(folder) = &args.output else {
@@ -135,9 +148,10 @@ fn installed(format: ExportFormat, name: &str, folder: &Path, report: &ExportRep
                 steps += " && sudo udevadm control --reload";
             }
             if has("/etc/systemd/") {
-                steps += &format!(
-                    " && sudo systemctl daemon-reload && sudo systemctl enable --now {name}-settings.service"
-                );
+                steps += " && sudo systemctl daemon-reload";
+            }
+            if has(&format!("/etc/systemd/system/{name}-settings.service")) {
+                steps += &format!(" && sudo systemctl enable --now {name}-settings.service");
             }
             say(&steps)
         }
@@ -159,8 +173,8 @@ fn installed(format: ExportFormat, name: &str, folder: &Path, report: &ExportRep
     }
 }
 
-/// What is left out, in one sentence for each reason.
-fn left_out_notes(rows: &[LeftOutRow]) -> Vec<String> {
+/// What is left out, or goes out for others, in one sentence for each reason.
+fn notes(rows: &[LeftOutRow], what: &str) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows {
         let known = by_reason.iter_mut().find(|(reason, _)| *reason == row.reason);
@@ -173,7 +187,7 @@ fn left_out_notes(rows: &[LeftOutRow]) -> Vec<String> {
     }
     let note = |(reason, knobs): &(&str, Vec<&str>)| {
         let verb = if knobs.len() == 1 { "is" } else { "are" };
-        format!("{} {verb} left out: {reason}", knobs.join(", "))
+        format!("{} {verb} {what}{reason}", knobs.join(", "))
     };
     by_reason.iter().map(note).collect()
 }

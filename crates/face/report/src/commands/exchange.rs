@@ -51,6 +51,8 @@ pub struct ExportReport {
     pub files: Vec<ExportRow>,
     /// What the profile wants and the files leave out.
     pub left_out: Vec<LeftOutRow>,
+    /// What the files set though a plan for this host would not, and why it would not.
+    pub not_here: Vec<LeftOutRow>,
 }
 
 /// One file of another tool.
