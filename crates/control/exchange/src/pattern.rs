@@ -133,7 +133,7 @@ fn plain(pattern: &str) -> String {
 }
 
 /// Whether a pattern means all that another one means, as far as a comparison of the two tells.
-fn covers(wide: &str, narrow: &str) -> bool {
+pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
     // A `?` is one character, and the star of the other may be several.
     wide == narrow || !(wide.contains('?') && narrow.contains('*')) && place::matches(wide, narrow)
 }

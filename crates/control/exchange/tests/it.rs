@@ -121,6 +121,25 @@ fn settings_of_cards_come_back_in_the_words_of_ethtool() {
     }
 }
 
+/// What is for all cards is for those, too, that something else is set of.
+#[test]
+fn cards_that_something_else_is_set_of_keep_what_is_set_of_all() {
+    let knob = |id: &str| CATALOGUE.knob(&KnobId::new(id)).expect("a row");
+    let all = Item::meant(knob("net.rings_rx"), None, "4096");
+    let some = Item::meant(knob("net.feature_lro"), Some("ens*"), "0");
+    let items: Vec<Item> = all.into_iter().chain(some).collect();
+    for format in [ExportFormat::Tuned, ExportFormat::NodeTuning] {
+        let want = there_and_back(format, &items);
+        let case = |only: Option<&str>| {
+            let value = "4096".to_owned();
+            Case { value, only: only.map(str::to_owned), needs: planish_model::Conditions::default() }
+        };
+        assert_eq!(want[&KnobId::new("net.rings_rx")], Want::Cases(vec![case(Some("ens*")), case(None)]));
+        let Want::Case(lro) = &want[&KnobId::new("net.feature_lro")] else { panic!("{want:?}") };
+        assert_eq!((lro.only.as_deref(), lro.value.as_str(), want.len()), (Some("ens*"), "0", 2));
+    }
+}
+
 /// So do threads of the kernel: in the words of chrt, and as groups of tuned.
 #[test]
 fn schedules_of_threads_come_back_in_the_words_of_chrt_and_tuned() {

@@ -133,6 +133,9 @@ pub fn export(
     if format != ExportFormat::Script && format != ExportFormat::KernelArgs {
         refuse_overlap(items)?;
     }
+    if [ExportFormat::Tuned, ExportFormat::NodeTuning].contains(&format) {
+        tuned::refuse_crossing(items)?;
+    }
     // A summary is one line wherever it stands.
     let summary =
         summary.split_whitespace().collect::<Vec<_>>().join(" ").replace(['"', '\'', '$', '`', '\\'], "");

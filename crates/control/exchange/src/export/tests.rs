@@ -185,8 +185,14 @@ fn settings_of_cards_are_the_words_of_ethtool() {
     assert!(text(ExportFormat::Script).lines().any(|line| line == script));
     assert!(text(ExportFormat::Ansible).lines().any(|line| line.trim() == script));
     let tuned = text(ExportFormat::Tuned);
-    assert!(tuned.contains("\n[net]\nring = rx 4096\n"), "{tuned}");
-    assert!(tuned.contains("\ntype = net\ndevices = ens*\nfeatures = lro off gro on\n"), "{tuned}");
+    // The first section that means a card takes it from the others.
+    let sections = "\n[net_1]\ntype = net\ndevices = ens*\nfeatures = lro off gro on\nring = rx 4096\n\n\
+                    [net]\nring = rx 4096\n";
+    assert!(tuned.ends_with(sections), "{tuned}");
+    let crossing = [item("net.rings_rx", Some("*s0"), "4096"), item("net.feature_lro", Some("ens*"), "0")];
+    let refused = export(ExportFormat::Tuned, "mine", "s", &crossing);
+    assert!(matches!(refused, Err(ExchangeError::Overlap { .. })), "{refused:?}");
+    assert!(export(ExportFormat::Script, "mine", "s", &crossing).is_ok());
     let unit = text(ExportFormat::Sysctl);
     let start = "ExecStart=/bin/sh -c \"failed=0; for nic in /sys/class/net/*; do [ ! -e \\\"$$nic/device\\\" ] || \
                  ethtool -G \\\"$${nic##*/}\\\" rx 4096 || failed=1; done; exit $$failed\"";

@@ -1,9 +1,13 @@
 //! A profile of tuned, by its plugins `sysctl`, `sysfs`, `cpu`, `net`, `scheduler` and `bootloader`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{ExportedFile, Head, arguments};
+use crate::error::ExchangeError;
+use crate::import::may_meet;
 use crate::item::Item;
+use crate::pattern::covers;
 
 /// The text of `tuned.conf`.
 pub(super) fn text(head: &Head<'_>, items: &[Item]) -> String {
@@ -34,21 +38,42 @@ pub(super) fn text(head: &Head<'_>, items: &[Item]) -> String {
     text
 }
 
-/// Sections of the plugin for network cards: one for all, and one for those of each name or pattern.
+/// Sections of the plugin for network cards: one for those of each name or pattern, and one for all. Of sections that
+/// mean a card the first takes it, and what the others say is not done there (`assign_free_devices` in
+/// `tuned/plugins/base.py`): narrow ones come first, and say what wider ones do, too.
 fn net(items: &[Item]) -> String {
     let mut cards: BTreeMap<&str, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
     for command in items.iter().filter_map(Item::of_card) {
         cards.entry(command.card).or_default().entry(command.key).or_default().push(command.words);
     }
+    let wider = |card: &str| {
+        let others = cards.keys().copied().filter(|other| *other != card && covers(other, card));
+        others.collect::<Vec<_>>()
+    };
+    let mut order: Vec<&str> = cards.keys().copied().collect();
+    order.sort_by_key(|card| Reverse(wider(card).len()));
     let mut text = String::new();
-    for (index, (card, keys)) in cards.into_iter().enumerate() {
-        text += &match card {
+    for (index, card) in order.iter().enumerate() {
+        text += &match *card {
             "*" => "\n[net]\n".to_owned(),
-            card => format!("\n[net_{index}]\ntype = net\ndevices = {card}\n"),
+            card => format!("\n[net_{}]\ntype = net\ndevices = {card}\n", index + 1),
         };
+        let mut keys: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (key, words) in wider(card).into_iter().chain([*card]).flat_map(|card| &cards[card]) {
+            keys.entry(key).or_default().extend(words.iter().map(String::as_str));
+        }
         text.extend(keys.into_iter().map(|(key, words)| format!("{key} = {}\n", words.join(" "))));
     }
     text
+}
+
+/// Refuses cards of which some are meant by two patterns, neither of which means all of the other's: no order of
+/// sections gives those what both say.
+pub(super) fn refuse_crossing(items: &[Item]) -> Result<(), ExchangeError> {
+    let cards = || items.iter().filter_map(|item| Some((&item.knob, item.of_card()?.card)));
+    let crosses = |one: &str, other: &str| !covers(one, other) && !covers(other, one) && may_meet(one, other);
+    let crossing = cards().find(|(_, one)| cards().any(|(_, other)| crosses(one, other)));
+    crossing.map_or(Ok(()), |(knob, _)| Err(ExchangeError::Overlap { knob: knob.clone() }))
 }
 
 pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {

@@ -78,7 +78,7 @@ impl<'a> Section<'a> {
 }
 
 /// Whether a name can fit both patterns, as far as their beginnings tell.
-fn may_meet(one: &str, other: &str) -> bool {
+pub(crate) fn may_meet(one: &str, other: &str) -> bool {
     let is_wild = |pattern: &str| pattern.contains(['*', '?']);
     match (is_wild(one), is_wild(other)) {
         (_, false) => place::matches(one, other),
@@ -115,10 +115,10 @@ impl<'a> Sections<'a> {
         self.0.iter().position(|section| section.name == name).expect("each line has its section")
     }
 
-    /// All lines; those of disks and CPUs so that the section that takes a device comes last, and counts.
+    /// All lines; those of disks, cards and CPUs so that the section that takes a device comes last, and counts.
     pub(super) fn in_order<'l>(&self, all: &'l [Line]) -> Vec<&'l Line> {
         let mut order: Vec<&Line> = all.iter().collect();
-        for kind in ["disk", "cpu"] {
+        for kind in ["disk", "net", "cpu"] {
             let is_of_kind = |line: &Line| self.section(&line.section).kind == kind;
             let mut taken: Vec<&Line> = all.iter().filter(|line| is_of_kind(line)).collect();
             taken.sort_by_key(|line| std::cmp::Reverse(self.at(&line.section)));

@@ -24,6 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use collect::Collector;
+pub(crate) use devices::may_meet;
 pub use recognise::{recognise, recognise_file};
 pub use tuned_files::{Asked, Files};
 

@@ -62,7 +62,7 @@ fn setting(
     }
     match section.kind {
         "disk" | "cpu" | "net" if ["type", "devices", "devices_udev_regex"].contains(&key) => {}
-        "net" if cards::is_key(key) => net(line, value, &section.names()?, collector),
+        "net" if cards::is_key(key) => net(line, value, &sections.devices(line)?, collector),
         "disk" => disk(line.number, key, value, told, &sections.devices(line)?, collector)?,
         "cpu" if is_of_cpu(key) => {
             let cpus = sections.devices(line)?;
