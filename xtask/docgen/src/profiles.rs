@@ -35,7 +35,7 @@ what can be wanted.
 - What would ruin the host, or what it cannot have, is refused with exit 3 by `plan` and `apply`: a row with a *bound*
   in [knobs.md](knobs.md) is held against the memory, the CPUs and the threads of the moment.
 - `need_bytes` is what is reserved, in whole pages over the nodes with CPUs; no headroom is added.
-  `planish size --bytes 24G -o ./mine.toml` writes a profile with 20 % of it, and shows the arithmetic.
+  `planish size --bytes 24G -o ./mine.toml` writes a profile that needs 24 GiB and 20 % more, and shows the arithmetic.
 - `nodes = [0]` behind it puts the whole need on each node named; a list of both,
   `{ need_bytes = [536870912, 268435456], nodes = [0, 1] }`, puts so much on each.
 - `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`) matches. Where this host has none of
@@ -44,7 +44,7 @@ what can be wanted.
   class), `service_min = \"8\"` and `service_max = \"7\"` for which versions, and `packages` by which packages of dpkg
   those are known. `doctor --service` takes the one that suits; `plan` and `apply` warn of one that does not. A profile
   that inherits says it anew.
-- `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d or a script sets.
+- `planish import FILE -o ./mine.toml` makes one of what tuned, saptune, sysctl.d, a unit or a script sets.
   A setting of tuned for some devices (`devices=nvme*`) becomes `only`; of sections that mean one device the first takes
   it, as for tuned, and a line that a profile could only say of more devices is refused.
 ",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Answer, Catalogue, KnobId, Vendor, Want};
+use planish_model::{Answer, Catalogue, Knob, KnobId, ValueType, Vendor, Want};
 
 /// The lines of the guide and of the article on it that set something, found by their shape: see its head.
 const LINES: &str = include_str!("zepto-lines.txt");
@@ -48,6 +48,32 @@ fn is_answer(says: &str, setting: &str) -> bool {
         || says.split(' ').any(|word| word.trim_start_matches('-') == setting)
         || is_end(setting, says)
         || is_end(says, setting)
+}
+
+/// What was a matter of the unit alone when the guide was read may have a knob by now.
+#[test]
+fn a_line_of_a_unit_that_has_a_knob_is_answered_with_it() {
+    let catalogue = catalogue();
+    let sets = |knob: &Knob, name: &str| match &knob.r#type {
+        ValueType::Setting { directive, .. } => directive == name,
+        ValueType::Directives { directives } => directives.iter().any(|directive| directive == name),
+        _ => false,
+    };
+    let mut answered = 0;
+    for line in catalogue.profile_names().flat_map(|name| catalogue.profile(name).expect("shipped").guide) {
+        let Some((name, _)) = line.says.split_once('=') else { continue };
+        let mut knobs = catalogue.knobs().filter(|knob| sets(knob, name)).map(|knob| &knob.id).peekable();
+        if knobs.peek().is_some() {
+            assert!(
+                knobs.any(|id| line.knob.as_ref() == Some(id)),
+                "{} is answered with {:?}",
+                line.says,
+                line.knob
+            );
+            answered += 1;
+        }
+    }
+    assert_eq!(answered, 4);
 }
 
 #[test]
