@@ -8,9 +8,11 @@ use planish_model::{
     Case, Catalogue, Class, Conditions, Knob, KnobId, Nodes, Observation, Plan, Profile, Undo, ValueType,
     VerdictKind, Want, place,
 };
-use planish_pipeline::{Outgoing, PlanOptions, Session, SessionOptions, Source, outgoing, plan};
+use planish_pipeline::{
+    ApplyOptions, Outgoing, PlanOptions, Session, SessionOptions, Source, apply, outgoing, plan,
+};
 
-use crate::tree::hosts;
+use crate::tree::{Tree, differences, hosts};
 
 /// One that is written by hand with all kinds of places; a guest, a container's kernel without writes, other pages.
 const HOSTS: [&str; 5] = ["metal-2s", "metal-1s-amd", "rhel9-guest", "al2023-lockdown", "arm64-64k"];
@@ -375,4 +377,62 @@ fn what_goes_out_means_the_places_of_the_plan_in_every_format() {
         assert!(seen.contains(&KnobId::new(id)), "{id} is not among {seen:?}");
     }
     assert!(seen.len() > 35, "{} {seen:?}", seen.len());
+}
+
+/// Runs the exported script on a copy of a host: each of its paths is one of the copy.
+fn run_below(root: &std::path::Path, script: &str) {
+    let moved = script.replace(" /", &format!(" {}/", root.display()));
+    // The systemd of this machine is not asked: that it would be stands in a file.
+    let moved = format!("systemctl() {{ echo \"$@\" > {}/asked; }}\n{moved}", root.display());
+    let done = std::process::Command::new("sh").args(["-c", &moved]).output().expect("sh");
+    assert!(done.status.success() && done.stdout.is_empty() && done.stderr.is_empty(), "{done:?}\n{moved}");
+}
+
+/// A real shell sets by the script what an apply sets, and its drop-in gives a unit the lines of those of an apply; run
+/// again it changes nothing, and without systemd it makes no folder of it.
+#[test]
+fn the_script_of_an_export_sets_what_an_apply_sets() {
+    const FOLDER: &str = "/etc/systemd/system/mongod.service.d";
+    let tree = || {
+        let tree = Tree::copy_of("metal-2s");
+        let unit = "[Service]\nExecStart=/usr/bin/mongod\nLimitNOFILE=1024:524288\n";
+        tree.put("/usr/lib/systemd/system/mongod.service", unit);
+        tree.put("/etc/systemd/system/keep", "");
+        tree
+    };
+    let (by_script, by_apply, without) = (tree(), tree(), tree());
+    let source = Source::Profile("mongodb".to_owned());
+    let made = plan(&by_apply.session(), &source, &options()).expect("a plan");
+    let out = outgoing(&by_script.session(), &source, &options()).expect("a profile");
+    let written = |format| export(format, &out.name, &out.summary, &carried(format, &out).0).expect("plain");
+    let script = written(ExportFormat::Script).remove(0).text;
+    run_below(by_script.root(), &script);
+    apply(&by_apply.session(), &made, &ApplyOptions::default()).expect("applied");
+
+    let session = by_apply.session();
+    let mut lines = Vec::new();
+    for step in &made.steps {
+        let kind = &session.catalogue().knob(&step.knob).expect("a row").r#type;
+        let applied = by_apply.get(&step.place);
+        match applied.split_once("[Service]\n").filter(|_| step.place.starts_with(FOLDER)) {
+            Some((_, own)) => lines.push(own.to_owned()),
+            None => assert!(kind.same(&by_script.get(&step.place), &applied), "{}", step.place),
+        }
+    }
+    assert!(lines.len() == 3 && made.steps.len() > 15, "{} {lines:?}", made.steps.len());
+    let path = format!("{FOLDER}/zz-export-mongodb.conf");
+    let drop_in = by_script.get(&path).replace(&format!(" {}/", by_script.root().display()), " /");
+    assert_eq!(drop_in.split_once("[Service]\n").map(|(_, own)| own.to_owned()), Some(lines.concat()));
+    let of_set = written(ExportFormat::Sysctl).into_iter().find(|file| file.path == path);
+    assert_eq!(of_set.map(|file| file.text), Some(drop_in));
+
+    let once = by_script.snapshot();
+    run_below(by_script.root(), &script);
+    assert_eq!(differences(&once, &by_script.snapshot()), [""; 0]);
+    assert_eq!(by_script.get("/asked"), "daemon-reload\n");
+    for folder in ["etc/systemd", "run/systemd"] {
+        std::fs::remove_dir_all(without.root().join(folder)).expect("it is a copy");
+    }
+    run_below(without.root(), &script);
+    assert!(!without.root().join("etc/systemd").exists() && without.get("/asked").is_empty());
 }
