@@ -113,6 +113,29 @@ fn what_was_exported_is_told_how_to_install_and_keeps_what_was_allowed() {
     assert_eq!(message(&plain, "next"), format!("{HERE} check two"));
     let none = on(sandbox.path(), &["export", "kernel-args", "two", "--allow", "availability"]);
     assert_eq!(message(&none, "next"), format!("{HERE} apply two --allow availability"));
+    assert_eq!(none.exit, 1);
+    // Nor is there a script that sets nothing, or a file for units of which nobody knows the name.
+    let text =
+        "name = \"units\"\nsummary = \"s\"\n[want]\n\"unit.nofile\" = { value = \"5000\", only = \"zz*\" }\n";
+    std::fs::write(sandbox.path().join("units.toml"), text).expect("a profile");
+    let nothing = on(sandbox.path(), &["export", "script", "./units.toml", "-o", "nothing"]);
+    let notes = nothing.envelope()["messages"].to_string();
+    assert!(nothing.exit == 1 && notes.contains("no unit of this host is called `zz*`"), "{notes}");
+    assert!(notes.contains("nothing for script on this host: no file"), "{notes}");
+    assert!(!sandbox.path().join("nothing").exists());
+    // Of a unit that is named the file is for other hosts, and the note types what this host would do.
+    std::fs::write(sandbox.path().join("units.toml"), text.replace("zz*", "nosuch")).expect("a profile");
+    let other = on(sandbox.path(), &["export", "sysctl", "./units.toml", "-o", "units"]);
+    let notes = other.envelope()["messages"].to_string();
+    assert!(other.exit == 0 && notes.contains("unit.nofile is for other hosts"), "{notes}");
+    assert!(notes.contains("sudo systemctl daemon-reload\"") && !notes.contains("enable --now"), "{notes}");
+    let drop_in = "units/etc/systemd/system/nosuch.service.d/zz-export-units.conf";
+    let back = on(sandbox.path(), &["import", drop_in, "--name", "units"]);
+    let toml = back.envelope()["result"]["text"].to_string();
+    assert!(back.exit == 0 && toml.contains("only = \\\"nosuch\\\""), "{toml}");
+    let tuned = on(sandbox.path(), &["export", "tuned", "./units.toml"]);
+    let notes = tuned.envelope()["messages"].to_string();
+    assert!(notes.contains(&format!("or {HERE} apply ./units.toml")), "{notes}");
 }
 
 #[test]
