@@ -77,7 +77,8 @@ pub enum ExchangeError {
 
 /// The formats that are read, in a sentence.
 const READ: &str = "a shell script, a file of sysctl.d or tmpfiles.d, rules of udev, a profile of tuned, a note of \
-     saptune, a unit of systemd or a drop-in, tasks of Ansible, an object of the Node Tuning operator or kernel arguments";
+     saptune, a unit of systemd or a drop-in, tasks of Ansible, an object of the Node Tuning operator or kernel \
+     arguments";
 
 impl ExchangeError {
     /// What to do about it.

@@ -1,6 +1,6 @@
 //! `sysctl.d` for /proc/sys, `tmpfiles.d` for everything else, and a unit that applies both again: at boot the modules
-//! whose files they name may be loaded late. It runs what is a command, too. Disks have rules of udev besides: they come
-//! and go. Units get drop-ins.
+//! whose files they name may be loaded late. It runs what is a command, too. Disks have rules of udev besides: they
+//! come and go. Units get drop-ins.
 
 use planish_udev::DiskKey;
 

@@ -177,8 +177,8 @@ pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportForma
 }
 
 /// Reads a foreign file as the profile `name`. `files` gives those that a profile of tuned includes; each line of them
-/// has the number of the line that includes it, and is told with its own. `path` is where the file lies, which tells the
-/// unit that a drop-in is of.
+/// has the number of the line that includes it, and is told with its own. `path` is where the file lies, which tells
+/// the unit that a drop-in is of.
 #[must_use]
 pub fn import_with(
     catalogue: &Catalogue,
