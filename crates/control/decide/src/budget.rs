@@ -126,6 +126,16 @@ pub fn beyond_memory(observation: &Observation, by_node: &BTreeMap<Option<u32>, 
     if is_any { Budgets::of(observation).refusal(by_node) } else { None }
 }
 
+/// The same of pools that a boot gives, when nothing else has taken memory yet.
+#[must_use]
+pub fn beyond_memory_at_boot(
+    observation: &Observation,
+    by_node: &BTreeMap<Option<u32>, u64>,
+) -> Option<String> {
+    let is_any = by_node.values().any(|bytes| *bytes > 0);
+    if is_any { Budgets::at_boot(observation).refusal(by_node) } else { None }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,7 +39,7 @@ mod writers;
 
 pub use boot::unbootable;
 pub use bounds::ruinous;
-pub use budget::beyond_memory;
+pub use budget::{beyond_memory, beyond_memory_at_boot};
 pub use cards::waits_for_its_name;
 pub use error::DecideError;
 pub use findings::{Against, findings, weigh};

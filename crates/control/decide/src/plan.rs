@@ -320,7 +320,8 @@ impl<'a> Draft<'a> {
         // Of the entry that goes it is written once more: what becomes of the plan must hold it.
         if let Some(entry) = made_otherwise.filter(|entry| self.options.instead_of != Some(*entry)) {
             let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
-            return self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
+            self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
+            return self.was_asked_by(entry);
         }
         let unsure = unsure.map(|reason| (Class::Availability, reason));
         let unsafe_way = unsure.or_else(|| bounds::unsafe_way(knob.bound, &now, &word));
@@ -558,8 +559,9 @@ impl<'a> Draft<'a> {
             return self.skipped.push(Skipped { short_of_memory: true, impossible, ..left });
         }
         let asks_again = came_short(raise, self.observation, self.own()).filter(|_| raise.pages() > 0);
-        if let Some(reason) = asks_again {
-            return self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
+        if let Some((entry, reason)) = asks_again {
+            self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
+            return self.was_asked_by(entry);
         }
         let now = self.observation.reading(&knob.id, place).and_then(|reading| reading.value.clone());
         self.steps.push(Step {
@@ -574,6 +576,13 @@ impl<'a> Draft<'a> {
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
         self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
+    }
+
+    /// Notes of the row that was left out last that an entry asked for it already.
+    fn was_asked_by(&mut self, entry: EntryId) {
+        if let Some(row) = self.skipped.last_mut() {
+            row.asked_by = Some(entry);
+        }
     }
 
     /// Leaves out what is allowed and this host does not let be set: absent, moot, or there and hindered.

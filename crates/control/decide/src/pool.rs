@@ -295,7 +295,11 @@ fn own_steps<'a>(
 
 /// Why a pool that came short is not asked again: free blocks hold no more than they did then, so that another
 /// write would bring nothing but another entry.
-pub(crate) fn came_short(raise: &Raise<'_>, observation: &Observation, own: Own<'_>) -> Option<String> {
+pub(crate) fn came_short(
+    raise: &Raise<'_>,
+    observation: &Observation,
+    own: Own<'_>,
+) -> Option<(EntryId, String)> {
     let place = &raise.pool.place;
     let mut steps = own_steps(own, observation, raise.service.as_deref(), place);
     let (entry, short) = steps.find_map(|(entry, step)| {
@@ -307,10 +311,11 @@ pub(crate) fn came_short(raise: &Raise<'_>, observation: &Observation, own: Own<
     let more = fits.zip(short.fits).is_some_and(|(now, then)| now > then);
     (!more).then(|| {
         let (id, granted, asked, reason) = (entry.id, short.granted, short.asked, &short.reason);
-        format!(
+        let told = format!(
             "entry {id} got {granted} of {asked} pages: {reason}; asked again when more is free, or after \
              planish undo {id}"
-        )
+        );
+        (id, told)
     })
 }
 

@@ -248,7 +248,8 @@ pub(crate) fn steps(
     let between = |id: &&KnobId| catalogue.knob(id).is_ok_and(|knob| knob.between.is_some());
     asked.extend(plan.steps.iter().map(|step| &step.knob).filter(between));
     if persist {
-        asked.extend(plan.skipped.iter().filter(|row| row.satisfied).map(|row| &row.knob));
+        let kept = plan.skipped.iter().filter(|row| row.satisfied || row.asked_by.is_some());
+        asked.extend(kept.map(|row| &row.knob));
     }
     let observation = planish_observe::glance(session.host(), catalogue, |knob| asked.contains(&knob.id));
     for step in &plan.steps {
@@ -283,9 +284,28 @@ pub(crate) fn steps(
         return Err(PipelineError::Moved { moved });
     }
     refuse_ruinous(catalogue, &observation, plan)?;
+    if persist {
+        refuse_lines_beyond_memory(plan, &observation)?;
+    }
     let pools = || plan.steps.iter().filter(|step| step.undo == Undo::Subtract).map(|step| &step.knob);
     planish_decide::beyond_memory(&observation, &by_node)
         .map_or(Ok(steps), |why| Err(PipelineError::NoMemory { knobs: each_once(pools()), why }))
+}
+
+/// Refuses lines of pools that came short which are for more than an empty host has: no hash covers what a plan file
+/// says of them, and a host whose memory a boot gives away does not come up.
+fn refuse_lines_beyond_memory(plan: &Plan, observation: &Observation) -> Result<(), PipelineError> {
+    let mut by_node: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    let rows = || plan.skipped.iter().filter(|row| row.asked_by.is_some() && !row.satisfied);
+    for row in rows() {
+        let Some(pool) = observation.pools.iter().find(|pool| pool.place == row.place) else { continue };
+        let wanted = row.wanted.as_deref().and_then(|wanted| wanted.trim().parse::<u64>().ok());
+        let bytes = by_node.entry(pool.node).or_default();
+        *bytes = bytes.saturating_add(wanted.unwrap_or(0).saturating_mul(pool.page_bytes));
+    }
+    planish_decide::beyond_memory_at_boot(observation, &by_node).map_or(Ok(()), |why| {
+        Err(PipelineError::NoMemory { knobs: each_once(rows().map(|row| &row.knob)), why })
+    })
 }
 
 /// Refuses steps that the host of this moment cannot bear: it was another one when the plan was made, or the file that

@@ -97,7 +97,7 @@ impl Persistence {
         let (mut pools, mut ruled, mut holders) = (Vec::new(), Vec::new(), Vec::new());
         let mut left_out = nobody_named(session, plan)?;
         let mut observation: Option<Observation> = None;
-        for (knob, place, value) in to_keep(plan) {
+        for (knob, place, value) in to_keep(plan, entries) {
             let at_boot = plan.boot.iter().any(|step| step.place == *place);
             match if at_boot { Route::Boot } else { route(place, value) } {
                 Route::Sysctl(line) => sysctl += &line,
@@ -182,16 +182,34 @@ fn has_line(entries: &[Entry], file: &str, place: &str) -> bool {
     steps.any(|step| step.lines().any(|(other, _)| other == place))
 }
 
-/// What is to be so at the next boot too: what is written now and does not go back, what is there as it is wanted, and
-/// boot parameters.
-fn to_keep(plan: &Plan) -> impl Iterator<Item = (&KnobId, &String, &str)> {
+/// What is to be so at the next boot too: what is written now and does not go back, what is there as it is wanted, what
+/// an entry that is open asked for in vain, and boot parameters.
+fn to_keep<'a>(
+    plan: &'a Plan,
+    entries: &'a [Entry],
+) -> impl Iterator<Item = (&'a KnobId, &'a String, &'a str)> {
     let wanted = plan.steps.iter().filter(|step| step.part != Some(Part::Back));
     let planned = wanted.map(|step| (&step.knob, &step.place, step.wanted.as_str()));
     let may = |skipped: &&Skipped| skipped.satisfied && skipped.not_to_keep.is_none();
     let there = plan.skipped.iter().filter(may);
     let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
     let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
-    planned.chain(there).chain(at_boot)
+    let asked = plan.skipped.iter().filter_map(|row| {
+        let step = asked_in_vain(row, entries)?;
+        Some((&row.knob, &row.place, step.wanted.as_str()))
+    });
+    planned.chain(there).chain(asked).chain(at_boot)
+}
+
+/// The step by which an open entry asked for what a row wants, and did not get it. What a plan file says of that counts
+/// for nothing without the journal.
+fn asked_in_vain<'a>(row: &Skipped, entries: &'a [Entry]) -> Option<&'a EntryStep> {
+    let id = row.asked_by.filter(|_| !row.satisfied)?;
+    let entry = entries.iter().find(|entry| entry.id == id && entry.is_open())?;
+    entry.steps.iter().find(|step| {
+        let is_short = step.outcome.as_ref().is_some_and(|outcome| outcome.short.is_some());
+        step.place == row.place && !step.is_undone() && (is_short || step.made_otherwise())
+    })
 }
 
 /// What is as wanted and is not to be kept, since nobody named its knob. What a file of an earlier apply brings back
@@ -255,8 +273,8 @@ pub(crate) fn kept_by_no_file(host: &Host, check: &KnobCheck) -> Option<Unpersis
     }
 }
 
-/// What this plan adds to the line of a pool: the pages that it raises the pool by, and those that the same profile
-/// holds already, as far as no file has them yet. Nobody else's pages: what others reserved by hand is gone at the next
+/// What this plan adds to the line of a pool: the pages that it raises the pool by, those that the same profile
+/// holds already, and those that it asked for and memory did not give, as far as no file has them yet. Nobody else's pages: what others reserved by hand is gone at the next
 /// boot, with or without us. `None` where the profile has none there at all.
 fn pool_line(
     session: &Session,
@@ -267,6 +285,8 @@ fn pool_line(
 ) -> Option<PoolLine> {
     let step = plan.steps.iter().find(|step| step.place == place);
     let raise = step.map(|step| step.raise_pages.unwrap_or(0) + step.takes_pages.unwrap_or(0));
+    let row = plan.skipped.iter().find(|row| row.place == place && row.asked_by.is_some() && !row.satisfied);
+    let lacking = row.and_then(|row| pages_lacking(row, observation));
     let holding = session.holding(entries);
     // What an entry has that goes for this plan is what the plan takes of it, and no more.
     let goes = |entry: &Entry| plan.instead_of.as_ref().is_some_and(|instead| instead.entry == entry.id);
@@ -279,13 +299,20 @@ fn pool_line(
     let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
     let lines: Vec<&PoolLine> = lines.filter(|line| line.place == place).collect();
     let persisted: u64 = lines.iter().map(|line| line.pages).sum();
-    let pages = raise.unwrap_or(0).saturating_add(held).saturating_sub(persisted);
+    let pages = raise.or(lacking).unwrap_or(0).saturating_add(held).saturating_sub(persisted);
     // What other files give is covered by our line once it is there.
     let known = open().flat_map(|entry| &entry.steps).filter(|step| step.is_in_file() && !step.is_undone());
     let known = known.flat_map(|step| &step.pools).rfind(|line| line.place == place);
     let others =
         known.map_or_else(|| planish_decide::pages_by_others(observation, place), |line| line.others);
     (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others })
+}
+
+/// Pages that a pool is short of, which a plan wants of it and does not ask for again.
+pub(crate) fn pages_lacking(row: &Skipped, observation: &Observation) -> Option<u64> {
+    let pool = observation.pools.iter().find(|pool| pool.place == row.place)?;
+    let wanted = row.wanted.as_deref()?.trim().parse::<u64>().ok()?;
+    Some(wanted.saturating_sub(pool.pages.saturating_sub(pool.surplus)))
 }
 
 /// Why an option of a mount gets no line, and what to do instead.

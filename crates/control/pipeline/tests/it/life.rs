@@ -477,6 +477,63 @@ fn a_value_that_reads_back_changed_is_ours() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// What memory did not give now, a boot can: the file is of what the profile wants, whenever it is written.
+#[test]
+fn persisting_what_came_short_names_all_that_was_asked_for() {
+    let clamped = format!(
+        "[[answer]]\nplace = \"{}\"\nclamp = {{ max = 2 }}\n[[answer]]\nplace = \"{SWAPPINESS}\"\n\
+         clamp = {{ min = 20 }}\n",
+        pool(1)
+    );
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let files = ["/etc/sysctl.d/90-planish.conf", "/etc/tmpfiles.d/90-planish.conf"];
+    let at_once = Tree::answering(&clamped);
+    let session = at_once.session();
+    apply(&session, &plan_of(&session, &everything()), &persist).expect("applied");
+    let [sysctl, tmpfiles] = files.map(|file| at_once.get(file));
+    assert!(tmpfiles.contains(&format!("w {} - - - - 8\n", pool(1))), "{tmpfiles}");
+    assert!(sysctl.contains("vm.swappiness = 10\n"), "{sysctl}");
+
+    let tree = Tree::answering(&clamped);
+    let start = tree.snapshot();
+    apply_here(&tree, &everything());
+    let session = tree.session();
+    let plan = plan_of(&session, &everything());
+    assert_eq!(plan.steps, [], "nothing is asked for again");
+    let later = apply(&session, &plan, &persist).expect("applied");
+    assert_eq!(later.unpersisted, []);
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(files.map(|file| sorted(&tree.get(file))), [&sysctl, &tmpfiles].map(|text| sorted(text)));
+    let again = apply(&session, &plan_of(&session, &everything()), &persist).expect("applied");
+    assert_eq!(again.entry, None, "the lines are there");
+    undo_all(&tree);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// No hash covers what is not written now, and a line of a file is read at every boot.
+#[test]
+fn what_a_plan_file_says_of_pages_that_came_short_is_held_against_journal_and_memory() {
+    let tree = Tree::answering(&format!("[[answer]]\nplace = \"{}\"\nclamp = {{ max = 2 }}\n", pool(1)));
+    apply_here(&tree, &everything());
+    let session = tree.session();
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let with = |change: &dyn Fn(&mut planish_model::Skipped)| {
+        let mut plan = plan_of(&session, &everything());
+        let row = plan.skipped.iter_mut().find(|row| row.place == pool(1)).expect("it came short");
+        assert_eq!(row.asked_by, Some(EntryId(1)));
+        change(row);
+        plan
+    };
+    let error = apply(&session, &with(&|row| row.wanted = Some("100000000".to_owned())), &persist);
+    assert!(matches!(error, Err(PipelineError::NoMemory { .. })), "{error:?}");
+    apply(&session, &with(&|row| row.asked_by = Some(EntryId(7))), &persist).expect("applied without it");
+    assert!(!tree.get("/etc/tmpfiles.d/90-planish.conf").contains(&pool(1)));
+}
+
 #[test]
 fn check_names_drift_and_its_place() {
     let tree = Tree::new();
